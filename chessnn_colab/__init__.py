@@ -1,0 +1,1 @@
+"""A spiking neural network learns chess by playing itself."""

@@ -1,0 +1,154 @@
+"""The notebook's jobs from a shell: python -m chessnn_colab COMMAND. Bad input: a sentence on stderr, exit code 2."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+import types
+import typing
+from typing import Any, Sequence
+
+from .errors import ChessnnError, ConfigError
+from .train_config import TrainConfig
+
+# Spellings of a shell user for fields whose own name is no good there.
+FLAGS = {"from_checkpoint": "--from"}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code."""
+    options = build_parser().parse_args(arguments)
+    try:
+        options.function(options)
+    except ChessnnError as error:
+        print(f"chessnn_colab: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # the reader of our output has gone: `... | head`
+        sys.stderr.close()
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m chessnn_colab", description=__doc__, allow_abbrev=False)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def command(name: str, function, text: str) -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
+        sub.set_defaults(function=function)
+        return sub
+
+    check = command("check-device", run_check, "what this machine has, what works, how many workers it wants")
+    check.add_argument("--device", default="auto")
+    check.add_argument("--workers", type=int, help="also play games on so many workers")
+    check.add_argument("--games", type=int, help="how many games (default 16)")
+    check.add_argument("--json", action="store_true")
+
+    perft = command("perft", run_perft, "count the leaves of the legal move tree")
+    perft.add_argument("fen")
+    perft.add_argument("depth", type=int)
+
+    train = command("train", run_train, "train a network by self-play; a run already in the folder goes on")
+    add_config_options(train)
+
+    watch = command("watch", run_watch, "what a run has done so far, a line an iteration")
+    watch.add_argument("run")
+
+    evaluate = command("evaluate", run_evaluate, "play a run's network against an opponent")
+    evaluate.add_argument("run")
+    evaluate.add_argument("--opponent", default="random", help="random or greedy")
+    evaluate.add_argument("--games", type=int, default=200)
+    evaluate.add_argument("--candidates", type=int, default=24)
+    evaluate.add_argument("--survivors", type=int, default=12)
+    evaluate.add_argument("--snapshot", type=int, help="iteration of the weights (default: the last)")
+    evaluate.add_argument("--seed", type=int, default=0)
+    evaluate.add_argument("--device", default="auto")
+    evaluate.add_argument("--json", action="store_true")
+
+    bench = command("bench", run_bench, "measure rules, network, self-play, transport or workers")
+    bench.add_argument("name", help="rules, network, self-play, transport or workers")
+    bench.add_argument("--device", default="auto")
+    bench.add_argument("--preset", default="cpu")
+    bench.add_argument("--seconds", type=float, default=10.0)
+    bench.add_argument("--json", action="store_true")
+    return parser
+
+
+def add_config_options(parser: argparse.ArgumentParser) -> None:
+    """An option for every field of TrainConfig, named and defaulted after it."""
+    for field, kind in zip(dataclasses.fields(TrainConfig), field_types()):
+        flag = FLAGS.get(field.name, "--" + field.name.replace("_", "-"))
+        convert = whole_numbers if kind == tuple[int, ...] else kind
+        parser.add_argument(flag, dest=field.name, type=convert, default=field.default, metavar=field.name.upper(),
+                            help=f"default: {'by device' if field.default is None else field.default}")
+
+
+def field_types() -> list[Any]:
+    """The type of each TrainConfig field, None left out of the unions."""
+    hints = typing.get_type_hints(TrainConfig)
+    types_ = []
+    for field in dataclasses.fields(TrainConfig):
+        hint = hints[field.name]
+        if isinstance(hint, types.UnionType):
+            hint = next(part for part in typing.get_args(hint) if part is not type(None))
+        types_.append(hint)
+    return types_
+
+
+def whole_numbers(text: str) -> tuple[int, ...]:
+    """"0,1" as (0, 1)."""
+    return tuple(int(part) for part in text.split(","))
+
+
+def run_check(options: argparse.Namespace) -> None:
+    from .check import check_device
+    if options.games is not None and options.workers is None:
+        raise ConfigError(f"--games {options.games} without --workers: say on how many workers to play them")
+    report = check_device(options.device, options.workers, options.games)
+    print(json.dumps(report.to_dict()) if options.json else report)
+
+
+def run_perft(options: argparse.Namespace) -> None:
+    from .perft import format_perft, perft
+    print(format_perft(perft(options.fen, options.depth)))
+
+
+def run_train(options: argparse.Namespace) -> None:
+    from .training import train
+    from .views.progress import make_progress
+    names = [field.name for field in dataclasses.fields(TrainConfig)]
+    config = TrainConfig(**{name: getattr(options, name) for name in names})
+    for _ in train(config, make_progress()):
+        pass
+
+
+def run_watch(options: argparse.Namespace) -> None:
+    from .report import Report
+    from .run_folder import RunFolder
+    from .views.progress import report_lines
+    for values in RunFolder.open(options.run).read_reports():
+        print("\n".join(report_lines(Report.from_dict(values))))
+
+
+def run_evaluate(options: argparse.Namespace) -> None:
+    from .evaluation import evaluate_run
+    result = evaluate_run(options.run, options.opponent, options.games, options.candidates, options.survivors,
+                          options.snapshot, options.seed, options.device)
+    print(json.dumps(result.to_dict()) if options.json else result)
+
+
+def run_bench(options: argparse.Namespace) -> None:
+    from .bench import bench
+    figures = bench(options.name, options.device, options.preset, options.seconds)
+    if not options.json:
+        for name, value in figures.items():
+            print(f"{name:32} {value:,.3f}" if isinstance(value, float) else f"{name:32} {value}")
+    else:
+        print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,215 @@
+"""Which device there is, why, and how many workers it wants. CUDA, then Apple's MPS, then the CPU."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from dataclasses import dataclass
+from typing import Callable, Sequence
+
+import torch
+from torch.nn import functional as F
+
+from .errors import ConfigError, DeviceError
+
+MAX_CPU_WORKERS = 16
+PRECISIONS = ("auto", "float32", "bfloat16", "float16")
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One CUDA device, by the index torch gives it (CUDA_VISIBLE_DEVICES has been applied)."""
+
+    index: int
+    name: str
+    memory: int                  # bytes
+    capability: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """What a machine has; tests make their own."""
+
+    gpus: tuple[Gpu, ...]
+    mps: bool
+    cores: int  # this process may use
+
+
+@dataclass(frozen=True)
+class DeviceChoice:
+    """The device to use, and a line of reason for each one tried."""
+
+    device: str
+    name: str
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class WorkerPlan:
+    """Where self-play runs: a device for each worker, torch threads for each, and what to tell the user."""
+
+    devices: tuple[str, ...]
+    threads: int
+    notes: tuple[str, ...] = ()
+
+
+def inventory() -> Inventory:
+    """Look at this machine."""
+    gpus = []
+    if torch.cuda.is_available():
+        for index in range(torch.cuda.device_count()):
+            properties = torch.cuda.get_device_properties(index)
+            gpus.append(Gpu(index, properties.name, properties.total_memory, (properties.major, properties.minor)))
+    affinity = getattr(os, "sched_getaffinity", None)  # not on macOS
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    return Inventory(tuple(gpus), torch.backends.mps.is_available(), cores)
+
+
+def detect_device(requested: str = "auto", machine: Inventory | None = None,
+                  probe: Callable[[str], None] | None = None) -> DeviceChoice:
+    """The best device that works, or the `requested` one ("cpu", "mps", "cuda", "cuda:1").
+
+    Each candidate computes something first; one that is there but broken is passed over, with its reason kept. A
+    requested device that is not there or does not work raises DeviceError.
+    """
+    machine = machine or inventory()
+    probe = probe or try_device
+    present = [f"cuda:{gpu.index}" for gpu in machine.gpus] + ["mps"] * machine.mps + ["cpu"]
+    if requested != "auto":
+        device = _requested(requested, present)
+        try:
+            probe(device)
+        except Exception as error:
+            raise DeviceError(f"{describe(device, machine)} does not work: {_first_line(error)}; choose another device "
+                              f"({', '.join(present)}) or \"auto\"") from error
+        return DeviceChoice(device, describe(device, machine), (f"{device}: asked for, and works",))
+    reasons = [] if machine.gpus else ["cuda: no GPU that this torch can see"]
+    for device in present:
+        try:
+            probe(device)
+        except Exception as error:  # whatever a broken driver raises
+            reasons.append(f"{device}: there, but broken: {_first_line(error)}")
+            continue
+        reasons.append(f"{device}: works")
+        return DeviceChoice(device, describe(device, machine), tuple(reasons))
+    raise DeviceError("no device works, not even the CPU: " + "; ".join(reasons))
+
+
+def try_device(device: str) -> None:
+    """Do a little of everything the project does: matrix and integer work, a convolution, a copy back. Raises."""
+    ones = torch.ones(8, 8, device=device)
+    board = torch.full((8,), 1 << 40, dtype=torch.int64, device=device)
+    picked = ((board << 3) & (1 << 43)).gather(0, torch.arange(8, device=device))
+    convolved = F.conv2d(ones.view(1, 1, 8, 8), ones[:3, :3].reshape(1, 1, 3, 3))
+    total = float((ones @ ones).sum() + convolved.sum()) + int((picked >> 43).sum())
+    if total != 512 + 324 + 8:
+        raise RuntimeError(f"computed {total}, expected {512 + 324 + 8}")
+
+
+def describe(device: str, machine: Inventory | None = None) -> str:
+    """A name for people: "GPU 0: Tesla T4", "Apple GPU (MPS)", "CPU"."""
+    if device.startswith("cuda"):
+        index = int(device.partition(":")[2] or 0)
+        names = {gpu.index: gpu.name for gpu in (machine or inventory()).gpus}
+        return f"GPU {index}: {names.get(index, 'unknown')}"
+    return "Apple GPU (MPS)" if device == "mps" else "CPU"
+
+
+def choose_dtype(precision: str, device: str | torch.device) -> torch.dtype:
+    """The dtype of convolutions for one of PRECISIONS.
+
+    "auto" is the fastest: bfloat16 where there are units for it (GPUs from Ampere on, CPUs with AMX tiles), float16 on
+    older CUDA GPUs, else float32. It is a fact of the hardware, not a timing, so that runs repeat. Raises ConfigError for
+    an unknown name.
+    """
+    if precision not in PRECISIONS:
+        raise ConfigError(f"unknown precision {precision!r}: expected one of {', '.join(PRECISIONS)}")
+    if precision != "auto":
+        return getattr(torch, precision)
+    device = torch.device(device)
+    if device.type == "cuda":
+        return torch.bfloat16 if torch.cuda.get_device_capability(device)[0] >= 8 else torch.float16
+    tiles = getattr(torch.cpu, "_is_amx_tile_supported", None)  # public only in part: absent before torch 2.6
+    return torch.bfloat16 if device.type == "cpu" and tiles is not None and tiles() else torch.float32
+
+
+def keep_freed_memory() -> None:
+    """Have glibc's malloc keep big freed blocks for this process instead of returning them to the system each time.
+
+    Batches allocate the same tensors over and over; fresh pages for each cost a fifth of the time on a CPU. Does
+    nothing where malloc is not glibc's.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):  # macOS has no mallopt, Windows no CDLL(None)
+        return
+    # malloc.h: M_TRIM_THRESHOLD -1, M_TOP_PAD -2, M_MMAP_MAX -4
+    for option, value in ((-1, 2**30), (-2, 2**26), (-4, 0)):
+        mallopt(option, value)
+
+
+def plan_workers(machine: Inventory, device: str = "cpu", workers: int | None = None, workers_per_gpu: int = 1,
+                 gpus: Sequence[int] | None = None, selfplay_device: str | None = None) -> WorkerPlan:
+    """Who plays where, when `device` trains.
+
+    One worker a GPU by default, since a lockstep batch fills it; `workers_per_gpu` for more. An explicit total of
+    `workers` is rounded down to a multiple of the GPUs, with a note; fewer workers than GPUs use the first GPUs. MPS
+    has one worker. The CPU has one worker a core, each with one thread. `gpus` picks GPUs by torch's index (of those
+    CUDA_VISIBLE_DEVICES leaves); selfplay_device="cpu" keeps games off the GPU.
+
+    Raises ConfigError for counts below one, DeviceError for devices that are not there.
+    """
+    for name, value in (("workers", workers), ("workers_per_gpu", workers_per_gpu)):
+        if value is not None and value < 1:
+            raise ConfigError(f"{name}={value}: expected 1 or more (leave it out to let the machine decide)")
+    kind = (selfplay_device or device).partition(":")[0]
+    if kind == "cuda":
+        return _plan_gpus(machine, selfplay_device or device, workers, workers_per_gpu, gpus)
+    if gpus and not (selfplay_device and device.startswith("cuda")):
+        raise DeviceError(f"gpus={list(gpus)} but the device is {selfplay_device or device}; leave gpus out, or use cuda")
+    if kind == "mps":
+        if not machine.mps:
+            raise DeviceError("mps: no Apple GPU that torch can use on this machine; use cpu")
+        notes = (f"MPS takes one worker; {workers} asked for",) if workers and workers > 1 else ()
+        return WorkerPlan(("mps",), 1, notes)
+    if kind != "cpu":
+        raise DeviceError(f"unknown device {selfplay_device or device!r}: expected cpu, mps, cuda or cuda:N")
+    count = workers or min(machine.cores, MAX_CPU_WORKERS)
+    notes = (f"{count} workers on {machine.cores} cores will take turns",) if count > machine.cores else ()
+    return WorkerPlan(("cpu",) * count, max(machine.cores // count, 1) if workers else 1, notes)
+
+
+def _plan_gpus(machine: Inventory, device: str, workers: int | None, workers_per_gpu: int,
+               gpus: Sequence[int] | None) -> WorkerPlan:
+    there = [gpu.index for gpu in machine.gpus]
+    wanted = list(gpus) if gpus else [int(device[5:])] if device.startswith("cuda:") and device != "cuda:0" else there
+    missing = [index for index in wanted if index not in there]
+    if missing or not wanted:
+        raise DeviceError(f"GPU {', '.join(map(str, missing)) or 'cuda'} is not there: this machine shows "
+                          f"{', '.join(map(str, there)) or 'no GPU'}")
+    notes = []
+    total = workers or len(wanted) * workers_per_gpu
+    if total < len(wanted):
+        notes.append(f"{total} workers use GPUs {', '.join(map(str, wanted[:total]))} of {len(wanted)}")
+        wanted = wanted[:total]
+    elif total % len(wanted):
+        rounded = total - total % len(wanted)
+        notes.append(f"{total} workers on {len(wanted)} GPUs: using {rounded}, the next multiple down")
+        total = rounded
+    devices = tuple(f"cuda:{wanted[i % len(wanted)]}" for i in range(total))
+    return WorkerPlan(devices, max(machine.cores // total, 1), tuple(notes))
+
+
+def _requested(name: str, present: Sequence[str]) -> str:
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise DeviceError(f"unknown device {name!r}: expected auto or one of {', '.join(present)}") from error
+    full = "cuda:0" if name == "cuda" else str(device)
+    if full not in present:
+        raise DeviceError(f"device {name!r} is not there: this machine shows {', '.join(present)}")
+    return full
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

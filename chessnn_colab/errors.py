@@ -1,0 +1,37 @@
+"""The project's exceptions: every bad input ends in one of these, with a sentence a person can act on."""
+
+
+class ChessnnError(Exception):
+    """Base of all errors this package raises on purpose. The command line prints it and exits with 2."""
+
+
+class NotationError(ChessnnError):
+    """A FEN, UCI move, SAN move or PGN that cannot be read; the message quotes it."""
+
+
+class ConfigError(ChessnnError):
+    """A setting that does not exist or cannot be."""
+
+
+class DeviceError(ChessnnError):
+    """A device that is not there or does not work."""
+
+
+class RecordsError(ChessnnError):
+    """A file of games that is not one of ours, or is damaged."""
+
+
+class CheckpointError(ChessnnError):
+    """A checkpoint that is missing, damaged, or does not fit."""
+
+
+class RunError(ChessnnError):
+    """A run folder that does not exist, or cannot be used as one."""
+
+
+class WorkerError(ChessnnError):
+    """A worker process failed; the message carries its traceback, `games` what the workers had finished, by worker."""
+
+    def __init__(self, message: str, games=()):
+        super().__init__(message)
+        self.games = games

@@ -1,0 +1,105 @@
+"""64-bit boards on tensors: constants, geometry tables and the few operations everything else is made of.
+
+Square a1 is bit 0 and h8 bit 63, as in python-chess. torch's int64 shifts right with the sign; every right
+shift here is followed by a mask that clears what the sign dragged in.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+# A queen's directions as (files, ranks): N, E, NE, NW and then their opposites S, W, SW, SE, so that
+# direction d and (d + 4) % 8 lie on one line and d % 4 names the line.
+DIRECTIONS = ((0, 1), (1, 0), (1, 1), (-1, 1), (0, -1), (-1, 0), (-1, -1), (1, -1))
+NORTH, EAST, NORTH_EAST, NORTH_WEST, SOUTH, WEST, SOUTH_WEST, SOUTH_EAST = range(8)
+# A knight's, again in the order of opposites four apart.
+KNIGHT_JUMPS = ((1, 2), (-1, 2), (2, 1), (-2, 1), (-1, -2), (1, -2), (-2, -1), (2, -1))
+
+
+def signed(bits: int) -> int:
+    """The int64 whose two's complement is the unsigned 64-bit number `bits`."""
+    bits &= (1 << 64) - 1
+    return bits - (1 << 64) if bits >> 63 else bits
+
+
+RANK_1 = 0xFF
+RANK_3 = 0xFF << 16
+RANK_7 = 0xFF << 48
+RANK_8 = signed(0xFF << 56)
+DARK_SQUARES = signed(0xAA55AA55AA55AA55)
+LIGHT_SQUARES = ~DARK_SQUARES
+EVERYWHERE = -1
+
+
+def squares_with_room(files: int, ranks: int) -> int:
+    """The squares from which a jump by (files, ranks) stays on the board, as a signed bitboard."""
+    bits = 0
+    for square in range(64):
+        if 0 <= square % 8 + files < 8 and 0 <= square // 8 + ranks < 8:
+            bits |= 1 << square
+    return signed(bits)
+
+
+class Jumps:
+    """Moves every bit of a board by fixed jumps; what would leave the board vanishes.
+
+    Built for jumps ((files, ranks), ...) of shape [J]; boards are batch last, [J, ..., B], so that each jump's
+    shift is a scalar to a long inner loop.
+    """
+
+    def __init__(self, jumps, trailing_dims: int, device: torch.device | str):
+        shape = (-1, *[1] * trailing_dims)
+
+        def table(values):
+            return torch.tensor(values, dtype=torch.int64, device=device).view(shape)
+        deltas = [files + 8 * ranks for files, ranks in jumps]
+        self.left = table([max(delta, 0) for delta in deltas])
+        self.right = table([max(-delta, 0) for delta in deltas])
+        self.landings = table([squares_with_room(-files, -ranks) for files, ranks in jumps])
+        self.origins = table([squares_with_room(files, ranks) for files, ranks in jumps])
+
+    def forward(self, boards: Tensor) -> Tensor:
+        """Where the bits of `boards` land."""
+        return ((boards << self.left) >> self.right) & self.landings
+
+    def back(self, boards: Tensor) -> Tensor:
+        """Where the landed bits of `boards` came from."""
+        return ((boards >> self.left) << self.right) & self.origins
+
+
+def flip_ranks(boards: Tensor) -> Tensor:
+    """The boards seen from the other side: rank 1 becomes rank 8, files stay. A byte swap."""
+    low_bytes, low_pairs, low_half = 0x00FF00FF00FF00FF, 0x0000FFFF0000FFFF, 0xFFFFFFFF
+    boards = ((boards >> 8) & low_bytes) | ((boards & low_bytes) << 8)
+    boards = ((boards >> 16) & low_pairs) | ((boards & low_pairs) << 16)
+    return ((boards >> 32) & low_half) | (boards << 32)
+
+
+def any_of(boards: Tensor) -> Tensor:
+    """The union of `boards` [2^k, ...] over the first dimension (torch has no bitwise-or reduction)."""
+    while boards.shape[0] > 1:
+        half = boards.shape[0] // 2
+        boards = boards[:half] | boards[half:]
+    return boards[0]
+
+
+def bits_table(dtype: torch.dtype, device: torch.device | str) -> Tensor:
+    """[256, 8]: the eight bits of each byte, lowest first."""
+    byte = torch.arange(256).unsqueeze(1)
+    return ((byte >> torch.arange(8)) & 1).to(dtype).to(device)
+
+
+def unpack_bits(boards: Tensor, table: Tensor) -> Tensor:
+    """Each board's 64 squares: [B, N] int64 -> [B, N * 64] of the dtype of `table` (see bits_table)."""
+    octets = boards.contiguous().view(torch.uint8).view(-1).to(torch.int32)
+    return table.index_select(0, octets).view(boards.shape[0], -1)
+
+
+def count_bits(boards: Tensor) -> Tensor:
+    """How many squares each board has: the classic pairwise sums (Warren, Hacker's Delight, 5-1)."""
+    pairs, nibbles, octets = 0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F
+    boards = boards - ((boards >> 1) & pairs)
+    boards = (boards & nibbles) + ((boards >> 2) & nibbles)
+    boards = (boards + (boards >> 4)) & octets
+    return (boards * 0x0101010101010101 >> 56) & 0xFF

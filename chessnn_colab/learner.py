@@ -1,0 +1,159 @@
+"""One update of the network: targets, losses, gradients; and batch norm's statistics re-estimated afterwards."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Mapping, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from .devices import PRECISIONS, choose_dtype
+from .errors import ConfigError
+from .games.base import Game
+from .network import NetworkOutput, SpikingNetwork, expected_value
+from .search import ILLEGAL
+
+
+@dataclass(frozen=True)
+class LearnerConfig:
+    """How the network learns."""
+
+    batch_size: int = 512
+    learning_rate: float = 2e-3
+    weight_decay: float = 1e-4
+    clip_norm: float = 1.0
+    value_weight: float = 1.0       # of the value loss beside the policy's
+    entropy_bonus: float = 0.01     # with search="policy" only
+    policy_gradient: bool = False   # True with search="policy"
+    precision: str = "auto"         # of the convolutions; membranes, losses and weights stay float32
+
+    def __post_init__(self):
+        if self.batch_size < 2:
+            raise ConfigError(f"batch_size={self.batch_size}: expected 2 or more")
+        if not self.learning_rate > 0:
+            raise ConfigError(f"learning_rate={self.learning_rate}: expected more than 0")
+        if self.precision not in PRECISIONS:
+            raise ConfigError(f"unknown precision {self.precision!r}: expected one of {', '.join(PRECISIONS)}")
+
+
+class Losses(NamedTuple):
+    """Scalars of one batch, each a tensor []."""
+
+    loss: Tensor            # what was minimised
+    policy_loss: Tensor     # nats
+    value_loss: Tensor      # nats
+    entropy: Tensor         # of the policy over legal moves, nats
+    value_accuracy: Tensor  # share of positions whose likeliest of win, draw, loss is the target's
+
+
+class Learner:
+    """Holds a network, its optimizer and its precision; `update` makes one step."""
+
+    def __init__(self, network: SpikingNetwork, game: Game, config: LearnerConfig):
+        self.network, self.game, self.config = network, game, config
+        self.device = next(network.parameters()).device
+        self.optimizer = torch.optim.AdamW(network.parameters(), config.learning_rate, weight_decay=config.weight_decay)
+        self.precision = choose_dtype(config.precision, self.device)
+        self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.precision == torch.float16)
+        self.updates = 0
+
+    def update(self, batch: Mapping[str, np.ndarray], learning_rate: float | None = None) -> Losses:
+        """One AdamW step on a batch from replay; the losses come back as device scalars, detached."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.config.learning_rate if learning_rate is None else learning_rate
+        self.network.train()
+        batch = self.to_tensors(batch)
+        state = self.game.unpack(batch["positions"])
+        with self._autocast():
+            output = self.network(self.game.observe(state))
+        losses = losses_of(output, self.game.legal_action_mask(state), batch, self.config)
+        self.optimizer.zero_grad(set_to_none=True)
+        self.scaler.scale(losses.loss).backward()
+        self.scaler.unscale_(self.optimizer)
+        nn.utils.clip_grad_norm_(self.network.parameters(), self.config.clip_norm)
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        self.updates += 1
+        return Losses(*(loss.detach() for loss in losses))
+
+    @torch.no_grad()
+    def reestimate_norms(self, batches) -> None:
+        """Replace batch norm's running statistics by their means over `batches`.
+
+        The running average trails a network that moves and a replay that drifts; self-play is to see the statistics
+        of the weights it plays with.
+        """
+        norms = [module for module in self.network.modules() if isinstance(module, nn.BatchNorm2d)]
+        momenta = [norm.momentum for norm in norms]
+        for norm in norms:
+            norm.reset_running_stats()
+            norm.momentum = None  # a cumulative average
+        self.network.train()
+        for batch in batches:
+            state = self.game.unpack(self.to_tensors(batch)["positions"])
+            self.network.firing_rates(self.game.observe(state))
+        for norm, momentum in zip(norms, momenta):
+            norm.momentum = momentum
+        self.network.eval()
+
+    def to_tensors(self, batch: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
+        """The arrays of a batch on the device; unsigned and half-precision ones in the types torch computes with."""
+        wider = {np.dtype(np.uint16): np.int64, np.dtype(np.float16): np.float32}
+        arrays = {name: array.astype(wider.get(array.dtype, array.dtype)) for name, array in batch.items()}
+        return {name: torch.from_numpy(array).to(self.device, non_blocking=True) for name, array in arrays.items()}
+
+    def _autocast(self):
+        if self.precision == torch.float32:
+            return nullcontext()
+        return torch.autocast(self.device.type, dtype=self.precision)
+
+
+def losses_of(output: NetworkOutput, legal: Tensor, batch: Mapping[str, Tensor], config: LearnerConfig) -> Losses:
+    """The losses of a batch of B positions; legal is bool [B, A]."""
+    log_policy = torch.where(legal, output.prior_logits, ILLEGAL).log_softmax(1)
+    entropy = -(log_policy.exp() * log_policy.clamp(min=-100)).sum(1).mean()
+    known = ~batch["value_targets"].isnan()
+    target = wdl_target(batch["value_targets"].nan_to_num())
+    log_wdl = output.wdl_logits.log_softmax(1)
+    value_loss = _mean_where(-(target * log_wdl).sum(1), known)
+    accuracy = _mean_where((log_wdl.argmax(1) == target.argmax(1)).float(), known)
+    if config.policy_gradient:
+        # REINFORCE with the value head as baseline (Williams 1992).
+        advantage = batch["value_targets"].nan_to_num() - expected_value(output.wdl_logits).detach()
+        chosen = log_policy.gather(1, batch["actions"].unsqueeze(1)).squeeze(1)
+        policy_loss = _mean_where(-chosen * advantage, known)
+        loss = policy_loss - config.entropy_bonus * entropy + config.value_weight * value_loss
+    else:
+        chosen = log_policy.gather(1, batch["policy_actions"])
+        policy_loss = -(batch["policy_weights"] * chosen).sum(1).mean()
+        loss = policy_loss + config.value_weight * value_loss
+    return Losses(loss, policy_loss, value_loss, entropy, accuracy)
+
+
+def wdl_target(value: Tensor) -> Tensor:
+    """[B, 3] win, draw, loss shares for a value in [-1, 1]: a faded win is a win or else a draw."""
+    return torch.stack((value.clamp(min=0), 1 - value.abs(), (-value).clamp(min=0)), 1)
+
+
+def _mean_where(values: Tensor, mask: Tensor) -> Tensor:
+    return (values * mask).sum() / mask.sum().clamp(min=1)
+
+
+def optimizer_arrays(optimizer: torch.optim.Optimizer) -> dict[str, np.ndarray]:
+    """AdamW's moments and step counts by parameter number, for a checkpoint."""
+    state = optimizer.state_dict()["state"]
+    return {f"{number}.{name}": tensor.detach().cpu().numpy().copy()
+            for number, moments in state.items() for name, tensor in moments.items()}
+
+
+def load_optimizer_arrays(optimizer: torch.optim.Optimizer, arrays: Mapping[str, np.ndarray]) -> None:
+    """The inverse of `optimizer_arrays`."""
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, array in arrays.items():
+        number, name = key.split(".", 1)
+        state.setdefault(int(number), {})[name] = torch.from_numpy(np.array(array))
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})

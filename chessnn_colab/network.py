@@ -1,0 +1,247 @@
+"""The spiking network: MS-ResNet blocks of leaky integrate-and-fire neurons with a policy and a value head.
+
+Binary planes enter a convolutional stem once; its output is the input current of every time step (direct encoding).
+Each block is neuron, convolution, batch norm, twice, added to the membrane shortcut (Hu et al. 2021, MS-ResNet:
+the shortcut carries currents, so nothing but spikes is ever convolved). The heads do not spike: they read the firing
+rate of the last neurons, their spikes' mean over time. Knows tensors of planes, not chess.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Mapping, NamedTuple
+
+import numpy as np
+import torch
+from spikingjelly.activation_based import functional, neuron, surrogate
+from torch import Tensor, nn
+from torch.nn.utils.fusion import fuse_conv_bn_eval
+
+from .errors import ConfigError
+
+# Without Triton, torch warns twice per neuron family at first use; nothing follows from it here.
+logging.getLogger("torch._library.triton").setLevel(logging.ERROR)
+
+ENCODINGS = ("direct", "rate")
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """The shape of a SpikingNetwork. Defaults are the "cpu" preset for chess."""
+
+    planes: int = 27         # binary input planes
+    actions: int = 4672      # policy logits, a multiple of 64
+    channels: int = 32
+    blocks: int = 3
+    steps: int = 2           # T, time steps a forward
+    tau: float = 2.0         # membrane time constant, in steps
+    threshold: float = 1.0   # membrane potential at which a neuron fires
+    encoding: str = "direct"  # "direct": the same current each step; "rate": planes thinned at random each step
+    value_hidden: int = 64   # width of the value head's hidden layer
+
+    def __post_init__(self):
+        for name in ("planes", "actions", "channels", "blocks", "steps", "value_hidden"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"network {name}={getattr(self, name)}: expected a whole number from 1 up")
+        if self.actions % 64:
+            raise ConfigError(f"network actions={self.actions}: expected a multiple of 64, one plane of squares each")
+        if not self.tau > 1:
+            raise ConfigError(f"network tau={self.tau}: expected more than 1 time step")
+        if self.encoding not in ENCODINGS:
+            raise ConfigError(f"unknown encoding {self.encoding!r}: expected one of {', '.join(ENCODINGS)}")
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "NetworkConfig":
+        """Raises ConfigError on an unknown key."""
+        known = {field.name for field in fields(cls)}
+        unknown = sorted(set(values) - known)
+        if unknown:
+            raise ConfigError(f"unknown network settings {', '.join(unknown)}: expected some of {', '.join(sorted(known))}")
+        return cls(**values)
+
+
+PRESETS: dict[str, NetworkConfig] = {
+    "cpu": NetworkConfig(),
+    "t4": NetworkConfig(channels=64, blocks=6, steps=4),
+    "a100": NetworkConfig(channels=128, blocks=10, steps=4, value_hidden=128),
+    "h100": NetworkConfig(channels=192, blocks=15, steps=4, value_hidden=256),
+}
+
+
+def preset(name: str) -> NetworkConfig:
+    """The network of one of PRESETS. Raises ConfigError listing them."""
+    if name not in PRESETS:
+        raise ConfigError(f"unknown preset {name!r}: expected one of {', '.join(PRESETS)}")
+    return PRESETS[name]
+
+
+class NetworkOutput(NamedTuple):
+    prior_logits: Tensor  # float32 [B, A], over all actions, legal or not
+    wdl_logits: Tensor    # float32 [B, 3], win, draw, loss for the mover
+
+
+def expected_value(wdl_logits: Tensor) -> Tensor:
+    """float32 [B] in [-1, 1]: P(win) - P(loss) for the mover."""
+    probabilities = wdl_logits.softmax(-1)
+    return probabilities[..., 0] - probabilities[..., 2]
+
+
+class PortableATan(surrogate.ATan):
+    """ATan's arithmetic outside SpikingJelly's registered operators, which refuse MPS tensors.
+
+    SpikingJelly 2.0 looks surrogates up by exact type; a subclass takes its plain torch path on every device.
+    """
+
+
+class SpikingLayer(nn.Module):
+    """LIF neurons over time: currents [T, B, ...] in, spikes (0.0 or 1.0) of the same shape out.
+
+    v[t] = v[t-1] (1 - 1/tau) + x[t]; a spike where v >= threshold, which is then subtracted (soft reset). Training
+    runs SpikingJelly's LIFNode. Without gradients the same recurrence runs in four passes over memory instead of
+    nine, which is what self-play wants; a test holds the two equal.
+    """
+
+    def __init__(self, config: NetworkConfig, portable: bool):
+        super().__init__()
+        arctangent = PortableATan() if portable else surrogate.ATan()
+        self.keep = 1 - 1 / config.tau
+        self.threshold = config.threshold
+        self.node = neuron.LIFNode(tau=config.tau, decay_input=False, v_threshold=config.threshold, v_reset=None,
+                                   surrogate_function=arctangent, detach_reset=True, step_mode="m")
+
+    def forward(self, currents: Tensor) -> Tensor:
+        currents = currents.float()  # a half-precision membrane would fall off SpikingJelly's fast path, and drift
+        if torch.is_grad_enabled():
+            return self.node(currents)
+        spikes = torch.empty_like(currents)
+        membrane = currents[0]
+        for t in range(currents.shape[0]):
+            if t > 0:
+                membrane = torch.add(currents[t], membrane, alpha=self.keep)
+            torch.ge(membrane, self.threshold, out=spikes[t])
+            if t + 1 < currents.shape[0]:
+                membrane = torch.sub(membrane, spikes[t], alpha=self.threshold)
+        return spikes
+
+
+class ConvNorm(nn.Module):
+    """A convolution and batch norm on every time step; `fold` makes one convolution of the two."""
+
+    def __init__(self, inputs: int, outputs: int, gain: float = 1.0):
+        super().__init__()
+        self.conv = nn.Conv2d(inputs, outputs, 3, padding=1, bias=False)
+        self.norm: nn.Module = nn.BatchNorm2d(outputs)
+        nn.init.constant_(self.norm.weight, gain)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.norm(self.conv(x.to(self.conv.weight.dtype)))
+
+    def fold(self, dtype: torch.dtype) -> None:
+        """Fold the running statistics into the convolution, with weights in `dtype`; for evaluation only."""
+        self.conv, self.norm = fuse_conv_bn_eval(self.conv, self.norm).to(dtype), nn.Identity()
+
+
+class Block(nn.Module):
+    """x + norm(conv(spikes(norm(conv(spikes(x)))))), on currents [T, B, channels, 8, 8]."""
+
+    def __init__(self, config: NetworkConfig, portable: bool):
+        super().__init__()
+        self.neurons1 = SpikingLayer(config, portable)
+        self.conv1 = ConvNorm(config.channels, config.channels)
+        self.neurons2 = SpikingLayer(config, portable)
+        self.conv2 = ConvNorm(config.channels, config.channels, gain=0.0)  # starts as the identity
+
+    def forward(self, x: Tensor) -> Tensor:
+        steps = x.shape[:2]
+        y = self.conv1(self.neurons1(x).flatten(0, 1)).unflatten(0, steps)
+        y = self.conv2(self.neurons2(y).flatten(0, 1)).unflatten(0, steps)
+        return x + y
+
+
+class SpikingNetwork(nn.Module):
+    """Planes [B, planes, 8, 8] to prior logits [B, actions] and WDL logits [B, 3].
+
+    portable: keep off SpikingJelly's registered neurons, for devices they refuse (MPS); the arithmetic is the same.
+    """
+
+    def __init__(self, config: NetworkConfig = NetworkConfig(), portable: bool = False):
+        super().__init__()
+        self.config = config
+        self.portable = portable
+        self.stem = ConvNorm(config.planes, config.channels)
+        self.blocks = nn.ModuleList(Block(config, portable) for _ in range(config.blocks))
+        self.neurons = SpikingLayer(config, portable)
+        self.policy = nn.Conv2d(config.channels, config.actions // 64, 1)
+        self.value = nn.Sequential(nn.Linear(config.channels * 64, config.value_hidden), nn.ReLU(),
+                                   nn.Linear(config.value_hidden, 3))
+        nn.init.normal_(self.policy.weight, std=0.01)
+        nn.init.normal_(self.value[2].weight, std=0.01)
+
+    def forward(self, observation: Tensor) -> NetworkOutput:
+        """observation [B, planes, 8, 8] of zeros and ones. Membranes start at rest: one reset a forward."""
+        rates = self.firing_rates(observation)
+        return NetworkOutput(self.policy(rates).flatten(1).float(), self.value(rates.flatten(1)).float())
+
+    def evaluate(self, observation: Tensor) -> Tensor:
+        """float32 [B]: the value alone, without the price of the policy head."""
+        return expected_value(self.value(self.firing_rates(observation).flatten(1)).float())
+
+    def firing_rates(self, observation: Tensor) -> Tensor:
+        """[B, channels, 8, 8]: the last neurons' spikes, averaged over time."""
+        functional.reset_net(self)
+        x = self._currents(observation)
+        for block in self.blocks:
+            x = block(x)
+        return self.neurons(x).mean(0)
+
+    def _currents(self, observation: Tensor) -> Tensor:
+        """[T, B, channels, 8, 8]: the input currents of every time step."""
+        steps = self.config.steps
+        if self.config.encoding == "direct":
+            return self.stem(observation).unsqueeze(0).expand(steps, -1, -1, -1, -1)
+        # Rate coding: a lit square fires at each step with probability one half, twice as strongly.
+        lit = torch.rand((steps, *observation.shape), device=observation.device) < 0.5
+        return self.stem((observation * lit * 2).flatten(0, 1)).unflatten(0, (steps, -1))
+
+
+def build_network(config: NetworkConfig, device: torch.device | str, seed: int = 0) -> SpikingNetwork:
+    """A new network on `device`, with neurons that run there; weights depend on `seed` alone."""
+    device = torch.device(device)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = SpikingNetwork(config, portable=device.type == "mps")
+    return network.to(device)
+
+
+def actor_copy(network: SpikingNetwork, dtype: torch.dtype = torch.float32) -> SpikingNetwork:
+    """A copy for self-play: evaluation mode, batch norm folded, no gradients; the original is untouched.
+
+    dtype: of the convolutions' weights. Spikes are exact in every dtype, and membranes stay float32.
+    """
+    functional.reset_net(network)
+    actor = copy.deepcopy(network).eval().requires_grad_(False)
+    for module in actor.modules():
+        if isinstance(module, ConvNorm):
+            module.fold(dtype)
+    return actor
+
+
+def to_arrays(network: SpikingNetwork) -> dict[str, np.ndarray]:
+    """The weights and statistics as numpy arrays, for another process or a file."""
+    return {name: tensor.detach().cpu().numpy().copy() for name, tensor in network.state_dict().items()}
+
+
+def load_arrays(network: SpikingNetwork, arrays: Mapping[str, np.ndarray]) -> None:
+    """The inverse of `to_arrays`. Raises ConfigError when the arrays are another network's."""
+    expected = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
+    given = {name: tuple(array.shape) for name, array in arrays.items()}
+    if expected != given:
+        wrong = sorted(name for name in expected.keys() | given.keys() if expected.get(name) != given.get(name))
+        raise ConfigError(f"weights do not fit this network: {wrong[0]} is {given.get(wrong[0])}, "
+                          f"expected {expected.get(wrong[0])} ({len(wrong)} arrays differ); choose the preset they came from")
+    network.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in arrays.items()})

@@ -1,0 +1,81 @@
+"""Who can sit at a board: uniform random, the greedy capturer, a network with its search. All play in batches."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from .actor import Actor
+from .errors import ConfigError
+from .games.base import Game
+from .games.chess import Chess
+from .network import SpikingNetwork, actor_copy
+from .search import SearchConfig
+
+# At play the search is wider than in training, and quiet: it takes what looks best.
+PLAY_SEARCH = SearchConfig(candidates=24, survivors=12)
+
+
+class Player(Protocol):
+    """Chooses a legal action in every row of a batch of unfinished states."""
+
+    name: str
+    evaluations: int  # network evaluations a move
+
+    def choose(self, state: Any, generator: torch.Generator) -> Tensor:
+        """int64 [B]: an action a row. `generator` lives on the states' device."""
+
+
+class RandomPlayer:
+    """Any legal move, all alike."""
+
+    name = "random"
+    evaluations = 0
+
+    def __init__(self, game: Game):
+        self.game = game
+
+    def choose(self, state: Any, generator: torch.Generator) -> Tensor:
+        mask = self.game.legal_action_mask(state)
+        noise = torch.rand(mask.shape, generator=generator, device=mask.device)
+        return torch.where(mask, noise, -1.0).argmax(1)
+
+
+class GreedyPlayer:
+    """The move that leaves it with the most material, ties at random."""
+
+    name = "greedy"
+    evaluations = 0
+
+    def __init__(self, game: Chess):
+        self.game = game
+
+    def choose(self, state: Any, generator: torch.Generator) -> Tensor:
+        mask = self.game.legal_action_mask(state)
+        noise = torch.rand(mask.shape, generator=generator, device=mask.device)
+        return torch.where(mask, self.game.gains(state) + noise, -1.0).argmax(1)
+
+
+class NetworkPlayer:
+    """A network looking ahead as far as `search` says."""
+
+    def __init__(self, game: Game, network: SpikingNetwork, search: SearchConfig = PLAY_SEARCH, discount: float = 0.99,
+                 name: str = "network"):
+        self.name = name
+        self.evaluations = search.evaluations
+        self.actor = Actor(game, actor_copy(network), search, discount)
+
+    def choose(self, state: Any, generator: torch.Generator) -> Tensor:
+        return self.actor.act(state, generator, gumbel_scale=0.0).action
+
+
+BASELINES = {"random": RandomPlayer, "greedy": GreedyPlayer}
+
+
+def baseline(name: str, game: Chess) -> Player:
+    """One of BASELINES by name. Raises ConfigError listing them."""
+    if name not in BASELINES:
+        raise ConfigError(f"unknown opponent {name!r}: expected one of {', '.join(BASELINES)}")
+    return BASELINES[name](game)

@@ -1,0 +1,231 @@
+"""GameRecords: finished games as plain numpy arrays, on their way to replay and on disk.
+
+Nothing here knows torch or the rules: positions are opaque words that the game packs and unpacks.
+The file is an ordinary uncompressed .npz of the nine arrays below, readable by
+`np.load(path, allow_pickle=False)`; its archive comment seals it with a SHA-256, so one flipped bit
+anywhere is found. No pickle is written or read.
+"""
+
+import io
+import os
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import numpy as np
+
+from .durable import BLANK_SEAL, SEAL_LENGTH, read_whole, reason, seal, seal_holds, write_atomically
+from .errors import RecordsError
+
+POLICY_WIDTH = 16
+POSITION_WORDS = 5
+MAX_FILE_BYTES = 4 * 2**30
+SEAL_MARK = b"chessnn_colab games 1 sha256:"
+
+# field: (dtype, dimensions, counted by games rather than positions)
+_LAYOUT: dict[str, tuple[type, int, bool]] = {
+    "positions": (np.int64, 2, False),
+    "actions": (np.uint16, 1, False),
+    "policy_actions": (np.uint16, 2, False),
+    "policy_weights": (np.float16, 2, False),
+    "root_values": (np.float16, 1, False),
+    "value_targets": (np.float16, 1, False),
+    "game_lengths": (np.int32, 1, True),
+    "endings": (np.uint8, 1, True),
+    "results": (np.int8, 1, True),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class GameRecords:
+    """G finished games of N positions in all, game after game, each position before its action.
+
+    What is lost: of a search's policy the K best actions are kept (K = 16 unless said otherwise). The mass
+    outside them is dropped and the rest renormalised to sum to 1, in half precision, so a row sums to 1
+    within about 0.001. With fewer than K legal actions the spare places have weight 0 and action 0.
+
+    Raises RecordsError when made of arrays that do not fit together.
+    """
+
+    positions: np.ndarray  # int64 [N, W] packed positions, W = 5 for chess (40 bytes)
+    actions: np.ndarray  # uint16 [N] the action played
+    policy_actions: np.ndarray  # uint16 [N, K] the best actions of the search's policy
+    policy_weights: np.ndarray  # float16 [N, K] their weights, 0 to 1
+    root_values: np.ndarray  # float16 [N] the search's value, mover's point of view
+    value_targets: np.ndarray  # float16 [N] the value to learn, mover's point of view; NaN = none
+    game_lengths: np.ndarray  # int32 [G] positions of each game
+    endings: np.ndarray  # uint8 [G] index into the game's ENDINGS
+    results: np.ndarray  # int8 [G] +1 the first player (White) won, 0 draw, -1 the second
+
+    def __post_init__(self) -> None:
+        self.check()
+
+    def check(self) -> None:
+        """Raise RecordsError naming the first array that does not fit."""
+        for name, (dtype, dimensions, _) in _LAYOUT.items():
+            array = getattr(self, name)
+            if not isinstance(array, np.ndarray):
+                raise RecordsError(f"game records: {name} is a {type(array).__name__}, expected a numpy array")
+            if array.dtype != np.dtype(dtype) or array.ndim != dimensions:
+                raise RecordsError(
+                    f"game records: {name} is {array.dtype} with {array.ndim} dimensions, "
+                    f"expected {np.dtype(dtype)} with {dimensions}"
+                )
+        self._check_counts()
+        self._check_values()
+
+    def _check_counts(self) -> None:
+        for name, (_, _, by_game) in _LAYOUT.items():
+            expected = len(self.game_lengths) if by_game else len(self.positions)
+            if len(getattr(self, name)) != expected:
+                unit = "games" if by_game else "positions"
+                raise RecordsError(f"game records: {name} has {len(getattr(self, name))} rows for {expected} {unit}")
+        if self.policy_actions.shape != self.policy_weights.shape:
+            raise RecordsError(
+                f"game records: policy_actions {list(self.policy_actions.shape)} and "
+                f"policy_weights {list(self.policy_weights.shape)} must have one shape"
+            )
+        total = int(self.game_lengths.sum(dtype=np.int64))
+        if (self.game_lengths < 0).any() or total != len(self.positions):
+            raise RecordsError(f"game records: game_lengths sum to {total} for {len(self.positions)} positions")
+
+    def _check_values(self) -> None:
+        if not ((self.policy_weights >= 0) & (self.policy_weights <= 1)).all():
+            raise RecordsError("game records: policy_weights must lie in 0 to 1, and be no NaN")
+        if not np.isfinite(self.root_values).all():
+            raise RecordsError("game records: root_values holds NaN or infinity; has the network diverged?")
+        if np.isinf(self.value_targets).any():
+            raise RecordsError("game records: value_targets holds infinity (only NaN, meaning no target, is allowed)")
+        if not np.isin(self.results, (-1, 0, 1)).all():
+            raise RecordsError("game records: results must be -1, 0 or 1")
+
+    @property
+    def num_games(self) -> int:
+        return len(self.game_lengths)
+
+    @property
+    def num_positions(self) -> int:
+        return len(self.positions)
+
+    @property
+    def policy_width(self) -> int:
+        """K, the policy entries kept a position."""
+        return self.policy_actions.shape[1]
+
+    @property
+    def position_words(self) -> int:
+        """W, the 64-bit words a packed position takes."""
+        return self.positions.shape[1]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self.to_arrays().values())
+
+    @property
+    def bytes_per_position(self) -> float:
+        """Bytes a position with everything that belongs to it, the share of its game included; 0 when empty."""
+        return self.nbytes / self.num_positions if self.num_positions else 0.0
+
+    @property
+    def offsets(self) -> np.ndarray:
+        """int64 [G + 1]: game g holds positions offsets[g] to offsets[g + 1]."""
+        return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.game_lengths, dtype=np.int64)])
+
+    @classmethod
+    def empty(cls, policy_width: int = POLICY_WIDTH, position_words: int = POSITION_WORDS) -> "GameRecords":
+        """Return records of no games."""
+        width = {"positions": (position_words,), "policy_actions": (policy_width,), "policy_weights": (policy_width,)}
+        return cls(**{name: np.zeros((0, *width.get(name, ())), dtype) for name, (dtype, _, _) in _LAYOUT.items()})
+
+    @classmethod
+    def concatenate(cls, parts: Sequence["GameRecords"]) -> "GameRecords":
+        """Join records in the order given; none at all give `empty()`. RecordsError when K or W differ."""
+        if not parts:
+            return cls.empty()
+        widths = {(part.policy_width, part.position_words) for part in parts}
+        if len(widths) > 1:
+            raise RecordsError(f"cannot join game records of different (policy, position) widths: {sorted(widths)}")
+        return cls(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in _LAYOUT})
+
+    def select_games(self, indices: Sequence[int] | np.ndarray) -> "GameRecords":
+        """Return the games at `indices` (each 0 to G - 1, in that order, repeats allowed)."""
+        chosen = np.asarray(indices, dtype=np.int64).reshape(-1)
+        if ((chosen < 0) | (chosen >= self.num_games)).any():
+            raise RecordsError(f"no such game: indices {chosen.tolist()[:8]} of {self.num_games} games")
+        lengths = self.game_lengths[chosen].astype(np.int64)
+        first_rows = np.cumsum(lengths) - lengths
+        rows = np.repeat(self.offsets[chosen] - first_rows, lengths) + np.arange(lengths.sum())
+        return GameRecords(
+            **{name: getattr(self, name)[chosen if by_game else rows] for name, (_, _, by_game) in _LAYOUT.items()}
+        )
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return the nine arrays by name: what a worker sends."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "GameRecords":
+        """Make records of exactly the nine arrays; RecordsError names the missing and the unknown."""
+        missing, unknown = sorted(_LAYOUT.keys() - arrays.keys()), sorted(arrays.keys() - _LAYOUT.keys())
+        if missing or unknown:
+            raise RecordsError(f"game records: missing arrays {missing}, unknown arrays {unknown}")
+        return cls(**arrays)
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the games to `path` atomically. RecordsError when the system refuses; the old file stands."""
+        buffer = io.BytesIO()
+        np.savez(buffer, **self.to_arrays())
+        with zipfile.ZipFile(buffer, "a") as archive:
+            archive.comment = SEAL_MARK + BLANK_SEAL
+        data = buffer.getvalue()
+        if len(data) > MAX_FILE_BYTES:
+            raise RecordsError(f"{len(data):,} bytes of games are too many for one file: save them in parts")
+        try:
+            write_atomically(Path(path), seal(data, len(data) - SEAL_LENGTH))
+        except OSError as error:
+            raise RecordsError(f"cannot save games to {path}: {reason(error)}") from error
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> "GameRecords":
+        """Read what `save` wrote. RecordsError names the file when it is missing, damaged or something else."""
+        try:
+            data = read_whole(Path(path), MAX_FILE_BYTES)
+        except (OSError, ValueError) as error:
+            raise RecordsError(f"cannot read games from {path}: {error}") from error
+        if not data[:-SEAL_LENGTH].endswith(SEAL_MARK):
+            raise RecordsError(f"{path} is not a games file of this package, or its end is missing")
+        if not seal_holds(data, len(data) - SEAL_LENGTH):
+            raise RecordsError(f"the games file {path} is damaged: its SHA-256 does not match. Use another copy")
+        try:
+            return cls.from_arrays(_read_arrays(data))
+        # The seal holds, so this was made wrong on purpose: whatever zipfile or numpy raise, it is not ours.
+        except Exception as error:
+            raise RecordsError(f"{path} is not a games file of this package: {error}") from error
+
+
+def _read_arrays(data: bytes) -> dict[str, np.ndarray]:
+    """Read the arrays of an uncompressed .npz; no entry can claim more memory than the file has bytes."""
+    arrays = {}
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        entries = archive.infolist()
+        if sorted(entry.filename for entry in entries) != sorted(f"{name}.npy" for name in _LAYOUT):
+            raise RecordsError(f"expected the arrays {', '.join(_LAYOUT)}")
+        for entry in entries:
+            if entry.compress_type != zipfile.ZIP_STORED:
+                raise RecordsError(f"{entry.filename} is compressed")
+            arrays[entry.filename.removesuffix(".npy")] = _read_array(archive.read(entry))
+    return arrays
+
+
+def _read_array(content: bytes) -> np.ndarray:
+    """Read one .npy whose header must describe exactly the bytes that follow; object arrays are refused."""
+    file = io.BytesIO(content)
+    version = np.lib.format.read_magic(file)
+    if version != (1, 0):
+        raise RecordsError(f"npy format {version}, expected (1, 0)")
+    shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(file)
+    if dtype.hasobject:
+        raise RecordsError("an array of Python objects")
+    array = np.frombuffer(content, dtype, offset=file.tell())
+    return array.reshape(shape, order="F" if fortran_order else "C").copy()

@@ -1,0 +1,65 @@
+"""The positions to learn from: a ring of the latest, in numpy, packed as they came."""
+
+from __future__ import annotations
+
+from typing import Mapping
+
+import numpy as np
+
+from .errors import ConfigError
+from .records import GameRecords
+
+FIELDS = ("positions", "actions", "policy_actions", "policy_weights", "root_values", "value_targets")
+
+
+class Replay:
+    """Holds the last `capacity` positions. Order of arrival is order of storage, so runs repeat exactly."""
+
+    def __init__(self, capacity: int):
+        if capacity < 1:
+            raise ConfigError(f"replay capacity {capacity}: expected a whole number from 1 up")
+        self.capacity = capacity
+        self._arrays: dict[str, np.ndarray] = {}
+        self._next = 0
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def add(self, records: GameRecords) -> None:
+        """Append every position of `records`, dropping the oldest where room runs out."""
+        new = {name: getattr(records, name)[-self.capacity:] for name in FIELDS}
+        count = len(new["actions"])
+        if not self._arrays:
+            self._arrays = {name: np.zeros((self.capacity, *array.shape[1:]), array.dtype) for name, array in new.items()}
+        slots = (self._next + np.arange(count)) % self.capacity
+        for name, array in new.items():
+            self._arrays[name][slots] = array
+        self._next = (self._next + count) % self.capacity
+        self._size = min(self._size + count, self.capacity)
+
+    def sample(self, batch_size: int, generator: np.random.Generator) -> dict[str, np.ndarray]:
+        """`batch_size` positions drawn with replacement, as arrays [batch_size, ...] named after FIELDS."""
+        if not self._size:
+            raise ConfigError("the replay is empty: add games before sampling")
+        chosen = generator.integers(0, self._size, batch_size)
+        return {name: array[chosen] for name, array in self._arrays.items()}
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """The positions held, oldest first; `from_arrays` restores them."""
+        oldest = (self._next - self._size) % self.capacity
+        slots = (oldest + np.arange(self._size)) % self.capacity
+        return {name: array[slots] for name, array in self._arrays.items()}
+
+    @classmethod
+    def from_arrays(cls, capacity: int, arrays: Mapping[str, np.ndarray]) -> "Replay":
+        """A replay with the positions of `to_arrays`, the newest of them if `capacity` has shrunk."""
+        replay = cls(capacity)
+        if arrays:
+            kept = {name: arrays[name][-capacity:] for name in FIELDS}
+            replay._size = len(kept["actions"])
+            replay._next = replay._size % capacity
+            replay._arrays = {name: np.zeros((capacity, *array.shape[1:]), array.dtype) for name, array in kept.items()}
+            for name, array in kept.items():
+                replay._arrays[name][:replay._size] = array
+        return replay

@@ -1,0 +1,75 @@
+"""config.json of a run: written at its start, compared and renewed at every later one."""
+
+import json
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from .durable import write_atomically
+from .errors import ConfigError, RunError
+
+CONFIG_FILE = "config.json"
+
+
+def check_same_config(saved: Mapping[str, Any], wanted: Mapping[str, Any], may_change: Collection[str]) -> None:
+    """Raise ConfigError listing every setting in which `wanted` differs from `saved` and may not.
+
+    Nested dicts are compared setting by setting, `network.channels`; a name in `may_change` frees what is below it.
+    """
+    before, after = _flat(plain_config(saved)), _flat(plain_config(wanted))
+    different = [
+        f"{name} (was {_shown(before, name)}, now {_shown(after, name)})"
+        for name in sorted(before.keys() | after.keys())
+        if (name in before, before.get(name)) != (name in after, after.get(name))
+        and not any(name == free or name.startswith(f"{free}.") for free in may_change)
+    ]
+    if different:
+        raise ConfigError(
+            f"these settings cannot change when a run goes on: {', '.join(different)}. "
+            "Set them back, or choose another run folder"
+        )
+
+
+def _flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat = {}
+    for key, value in config.items():
+        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return flat
+
+
+def _shown(config: Mapping[str, Any], name: str) -> str:
+    return json.dumps(config[name]) if name in config else "not there"
+
+
+def plain_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `config` as it comes back from JSON (tuples as lists)."""
+    try:
+        return json.loads(json.dumps(dict(config), allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"a run's config holds plain numbers, text, lists and dicts: {error}") from error
+
+
+def settle_config(folder: Path, wanted: dict[str, Any], may_change: Collection[str]) -> None:
+    """Write config.json, after check_same_config when there is one. Raises ConfigError, RunError or OSError."""
+    if (folder / CONFIG_FILE).exists():
+        saved = read_config(folder)
+        check_same_config(saved, wanted, may_change)
+        if saved == wanted:
+            return
+    elif any((folder / name).exists() for name in ("metrics.jsonl", "checkpoints", "snapshots")):
+        # A first start killed before config.json leaves none of these: it is written before them.
+        raise RunError(f"{folder} holds a run without {CONFIG_FILE}: put that file back or choose another run folder")
+    write_atomically(folder / CONFIG_FILE, (json.dumps(wanted, indent=2) + "\n").encode("ascii"))
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Return config.json of the run in `folder`; RunError when it is missing or unreadable."""
+    try:
+        config = json.loads((folder / CONFIG_FILE).read_bytes())
+    except FileNotFoundError as error:
+        raise RunError(f"{folder} is not a run folder: it has no {CONFIG_FILE}") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise RunError(f"{folder / CONFIG_FILE} cannot be read: {error}") from error
+    if not isinstance(config, dict):
+        raise RunError(f"{folder / CONFIG_FILE} cannot be read: expected a JSON object, got {type(config).__name__}")
+    return config

@@ -1,0 +1,273 @@
+"""The run folder: where a training run keeps everything, and finds it again.
+
+    config.json                      the settings of the latest start
+    metrics.jsonl                    one report an iteration
+    checkpoints/000010/              whole runs, the newest few
+    snapshots/000010.safetensors     weights only, all of them
+    games/000010.pgn                 sample games
+    tensorboard/                     event files
+    .lock                            held by the process that trains
+"""
+
+import os
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from .checkpoint import (
+    MANIFEST,
+    Checkpoint,
+    Groups,
+    clear_interrupted_saves,
+    list_checkpoints,
+    load_checkpoint,
+    remove_checkpoint,
+    save_checkpoint,
+)
+from .durable import reason, write_atomically
+from .errors import CheckpointError, ConfigError, RunError
+from .report_log import ReportLog
+from .run_config import plain_config, read_config, settle_config
+from .run_lock import RunLock
+from .snapshot import load_snapshot, save_snapshot
+
+_SUBFOLDERS = ("checkpoints", "snapshots", "games", "tensorboard")
+_SET_ASIDE = ".set-aside"
+_NUMBER = re.compile(r"[0-9]{6,}")  # an iteration, as it stands in file names
+
+
+@dataclass(frozen=True, eq=False)
+class LatestCheckpoint:
+    """The newest checkpoint that verifies; `messages` says which newer ones did not, and why."""
+
+    iteration: int
+    checkpoint: Checkpoint
+    messages: tuple[str, ...]
+
+
+class RunFolder:
+    """One run on disk. `create_or_open` makes it and locks it for writing; `open` reads, beside a writer too."""
+
+    def __init__(self, path: Path, config: dict[str, Any], lock: RunLock | None = None) -> None:
+        self.path = path
+        self.config = config
+        self.checkpoints_folder, self.snapshots_folder, self.games_folder, self.tensorboard_folder = (
+            path / name for name in _SUBFOLDERS
+        )
+        self.messages: tuple[str, ...] = (lock.warning,) if lock and lock.warning else ()
+        self._lock = lock
+        self._reports = ReportLog(path / "metrics.jsonl")
+
+    @classmethod
+    def create_or_open(
+        cls, path: str | os.PathLike, config: Mapping[str, Any], may_change: Collection[str] = ()
+    ) -> "RunFolder":
+        """Make a run folder, or take up the one there, and lock it until `close()` or the end of a `with`.
+
+        config: plain data for config.json. For a run that exists it must equal the saved one but for the keys in
+        `may_change` (see run_config.check_same_config). Raises ConfigError for that; RunError when the path
+        cannot be a run folder or another process has it. Of two openings in one process the later one holds.
+        """
+        folder = _folder_path(path)
+        wanted = plain_config(config)
+        lock = None
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            lock = RunLock(folder)
+            settle_config(folder, wanted, may_change)
+            for name in _SUBFOLDERS:
+                (folder / name).mkdir(exist_ok=True)
+            _clear_leftovers(folder)
+            return cls(folder, wanted, lock)
+        except BaseException as error:
+            if lock is not None:
+                lock.release()
+            if isinstance(error, OSError):
+                raise RunError(f"cannot use {folder} as a run folder: {reason(error)}") from error
+            raise
+
+    @classmethod
+    def open(cls, path: str | os.PathLike) -> "RunFolder":
+        """Open a run for reading. RunError when there is none."""
+        folder = _folder_path(path)
+        if not folder.is_dir():
+            raise RunError(f"there is no run at {folder}: no such folder")
+        return cls(folder, read_config(folder))
+
+    def close(self) -> None:
+        """Unlock; a second call does nothing."""
+        if self._lock is not None:
+            self._lock.release()
+
+    def __enter__(self) -> "RunFolder":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # --- reports and games
+
+    def append_report(self, report: Mapping[str, Any]) -> None:
+        """Add a line to metrics.jsonl; the disk has it when this returns."""
+        self._require_lock()
+        self._reports.append(report)
+
+    def read_reports(self) -> list[dict[str, Any]]:
+        """Return the reports so far, oldest first; a line being written, or cut by a kill, is left out."""
+        return self._reports.read()
+
+    def truncate_reports(self, iteration: int) -> None:
+        """Drop the reports after `iteration`."""
+        self._require_lock()
+        self._reports.truncate(iteration)
+
+    def save_game_sample(self, iteration: int, pgn: str) -> Path:
+        """Write games/NNNNNN.pgn and return its path."""
+        self._require_lock()
+        path = self.games_folder / f"{iteration:06d}.pgn"
+        try:
+            write_atomically(path, (pgn.rstrip("\n") + "\n").encode("utf-8"))
+        except OSError as error:
+            raise RunError(f"cannot write the sample game {path}: {reason(error)}") from error
+        return path
+
+    # --- checkpoints
+
+    def save_checkpoint(self, iteration: int, groups: Groups, metadata: Mapping[str, Any]) -> Path:
+        """Write checkpoints/NNNNNN/ (see checkpoint.save_checkpoint) and return its path."""
+        self._require_lock()
+        path = self._checkpoint_path(iteration)
+        save_checkpoint(path, groups, {**metadata, "iteration": iteration})
+        return path
+
+    def checkpoints(self) -> list[int]:
+        """Return the iterations that have a checkpoint, whether it verifies or not, oldest first."""
+        try:
+            names = list_checkpoints(self.checkpoints_folder)
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise RunError(f"cannot list {self.checkpoints_folder}: {reason(error)}") from error
+        return sorted(int(name) for name in names if _NUMBER.fullmatch(name))
+
+    def latest_checkpoint(self, game: str | None = None) -> LatestCheckpoint | None:
+        """Return the newest checkpoint that verifies, None when the run has none at all.
+
+        Raises CheckpointError when there are checkpoints and none can be loaded: starting afresh would hide that.
+        """
+        messages: list[str] = []
+        for iteration in reversed(self.checkpoints()):
+            try:
+                checkpoint = load_checkpoint(self._checkpoint_path(iteration), game)
+                return LatestCheckpoint(iteration, checkpoint, tuple(messages))
+            except CheckpointError as error:
+                messages.append(str(error))
+        if messages:
+            raise CheckpointError(f"no checkpoint of the run {self.path} can be loaded: " + "; ".join(messages))
+        return None
+
+    def prune(self, keep: int = 2) -> None:
+        """Delete all but the newest `keep` checkpoints, and those set aside that are older than these."""
+        self._require_lock()
+        if keep < 1:
+            raise ConfigError(f"cannot keep {keep} checkpoints: expected 1 or more")
+        saved = self.checkpoints()
+        for iteration in saved[:-keep]:
+            remove_checkpoint(self._checkpoint_path(iteration))
+        for folder in _numbered(self.checkpoints_folder, _SET_ASIDE):
+            if saved and int(folder.stem) < saved[-keep:][0]:
+                remove_checkpoint(folder)
+
+    def rewind(self, iteration: int) -> None:
+        """Forget what came after `iteration`, to go on from there: reports, snapshots, sample games.
+
+        Later checkpoints are renamed to NNNNNN.set-aside, not deleted: a disk that could not be read for
+        a moment looks like damage too.
+        """
+        self.truncate_reports(iteration)
+        try:
+            for path in (*self.snapshots(), *_numbered(self.games_folder, ".pgn")):
+                if int(path.stem) > iteration:
+                    path.unlink()
+            for later in self.checkpoints():
+                if later > iteration:
+                    path = self._checkpoint_path(later)
+                    remove_checkpoint(path.with_name(path.name + _SET_ASIDE))
+                    os.rename(path, path.with_name(path.name + _SET_ASIDE))
+        except OSError as error:
+            raise RunError(f"cannot rewind the run {self.path} to {iteration}: {reason(error)}") from error
+
+    # --- snapshots
+
+    def save_snapshot(self, iteration: int, weights: Mapping[str, np.ndarray], metadata: Mapping[str, Any]) -> Path:
+        """Write snapshots/NNNNNN.safetensors (see snapshot.save_snapshot) and return its path."""
+        self._require_lock()
+        path = self.snapshots_folder / f"{iteration:06d}.safetensors"
+        save_snapshot(path, weights, {**metadata, "iteration": iteration})
+        return path
+
+    def snapshots(self) -> list[Path]:
+        """Return the snapshot files, oldest first; `int(path.stem)` is the iteration."""
+        return _numbered(self.snapshots_folder, ".safetensors")
+
+    def _checkpoint_path(self, iteration: int) -> Path:
+        return self.checkpoints_folder / f"{iteration:06d}"
+
+    def _require_lock(self) -> None:
+        if self._lock is None or not self._lock.held:
+            raise RunError(f"the run {self.path} is not open for writing here (closed, or opened again since)")
+
+
+def find_checkpoint(path: str | os.PathLike, game: str | None = None) -> Checkpoint:
+    """Load what a person points at: a run folder (its newest checkpoint), a checkpoint folder or a snapshot file.
+
+    Raises RunError or CheckpointError.
+    """
+    if Path(path).suffix == ".safetensors":
+        return load_snapshot(Path(path).expanduser(), game)
+    folder = _folder_path(path)
+    if (folder / MANIFEST).exists():
+        return load_checkpoint(folder, game)
+    run = RunFolder.open(folder)
+    latest = run.latest_checkpoint(game)
+    if latest is None:
+        raise CheckpointError(f"the run {run.path} has no checkpoint yet")
+    return latest.checkpoint
+
+
+def _folder_path(path: str | os.PathLike) -> Path:
+    """Return the absolute path, or RunError when it is a file or lies beneath one."""
+    if not os.fspath(path) or "\0" in os.fspath(path):
+        raise RunError(f"{os.fspath(path)!r} cannot be a run folder: expected a path such as runs/first")
+    try:
+        folder = Path(os.path.abspath(Path(path).expanduser()))
+        for place in (folder, *folder.parents):
+            if place.exists():
+                break
+    except (OSError, RuntimeError) as error:  # a name too long, no permission, a home that is not there
+        raise RunError(f"{os.fspath(path)!r} cannot be a run folder: {error}") from error
+    if not place.is_dir():
+        relation = "is a file" if place == folder else f"lies beneath {place}, which is a file"
+        raise RunError(f"{folder} {relation}: a run needs a folder. Choose another path")
+    return folder
+
+
+def _numbered(folder: Path, suffix: str) -> list[Path]:
+    """Return the entries of `folder` called NNNNNN and `suffix`, by number."""
+    found = [path for path in folder.glob(f"*{suffix}") if _NUMBER.fullmatch(path.name.removesuffix(suffix))]
+    return sorted(found, key=lambda path: int(path.stem))
+
+
+def _clear_leftovers(folder: Path) -> None:
+    """Remove what a killed writer left. The folder itself may be somebody's home: there only our own names count."""
+    clear_interrupted_saves(folder / "checkpoints")
+    leftovers = [*folder.glob(".config.json.*.tmp"), *folder.glob(".metrics.jsonl.*.tmp")]
+    for leftover in (*leftovers, *(folder / "snapshots").glob(".*.tmp"), *(folder / "games").glob(".*.tmp")):
+        leftover.unlink()

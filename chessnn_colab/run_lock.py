@@ -1,0 +1,88 @@
+"""One process at a time may write a run folder; the second is refused with the name of the first.
+
+The lock is the kernel's (flock), so it is gone the moment its process is, however it died. Within one process
+a later lock takes over from an earlier one: in a notebook an interrupted cell's traceback keeps the old run alive,
+and running the cell again must work. The old holder finds out by `held`.
+"""
+
+import json
+import os
+import socket
+from pathlib import Path
+
+from .durable import NOT_SUPPORTED
+from .errors import RunError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+LOCK_FILE = ".lock"
+_HELD: dict[Path, "RunLock"] = {}
+
+
+class RunLock:
+    """The right to write `folder`, held until `release()`. Raises RunError when another process has it.
+
+    `warning` is text where the file system cannot lock: then nothing keeps a second process out.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.resolve()
+        self.warning: str | None = None
+        self._process = os.getpid()
+        earlier = _HELD.get(self.folder)
+        if earlier is not None and earlier.held:
+            earlier.release()
+        self._descriptor: int | None = os.open(self.folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            self._acquire()
+        except BaseException:
+            os.close(self._descriptor)
+            self._descriptor = None
+            raise
+        _HELD[self.folder] = self
+
+    @property
+    def held(self) -> bool:
+        """False after release, after a takeover, and in a forked child."""
+        return self._descriptor is not None and self._process == os.getpid()
+
+    def release(self) -> None:
+        """Give the lock back; a second call does nothing. The file stays: deleting it would race."""
+        if not self.held:
+            return
+        if fcntl is not None and self.warning is None:
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+        os.close(self._descriptor)
+        self._descriptor = None
+        if _HELD.get(self.folder) is self:
+            del _HELD[self.folder]
+
+    def _acquire(self) -> None:
+        if fcntl is None:
+            self.warning = f"this system has no file locks: let no second process train in {self.folder}"
+            return
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise RunError(
+                f"the run folder {self.folder} is in use by {_holder(self._descriptor)}: "
+                "stop that one first, or choose another run folder"
+            ) from error
+        except OSError as error:
+            if error.errno not in NOT_SUPPORTED:
+                raise
+            self.warning = f"the file system of {self.folder} has no locks: let no second process train there"
+            return
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode(), 0)
+
+
+def _holder(descriptor: int) -> str:
+    try:
+        holder = json.loads(os.pread(descriptor, 4096, 0))
+        return f"process {holder['pid']} on {holder['host']}"
+    except (OSError, ValueError, KeyError, TypeError):  # it holds the lock and has not written its name yet
+        return "another process"

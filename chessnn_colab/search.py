@@ -1,0 +1,161 @@
+"""Policy improvement with Gumbel by two-rung sequential halving. Knows no chess: a game comes in as a function.
+
+Danihelka et al. 2022, "Policy improvement by planning with Gumbel": draw candidates without replacement by
+gumbel + logit, spend evaluations on them by sequential halving, act on the survivor with the best
+gumbel + logit + sigma(q), and teach the network softmax(logits + sigma(completed q)). With two rungs there is no
+tree: the candidates are evaluated in one batch, then the best reply to each survivor in another, so a move costs
+three network calls whatever its breadth. Names follow mctx (https://github.com/google-deepmind/mctx).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Callable, NamedTuple
+
+import torch
+from torch import Tensor
+
+from .errors import ConfigError
+
+ILLEGAL = -1e9  # the logit of an action that is not there
+SEARCHES = ("two-rung", "policy")
+
+
+class Root(NamedTuple):
+    """Positions to improve on. `A` columns hold each row's legal actions; columns left over have logit ILLEGAL."""
+
+    actions: Tensor       # int64 [B, A], what to hand to recurrent_fn
+    prior_logits: Tensor  # float32 [B, A]
+    value: Tensor         # float32 [B], in [-1, 1], for the player to move
+    embedding: Any        # the positions themselves, in whatever form recurrent_fn takes
+
+
+class Step(NamedTuple):
+    """What an action led to. q = reward + discount * value, for the player who acted."""
+
+    reward: Tensor        # float32 [N], to the player who acted
+    discount: Tensor      # float32 [N], 0 at an end, negative where the other player is to move
+    value: Tensor         # float32 [N], for the player now to move
+    best_action: Tensor | None  # int64 [N], the most likely action there; None when it was not asked for
+
+
+# recurrent_fn(embedding, rows [N], action [N], with_reply) -> (Step, embedding [N]):
+# play action[i] in position rows[i] of the embedding.
+RecurrentFn = Callable[[Any, Tensor, Tensor, bool], tuple[Step, Any]]
+
+
+class PolicyOutput(NamedTuple):
+    action: Tensor          # int64 [B], the search's choice
+    actions: Tensor         # int64 [B, A], the root's columns
+    action_weights: Tensor  # float32 [B, A], the improved policy over them, summing to 1
+    value: Tensor           # float32 [B], the root's value after search
+
+
+@dataclass(frozen=True)
+class SearchConfig:
+    """How much to look, and how to weigh what was seen.
+
+    sigma(q) = (maxvisit_init + most visits) * value_scale * q, with q rescaled to [0, 1] within its row (mctx,
+    qtransform_completed_by_mix_value).
+    """
+
+    search: str = "two-rung"    # or "policy": sample the prior, evaluate nothing
+    candidates: int = 8         # root actions evaluated
+    survivors: int = 4          # of them, whose best reply is evaluated too
+    value_scale: float = 0.1
+    maxvisit_init: float = 50.0
+
+    def __post_init__(self):
+        if self.search not in SEARCHES:
+            raise ConfigError(f"unknown search {self.search!r}: expected one of {', '.join(SEARCHES)}")
+        if not 1 <= self.survivors <= self.candidates:
+            raise ConfigError(f"candidates={self.candidates}, survivors={self.survivors}: expected "
+                              "1 <= survivors <= candidates")
+
+    @property
+    def evaluations(self) -> int:
+        """Network evaluations a move, the root's included."""
+        return 1 if self.search == "policy" else 1 + self.candidates + self.survivors
+
+
+def improve_policy(root: Root, recurrent_fn: RecurrentFn, config: SearchConfig, generator: torch.Generator,
+                   gumbel_scale: float = 1.0) -> PolicyOutput:
+    """Look ahead from every row of `root`.
+
+    gumbel_scale: 1 explores as in training, 0 always takes what looks best. `generator` is on the root's device.
+    """
+    gumbel = gumbel_scale * sample_gumbel(root.prior_logits, generator)
+    if config.search == "policy":
+        column = (root.prior_logits + gumbel).argmax(1, keepdim=True)
+        return PolicyOutput(root.actions.gather(1, column).squeeze(1), root.actions, root.prior_logits.softmax(1),
+                            root.value)
+    return two_rung(root, recurrent_fn, config, gumbel)
+
+
+def two_rung(root: Root, recurrent_fn: RecurrentFn, config: SearchConfig, gumbel: Tensor) -> PolicyOutput:
+    """Sequential halving over two rungs: `candidates` actions looked at once, `survivors` of them once more."""
+    scores = root.prior_logits + gumbel
+    m = min(config.candidates, scores.shape[1])
+    s = min(config.survivors, m)
+    columns = scores.topk(m, dim=1).indices  # [B, m]
+    batch = torch.arange(len(scores), device=scores.device)
+
+    rows = batch.repeat_interleave(m)
+    first, children = recurrent_fn(root.embedding, rows, root.actions.gather(1, columns).flatten(), True)
+    q = (first.reward + first.discount * first.value).view(-1, m)
+    visits = torch.ones_like(q)
+    scale = _sigma_scale(config, 1)
+    tried = scores.gather(1, columns) + scale * _rescale(q, root, columns)
+    survivors = tried.topk(s, dim=1).indices  # [B, s], into columns
+
+    rows = (batch.unsqueeze(1) * m + survivors).flatten()
+    second, _ = recurrent_fn(children, rows, first.best_action[rows], False)
+    reply_value = second.reward + second.discount * second.value
+    # A child looked at twice is worth the mean of its own value and its best reply's, as a tree would back it up.
+    twice = first.reward[rows] + first.discount[rows] * (first.value[rows] + reply_value) / 2
+    q = q.scatter(1, survivors, twice.view(-1, s))
+    visits = visits.scatter(1, survivors, 2.0)
+
+    weights, value = completed_policy(root, columns, q, visits, config)
+    scale = _sigma_scale(config, 2)
+    final = scores.gather(1, columns) + scale * _rescale(q, root, columns)
+    best = final.gather(1, survivors).argmax(1, keepdim=True)
+    column = columns.gather(1, survivors.gather(1, best))
+    return PolicyOutput(root.actions.gather(1, column).squeeze(1), root.actions, weights, value)
+
+
+def completed_policy(root: Root, columns: Tensor, q: Tensor, visits: Tensor,
+                     config: SearchConfig) -> tuple[Tensor, Tensor]:
+    """The improved policy [B, A] and the mixed value [B] after the actions in `columns` [B, m] got `q` and `visits`.
+
+    Actions never tried count as worth the mixed value (Danihelka et al. 2022, equations 10, 11 and 33).
+    """
+    there = root.prior_logits.gather(1, columns) > ILLEGAL / 2
+    visits = visits * there
+    prior = root.prior_logits.softmax(1).gather(1, columns).clamp(min=1e-30) * there
+    total = visits.sum(1)
+    mean_q = (prior * q).sum(1) / prior.sum(1).clamp(min=1e-30)
+    value = (root.value + total * mean_q) / (1 + total)
+    completed = value.unsqueeze(1).expand_as(root.prior_logits).scatter(1, columns, q)
+    rescaled = _rescale(completed, root)
+    scale = _sigma_scale(config, 2)
+    return (root.prior_logits + scale * rescaled).softmax(1), value
+
+
+def sample_gumbel(like: Tensor, generator: torch.Generator) -> Tensor:
+    """Standard Gumbel noise in the shape of `like`."""
+    return -torch.empty_like(like).exponential_(generator=generator).log()
+
+
+def _sigma_scale(config: SearchConfig, most_visits: int) -> float:
+    return (config.maxvisit_init + most_visits) * config.value_scale
+
+
+def _rescale(q: Tensor, root: Root, columns: Tensor | None = None) -> Tensor:
+    """q [B, n] moved to [0, 1] within each row, over the actions that are there and the root's value."""
+    logits = root.prior_logits if columns is None else root.prior_logits.gather(1, columns)
+    there = logits > ILLEGAL / 2
+    value = root.value.unsqueeze(1)
+    low = torch.minimum(torch.where(there, q, torch.inf).amin(1, keepdim=True), value)
+    high = torch.maximum(torch.where(there, q, -torch.inf).amax(1, keepdim=True), value)
+    return torch.where(there, (q - low) / (high - low).clamp(min=1e-8), 0.0)

@@ -1,0 +1,88 @@
+"""Looking into a network: which neurons fire, how often, and what that would cost in energy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from .network import SpikingLayer, SpikingNetwork
+
+# Energy of one operation in 45 nm CMOS, picojoules (Horowitz 2014, ISSCC, 32-bit floating point).
+PICOJOULES_MAC = 4.6
+PICOJOULES_ACCUMULATE = 0.9
+
+
+@dataclass(frozen=True)
+class Energy:
+    """An estimate of the arithmetic of one evaluation; memory traffic, which dominates on real chips, is left out."""
+
+    synaptic_operations: float  # accumulates that spikes cause
+    macs: float                 # multiply-accumulates of the layers that take no spikes (the heads)
+    dense_macs: float           # what a ReLU network of the same shape would multiply, once instead of T times
+
+    @property
+    def spiking_nanojoules(self) -> float:
+        return (self.synaptic_operations * PICOJOULES_ACCUMULATE + self.macs * PICOJOULES_MAC) / 1000
+
+    @property
+    def dense_nanojoules(self) -> float:
+        return self.dense_macs * PICOJOULES_MAC / 1000
+
+    def to_dict(self) -> dict[str, float]:
+        return {"synaptic_operations": self.synaptic_operations, "macs": self.macs, "dense_macs": self.dense_macs,
+                "spiking_nanojoules": self.spiking_nanojoules, "dense_nanojoules": self.dense_nanojoules}
+
+
+def probe(network: SpikingNetwork, observation: Tensor) -> dict[str, Tensor]:
+    """The spikes [T, B, channels, 8, 8] of every spiking layer, by name, while the network sees `observation`."""
+    spikes: dict[str, Tensor] = {}
+    layers = {name: module for name, module in network.named_modules() if isinstance(module, SpikingLayer)}
+    hooks = [layer.register_forward_hook(lambda _, __, output, name=name: spikes.__setitem__(name, output))
+             for name, layer in layers.items()]
+    training = network.training
+    try:
+        network.eval()
+        with torch.no_grad():
+            network(observation)
+    finally:
+        network.train(training)
+        for hook in hooks:
+            hook.remove()
+    return spikes
+
+
+def firing_rates(network: SpikingNetwork, observation: Tensor) -> dict[str, float]:
+    """Mean spikes a neuron a time step of each layer, 0 to 1. A layer near 0 is dead."""
+    return {name: float(spikes.mean()) for name, spikes in probe(network, observation).items()}
+
+
+def estimate_energy(network: SpikingNetwork, observation: Tensor) -> Energy:
+    """Count the operations of one evaluation, averaged over the batch.
+
+    A convolution fed by ones and zeros adds a weight for each one and multiplies nothing; so does the stem, because
+    the planes are binary. The heads read rates and multiply.
+    """
+    counts = {"synaptic": 0.0, "macs": 0.0, "dense": 0.0}
+    batch = len(observation)
+
+    def count(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        x = inputs[0]
+        fan_out = output[0].numel() * (module.weight[0].numel() if isinstance(module, nn.Conv2d) else x.shape[1])
+        frames = len(x) // batch  # time steps in one call
+        counts["dense"] += fan_out
+        if bool(((x == 0) | (x == 1)).all()) and isinstance(module, nn.Conv2d) and module.kernel_size == (3, 3):
+            counts["synaptic"] += float(x.mean()) * fan_out * frames
+        else:
+            counts["macs"] += fan_out * frames
+
+    modules = [module for module in network.modules() if isinstance(module, (nn.Conv2d, nn.Linear))]
+    hooks = [module.register_forward_hook(count) for module in modules]
+    try:
+        with torch.no_grad():
+            network(observation)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return Energy(counts["synaptic"], counts["macs"], counts["dense"])

@@ -1,0 +1,34 @@
+"""Reports as TensorBoard events."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from torch.utils.tensorboard import SummaryWriter
+
+from .report import Report
+
+_SCALARS = {
+    "loss/total": "loss", "loss/policy": "policy_loss", "loss/value": "value_loss", "policy/entropy": "entropy",
+    "value/accuracy": "value_accuracy", "games/average_plies": "average_plies", "games/white_win_rate": "white_win_rate",
+    "games/draw_rate": "draw_rate", "games/black_win_rate": "black_win_rate", "speed/positions": "positions_per_second",
+    "speed/games": "games_per_second", "seconds/selfplay": "seconds_selfplay", "seconds/learning": "seconds_learning",
+    "replay/size": "buffer_size", "learning_rate": "learning_rate",
+}
+
+
+class TensorBoard:
+    """Writes one step an iteration; `first` hides what an interrupted session wrote after its last checkpoint."""
+
+    def __init__(self, folder: Path, first: int):
+        self._writer = SummaryWriter(str(folder), purge_step=first + 1)
+
+    def write(self, report: Report) -> None:
+        for tag, name in _SCALARS.items():
+            self._writer.add_scalar(tag, getattr(report, name), report.iteration)
+        for layer, rate in report.firing_rates.items():
+            self._writer.add_scalar(f"firing_rate/{layer}", rate, report.iteration)
+        self._writer.flush()
+
+    def close(self) -> None:
+        self._writer.close()

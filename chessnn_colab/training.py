@@ -1,0 +1,294 @@
+"""train(): self-play, replay, learner, checkpoint, round and round, as a generator of reports.
+
+The order of one iteration, top to bottom: `Trainer.iteration`. Weights go down to the workers as numpy arrays, games
+come back as GameRecords; no tensor crosses a process.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Iterator
+
+import numpy as np
+import torch
+
+from . import spikes
+from .devices import detect_device, inventory, keep_freed_memory
+from .errors import ConfigError
+from .games.chess import ENDINGS, Chess
+from .learner import Learner, Losses, load_optimizer_arrays, optimizer_arrays
+from .network import build_network, load_arrays, to_arrays
+from .pgn import records_to_pgn
+from .records import GameRecords
+from .replay import Replay
+from .report import Report
+from .run_folder import RunFolder, find_checkpoint
+from .selfplay import SelfPlay
+from .tensorboard import TensorBoard
+from .train_config import FIXED_FIELDS, TrainConfig
+from .workers import InlinePool, LocalPool
+
+DEFAULT_MINUTES = 20.0
+NORM_BATCHES = 8          # replay batches over which batch norm is re-estimated
+PROBE_POSITIONS = 256     # replay positions at which firing rates are measured
+FIRST_PLAY_SHARE = 0.6    # of a time budget that the first iteration may play, before learning was ever timed
+
+
+class Silence:
+    """The progress of a run that nobody watches."""
+
+    def __getattr__(self, name: str):
+        return lambda *args, **kwargs: None
+
+
+def train(config: TrainConfig, progress: Any = None) -> Iterator[Report]:
+    """Train as `config` says, yielding a Report an iteration; a run already in the folder goes on where it stopped.
+
+    progress: an object with the methods of views.progress.Progress, called from this thread; None is silence.
+    KeyboardInterrupt ends it cleanly: what is finished is kept, and calling train again goes on. Raises ConfigError,
+    DeviceError, RunError, CheckpointError or WorkerError, each in plain words.
+    """
+    trainer = Trainer(config, progress or Silence())
+    try:
+        yield from trainer.iterations()
+    finally:
+        trainer.close()
+
+
+class Budget:
+    """How long to train in this session: minutes, iterations, or both, whichever ends first."""
+
+    def __init__(self, minutes: float | None, iterations: int | None):
+        self.started = time.monotonic()
+        if minutes is None and iterations is None:
+            minutes = DEFAULT_MINUTES
+        self.seconds = None if minutes is None else 60 * minutes
+        self.iterations = iterations
+        self.done = 0
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self.started
+
+    def play_deadline(self, learning: float | None) -> float | None:
+        """The monotonic time at which self-play must stop to leave `learning` seconds; None without a time budget."""
+        if self.seconds is None:
+            return None
+        if learning is None:
+            return self.started + max(self.elapsed, FIRST_PLAY_SHARE * self.seconds)
+        return self.started + self.seconds - learning
+
+    @property
+    def deadline(self) -> float | None:
+        return None if self.seconds is None else self.started + self.seconds
+
+    def over(self, next_iteration: float = 0.0) -> bool:
+        """Whether to stop: nothing left, or too little for a worthwhile part of an iteration of so many seconds."""
+        if self.iterations is not None and self.done >= self.iterations:
+            return True
+        return self.seconds is not None and self.done > 0 and self.seconds - self.elapsed < 0.15 * next_iteration
+
+    def learning_rate_factor(self) -> float:
+        """1 for the first half of a time budget, then falling to 0.05; always 1 when iterations are counted, so that
+        two runs of N iterations are one of 2N."""
+        if self.seconds is None:
+            return 1.0
+        return min(1.0, max(0.05, 1 - 1.9 * (self.elapsed / self.seconds - 0.5)))
+
+
+class Trainer:
+    """One session of a run: everything `train` holds open."""
+
+    def __init__(self, config: TrainConfig, progress: Any):
+        self.budget = Budget(config.minutes, config.iterations)
+        self.progress = progress
+        machine = inventory()
+        choice = detect_device(config.device, machine)
+        self.config = config = config.with_saved_network().for_device(choice.device, machine)
+        progress.message(f"Primary training device: {choice.device}" + (f" ({choice.name})" if choice.name else ""))
+        if choice.device == "cpu":
+            keep_freed_memory()
+        self.plan = config.worker_plan(choice.device, machine)
+        for note in self.plan.notes:
+            progress.message(note)
+        self.games_per_worker = share_games(config.games_per_iteration, len(self.plan.devices))
+        if max(self.games_per_worker) < config.boards:
+            progress.message(f"{max(self.games_per_worker)} games a worker are fewer than its {config.boards} lockstep "
+                             "boards, which stay part empty: raise games_per_iteration or lower boards")
+        self.network = build_network(config.network_config(), choice.device, config.seed)
+        self.game = Chess(config.max_plies, choice.device)
+        self.learner = Learner(self.network, self.game, config.learner_config())
+        self.replay = Replay(config.replay_capacity)
+        self.iteration = self.total_games = self.total_positions = 0
+        self.seconds = 0.0
+        self._iteration_seconds = 0.0
+        self._learning_seconds: float | None = None
+        self.pool = None
+        self.folder = RunFolder.create_or_open(config.run, config.to_dict(), set(config.to_dict()) - FIXED_FIELDS)
+        try:
+            self._resume_or_begin()
+            self.board = TensorBoard(self.folder.tensorboard_folder, self.iteration)
+        except BaseException:
+            self.folder.close()
+            raise
+
+    def iterations(self) -> Iterator[Report]:
+        """Iterate until the budget is spent or the user interrupts; the last state is always saved."""
+        try:
+            self.pool = self._open_pool()
+            while not self.budget.over(self._iteration_seconds):
+                report = self._iterate()
+                yield report
+            self._save()
+            self.progress.message(f"Training stopped after iteration {self.iteration}; the run is in {self.folder.path}")
+        except KeyboardInterrupt:
+            self._save()
+            self.progress.message(f"Interrupted: everything up to iteration {self.iteration} is kept in "
+                                  f"{self.folder.path}; run this again to go on")
+
+    def close(self) -> None:
+        """Stop the workers and let go of the folder."""
+        for part in (self.pool, self.board, self.folder):
+            if part is not None:
+                part.close()
+        self.progress.close()
+
+    def _iterate(self) -> Report:
+        started = time.monotonic()
+        records = self._play()
+        played = time.monotonic()
+        self.replay.add(records)
+        losses, updates, rate = self._learn(records.num_positions)
+        learned = time.monotonic()
+        self._learning_seconds = learned - played
+        self.iteration += 1
+        self.budget.done += 1
+        finished = int((records.endings > 0).sum())
+        self.total_games += finished
+        self.total_positions += records.num_positions
+        if self.iteration % self.config.checkpoint_every == 0:
+            self._save()
+        elapsed = time.monotonic() - started
+        self.seconds += elapsed
+        self._iteration_seconds = elapsed
+        report = Report(
+            iteration=self.iteration, seconds=self.seconds, **summary_of_games(records),
+            buffer_size=len(self.replay), positions_per_second=records.num_positions / (played - started),
+            games_per_second=finished / (played - started), updates=updates, **losses, learning_rate=rate,
+            firing_rates=self._firing_rates(), seconds_selfplay=played - started, seconds_learning=learned - played,
+            seconds_other=elapsed - (learned - started), total_games=self.total_games,
+            total_positions=self.total_positions, total_updates=self.learner.updates,
+            sample_game=self._sample_game(records))
+        self.folder.append_report(report.to_dict())
+        self.board.write(report)
+        self.progress.report(report)
+        return report
+
+    def _play(self) -> GameRecords:
+        self.progress.start_selfplay(self.games_per_worker, self.pool.descriptions)
+        started = time.monotonic()
+        self.pool.set_weights(self.iteration, to_arrays(self.network))
+        chunks = self.pool.play(self.games_per_worker, self._seed(0), self.progress.worker_update,
+                                self.budget.play_deadline(self._learning_seconds))
+        self.progress.finish_selfplay(time.monotonic() - started)
+        return GameRecords.concatenate([GameRecords.from_arrays(chunk) for worker in chunks for chunk in worker])
+
+    def _learn(self, new_positions: int) -> tuple[dict[str, float], int, float]:
+        """Updates enough to see each new position `sample_reuse` times, or as many as the time allows; at least one."""
+        batch_size = self.config.batch_size
+        generator = np.random.default_rng(self._seed(1))
+        planned = max(1, round(new_positions * self.config.sample_reuse / batch_size))
+        collected, rate = [], self.config.learning_rate
+        deadline = self.budget.deadline
+        for _ in range(planned):
+            rate = self.config.learning_rate * self.budget.learning_rate_factor()
+            collected.append(torch.stack(self.learner.update(self.replay.sample(batch_size, generator), rate)))
+            if deadline is not None and time.monotonic() > deadline:
+                break
+        self.learner.reestimate_norms(self.replay.sample(batch_size, generator) for _ in range(NORM_BATCHES))
+        means = torch.stack(collected).mean(0).tolist()
+        return dict(zip(Losses._fields, means)), len(collected), rate
+
+    def _firing_rates(self) -> dict[str, float]:
+        sample = self.replay.sample(PROBE_POSITIONS, np.random.default_rng(0))
+        packed = torch.from_numpy(sample["positions"]).to(self.learner.device)
+        return spikes.firing_rates(self.network, self.game.observe(self.game.unpack(packed)))
+
+    def _sample_game(self, records: GameRecords) -> str:
+        """PGN of the iteration's last game that came to an end by the rules, else of its last game."""
+        decided = np.flatnonzero((records.endings > 0) & (records.endings < ENDINGS.index("truncated")))
+        chosen = int(decided[-1]) if len(decided) else records.num_games - 1
+        headers = {"Event": "Self-play", "Round": str(self.iteration)}
+        text = records_to_pgn(records.select_games([chosen]), Chess(), headers)[0]
+        self.folder.save_game_sample(self.iteration, text)
+        return text
+
+    def _open_pool(self) -> LocalPool | InlinePool:
+        settings = {"network": self.network.config.to_dict(), "search": vars(self.config.search_config()),
+                    "self_play": vars(self.config.selfplay_config()), "precision": self.config.precision}
+        pool = InlinePool if self.config.pool == "inline" else LocalPool
+        return pool(SelfPlay, settings, self.plan)
+
+    def _seed(self, purpose: int) -> int:
+        """A seed for one purpose in one iteration: resuming needs no generator's state."""
+        return int(np.random.SeedSequence([self.config.seed, self.iteration, purpose]).generate_state(1)[0])
+
+    def _save(self) -> None:
+        """A full checkpoint and a snapshot of the weights for rating."""
+        weights = to_arrays(self.network)
+        metadata = {"game": "chess", "iteration": self.iteration, "network": self.network.config.to_dict(),
+                    "config": self.config.to_dict(), "seconds": self.seconds, "total_games": self.total_games,
+                    "total_positions": self.total_positions, "updates": self.learner.updates}
+        groups = {"weights": weights, "optimizer": optimizer_arrays(self.learner.optimizer),
+                  "replay": self.replay.to_arrays()}
+        self.folder.save_snapshot(self.iteration, weights, metadata)
+        self.folder.save_checkpoint(self.iteration, groups, metadata)
+        self.folder.prune(self.config.keep_checkpoints)
+
+    def _resume_or_begin(self) -> None:
+        latest = self.folder.latest_checkpoint("chess")
+        if latest is None:
+            if self.config.from_checkpoint:
+                self._start_from(self.config.from_checkpoint)
+            self.network.eval()
+            self.folder.rewind(0)
+            self._save()
+            return
+        for message in (*self.folder.messages, *latest.messages):
+            self.progress.message(message)
+        checkpoint, metadata = latest.checkpoint, latest.checkpoint.metadata
+        load_arrays(self.network, checkpoint.groups["weights"])
+        load_optimizer_arrays(self.learner.optimizer, checkpoint.groups["optimizer"])
+        self.replay = Replay.from_arrays(self.config.replay_capacity, checkpoint.groups["replay"])
+        self.iteration, self.seconds = metadata["iteration"], metadata["seconds"]
+        self.total_games, self.total_positions = metadata["total_games"], metadata["total_positions"]
+        self.learner.updates = metadata["updates"]
+        self.network.eval()
+        self.folder.rewind(self.iteration)
+        self.progress.message(f"Resuming {self.folder.path} after iteration {self.iteration} "
+                              f"({len(self.replay):,} positions in replay)")
+
+    def _start_from(self, other: str) -> None:
+        checkpoint = find_checkpoint(other, "chess")
+        load_arrays(self.network, checkpoint.groups["weights"])
+        self.progress.message(f"Starting from the weights of {other}, iteration {checkpoint.metadata['iteration']}")
+
+
+def share_games(games: int, workers: int) -> list[int]:
+    """`games` divided so that all workers finish together; none left without a game. Raises ConfigError."""
+    if games < workers:
+        raise ConfigError(f"games_per_iteration={games} for {workers} workers: expected at least one game each")
+    return [games // workers + (i < games % workers) for i in range(workers)]
+
+
+def summary_of_games(records: GameRecords) -> dict[str, Any]:
+    """The fields of a Report that count games."""
+    over = records.endings > 0
+    by_rules = over & (records.endings < ENDINGS.index("truncated"))
+    return {
+        "games": int(over.sum()), "plies": records.num_positions,
+        "white_wins": int((records.results[by_rules] > 0).sum()), "draws": int((records.results[by_rules] == 0).sum()),
+        "black_wins": int((records.results[by_rules] < 0).sum()),
+        "endings": {name: int((records.endings[over] == i).sum()) for i, name in enumerate(ENDINGS) if i > 0},
+        "average_plies": float(records.game_lengths[over].mean()) if over.any() else 0.0,
+    }

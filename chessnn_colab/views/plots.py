@@ -1,0 +1,289 @@
+"""Figures of a run, a network and a match. Pure functions to a matplotlib Figure; pyplot and its global state stay out.
+
+Colours are Okabe and Ito's (Color Universal Design, 2008), which colour-blind readers tell apart; order along a
+scale (depth of a layer) is cividis.
+"""
+
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator, StrMethodFormatter
+
+from ..errors import RunError
+
+BLUE, ORANGE, GREEN, RED, PURPLE = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7"
+INK, QUIET, HAIRLINE = "#222222", "#5F6770", "#D9DDE2"
+RESULT_COLOURS = {"white wins": "#F4EEDC", "draws": "#A9B4BF", "ply cap": "#6FA8CF", "black wins": "#33373D"}
+PERCENT = FuncFormatter(lambda share, _: f"{100 * share:.3g} %")
+SILENT_RATE = 0.001  # a layer below one spike in a thousand neuron steps passes next to nothing on
+MAX_MARKED_POINTS = 30
+MAX_LAYER_LINES = 8
+MAX_RASTER_ROWS = 400
+
+
+def learning_curves(reports: Sequence[Any]) -> Figure:
+    """Six panels over the iterations of a run, from one `training.Report` to thousands.
+
+    Losses and entropy, value accuracy, throughput; results by colour, game length, firing rate by layer.
+    Raises RunError when there is no report yet.
+    """
+    if not reports:
+        raise RunError("no report to draw yet: train for one iteration first")
+    figure = _figure(10.5, 6.2)
+    axes = figure.subplots(2, 3)
+    iterations = _column(reports, "iteration")
+    _draw_losses(axes[0, 0], iterations, reports)
+    _draw_value_accuracy(axes[0, 1], iterations, reports)
+    _draw_line(axes[0, 2], iterations, _column(reports, "positions_per_second"), GREEN)
+    _dress(axes[0, 2], "Throughput", "positions a second")
+    axes[0, 2].yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    _draw_results(axes[1, 0], iterations, reports)
+    _draw_line(axes[1, 1], iterations, _column(reports, "average_plies"), PURPLE)
+    _dress(axes[1, 1], "Game length", "plies a game, average")
+    _draw_layer_rates(axes[1, 2], iterations, reports)
+    for axis in axes.flat:
+        _iterations_below(axis, iterations)
+    for axis in (axes[0, 0], axes[0, 2], axes[1, 1], axes[1, 2]):
+        axis.set_ylim(0, 1.06 * max(axis.dataLim.ymax, 1e-3) if np.isfinite(axis.dataLim.ymax) else 1)
+    return figure
+
+
+def spike_raster(spikes: np.ndarray) -> Figure:
+    """Who fires when: `spikes` [T, N] of 0 and 1, with each neuron's rate beside and each step's share above."""
+    spikes = np.asarray(spikes, dtype=np.float32)
+    if spikes.ndim != 2 or 0 in spikes.shape:
+        raise ValueError(f"spikes of shape {list(spikes.shape)}: expected [T, N], time steps by neurons")
+    steps, neurons = spikes.shape
+    figure = _figure(float(np.clip(3.5 + 0.3 * steps, 5.5, 10.5)), 5.6)
+    grid = figure.add_gridspec(2, 2, width_ratios=(4, 1), height_ratios=(1, 4))
+    raster = figure.add_subplot(grid[1, 0])
+    above, beside = figure.add_subplot(grid[0, 0], sharex=raster), figure.add_subplot(grid[1, 1], sharey=raster)
+    group = -(-neurons // MAX_RASTER_ROWS)
+    rows = np.add.reduceat(spikes, np.arange(0, neurons, group), axis=1) / group
+    raster.imshow(
+        rows.T, aspect="auto", origin="lower", cmap=_spike_colours(), vmin=0, vmax=1, interpolation="nearest",
+        extent=(0.5, steps + 0.5, -0.5, neurons - 0.5),
+    )  # fmt: skip
+    raster.vlines(np.arange(1, steps) + 0.5, -0.5, neurons - 0.5, color="white", lw=min(1.5, 48 / steps))
+    _dress(raster, None, "neuron" if group == 1 else f"neuron (a row is {group} neighbours)", "time step", grid=False)
+    for axis in (raster.xaxis, raster.yaxis):
+        axis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
+    above.stairs(spikes.mean(axis=1), np.arange(steps + 1) + 0.5, fill=True, color=BLUE)
+    beside.stairs(spikes.mean(axis=0), np.arange(neurons + 1) - 0.5, orientation="horizontal", fill=True, color=BLUE)
+    title = f"Spikes of {neurons:,} neuron{'s' * (neurons != 1)} over {steps} time step{'s' * (steps != 1)}"
+    _dress(above, f"{title}: {_percent(spikes.mean())} fire", "share firing")
+    _dress(beside, None, None, "firing rate")
+    above.yaxis.set_major_formatter(PERCENT)
+    beside.xaxis.set_major_formatter(PERCENT)
+    beside.xaxis.set_major_locator(MaxNLocator(2))
+    above.yaxis.set_major_locator(MaxNLocator(3))
+    above.tick_params(labelbottom=False)
+    beside.tick_params(labelleft=False)
+    return figure
+
+
+def firing_rates(rates: Mapping[str, float]) -> Figure:
+    """One bar a layer, input first: spikes a neuron a time step (0..1). A layer that hardly fires is named silent."""
+    if not rates:
+        raise ValueError("no layer to draw: expected a mapping of layer to firing rate")
+    figure = _figure(7.5, 1.2 + 0.32 * len(rates))
+    axis = figure.subplots()
+    values = np.array(list(rates.values()), dtype=float)
+    positions = np.arange(len(values))
+    axis.barh(positions, values, height=0.68, color=[RED if rate < SILENT_RATE else BLUE for rate in values])
+    for position, rate in zip(positions, values, strict=True):
+        text, colour = (f"{_percent(rate)}, silent", RED) if rate < SILENT_RATE else (_percent(rate), INK)
+        axis.annotate(text, (rate, position), (4, 0), textcoords="offset points", va="center", size=9, color=colour)
+    axis.set_yticks(positions, list(rates))
+    axis.invert_yaxis()
+    axis.set_xlim(0, min(1.15, 1.25 * max(values.max(), 0.04)))
+    axis.xaxis.set_major_formatter(PERCENT)
+    axis.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10], min_n_ticks=2))
+    _dress(axis, "Firing rate by layer", "layer, input first", "spikes a neuron a time step")
+    axis.grid(False, axis="y")
+    return figure
+
+
+def match_bar(results: Sequence[Any]) -> Figure:
+    """Score against each opponent with its 95 % interval, over the shares of wins, draws and losses.
+
+    `results` are `arena.MatchResult`s: opponent, wins, draws, losses (games), score and interval (0..1).
+    """
+    if not results:
+        raise ValueError("no match to draw: expected at least one match result")
+    figure = _figure(9.0, 1.5 + 0.55 * len(results))
+    axis = figure.subplots()
+    for row, result in enumerate(results):
+        _draw_match(axis, row, result)
+    axis.axvline(0.5, color=INK, lw=0.8, ls=(0, (4, 3)))
+    axis.set_yticks(range(len(results)), [f"against {result.opponent}" for result in results])
+    axis.set_ylim(len(results) - 0.45, -0.55)
+    axis.set_xlim(0, 1)
+    axis.xaxis.set_major_formatter(PERCENT)
+    _dress(axis, None, None, "share of games; score = wins + half the draws", grid=False)
+    figure.legend(loc="outside upper center", ncols=4, frameon=False, fontsize=9)
+    return figure
+
+
+def energy_bars(estimate: Mapping[str, float]) -> Figure:
+    """Estimated energy of one evaluation, spiking beside the same network with ReLU in place of its neurons.
+
+    `estimate` is `spikes.Energy.to_dict()`: spiking_nanojoules and dense_nanojoules.
+    """
+    figure = _figure(8.0, 2.3)
+    axis = figure.subplots()
+    joules = np.array([estimate["spiking_nanojoules"], estimate["dense_nanojoules"]], dtype=float) * 1e-9
+    unit, scale = _energy_unit(joules.max())
+    values = joules / scale
+    axis.barh([0, 1], values, height=0.62, color=[BLUE, ORANGE])
+    share = f" ({_percent(values[0] / values[1])} of its ReLU twin)" if values[1] > 0 else ""
+    for row, text in enumerate((f"{values[0]:.3g} {unit}{share}", f"{values[1]:.3g} {unit}")):
+        axis.annotate(text, (values[row], row), (4, 0), textcoords="offset points", va="center", size=9, color=INK)
+    axis.set_yticks([0, 1], ["spiking network", "ReLU twin"])
+    axis.invert_yaxis()
+    axis.set_xlim(0, 1.4 * max(values.max(), 1e-9))
+    note = f"{unit} (arithmetic at 45 nm; memory traffic not counted)"
+    _dress(axis, "Estimated energy of one evaluation", None, note)
+    axis.grid(False, axis="y")
+    return figure
+
+
+def figure_png(figure: Figure, dpi: int = 96) -> bytes:
+    """The figure as a PNG file's bytes."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=dpi)
+    return buffer.getvalue()
+
+
+def _draw_losses(axis: Axes, iterations: np.ndarray, reports: Sequence[Any]) -> None:
+    _draw_line(axis, iterations, _column(reports, "policy_loss"), BLUE, "policy loss")
+    _draw_line(axis, iterations, _column(reports, "value_loss"), RED, "value loss")
+    _draw_line(axis, iterations, _column(reports, "entropy"), QUIET, "policy entropy", linestyle=(0, (4, 2)))
+    _dress(axis, "Losses", "nats")
+    _legend_below(axis)
+
+
+def _draw_value_accuracy(axis: Axes, iterations: np.ndarray, reports: Sequence[Any]) -> None:
+    _draw_line(axis, iterations, _column(reports, "value_accuracy"), ORANGE)
+    _dress(axis, "Value accuracy", "results predicted right")
+    axis.set_ylim(0, 1)
+    axis.yaxis.set_major_formatter(PERCENT)
+
+
+def _draw_results(axis: Axes, iterations: np.ndarray, reports: Sequence[Any]) -> None:
+    """Rates of white wins, draws, games stopped at the ply cap and black wins stacked to one, a column an iteration."""
+    white, draws, black = (_column(reports, name) for name in ("white_wins", "draws", "black_wins"))
+    games = np.maximum(_column(reports, "games"), 1)
+    rates = np.stack([white, draws, games - white - draws - black, black]) / games
+    middles = (iterations[1:] + iterations[:-1]) / 2
+    edges = np.concatenate([iterations[:1] - 0.5, middles, iterations[-1:] + 0.5])
+    below = np.zeros_like(iterations)
+    for (name, colour), share in zip(RESULT_COLOURS.items(), rates, strict=True):
+        axis.stairs(below + share, edges, baseline=below, fill=True, color=colour, label=name)
+        axis.stairs(below + share, edges, color="white", lw=0.8)
+        below = below + share
+    _dress(axis, "Results of self-play", "share of games", grid=False)
+    axis.set_ylim(0, 1)
+    axis.yaxis.set_major_formatter(PERCENT)
+    _legend_below(axis, ncols=4)
+
+
+def _draw_layer_rates(axis: Axes, iterations: np.ndarray, reports: Sequence[Any]) -> None:
+    """A line a layer, dark at the input and light at the output; of many layers a few lines and the range of all."""
+    layers = list(reports[-1].firing_rates)
+    rates = np.array([[report.firing_rates.get(layer, np.nan) for layer in layers] for report in reports], dtype=float)
+    shown = np.linspace(0, len(layers) - 1, min(len(layers), MAX_LAYER_LINES)).round().astype(int)
+    if len(shown) < len(layers):
+        axis.fill_between(iterations, rates.min(axis=1), rates.max(axis=1), color=HAIRLINE, label="all layers", lw=0)
+    for index, colour in zip(shown, matplotlib.colormaps["cividis"](np.linspace(0, 0.9, len(shown))), strict=True):
+        _draw_line(axis, iterations, rates[:, index], colour, layers[index])
+    _dress(axis, "Firing rates", "spikes a neuron a step")
+    axis.yaxis.set_major_formatter(PERCENT)
+    if layers:
+        _legend_below(axis, ncols=2)
+
+
+def _draw_match(axis: Axes, row: int, result: Any) -> None:
+    """One opponent's bar with the score on it and the figures beside; only the first row feeds the legend."""
+    games, left = max(1, result.wins + result.draws + result.losses), 0.0
+    for kind, colour in {"wins": BLUE, "draws": "#C9CFD6", "losses": ORANGE}.items():
+        share = getattr(result, kind) / games
+        axis.barh(row, share, left=left, height=0.56, color=colour, alpha=0.75, label=kind if row == 0 else None)
+        left += share
+    score, (low, high) = result.score, result.interval
+    # Rounding may leave the score a hair outside its interval; an error bar cannot be negative.
+    errors = [[max(0.0, score - low)], [max(0.0, high - score)]]
+    label = "score, 95 % interval" if row == 0 else None
+    axis.errorbar(score, row, xerr=errors, fmt="o", color=INK, ms=6, lw=1.8, capsize=5, label=label, clip_on=False)
+    counts = f"+{result.wins} ={result.draws} -{result.losses}"
+    text = f"{100 * score:.1f} % [{100 * low:.1f}, {100 * high:.1f}]   {counts}"
+    axis.annotate(text, (1.02, row), va="center", size=9, color=INK, annotation_clip=False)
+
+
+def _draw_line(axis: Axes, x: np.ndarray, y: np.ndarray, colour: Any, label: str | None = None, **style: Any) -> None:
+    """A line with a point at each of few values, so that a single report is seen too."""
+    marker = "o" if len(x) <= MAX_MARKED_POINTS else None
+    size = 4 if len(x) > 1 else 7
+    axis.plot(x, y, color=colour, label=label, lw=1.8, marker=marker, ms=size, **style)
+
+
+def _column(reports: Sequence[Any], name: str) -> np.ndarray:
+    """One number of every report, [len(reports)]; None, a loss that does not exist, becomes NaN."""
+    return np.array([getattr(report, name) for report in reports], dtype=float)
+
+
+def _figure(width: float, height: float) -> Figure:
+    """An empty figure of `width` by `height` inches that renders without a display."""
+    figure = Figure(figsize=(width, height), layout="constrained", facecolor="white")
+    figure.get_layout_engine().set(w_pad=0.08, h_pad=0.08)
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _dress(axis: Axes, title: str | None, y: str | None, x: str | None = None, grid: bool = True) -> None:
+    if title:
+        axis.set_title(title, loc="left", fontsize=11, color=INK, fontweight="bold")
+    axis.set_ylabel(y or "", fontsize=9, color=QUIET)
+    axis.set_xlabel(x or "", fontsize=9, color=QUIET)
+    axis.tick_params(labelsize=9, colors=QUIET, labelcolor=INK, length=3)
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.spines[["left", "bottom"]].set_color(QUIET)
+    axis.set_axisbelow(True)
+    if grid:
+        axis.grid(color=HAIRLINE, lw=0.8)
+
+
+def _iterations_below(axis: Axes, iterations: np.ndarray) -> None:
+    axis.set_xlabel("iteration", fontsize=9, color=QUIET)
+    axis.set_xlim(iterations[0] - 0.5, iterations[-1] + 0.5)
+    axis.xaxis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1))
+
+
+def _legend_below(axis: Axes, ncols: int = 3) -> None:
+    """A legend under the axis, where it can never cover a curve."""
+    axis.legend(
+        loc="upper center", bbox_to_anchor=(0.45, -0.22), ncols=ncols, fontsize=8, frameon=False, labelcolor=INK,
+        handlelength=1.2, handletextpad=0.5, columnspacing=1.0, labelspacing=0.3,
+    )  # fmt: skip
+
+
+def _spike_colours() -> Any:
+    return matplotlib.colors.LinearSegmentedColormap.from_list("spikes", ["#FFFFFF", INK])
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share >= 0.0995 else f"{100 * share:.1f} %"
+
+
+def _energy_unit(joules: float) -> tuple[str, float]:
+    """The unit in which `joules` reads as 1 to 1000, and its size in joules."""
+    for unit, scale in (("J", 1.0), ("mJ", 1e-3), ("µJ", 1e-6), ("nJ", 1e-9)):
+        if joules >= scale:
+            return unit, scale
+    return "pJ", 1e-12

@@ -1,0 +1,214 @@
+"""The spiking network: shapes, spikes, folding, portability, precision."""
+
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from spikingjelly.activation_based import neuron, surrogate
+from torch import nn
+from torch.profiler import profile
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from chessnn_colab.errors import ConfigError
+from chessnn_colab.network import (
+    PRESETS, NetworkConfig, SpikingLayer, SpikingNetwork, actor_copy, build_network, expected_value, load_arrays, preset,
+    to_arrays,
+)
+from chessnn_colab.spikes import estimate_energy, firing_rates, probe
+
+SMALL = NetworkConfig(channels=16, blocks=2, steps=3)
+
+
+def planes(batch: int, config: NetworkConfig = SMALL) -> torch.Tensor:
+    return (torch.rand(batch, config.planes, 8, 8, generator=torch.Generator().manual_seed(0)) < 0.3).float()
+
+
+def lively(config: NetworkConfig = SMALL, portable: bool = False) -> SpikingNetwork:
+    """A network whose batch norms have a past, so that folding has something to fold."""
+    network = build_network(config, "cpu", seed=1) if not portable else SpikingNetwork(config, portable=True)
+    generator = torch.Generator().manual_seed(2)
+    for norm in (module for module in network.modules() if isinstance(module, nn.BatchNorm2d)):
+        for tensor, low, high in ((norm.weight, 0.5, 1.5), (norm.bias, -0.3, 0.6), (norm.running_mean, -0.5, 0.5),
+                                  (norm.running_var, 0.5, 2.0)):
+            tensor.data.uniform_(low, high, generator=generator)
+    return network.eval()
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_run_forward(name):
+    config = preset(name)
+    output = build_network(config, "cpu").eval()(planes(2, config))
+    assert output.prior_logits.shape == (2, 4672) and output.wdl_logits.shape == (2, 3)
+    assert output.prior_logits.dtype == output.wdl_logits.dtype == torch.float32
+
+
+def test_layers_speak_in_spikes_and_every_layer_fires():
+    network = lively()
+    for name, spikes in probe(network, planes(8)).items():
+        assert spikes.shape == (3, 8, 16, 8, 8), name
+        assert set(spikes.unique().tolist()) == {0.0, 1.0}, name
+    assert all(0.01 < rate < 0.9 for rate in firing_rates(network, planes(8)).values())
+
+
+@pytest.mark.parametrize("tau", [1.5, 2.0, 4.0])
+def test_the_fast_neuron_is_spikingjellys(tau):
+    layer = SpikingLayer(NetworkConfig(tau=tau, steps=6), portable=True)
+    reference = neuron.LIFNode(tau, False, 1.0, None, surrogate.ATan(), detach_reset=True, step_mode="m")
+    currents = torch.randn(6, 4, 8, 8, 8, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        fast = layer(currents)
+        expected = reference(currents)
+    with torch.enable_grad():
+        trained = layer(currents)
+    assert torch.equal(fast, expected) and torch.equal(trained, expected) and fast.sum() > 0
+
+
+def test_training_and_evaluation_paths_agree():
+    network = lively()
+    with torch.no_grad():
+        fast = network(planes(16))
+    with torch.enable_grad():
+        slow = network(planes(16))
+    torch.testing.assert_close(fast.prior_logits, slow.prior_logits)
+    torch.testing.assert_close(fast.wdl_logits, slow.wdl_logits)
+
+
+def test_folded_actor_equals_the_original_and_leaves_it_alone():
+    network = lively()
+    before = to_arrays(network)
+    with torch.enable_grad():
+        network(planes(4)).wdl_logits.sum().backward()  # a copy must survive a graph left behind
+    actor = actor_copy(network)
+    with torch.no_grad():
+        ours, theirs = actor(planes(64)), network(planes(64))
+    # A membrane within a rounding of its threshold may fall either way; nothing else may differ.
+    close = (ours.prior_logits - theirs.prior_logits).abs().amax(1) < 1e-4
+    assert close.float().mean() > 0.9
+    torch.testing.assert_close(ours.wdl_logits[close], theirs.wdl_logits[close], atol=1e-4, rtol=1e-4)
+    assert not any(isinstance(module, nn.BatchNorm2d) for module in actor.modules())
+    assert all(np.array_equal(before[name], array) for name, array in to_arrays(network).items())
+
+
+def test_evaluate_is_the_value_of_forward():
+    network = actor_copy(lively())
+    with torch.no_grad():
+        torch.testing.assert_close(network.evaluate(planes(8)), expected_value(network(planes(8)).wdl_logits))
+
+
+def test_state_is_reset_every_forward():
+    network = lively()
+    with torch.no_grad():
+        first = network(planes(5)).prior_logits
+        network(planes(9))
+        assert torch.equal(network(planes(5)).prior_logits, first)
+    for _ in range(2):  # a second backward without a reset would raise
+        network(planes(5)).prior_logits.sum().backward()
+
+
+def step_once(network: SpikingNetwork) -> None:
+    network.train()
+    output = network(planes(4))
+    (output.prior_logits.logsumexp(1).mean() + output.wdl_logits.logsumexp(1).mean()).backward()
+    network.eval()
+    with torch.no_grad():
+        network(planes(4))
+        actor_copy(network)(planes(4))
+
+
+def operators_called(network: SpikingNetwork) -> set[str]:
+    with profile() as profiler:
+        step_once(network)
+    return {event.key for event in profiler.key_averages()}
+
+
+def test_portable_network_calls_no_spikingjelly_operator():
+    """On MPS SpikingJelly's registered neurons raise; the portable path must be plain torch."""
+    assert not [name for name in operators_called(lively(portable=True)) if "sj_" in name]
+
+
+def test_the_other_path_does_call_them():
+    """The guard above can fail: the registered path shows up in the profiler."""
+    assert [name for name in operators_called(lively()) if "sj_" in name]
+
+
+def test_portable_and_registered_neurons_train_alike():
+    gradients = []
+    for portable in (False, True):
+        torch.manual_seed(0)
+        network = SpikingNetwork(SMALL, portable=portable).train()
+        network(planes(8)).prior_logits.logsumexp(1).mean().backward()
+        gradients.append([parameter.grad for parameter in network.parameters() if parameter.grad is not None])
+    for ours, theirs in zip(*gradients):
+        torch.testing.assert_close(ours, theirs, atol=1e-6, rtol=1e-4)
+
+
+class NoFloat64(TorchDispatchMode):
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        for tensor in result if isinstance(result, (tuple, list)) else (result,):
+            assert not (isinstance(tensor, torch.Tensor) and tensor.dtype == torch.float64), f"float64 from {function}"
+        return result
+
+
+def test_no_float64_anywhere():
+    with NoFloat64():
+        step_once(lively(portable=True))
+
+
+def test_pickles_through_spawn_and_numpy():
+    network = lively()
+    again = pickle.loads(pickle.dumps(network))
+    other = build_network(SMALL, "cpu", seed=99).eval()
+    load_arrays(other, to_arrays(network))
+    with torch.no_grad():
+        for copy in (again, other):
+            assert torch.equal(copy(planes(4)).prior_logits, network(planes(4)).prior_logits)
+
+
+def test_weights_of_another_network_are_refused():
+    with pytest.raises(ConfigError, match="do not fit"):
+        load_arrays(build_network(SMALL, "cpu"), to_arrays(build_network(NetworkConfig(channels=8), "cpu")))
+
+
+def test_seed_alone_decides_the_weights():
+    torch.manual_seed(123)
+    first = to_arrays(build_network(SMALL, "cpu", seed=5))
+    torch.manual_seed(321)
+    assert all(np.array_equal(first[name], array) for name, array in to_arrays(build_network(SMALL, "cpu", seed=5)).items())
+
+
+def test_rate_encoding_thins_the_planes():
+    network = lively(NetworkConfig(channels=16, blocks=1, steps=4, encoding="rate"))
+    with torch.no_grad():
+        first, second = network(planes(4)).prior_logits, network(planes(4)).prior_logits
+    assert first.shape == (4, 4672) and not torch.equal(first, second)
+
+
+@pytest.mark.parametrize("settings, words", [({"steps": 0}, "steps=0"), ({"encoding": "morse"}, "direct, rate"),
+                                             ({"actions": 100}, "multiple of 64"), ({"tau": 0.5}, "tau=0.5")])
+def test_impossible_networks_are_refused(settings, words):
+    with pytest.raises(ConfigError, match=words):
+        NetworkConfig(**settings)
+
+
+def test_unknown_names_list_the_known_ones():
+    with pytest.raises(ConfigError, match="cpu, t4, a100, h100"):
+        preset("tpu")
+    with pytest.raises(ConfigError, match="unknown network settings chanels.*channels"):
+        NetworkConfig.from_dict({"chanels": 3})
+
+
+def test_energy_by_hand():
+    """A network of known size and firing: what is counted is what arithmetic says."""
+    network = lively(NetworkConfig(channels=16, blocks=1, steps=2))
+    x = planes(8)
+    energy, rates = estimate_energy(network, x), firing_rates(network, x)
+    convolution = 64 * 9 * 16
+    stem = float(x.mean()) * convolution * 27
+    spiking = sum(rate * 2 * convolution * 16 for name, rate in rates.items() if name.startswith("blocks"))
+    # The value head's rows and the policy's 1x1 convolution multiply rates.
+    heads = 64 * 16 * 73 + 16 * 64 * 64 + 64 * 3
+    assert energy.synaptic_operations == pytest.approx(stem + spiking, rel=1e-3)
+    assert energy.macs == pytest.approx(heads)
+    assert energy.dense_macs == pytest.approx(convolution * 27 + 2 * convolution * 16 + heads)

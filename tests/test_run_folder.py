@@ -1,0 +1,380 @@
+"""The run folder: one writer, reports that survive kills, the newest checkpoint that can be read."""
+
+import errno
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from chessnn_colab.errors import CheckpointError, ConfigError, RunError
+from chessnn_colab.run_config import check_same_config
+from chessnn_colab.run_folder import RunFolder, find_checkpoint
+
+from .damage import KILLS
+
+ROOT = Path(__file__).parents[1]
+CONFIG = {"game": "chess", "minutes": 5, "network": {"channels": 32, "blocks": 3}, "gpus": (0, 1)}
+
+
+def groups(value: int = 0) -> dict[str, dict[str, np.ndarray]]:
+    return {"weights": {"a": np.full(5, value)}}
+
+
+@pytest.fixture
+def run(tmp_path):
+    with RunFolder.create_or_open(tmp_path / "run", CONFIG) as run:
+        yield run
+
+
+def break_checkpoint(run: RunFolder, iteration: int) -> None:
+    path = run.checkpoints_folder / f"{iteration:06d}" / "weights.safetensors"
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def test_a_new_run_has_its_parts(run):
+    parts = [".lock", "checkpoints", "config.json", "games", "snapshots", "tensorboard"]
+    assert sorted(os.listdir(run.path)) == parts
+    assert RunFolder.open(run.path).config == {**CONFIG, "gpus": [0, 1]}
+    assert (run.checkpoints(), run.snapshots(), run.read_reports(), run.latest_checkpoint()) == ([], [], [], None)
+    assert run.messages == ()
+
+
+# --- bad paths
+
+
+def test_a_path_that_cannot_be_a_run_folder(tmp_path):
+    (tmp_path / "file").write_text("precious")
+    cases = [
+        (tmp_path / "file", "is a file"),
+        (tmp_path / "file" / "run", "lies beneath .*file, which is a file"),
+        (tmp_path / "file" / "far" / "run", "lies beneath"),
+        ("", "cannot be a run folder"),
+        ("bad\0name", "cannot be a run folder"),
+        ("x" * 5000, "cannot be a run folder"),
+    ]
+    for path, message in cases:
+        for use in (RunFolder.open, lambda path: RunFolder.create_or_open(path, CONFIG)):
+            with pytest.raises(RunError, match=message):
+                use(path)
+    assert (tmp_path / "file").read_text() == "precious"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_run_that_does_not_exist(tmp_path):
+    with pytest.raises(RunError, match="no such folder"):
+        RunFolder.open(tmp_path / "none")
+    with pytest.raises(RunError, match="no config.json"):
+        RunFolder.open(tmp_path)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("content", [b"{", b"[]", b"\xff\xfe", b""])
+def test_a_damaged_config_is_named(tmp_path, content):
+    RunFolder.create_or_open(tmp_path, CONFIG).close()
+    (tmp_path / "config.json").write_bytes(content)
+    with pytest.raises(RunError, match="config.json cannot be read"):
+        RunFolder.open(tmp_path)
+    with pytest.raises(RunError, match="config.json cannot be read"):
+        RunFolder.create_or_open(tmp_path, CONFIG)
+    assert (tmp_path / "config.json").read_bytes() == content
+
+
+def test_a_run_that_lost_its_config_is_not_begun_anew(tmp_path):
+    RunFolder.create_or_open(tmp_path, CONFIG).close()
+    (tmp_path / "config.json").unlink()
+    with pytest.raises(RunError, match="holds a run without config.json"):
+        RunFolder.create_or_open(tmp_path, CONFIG)
+
+
+def test_a_folder_with_other_things_in_it_keeps_them(tmp_path):
+    for name in (".profile.old", ".notes.tmp", "notes.txt"):
+        (tmp_path / name).write_text("precious")
+    RunFolder.create_or_open(tmp_path, CONFIG).close()
+    assert {".profile.old", ".notes.tmp", "notes.txt"} <= set(os.listdir(tmp_path))
+
+
+def test_a_full_disk_at_the_start_is_an_error_and_unlocks(tmp_path, monkeypatch):
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(RunError, match="No space left on device"):
+            RunFolder.create_or_open(tmp_path / "run", CONFIG)
+    RunFolder.create_or_open(tmp_path / "run", CONFIG).close()
+
+
+# --- config of a resumed run
+
+
+def test_a_resumed_run_keeps_its_network(tmp_path):
+    RunFolder.create_or_open(tmp_path, CONFIG).close()
+    before = (tmp_path / "config.json").read_bytes()
+    other = {**CONFIG, "minutes": 7, "network": {"channels": 64, "blocks": 3}}
+    with pytest.raises(ConfigError, match=r"network\.channels \(was 32, now 64\)") as error:
+        RunFolder.create_or_open(tmp_path, other, may_change={"minutes"})
+    assert "minutes" not in str(error.value)
+    assert (tmp_path / "config.json").read_bytes() == before
+    with RunFolder.create_or_open(tmp_path, {**CONFIG, "minutes": 7}, may_change={"minutes"}):
+        assert RunFolder.open(tmp_path).config["minutes"] == 7
+
+
+def test_check_same_config():
+    check_same_config({"a": (1, 2), "b": 5}, {"a": [1, 2], "b": 5.0}, ())
+    check_same_config({"a": {"b": 1, "c": 2}}, {"a": {"b": 3}}, {"a"})
+    check_same_config({"a": {"b": 1}}, {"a": {"b": 3}}, {"a.b"})
+    with pytest.raises(ConfigError, match=r"b \(was 1, now not there\), c \(was not there, now null\)"):
+        check_same_config({"b": 1}, {"c": None}, {"a"})
+    with pytest.raises(ConfigError, match="plain"):
+        check_same_config({}, {"c": object()}, ())
+
+
+# --- reports
+
+
+def test_reports_come_back_in_order(run):
+    for iteration in range(1, 4):
+        run.append_report({"iteration": iteration, "loss": 1 / iteration, "endings": {"checkmate": 2}})
+    assert [report["iteration"] for report in run.read_reports()] == [1, 2, 3]
+    assert RunFolder.open(run.path).read_reports()[0] == {"iteration": 1, "loss": 1.0, "endings": {"checkmate": 2}}
+    run.truncate_reports(2)
+    assert [report["iteration"] for report in run.read_reports()] == [1, 2]
+    run.append_report({"iteration": 3})
+    assert [report["iteration"] for report in run.read_reports()] == [1, 2, 3]
+
+
+def test_a_line_cut_at_any_byte_is_left_out_and_then_dropped(run):
+    run.append_report({"iteration": 1, "loss": 0.5})
+    whole = run.path.joinpath("metrics.jsonl").read_bytes()
+    for cut in range(1, len(whole)):
+        run.path.joinpath("metrics.jsonl").write_bytes(whole + whole[:cut])
+        assert len(run.read_reports()) == 1
+        run.append_report({"iteration": 2})
+        assert [report["iteration"] for report in run.read_reports()] == [1, 2]
+    run.path.joinpath("metrics.jsonl").write_bytes(whole[:5])
+    run.append_report({"iteration": 2})
+    assert [report["iteration"] for report in run.read_reports()] == [2]
+
+
+def test_a_damaged_line_is_named(run):
+    for damage in (b"garbage\n", b"[]\n", b'{"iteration": "x"}\n', b"\n", b"\0\0\n"):
+        run.path.joinpath("metrics.jsonl").write_bytes(b'{"iteration": 1}\n' + damage)
+        with pytest.raises(RunError, match="line 2 of .*metrics.jsonl"):
+            run.read_reports()
+
+
+def test_nan_is_null_on_disk_and_nan_when_read(run):
+    run.append_report({"iteration": 1, "value_loss": math.nan, "rates": {"stem": math.inf}})
+    assert b"NaN" not in run.path.joinpath("metrics.jsonl").read_bytes()
+    report = run.read_reports()[0]
+    assert math.isnan(report["value_loss"]) and math.isnan(report["rates"]["stem"])
+
+
+def test_a_report_must_be_plain(run):
+    for report in ({}, {"iteration": 1.0}, {"iteration": 1, "loss": np.float32(1)}):
+        with pytest.raises(RunError, match="report"):
+            run.append_report(report)
+    assert run.read_reports() == []
+
+
+def test_a_sample_game_is_kept(run):
+    path = run.save_game_sample(7, "1. e4 e5 *")
+    assert (path.name, path.read_text()) == ("000007.pgn", "1. e4 e5 *\n")
+
+
+# --- checkpoints and snapshots
+
+
+def test_the_newest_checkpoint_that_verifies_is_used(run):
+    for iteration in (5, 10, 15):
+        run.save_checkpoint(iteration, groups(iteration), {"game": "chess"})
+    assert run.checkpoints() == [5, 10, 15]
+    assert run.latest_checkpoint("chess").iteration == 15
+    break_checkpoint(run, 15)
+    latest = RunFolder.open(run.path).latest_checkpoint()
+    assert (latest.iteration, latest.checkpoint.weights["a"][0]) == (10, 10)
+    assert latest.checkpoint.metadata == {"game": "chess", "iteration": 10}
+    assert len(latest.messages) == 1 and "000015" in latest.messages[0] and "weights" in latest.messages[0]
+
+
+def test_a_run_whose_checkpoints_are_all_damaged_is_not_begun_anew(run):
+    run.save_checkpoint(5, groups(), {})
+    break_checkpoint(run, 5)
+    with pytest.raises(CheckpointError, match="no checkpoint of the run .* can be loaded: .*000005"):
+        run.latest_checkpoint()
+    run.save_checkpoint(10, groups(), {"game": "chess"})
+    with pytest.raises(CheckpointError, match="expected 'gomoku'"):
+        run.latest_checkpoint("gomoku")
+
+
+def test_prune_keeps_the_newest(run):
+    for iteration in (1, 2, 3, 1_000_000):
+        run.save_checkpoint(iteration, groups(), {})
+    run.prune(keep=2)
+    assert run.checkpoints() == [3, 1_000_000]
+    run.prune(keep=2)
+    assert sorted(os.listdir(run.checkpoints_folder)) == ["000003", "1000000"]
+    with pytest.raises(ConfigError, match="keep 0"):
+        run.prune(0)
+
+
+def test_rewind_forgets_what_came_later(run):
+    for iteration in (5, 10):
+        run.save_checkpoint(iteration, groups(iteration), {})
+        run.save_snapshot(iteration, groups()["weights"], {})
+        run.save_game_sample(iteration, "*")
+        run.append_report({"iteration": iteration})
+    (run.games_folder / "mine.pgn").write_text("*")
+    break_checkpoint(run, 10)
+    run.rewind(run.latest_checkpoint().iteration)
+    assert run.checkpoints() == [5]
+    assert [path.name for path in run.snapshots()] == ["000005.safetensors"]
+    assert sorted(os.listdir(run.games_folder)) == ["000005.pgn", "mine.pgn"]
+    assert [report["iteration"] for report in run.read_reports()] == [5]
+    assert sorted(os.listdir(run.checkpoints_folder)) == ["000005", "000010.set-aside"]
+    for iteration in (10, 15, 20):
+        run.save_checkpoint(iteration, groups(iteration), {})
+        run.prune(keep=2)
+    assert sorted(os.listdir(run.checkpoints_folder)) == ["000015", "000020"]
+
+
+def test_snapshots_are_listed_in_order(run):
+    for iteration in (1_000_000, 0, 20):
+        run.save_snapshot(iteration, groups()["weights"], {"game": "chess"})
+    (run.snapshots_folder / "notes.safetensors").write_bytes(b"")
+    assert [int(path.stem) for path in run.snapshots()] == [0, 20, 1_000_000]
+
+
+def test_find_checkpoint_takes_a_run_a_checkpoint_or_a_snapshot(run):
+    with pytest.raises(CheckpointError, match="no checkpoint yet"):
+        find_checkpoint(run.path)
+    checkpoint = run.save_checkpoint(3, groups(3), {"game": "chess"})
+    snapshot = run.save_snapshot(4, groups(4)["weights"], {"game": "chess"})
+    for place, value in ((run.path, 3), (checkpoint, 3), (snapshot, 4)):
+        assert find_checkpoint(place, game="chess").weights["a"][0] == value
+        with pytest.raises(CheckpointError, match="gomoku"):
+            find_checkpoint(place, game="gomoku")
+    for place in (run.path / "none", run.checkpoints_folder, "bad\0name"):
+        with pytest.raises(RunError):
+            find_checkpoint(place)
+
+
+# --- the lock
+
+
+SECOND_PROCESS = """
+import sys
+from chessnn_colab.run_folder import RunFolder
+run = RunFolder.create_or_open(sys.argv[1], {})
+run.append_report({"iteration": 1})
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_second_process_is_refused_by_name_until_the_first_is_killed(tmp_path):
+    command = [sys.executable, "-c", SECOND_PROCESS, str(tmp_path)]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout.readline() == "open\n"
+        with pytest.raises(RunError, match=f"in use by process {other.pid} on "):
+            RunFolder.create_or_open(tmp_path, {})
+        assert len(RunFolder.open(tmp_path).read_reports()) == 1  # reading needs no lock
+        other.kill()
+        other.wait()
+        RunFolder.create_or_open(tmp_path, {}).close()
+
+
+def test_a_later_opening_in_one_process_takes_over(tmp_path):
+    first = RunFolder.create_or_open(tmp_path, CONFIG)
+    second = RunFolder.create_or_open(tmp_path, CONFIG)
+    second.append_report({"iteration": 1})
+    for write in (lambda: first.append_report({"iteration": 1}), lambda: first.prune(), lambda: first.rewind(0)):
+        with pytest.raises(RunError, match="not open for writing"):
+            write()
+    first.close()
+    second.append_report({"iteration": 2})
+    second.close()
+    second.close()
+
+
+def test_a_run_opened_for_reading_cannot_be_written(run):
+    reader = RunFolder.open(run.path)
+    for write in (
+        lambda: reader.append_report({"iteration": 1}),
+        lambda: reader.save_checkpoint(1, groups(), {}),
+        lambda: reader.save_snapshot(1, {}, {}),
+        lambda: reader.save_game_sample(1, "*"),
+    ):
+        with pytest.raises(RunError, match="not open for writing"):
+            write()
+
+
+def test_a_file_system_without_locks_is_said(tmp_path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl")
+
+    def unsupported(*_):
+        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+
+    monkeypatch.setattr(fcntl, "flock", unsupported)
+    with RunFolder.create_or_open(tmp_path, CONFIG) as run:
+        assert len(run.messages) == 1 and "no locks" in run.messages[0]
+
+
+# --- kill -9
+
+
+KILLED_RUN = """
+import os, random, signal, sys, time
+import numpy as np
+from chessnn_colab.run_folder import RunFolder
+
+def train_for_ever(path, channel):
+    run = RunFolder.create_or_open(path, {})
+    latest = run.latest_checkpoint()
+    iteration = latest.iteration if latest else 0
+    run.rewind(iteration)
+    os.write(channel, b"x")
+    while True:
+        iteration += 1
+        weights = {"a": np.full(20_000, iteration)}
+        run.append_report({"iteration": iteration})
+        run.save_snapshot(iteration, weights, {})
+        run.save_checkpoint(iteration, {"weights": weights, "replay": weights}, {})
+        run.prune(keep=2)
+
+path, before = sys.argv[1], 0
+for kill in range(int(sys.argv[2])):
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        train_for_ever(path, writing)
+    os.close(writing)
+    assert os.read(reading, 1) == b"x"
+    time.sleep(random.Random(kill).uniform(0.01, 0.08))
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    os.close(reading)
+    run = RunFolder.open(path)
+    latest = run.latest_checkpoint()
+    reports = [report["iteration"] for report in run.read_reports()]
+    if latest is None:
+        continue
+    assert latest.messages == () and latest.iteration >= before, latest
+    assert (latest.checkpoint.weights["a"] == latest.iteration).all()
+    assert reports in (list(range(1, latest.iteration + 1)), list(range(1, latest.iteration + 2))), reports
+    assert len(run.checkpoints()) <= 3
+    before = latest.iteration
+print("trained to", before)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_run_under_kill_9_always_resumes(tmp_path):
+    command = [sys.executable, "-c", KILLED_RUN, str(tmp_path / "run"), str(KILLS)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout.split()[-1]) > 0

@@ -1,0 +1,185 @@
+"""The search knows no chess: bandits with known answers first, then mates on the board."""
+
+import chess
+import pytest
+import torch
+
+from chessnn_colab.actor import Actor
+from chessnn_colab.errors import ConfigError
+from chessnn_colab.games.base import select
+from chessnn_colab.games.chess import ENDINGS, Chess
+from chessnn_colab.network import NetworkOutput
+from chessnn_colab.notation import action_from_move, move_from_action, state_from_fens
+from chessnn_colab.search import ILLEGAL, Root, SearchConfig, Step, improve_policy
+
+BATCH, ARMS = 256, 12
+
+
+def bandit(q: torch.Tensor):
+    """A game of one move: the arm pulled pays q [B, A] and the game is over."""
+    def recurrent_fn(embedding, rows, action, with_reply):
+        pays = embedding[rows, action] if embedding is q else torch.zeros(len(rows))
+        zero = torch.zeros(len(rows))
+        step = Step(pays, zero, zero, torch.zeros(len(rows), dtype=torch.int64))
+        return step, torch.zeros(len(rows), 1)
+    return recurrent_fn
+
+
+def bandit_root(seed: int) -> tuple[Root, torch.Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    logits = torch.randn(BATCH, ARMS, generator=generator)
+    q = torch.rand(BATCH, ARMS, generator=generator) * 2 - 1
+    value = (logits.softmax(1) * q).sum(1)
+    return Root(torch.arange(ARMS).expand(BATCH, ARMS), logits, value, q), q
+
+
+@pytest.mark.parametrize("candidates, survivors", [(8, 4), (12, 12), (2, 1), (1, 1), (24, 12)])
+@pytest.mark.parametrize("gumbel_scale", [0.0, 1.0])
+def test_improved_policy_is_never_worse_than_the_prior_when_q_is_exact(candidates, survivors, gumbel_scale):
+    root, q = bandit_root(candidates)
+    output = improve_policy(root, bandit(q), SearchConfig(candidates=candidates, survivors=survivors),
+                            torch.Generator().manual_seed(1), gumbel_scale)
+    prior_worth = (root.prior_logits.softmax(1) * q).sum(1)
+    assert ((output.action_weights * q).sum(1) >= prior_worth - 1e-5).all()
+    torch.testing.assert_close(output.action_weights.sum(1), torch.ones(BATCH))
+
+
+def test_action_is_worth_no_less_than_the_prior_on_average():
+    root, q = bandit_root(7)
+    config = SearchConfig(candidates=8, survivors=4)
+    drawn = [improve_policy(root, bandit(q), config, torch.Generator().manual_seed(i)).action for i in range(20)]
+    worth = torch.stack([q.gather(1, action.unsqueeze(1)).squeeze(1) for action in drawn]).mean()
+    assert worth > (root.prior_logits.softmax(1) * q).sum(1).mean() + 0.3
+
+
+def test_all_arms_looked_at_and_a_flat_prior_find_the_best_arm():
+    root, q = bandit_root(3)
+    root = root._replace(prior_logits=torch.zeros_like(q), value=q.mean(1))
+    output = improve_policy(root, bandit(q), SearchConfig(candidates=ARMS, survivors=4), torch.Generator(), 0.0)
+    assert torch.equal(output.action, q.argmax(1))
+    assert torch.equal(output.action_weights.argmax(1), q.argmax(1))
+
+
+def test_an_illegal_action_is_never_chosen_however_good_its_value():
+    root, q = bandit_root(4)
+    legal = torch.zeros(BATCH, ARMS, dtype=torch.bool)
+    legal[torch.arange(BATCH), torch.arange(BATCH) % ARMS] = True  # a single legal action, another in each row
+    root = root._replace(prior_logits=torch.where(legal, root.prior_logits, ILLEGAL))
+    output = improve_policy(root, bandit(torch.where(legal, q, 1.0)), SearchConfig(), torch.Generator().manual_seed(0))
+    assert torch.equal(output.action, torch.arange(BATCH) % ARMS)
+    assert torch.equal(output.action_weights > 0, legal)
+
+
+def test_completed_policy_by_hand():
+    """Two arms of three tried, one twice; worked out on paper from Danihelka et al. 2022."""
+    logits = torch.log(torch.tensor([[0.5, 0.3, 0.2]]))
+    q = torch.tensor([[0.8, -0.4, 0.0]])
+    root = Root(torch.arange(3).unsqueeze(0), logits, torch.tensor([0.1]), q)
+    output = improve_policy(root, bandit(q), SearchConfig(candidates=2, survivors=1), torch.Generator(), 0.0)
+    visits, tried = torch.tensor([2.0, 1.0]), q[0, :2]
+    mean_q = (torch.tensor([0.5, 0.3]) * tried).sum() / 0.8
+    mixed = (0.1 + visits.sum() * mean_q) / (1 + visits.sum())
+    completed = torch.stack((tried[0], tried[1], mixed))
+    rescaled = (completed - completed.min()) / (completed.max() - completed.min())
+    expected = (logits[0] + 0.1 * 52 * rescaled).softmax(0)
+    torch.testing.assert_close(output.action_weights[0], expected)
+    torch.testing.assert_close(output.value[0], mixed)
+    assert output.action.item() == 0
+
+
+def test_the_policy_search_samples_the_prior():
+    root, q = bandit_root(5)
+    root = Root(root.actions, root.prior_logits[:1].expand(BATCH, -1), root.value, q)
+    counts = torch.zeros(ARMS)
+    for seed in range(40):
+        action = improve_policy(root, bandit(q), SearchConfig(search="policy"), torch.Generator().manual_seed(seed)).action
+        counts += torch.bincount(action, minlength=ARMS)
+    assert (counts / counts.sum() - root.prior_logits[0].softmax(0)).abs().max() < 0.02
+
+
+class Ignorant:
+    """A network that prefers nothing, except what `likes` (an action) is shown to it, and values everything 0."""
+
+    def __init__(self, likes: int | None = None):
+        self.likes = likes
+
+    def __call__(self, observation):
+        logits = torch.zeros(len(observation), Chess.num_actions)
+        if self.likes is not None:
+            logits[:, self.likes] = 3.0
+        return NetworkOutput(logits, torch.zeros(len(observation), 3))
+
+    def evaluate(self, observation):
+        return torch.zeros(len(observation))
+
+
+@pytest.mark.parametrize("fen, mates", [
+    ("6k1/5ppp/8/8/8/8/8/R3K2R w KQ - 0 1", {"a1a8"}),
+    ("r3k2r/8/8/8/8/8/5PPP/6K1 b kq - 0 1", {"a8a1"}),
+    ("7k/5Q2/6K1/8/8/8/8/8 w - - 0 1", {"f7g7", "f7h7", "f7f8"}),
+    ("r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4", {"h5f7"}),
+])
+def test_mate_in_one_is_found_when_every_move_is_looked_at(fen, mates):
+    game = Chess()
+    actor = Actor(game, Ignorant(), SearchConfig(candidates=64, survivors=16))
+    action = actor.act(state_from_fens([fen], game), torch.Generator(), 0.0).action
+    assert move_from_action(int(action), chess.Board(fen)).uci() in mates
+
+
+def test_the_reply_refutes():
+    """A knight that leaves a1 alone lets Black mate there; the second rung plays that reply, since its prior
+    likes it, and the move loses weight against one that makes luft."""
+    fen = "6k1/5ppp/8/8/8/1N6/r4PPP/6K1 w - - 0 1"
+    game, board = Chess(), chess.Board(fen)
+    leaves = action_from_move(chess.Move.from_uci("b3d4"), board)
+    luft = action_from_move(chess.Move.from_uci("h2h3"), board)
+    board.push_uci("b3d4")
+    likes = action_from_move(chess.Move.from_uci("a2a1"), board)
+    actor = Actor(game, Ignorant(likes), SearchConfig(candidates=64, survivors=64))
+    output = actor.act(state_from_fens([fen], game), torch.Generator(), 0.0)
+    weights = dict(zip(output.actions[0].tolist(), output.action_weights[0].tolist()))
+    assert weights[luft] > 2 * weights[leaves]
+
+
+class OpenChess(Chess):
+    """Chess that shows the network the position itself."""
+
+    def observe(self, state):
+        return state
+
+
+class Oracle:
+    """Knows mates in one: as value, and as the reply that allows none."""
+
+    def __init__(self, game):
+        self.game = game
+
+    def __call__(self, state):
+        logits = torch.zeros(len(state.ply), Chess.num_actions)
+        rows, actions = self.game.legal_action_mask(state).nonzero().unbind(1)
+        after = self.game.step(select(state, rows), actions)
+        logits[rows, actions] = -self.evaluate(after)
+        value = self.evaluate(state)
+        return NetworkOutput(logits, torch.stack((value * 20, torch.zeros_like(value), torch.zeros_like(value)), 1))
+
+    def evaluate(self, state):
+        rows, actions = self.game.legal_action_mask(state).nonzero().unbind(1)
+        mates = self.game.step(select(state, rows), actions).ending == ENDINGS.index("checkmate")
+        return torch.zeros(len(state.ply)).index_reduce(0, rows, mates.float(), "amax")
+
+
+@pytest.mark.parametrize("fen, key", [
+    ("kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1", "a1a6"),  # Morphy's
+    ("r7/8/8/8/8/1p6/PP6/KBk5 b - - 0 1", "a8a3"),  # the same for Black
+])
+def test_mate_in_two_is_found_with_values_that_know_mate_in_one(fen, key):
+    game = OpenChess()
+    actor = Actor(game, Oracle(game), SearchConfig(candidates=64, survivors=64))
+    action = actor.act(state_from_fens([fen], game), torch.Generator(), 0.0).action
+    assert move_from_action(int(action), chess.Board(fen)).uci() == key
+
+
+@pytest.mark.parametrize("settings", [{"search": "alphabeta"}, {"candidates": 4, "survivors": 8}, {"survivors": 0}])
+def test_bad_settings_are_refused(settings):
+    with pytest.raises(ConfigError, match="expected"):
+        SearchConfig(**settings)
