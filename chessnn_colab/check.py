@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-import os
-import platform
-import shutil
-import subprocess
 import time
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
-from typing import Any
+from multiprocessing.connection import Connection
+from typing import Any, Callable
 
 import numpy as np
 import torch
 
-from .devices import DeviceChoice, Inventory, WorkerPlan, detect_device, inventory, plan_workers
-from .errors import ConfigError, DeviceError
+from .advice import Facts, advice, gather_facts, versions
+from .devices import DeviceChoice, WorkerPlan, detect_device, plan_workers
+from .errors import ConfigError
 from .games.chess import Chess
 from .learner import Learner, LearnerConfig
 from .network import PRESETS, build_network, preset, to_arrays
@@ -28,30 +25,23 @@ from .training import share_games, summary_of_games
 from .workers import LocalPool
 
 TIMED_BATCH = 256
-PACKAGES = ("torch", "numpy", "chess", "spikingjelly", "ipywidgets", "matplotlib", "safetensors", "tensorboard")
 SPAWN_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
-class Facts:
-    """What the advice follows from; tests make their own."""
-
-    place: str                    # Colab, Kaggle or local
-    torch_version: str
-    torch_cuda: str | None        # the CUDA version torch was built for; None for a build without
-    driver_gpus: tuple[str, ...]  # what the NVIDIA driver shows, whatever torch sees
-    machine: Inventory
-    arch_list: tuple[str, ...]    # the GPU architectures this torch has code for, like sm_75
-    shm_bytes: int | None
-
-
-@dataclass(frozen=True)
 class Speed:
-    """The cpu preset's forward and training pass on one device, microseconds a position."""
+    """The cpu preset's forward and training pass on one device, microseconds a position; None with a problem."""
 
     device: str
-    forward_us: float
-    training_us: float
+    forward_us: float | None
+    training_us: float | None
+    problem: str = ""
+
+    def __str__(self) -> str:
+        if self.problem:
+            return f"the network does not run: {self.problem}"
+        return (f"forward {self.forward_us:.0f} us, training {self.training_us:.0f} us a position "
+                f"(cpu preset, batch {TIMED_BATCH})")
 
 
 @dataclass(frozen=True)
@@ -60,10 +50,10 @@ class CheckReport:
 
     versions: dict[str, str]
     facts: Facts
-    ram_bytes: int | None
     choice: DeviceChoice
     speeds: tuple[Speed, ...]
-    spawn_seconds: float
+    spawn_seconds: float | None  # None with a problem
+    spawn_problem: str
     plan: WorkerPlan
     advice: tuple[str, ...]
     workers: dict[str, Any] | None = None
@@ -78,141 +68,60 @@ class CheckReport:
         lines += [("place", facts.place), ("versions", ", ".join(f"{k} {v}" for k, v in self.versions.items()))]
         lines += [(f"GPU {gpu.index}", f"{gpu.name}, {_gigabytes(gpu.memory)}, compute capability "
                    f"{gpu.capability[0]}.{gpu.capability[1]}") for gpu in machine.gpus]
-        lines += [("CPU", f"{machine.cores} cores, {_gigabytes(self.ram_bytes)} RAM, /dev/shm {_gigabytes(facts.shm_bytes)}")]
-        lines += [(f"speed {speed.device}", f"forward {speed.forward_us:.0f} us, training {speed.training_us:.0f} us "
-                   f"a position (cpu preset, batch {TIMED_BATCH})") for speed in self.speeds]
-        lines += [("spawn", f"a process and back in {self.spawn_seconds:.1f} s")]
+        lines += [("CPU", f"{machine.cores} cores, {_gigabytes(facts.ram_bytes)} RAM, "
+                   f"/dev/shm {_gigabytes(facts.shm_bytes)}")]
+        lines += [(f"on {speed.device}", str(speed)) for speed in self.speeds]
+        lines += [("spawn", self.spawn_problem or f"a process and back in {self.spawn_seconds:.1f} s")]
         lines += [("workers", f"{len(self.plan.devices)} on {', '.join(dict.fromkeys(self.plan.devices))}, "
-                   f"{self.plan.threads} torch threads each")]
+                   f"torch threads each: {self.plan.threads}")]
         lines += [("", note) for note in self.plan.notes]
-        if self.workers:
-            lines += [("games", f"{self.workers['games']} on {self.workers['workers']} workers, "
-                       f"{self.workers['games_per_second']:.2f} games/s, {self.workers['average_plies']:.0f} plies on average"),
-                      ("results", f"{self.workers['white_wins']} white, {self.workers['draws']} draws, "
-                       f"{self.workers['black_wins']} black, {self.workers['stopped']} stopped at the ply cap"),
-                      ("transport", f"{self.workers['positions']} positions came back as {self.workers['arrays']} and "
-                       f"trained as {self.workers['tensors']}, loss {self.workers['loss']:.2f}")]
+        lines += _lines_of_games(self.workers) if self.workers else []
         lines += [("advice", text) for text in self.advice] or [("advice", "none: ready to train")]
         return "\n".join(f"{name:10} {text}" for name, text in lines)
+
+
+def _lines_of_games(found: dict[str, Any]) -> list[tuple[str, str]]:
+    return [
+        ("games", f"{found['games']} on {found['workers']} workers ({', '.join(dict.fromkeys(found['descriptions']))}), "
+         f"{found['games_per_second']:.2f} games/s, {found['average_plies']:.0f} plies on average"),
+        ("results", f"{found['white_wins']} white, {found['draws']} draws, {found['black_wins']} black, "
+         f"{found['stopped']} stopped at the ply cap"),
+        ("transport", f"{found['positions']} positions came back as {found['arrays']} and trained as "
+         f"{found['tensors']}, loss {found['loss']:.2f}"),
+    ]
 
 
 def check_device(device: str = "auto", workers: int | None = None, games: int | None = None) -> CheckReport:
     """Look, try, time and recommend. With `workers`, also play `games` (16) through the whole multi-worker path.
 
-    Raises DeviceError for a device that is not there, ConfigError for counts below one.
+    What does not work is in the report. Raises only DeviceError for a `device` that is not there or does not work,
+    ConfigError for counts below one, WorkerError when the games fail.
     """
+    if games is not None and (workers is None or games < 1):
+        raise ConfigError(f"games={games}, workers={workers}: expected 1 game or more, and on how many workers to play")
     facts = gather_facts()
     choice = detect_device(device, facts.machine)
     plan = plan_workers(facts.machine, choice.device, workers)
+    every = [f"cuda:{gpu.index}" for gpu in facts.machine.gpus] + ["mps"] * facts.machine.mps
+    timed = every if device == "auto" else [choice.device]
+    spawn_seconds, spawn_problem = spawn_round_trip()
     return CheckReport(
-        versions=versions(), facts=facts, ram_bytes=ram_bytes(), choice=choice,
-        speeds=tuple(time_network(name) for name in dict.fromkeys((choice.device, "cpu"))),
-        spawn_seconds=spawn_round_trip(), plan=plan, advice=advice(facts),
+        versions=versions(), facts=facts, choice=choice,
+        speeds=tuple(time_network(name) for name in dict.fromkeys((*timed, "cpu"))),
+        spawn_seconds=spawn_seconds, spawn_problem=spawn_problem, plan=plan, advice=advice(facts),
         workers=check_workers(plan, 16 if games is None else games) if workers is not None else None)
 
 
-def gather_facts() -> Facts:
-    """Look at this machine and this torch."""
-    machine = inventory()
-    architectures = tuple(torch.cuda.get_arch_list()) if torch.version.cuda else ()
-    return Facts(find_place(os.environ), torch.__version__, torch.version.cuda, driver_gpus(), machine, architectures,
-                 shm_bytes())
-
-
-def find_place(environment) -> str:
-    """Colab, Kaggle or local, by the variables their images set."""
-    if "COLAB_RELEASE_TAG" in environment:
-        return "Colab"
-    return "Kaggle" if "KAGGLE_KERNEL_RUN_TYPE" in environment else "local"
-
-
-def advice(facts: Facts) -> tuple[str, ...]:
-    """What a person should do, in plain words; a function of the facts alone."""
-    texts = []
-    if facts.driver_gpus and facts.torch_cuda is None:
-        texts.append(f"This machine has {facts.driver_gpus[0]} but torch {facts.torch_version} is a build without CUDA: "
-                     "pip install --force-reinstall torch --index-url https://download.pytorch.org/whl/cu128, then "
-                     "restart the runtime (kernel).")
-    elif facts.driver_gpus and not facts.machine.gpus:
-        texts.append(f"The driver shows {facts.driver_gpus[0]} but torch {facts.torch_version} (CUDA {facts.torch_cuda}) "
-                     "cannot use it: update the NVIDIA driver, or install a torch built for an older CUDA.")
-    elif facts.place == "Colab" and not facts.machine.gpus:
-        texts.append("No GPU in this Colab runtime: Runtime > Change runtime type > T4 GPU, then run the notebook again. "
-                     "Training works on the CPU too, slowly.")
-    elif facts.place == "Kaggle" and not facts.machine.gpus:
-        texts.append("No GPU in this Kaggle session: Settings > Accelerator > GPU T4 x2.")
-    for gpu in facts.machine.gpus:
-        if facts.arch_list and not supported(gpu.capability, facts.arch_list):
-            texts.append(f"{gpu.name} (compute capability {gpu.capability[0]}.{gpu.capability[1]}) is not supported by "
-                         f"torch {facts.torch_version}, which has code for {', '.join(facts.arch_list)}: choose another "
-                         "GPU (on Kaggle: T4 x2 instead of P100), an older torch, or device=\"cpu\".")
-    if facts.shm_bytes is not None and facts.shm_bytes < 2**26 and facts.place == "local":
-        texts.append("/dev/shm is under 64 MiB. Nothing here needs it, but other libraries may.")
-    return tuple(texts)
-
-
-def supported(capability: tuple[int, int], architectures: tuple[str, ...]) -> bool:
-    """Whether a GPU runs code built for any of `architectures`: same major version and no newer minor, or PTX."""
-    for name in architectures:
-        kind, _, digits = name.partition("_")
-        digits = digits.rstrip("af")
-        built = (int(digits[:-1]), int(digits[-1]))
-        if kind == "sm" and built[0] == capability[0] and built[1] <= capability[1]:
-            return True
-        if kind == "compute" and built <= capability:
-            return True
-    return False
-
-
-def versions() -> dict[str, str]:
-    """Python and the packages that matter; "missing" for one that is not installed."""
-    found = {"Python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            found[name] = "missing"
-    return {**found, "CUDA build": torch.version.cuda or "none"}
-
-
-def driver_gpus() -> tuple[str, ...]:
-    """GPU names by nvidia-smi, which needs no torch; empty without it."""
-    program = shutil.which("nvidia-smi")
-    if program is None:
-        return ()
-    try:
-        output = subprocess.run([program, "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True,
-                                timeout=20, check=True).stdout
-    except (OSError, subprocess.SubprocessError):
-        return ()
-    return tuple(line.strip() for line in output.splitlines() if line.strip())
-
-
-def ram_bytes() -> int | None:
-    """The machine's memory; None where the system does not say."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # Windows
-        return None
-
-
-def shm_bytes() -> int | None:
-    try:
-        return shutil.disk_usage("/dev/shm").total
-    except OSError:
-        return None
-
-
 def time_network(device: str) -> Speed:
-    """Time the cpu preset: best of three, after one for warming up. Raises DeviceError when it does not run."""
-    game = Chess(device=device)
+    """Time the cpu preset: best of three, after one for warming up."""
     try:
+        game = Chess(device=device)
         network = build_network(PRESETS["cpu"], device)
         observation = game.observe(game.init(TIMED_BATCH))
         forward = _best_time(lambda: _forward(network, observation))
         training = _best_time(lambda: _train(network, observation))
-    except RuntimeError as error:
-        raise DeviceError(f"{device}: the network does not run: {error}") from error
+    except Exception as error:  # whatever a broken driver raises
+        return Speed(device, None, None, f"{type(error).__name__}: {error}".splitlines()[0])
     return Speed(device, 1e6 * forward / TIMED_BATCH, 1e6 * training / TIMED_BATCH)
 
 
@@ -238,40 +147,41 @@ def _best_time(function) -> float:
     return min(times[1:])
 
 
-def spawn_round_trip() -> float:
-    """Seconds to start a process by spawn and get a numpy array back. Raises DeviceError when none comes."""
-    context = get_context("spawn")
-    receiver, sender = context.Pipe(duplex=False)
-    started = time.perf_counter()
-    process = context.Process(target=send_array, args=(sender,), daemon=True)
-    process.start()
-    sender.close()
-    try:
-        answered = receiver.poll(SPAWN_SECONDS) and receiver.recv().sum() == 6
-    except EOFError:
-        answered = False
-    process.join(5)
-    if not answered:
-        raise DeviceError(f"a spawned process did not answer (exit code {process.exitcode}); workers cannot run here: "
-                          "train with pool=\"inline\"")
-    return time.perf_counter() - started
-
-
 def send_array(connection) -> None:
     """What the spawned process does."""
     connection.send(np.arange(4))
     connection.close()
 
 
+def spawn_round_trip(target: Callable[[Connection], None] = send_array) -> tuple[float | None, str]:
+    """Seconds to start a process by spawn and get a numpy array back; or None, and what went wrong."""
+    context = get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    started = time.perf_counter()
+    process = context.Process(target=target, args=(sender,), daemon=True)
+    process.start()
+    sender.close()
+    try:
+        answered = receiver.poll(SPAWN_SECONDS) and np.array_equal(receiver.recv(), np.arange(4))
+    except EOFError:
+        answered = False
+    seconds = time.perf_counter() - started
+    process.join(5)
+    if process.is_alive():
+        process.kill()
+    if answered:
+        return seconds, ""
+    return None, (f"a spawned process did not answer (exit code {process.exitcode}), so workers cannot run here: train "
+                  "with pool=\"inline\"")
+
+
 def check_workers(plan: WorkerPlan, games: int) -> dict[str, Any]:
     """Play `games` games on the plan's workers and train on them once: the whole way, end to end."""
-    if games < 1:
-        raise ConfigError(f"games={games}: expected 1 or more")
     count = min(len(plan.devices), games)
     plan = WorkerPlan(plan.devices[:count], plan.threads, plan.notes)
     config = SelfPlayConfig(boards=min(32, games), max_plies=80)
     settings = {"network": preset("cpu").to_dict(), "search": asdict(SearchConfig()), "self_play": asdict(config)}
-    network = build_network(preset("cpu"), "cpu")
+    network = build_network(preset("cpu"), plan.devices[0])
     with LocalPool(SelfPlay, settings, plan) as pool:
         pool.set_weights(0, to_arrays(network))
         started = time.perf_counter()
@@ -281,7 +191,7 @@ def check_workers(plan: WorkerPlan, games: int) -> dict[str, Any]:
     records = GameRecords.concatenate([GameRecords.from_arrays(chunk) for chunk in arrays])
     replay = Replay(records.num_positions)
     replay.add(records)
-    learner = Learner(network, Chess(), LearnerConfig(batch_size=64))
+    learner = Learner(network, Chess(device=plan.devices[0]), LearnerConfig(batch_size=64))
     batch = replay.sample(64, np.random.default_rng(0))
     losses = learner.update(batch)
     summary = summary_of_games(records)

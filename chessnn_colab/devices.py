@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import os
+import warnings
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Callable, Sequence
 
 import torch
@@ -14,6 +16,7 @@ from .errors import ConfigError, DeviceError
 
 MAX_CPU_WORKERS = 16
 PRECISIONS = ("auto", "float32", "bfloat16", "float16")
+CPU_QUOTA = Path("/sys/fs/cgroup/cpu.max")  # a container's share of the CPU: "microseconds-of-work period", or "max period"
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,7 @@ class Inventory:
     gpus: tuple[Gpu, ...]
     mps: bool
     cores: int  # this process may use
+    problems: tuple[str, ...] = ()  # what torch said of GPUs that it cannot use
 
 
 @dataclass(frozen=True)
@@ -54,37 +58,47 @@ class WorkerPlan:
 
 
 def inventory() -> Inventory:
-    """Look at this machine."""
-    gpus = []
-    if torch.cuda.is_available():
-        for index in range(torch.cuda.device_count()):
-            properties = torch.cuda.get_device_properties(index)
-            gpus.append(Gpu(index, properties.name, properties.total_memory, (properties.major, properties.minor)))
+    """Look at this machine. Raises nothing: a GPU that cannot even be asked for its name is one of the problems."""
+    gpus: list[Gpu] = []
+    problems: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:  # of a driver or a GPU that is too old torch only warns
+        warnings.simplefilter("always")
+        for index in range(torch.cuda.device_count() if torch.cuda.is_available() else 0):
+            try:
+                found = torch.cuda.get_device_properties(index)
+            except Exception as error:  # whatever a broken driver raises
+                problems.append(f"cuda:{index}: there, but broken: {_first_line(error)}")
+                continue
+            gpus.append(Gpu(index, found.name, found.total_memory, (found.major, found.minor)))
+    warned = [f"cuda: {_first_line(warning.message)}" for warning in caught]
+    return Inventory(tuple(gpus), torch.backends.mps.is_available(), usable_cores(), (*dict.fromkeys(warned), *problems))
+
+
+def usable_cores(quota: Path = CPU_QUOTA) -> int:
+    """The cores this process may use: those it may run on, and no more than its container's share of their time."""
     affinity = getattr(os, "sched_getaffinity", None)  # not on macOS
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    return Inventory(tuple(gpus), torch.backends.mps.is_available(), cores)
+    try:
+        allowed, period = quota.read_text().split()
+        return max(min(cores, int(allowed) // int(period)), 1)
+    except (OSError, ValueError):  # no container, or "max"
+        return cores
 
 
-def detect_device(requested: str = "auto", machine: Inventory | None = None,
-                  probe: Callable[[str], None] | None = None) -> DeviceChoice:
+def detect_device(requested: str | torch.device = "auto", machine: Inventory | None = None,
+                  probe: Callable[[str], None] | None = None, gpus: Sequence[int] | None = None) -> DeviceChoice:
     """The best device that works, or the `requested` one ("cpu", "mps", "cuda", "cuda:1").
 
-    Each candidate computes something first; one that is there but broken is passed over, with its reason kept. A
-    requested device that is not there or does not work raises DeviceError.
+    Each candidate computes something first; one that is there but broken is passed over, with its reason kept. `gpus`
+    keeps "auto" and "cuda" to these GPUs. A requested device that is not there or does not work raises DeviceError.
     """
     machine = machine or inventory()
     probe = probe or try_device
-    present = [f"cuda:{gpu.index}" for gpu in machine.gpus] + ["mps"] * machine.mps + ["cpu"]
-    if requested != "auto":
-        device = _requested(requested, present)
-        try:
-            probe(device)
-        except Exception as error:
-            raise DeviceError(f"{describe(device, machine)} does not work: {_first_line(error)}; choose another device "
-                              f"({', '.join(present)}) or \"auto\"") from error
-        return DeviceChoice(device, describe(device, machine), (f"{device}: asked for, and works",))
-    reasons = [] if machine.gpus else ["cuda: no GPU that this torch can see"]
-    for device in present:
+    candidates = _candidates(str(requested), machine, gpus)
+    reasons = []
+    if str(requested) == "auto":
+        reasons = [*machine.problems] or ([] if machine.gpus else ["cuda: no GPU that this torch can see"])
+    for device in candidates:
         try:
             probe(device)
         except Exception as error:  # whatever a broken driver raises
@@ -92,7 +106,8 @@ def detect_device(requested: str = "auto", machine: Inventory | None = None,
             continue
         reasons.append(f"{device}: works")
         return DeviceChoice(device, describe(device, machine), tuple(reasons))
-    raise DeviceError("no device works, not even the CPU: " + "; ".join(reasons))
+    raise DeviceError(f"device {str(requested)!r} does not work: {'; '.join(reasons)}; choose another of "
+                      f"{', '.join(_present(machine))}, or auto")
 
 
 def try_device(device: str) -> None:
@@ -148,47 +163,43 @@ def keep_freed_memory() -> None:
         mallopt(option, value)
 
 
-def plan_workers(machine: Inventory, device: str = "cpu", workers: int | None = None, workers_per_gpu: int = 1,
+def plan_workers(machine: Inventory, device: str = "auto", workers: int | None = None, workers_per_gpu: int = 1,
                  gpus: Sequence[int] | None = None, selfplay_device: str | None = None) -> WorkerPlan:
     """Who plays where, when `device` trains.
 
     One worker a GPU by default, since a lockstep batch fills it; `workers_per_gpu` for more. An explicit total of
     `workers` is rounded down to a multiple of the GPUs, with a note; fewer workers than GPUs use the first GPUs. MPS
-    has one worker. The CPU has one worker a core, each with one thread. `gpus` picks GPUs by torch's index (of those
-    CUDA_VISIBLE_DEVICES leaves); selfplay_device="cpu" keeps games off the GPU.
+    has one worker. The CPU has one worker a core, each with one thread. "cuda:0", which "auto" finds too, plays on all
+    GPUs; `gpus` picks some, by torch's index (of those CUDA_VISIBLE_DEVICES leaves); selfplay_device="cpu" keeps games
+    off the GPU.
 
     Raises ConfigError for counts below one, DeviceError for devices that are not there.
     """
     for name, value in (("workers", workers), ("workers_per_gpu", workers_per_gpu)):
-        if value is not None and value < 1:
-            raise ConfigError(f"{name}={value}: expected 1 or more (leave it out to let the machine decide)")
-    kind = (selfplay_device or device).partition(":")[0]
+        if value is not None and (not isinstance(value, int) or value < 1):
+            raise ConfigError(f"{name}={value!r}: expected a whole number from 1 up (leave it out and the machine decides)")
+    trains_on = _candidates(str(device), machine, gpus)[0]
+    there = _candidates(str(selfplay_device or device), machine, gpus)
+    kind = there[0].partition(":")[0]
     if kind == "cuda":
-        return _plan_gpus(machine, selfplay_device or device, workers, workers_per_gpu, gpus)
-    if gpus and not (selfplay_device and device.startswith("cuda")):
-        raise DeviceError(f"gpus={list(gpus)} but the device is {selfplay_device or device}; leave gpus out, or use cuda")
+        one = str(selfplay_device or ("" if gpus is not None or trains_on == "cuda:0" else device))
+        wanted = [int(one[5:])] if one.startswith("cuda:") else _picked(machine, gpus)
+        return _plan_gpus(machine, wanted, workers, workers_per_gpu)
+    if gpus is not None and not trains_on.startswith("cuda"):
+        raise DeviceError(f"gpus={list(gpus)} but the device is {device}: leave gpus out, or use cuda")
     if kind == "mps":
-        if not machine.mps:
-            raise DeviceError("mps: no Apple GPU that torch can use on this machine; use cpu")
         notes = (f"MPS takes one worker; {workers} asked for",) if workers and workers > 1 else ()
         return WorkerPlan(("mps",), 1, notes)
-    if kind != "cpu":
-        raise DeviceError(f"unknown device {selfplay_device or device!r}: expected cpu, mps, cuda or cuda:N")
     count = workers or min(machine.cores, MAX_CPU_WORKERS)
     notes = (f"{count} workers on {machine.cores} cores will take turns",) if count > machine.cores else ()
     return WorkerPlan(("cpu",) * count, max(machine.cores // count, 1) if workers else 1, notes)
 
 
-def _plan_gpus(machine: Inventory, device: str, workers: int | None, workers_per_gpu: int,
-               gpus: Sequence[int] | None) -> WorkerPlan:
-    there = [gpu.index for gpu in machine.gpus]
-    wanted = list(gpus) if gpus else [int(device[5:])] if device.startswith("cuda:") and device != "cuda:0" else there
-    missing = [index for index in wanted if index not in there]
-    if missing or not wanted:
-        raise DeviceError(f"GPU {', '.join(map(str, missing)) or 'cuda'} is not there: this machine shows "
-                          f"{', '.join(map(str, there)) or 'no GPU'}")
+def _plan_gpus(machine: Inventory, wanted: list[int], workers: int | None, workers_per_gpu: int) -> WorkerPlan:
     notes = []
     total = workers or len(wanted) * workers_per_gpu
+    if workers and workers_per_gpu > 1:
+        notes.append(f"workers={workers} is the total: workers_per_gpu={workers_per_gpu} is not used")
     if total < len(wanted):
         notes.append(f"{total} workers use GPUs {', '.join(map(str, wanted[:total]))} of {len(wanted)}")
         wanted = wanted[:total]
@@ -200,16 +211,35 @@ def _plan_gpus(machine: Inventory, device: str, workers: int | None, workers_per
     return WorkerPlan(devices, max(machine.cores // total, 1), tuple(notes))
 
 
-def _requested(name: str, present: Sequence[str]) -> str:
-    try:
-        device = torch.device(name)
-    except RuntimeError as error:
-        raise DeviceError(f"unknown device {name!r}: expected auto or one of {', '.join(present)}") from error
-    full = "cuda:0" if name == "cuda" else str(device)
-    if full not in present:
-        raise DeviceError(f"device {name!r} is not there: this machine shows {', '.join(present)}")
-    return full
+def _present(machine: Inventory) -> list[str]:
+    return [f"cuda:{gpu.index}" for gpu in machine.gpus] + ["mps"] * machine.mps + ["cpu"]
 
 
-def _first_line(error: Exception) -> str:
+def _picked(machine: Inventory, gpus: Sequence[int] | None) -> list[int]:
+    """The numbers in `gpus`, all there and no two the same; of every GPU for None."""
+    there = [gpu.index for gpu in machine.gpus]
+    if gpus is None:
+        return there
+    if isinstance(gpus, (int, str)) or not gpus or len(set(gpus)) < len(gpus):
+        raise ConfigError(f"gpus={gpus!r}: expected different GPU numbers such as [0, 2] (leave gpus out for all)")
+    missing = [index for index in gpus if index not in there]
+    if missing:
+        raise DeviceError(f"GPU {', '.join(map(str, missing))} is not there: this machine shows "
+                          f"{', '.join(_present(machine))}")
+    return list(gpus)
+
+
+def _candidates(requested: str, machine: Inventory, gpus: Sequence[int] | None) -> list[str]:
+    """The devices that a setting may mean on this machine, best first. Raises DeviceError when there is none."""
+    present = _present(machine)
+    picked = [f"cuda:{index}" for index in _picked(machine, gpus)]
+    if requested == "auto":
+        return picked + [device for device in present if not device.startswith("cuda")]
+    found = picked if requested == "cuda" else [device for device in present if device == requested]
+    if not found:
+        raise DeviceError(f"device {requested!r} is not there: expected auto or one of {', '.join(present)}")
+    return found
+
+
+def _first_line(error: Exception | Warning | str) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import chess
+import torch
+
 from .arena import MATCH_PLIES, MatchResult, play_match
 from .devices import detect_device
 from .errors import ConfigError, RunError
 from .games.chess import Chess
 from .network import NetworkConfig, SpikingNetwork, build_network, load_arrays
+from .notation import move_from_action, state_from_boards
 from .players import BASELINES, NetworkPlayer, baseline
 from .run_folder import RunFolder
 from .search import SearchConfig
@@ -44,3 +48,15 @@ def evaluate_run(run: str, opponent: str = "random", games: int = 200, candidate
     game = Chess(MATCH_PLIES, where)
     player = NetworkPlayer(game, network, search, name=f"iteration {iteration}")
     return play_match(player, baseline(opponent, game), games, seed, where)
+
+
+def choose_move(network: SpikingNetwork, candidates: int = 24, survivors: int = 12):
+    """A function from a chess.Board to the chess.Move the network plays there: what views.play.play_widget takes."""
+    game = Chess(device=str(next(network.parameters()).device))
+    player = NetworkPlayer(game, network, SearchConfig(candidates=candidates, survivors=survivors))
+    generator = torch.Generator(game.device).manual_seed(0)
+
+    def choose(board: chess.Board) -> chess.Move:
+        action = player.choose(state_from_boards([board], game), generator)
+        return move_from_action(int(action), board)
+    return choose

@@ -5,31 +5,38 @@ https://www.chessprogramming.org/Perft_Results has the published numbers.
 
 from __future__ import annotations
 
-import dataclasses
+from typing import Iterator
 
 import torch
+from torch import Tensor
 
 from .errors import ConfigError
 from .games.base import select
+from .games.bitboards import count_bits
 from .games.chess import Chess, ChessState
-from .notation import board_from_fen, move_from_action, state_from_boards
+from .notation import board_from_fen, move_from_action, reopen, state_from_boards
 
-BATCH = 16_384  # positions expanded at once
+BATCH = 8_192  # positions expanded at once
 MAX_DEPTH = 12
 
 
 def perft(fen: str, depth: int) -> dict[str, int]:
-    """Leaves below each legal move (UCI) of the position, `depth` plies deep. Raises NotationError, ConfigError."""
-    if not 1 <= depth <= MAX_DEPTH:
-        raise ConfigError(f"perft depth {depth}: expected 1 to {MAX_DEPTH}")
+    """Leaves `depth` plies deep below each legal move (UCI) of the position; {} when there is no move.
+
+    No draw ends a line, as everywhere in perft. Raises NotationError and ConfigError.
+    """
+    if not isinstance(depth, int) or not 1 <= depth <= MAX_DEPTH:
+        raise ConfigError(f"perft depth {depth!r}: expected a whole number from 1 to {MAX_DEPTH}")
     board, game = board_from_fen(fen), Chess()
     root = state_from_boards([board], game)
-    actions = game.legal_action_mask(root)[0].nonzero().squeeze(1).tolist()
-    split = {}
-    for action in actions:
-        child = game.step(_going_on(root), torch.tensor([action]))
-        split[move_from_action(action, board).uci()] = _count(game, child, depth - 1)
-    return dict(sorted(split.items()))
+    actions = game.legal_action_mask(root)[0].nonzero().squeeze(1)
+    counts = torch.ones_like(actions)
+    if depth > 1 and len(actions):
+        children = game.step(select(reopen(root), torch.zeros_like(actions)), actions)
+        counts = torch.zeros_like(actions)
+        _count(game, children, torch.arange(len(actions)), depth - 1, counts)
+    moves = [move_from_action(action, board).uci() for action in actions.tolist()]
+    return dict(sorted(zip(moves, counts.tolist())))
 
 
 def format_perft(split: dict[str, int]) -> str:
@@ -37,19 +44,16 @@ def format_perft(split: dict[str, int]) -> str:
     return "\n".join([*(f"{move}: {count}" for move, count in split.items()), "", str(sum(split.values()))])
 
 
-def _count(game: Chess, state: ChessState, depth: int) -> int:
-    if depth == 0:
-        return len(state.ply)
-    mask = game.legal_action_mask(state)
-    if depth == 1:
-        return int(mask.sum())
-    state, total = _going_on(state), 0
-    for rows, actions in (pairs.unbind(1) for pairs in mask.nonzero().split(BATCH)):
-        total += _count(game, game.step(select(state, rows), actions), depth - 1)
-    return total
+def _count(game: Chess, state: ChessState, branch: Tensor, depth: int, counts: Tensor) -> None:
+    """Add to `counts` [R] the leaves below `state`, whose rows come from the root moves `branch` int64 [B]."""
+    if depth == 1:  # a leaf a legal move: no need to play it
+        counts.index_add_(0, branch, count_bits(state.moves).sum(1))
+        return
+    for rows, actions in _expansions(game, state):
+        _count(game, game.step(reopen(select(state, rows)), actions), branch[rows], depth - 1, counts)
 
 
-def _going_on(state: ChessState) -> ChessState:
-    """The same positions, not finished: perft counts moves, and no draw ends it."""
-    no = torch.zeros_like(state.terminated)
-    return dataclasses.replace(state, terminated=no, truncated=no)
+def _expansions(game: Chess, state: ChessState) -> Iterator[tuple[Tensor, Tensor]]:
+    """All legal (row, action), BATCH at most at a time."""
+    for pairs in game.legal_action_mask(state).nonzero().split(BATCH):
+        yield pairs.unbind(1)

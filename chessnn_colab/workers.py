@@ -21,7 +21,7 @@ import numpy as np
 
 from .devices import WorkerPlan
 from .errors import WorkerError
-from .worker_process import Arrays, Job, run_worker
+from .worker_child import Arrays, Job, run_worker
 
 MAX_RESTARTS = 3          # of all workers together, in one call of play
 READY_SECONDS = 180.0     # for a worker to start: it imports torch, and may wait for a GPU

@@ -149,7 +149,8 @@ def _pawn_moves(pawns, occupied, opponent, answers, may_go) -> tuple[Tensor, Ten
     # The mask with the pawns also clears the sign that a shift right drags in: no pawn stands on rank 8.
     pushes = torch.stack(((single & answers) >> 8, (double & answers) >> 16)) & pawns & may_go[bb.NORTH]
     hits = opponent & answers
-    north_east = (((pawns & ~FILE_H) << 9) & hits) >> 9
+    # From h8 the sign is dragged over h7, where a pawn may stand, but none that captures to the north-east.
+    north_east = ((((pawns & ~FILE_H) << 9) & hits) >> 9) & ~FILE_H
     north_west = (((pawns & ~FILE_A) << 7) & hits) >> 7
     captures = torch.stack((north_east, north_west)) & pawns & may_go[bb.NORTH_EAST:bb.NORTH_WEST + 1]
     return pushes, captures

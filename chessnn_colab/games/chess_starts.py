@@ -43,7 +43,8 @@ def _few_piece(game: "Chess", count: int, generator: torch.Generator) -> "ChessS
     while missing > 0:
         state = _throw_pieces(game, 2 * missing + 64, generator)
         opponents_king = state.pieces[:, 11]
-        fair = ((opponents_king & state.attacks[:, 0]) == 0) & ~finished(state)
+        # Nobody starts in check: thrown pieces give checks that no move could have led to.
+        fair = ((opponents_king & state.attacks[:, 0]) == 0) & ~state.in_check & ~finished(state)
         state = select(state, fair.nonzero().squeeze(1)[:missing])
         found.append(state)
         missing -= len(state.ply)

@@ -1,0 +1,159 @@
+# %% [markdown]
+# # A spiking neural network learns chess by playing itself
+#
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/chessnn-colab/blob/main/notebooks/train.ipynb)
+#
+# Press **Run all**. The device is found, workers play games in lockstep, bars move, curves fall. At the end there is a
+# network to look into, to measure and to play against. Stop with the stop button whenever you like: everything finished
+# is kept, and running the training cell again goes on from there.
+
+# %% [markdown]
+# ## Install
+# Quiet, and it leaves the torch that is here alone. You should see one line: where the code is.
+
+# %%
+import importlib.util
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+REPOSITORY = "https://github.com/OWNER/chessnn-colab"
+
+places = [Path.cwd(), *Path.cwd().parents, Path.cwd() / "chessnn-colab"]
+root = next((place for place in places if (place / "chessnn_colab" / "__init__.py").is_file()), None)
+if root is None:
+    if "/OWNER/" in REPOSITORY:
+        raise RuntimeError("There is no checkout of the project around this notebook, and REPOSITORY above still says "
+                           "OWNER: put the repository's address there, or run `make repository URL=...` in a checkout.")
+    subprocess.run(["git", "clone", "--quiet", "--depth", "1", REPOSITORY, "chessnn-colab"], check=True)
+    root = Path.cwd() / "chessnn-colab"
+sys.path.insert(0, str(root))
+
+needed = {line.split("#")[0].strip() for line in (root / "requirements.txt").read_text().splitlines()} - {""}
+missing = [line for line in sorted(needed) if importlib.util.find_spec(line.split(">")[0]) is None]
+if missing:
+    with tempfile.NamedTemporaryFile("w", suffix=".txt", delete=False) as pins:
+        if importlib.util.find_spec("torch"):
+            from importlib.metadata import version
+            pins.write(f"torch=={version('torch')}\n")
+    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--constraint", pins.name, *missing], check=True)
+print(f"chessnn_colab from {root.name}/", "| installed: " + ", ".join(missing) if missing else "")
+
+# %% [markdown]
+# ## What this machine has
+# You should see a table: the device and why it was chosen, versions, speeds, the worker plan, and advice if something is
+# not as it could be (no GPU on Colab: Runtime > Change runtime type).
+
+# %%
+from chessnn_colab.check import check_device
+
+print(check_device())
+
+# %% [markdown]
+# ## Choose
+# Twenty minutes make a network that beats a random mover; the README says what was measured where.
+
+# %% tags=["parameters"]
+#@title Training { run: "auto" }
+minutes = 20  #@param {type:"number"}
+preset = "auto"  #@param ["auto", "cpu", "t4", "a100", "h100"]
+search = "two-rung"  #@param ["two-rung", "policy"]
+run_folder = "runs/chess"  #@param {type:"string"}
+copy_to_drive = False  #@param {type:"boolean"}
+match_games = 40  #@param {type:"integer"}
+
+# %% [markdown]
+# ## Train
+# A bar for each worker and one for all; after every iteration the curves and a game from it are drawn anew. The last line
+# says what happened. Losses fall first; wins come later.
+
+# %%
+from chessnn_colab.train_config import TrainConfig
+from chessnn_colab.training import train
+from chessnn_colab.views.progress import make_progress
+
+run = Path(run_folder) if Path(run_folder).is_absolute() else root / run_folder
+config = TrainConfig(run=str(run), minutes=minutes, preset=preset, search=search)
+for report in train(config, make_progress()):
+    pass
+
+# %% [markdown]
+# If you ticked Drive: the finished run is copied to `MyDrive/chessnn_colab`. Training writes to the machine's own disk,
+# because Drive is slow and its connection drops.
+
+# %%
+if copy_to_drive:
+    import shutil
+
+    from google.colab import drive
+
+    drive.mount("/content/drive")
+    kept = shutil.copytree(run, Path("/content/drive/MyDrive/chessnn_colab") / run.name, dirs_exist_ok=True)
+    print(f"copied to {kept}")
+
+# %% [markdown]
+# ## A game from the last iteration
+# A board to step through with the slider. Early games wander; look for captures that are answered, and for mates.
+
+# %%
+from chessnn_colab.run_folder import RunFolder
+from chessnn_colab.views.board import GameReplay
+
+reports = RunFolder.open(run).read_reports()
+GameReplay(reports[-1]["sample_game"])
+
+# %% [markdown]
+# ## Look inside
+# The network looks at one position. First the spikes of its last layer, a dot for each neuron that fires at each of its
+# time steps; then how often each layer fires (a layer near zero is dead); then an estimate of the arithmetic's energy
+# beside a ReLU network of the same shape. It leaves memory traffic out, which costs more on real chips.
+
+# %%
+import chess
+from IPython.display import display
+
+from chessnn_colab import spikes
+from chessnn_colab.evaluation import load_network
+from chessnn_colab.games.chess import Chess
+from chessnn_colab.notation import state_from_fens
+from chessnn_colab.views import plots
+
+network, iteration = load_network(run, device="cpu")
+game = Chess()
+fen = "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"
+planes = game.observe(state_from_fens([fen], game))
+layers = spikes.probe(network, planes)
+display(plots.spike_raster(layers["neurons"][:, 0].flatten(1).numpy()))
+display(plots.firing_rates({name: float(layer.mean()) for name, layer in layers.items()}))
+display(plots.energy_bars(spikes.estimate_energy(network, planes).to_dict()))
+
+# %% [markdown]
+# ## Measure
+# Against a random mover and a greedy capturer, each game to its end by the rules, both colours, and first the network as
+# it was before training. A bar is a score; the line across it its 95 % interval: few games, wide line.
+
+# %%
+from chessnn_colab.evaluation import evaluate_run
+
+results = [evaluate_run(run, opponent, match_games, snapshot=snapshot)
+           for opponent in ("random", "greedy") for snapshot in (0, None)]
+for result in results:
+    print(result)
+display(plots.match_bar(results[1::2]))
+
+# %% [markdown]
+# ## Play against it
+# You are White: type a move (e2e4 or Nf3) or choose one from the list. An illegal one is refused and nothing is lost.
+
+# %%
+from chessnn_colab.evaluation import choose_move
+from chessnn_colab.views.play import play_widget
+
+play_widget(choose_move(network))
+
+# %% [markdown]
+# ## What next
+# Run the training cell again: it goes on where it stopped, games, optimizer and all. `tensorboard --logdir runs` shows
+# every curve. From a shell: `python -m chessnn_colab train --run runs/chess --minutes 60`, `... evaluate runs/chess
+# --opponent greedy --games 200`, `... bench self-play`. The code reads from the top in an afternoon; the README has the map.

@@ -1,0 +1,86 @@
+"""perft: the published numbers of leaves (https://www.chessprogramming.org/Perft_Results)."""
+
+from __future__ import annotations
+
+import chess
+import pytest
+
+from chessnn_colab import perft as perft_module
+from chessnn_colab.errors import ConfigError, NotationError
+from chessnn_colab.perft import format_perft, perft
+
+from . import chess_games
+
+PUBLISHED = {
+    "start": (chess.STARTING_FEN, 4, 197_281),
+    "kiwipete": (chess_games.KIWIPETE, 3, 97_862),
+    "position 3": (chess_games.POSITION_3, 4, 43_238),
+    "position 4": (chess_games.POSITION_4, 3, 9_467),
+    "position 5": (chess_games.POSITION_5, 3, 62_379),
+    "position 6": (chess_games.POSITION_6, 3, 89_890),
+    "promotions": (chess_games.PROMOTIONS, 4, 182_838),
+}
+
+
+@pytest.mark.parametrize("mirrored", [False, True], ids=["", "mirrored"])
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_number(name, mirrored):
+    fen, depth, leaves = PUBLISHED[name]
+    board = chess.Board(fen).mirror() if mirrored else chess.Board(fen)
+    split = perft(board.fen(), depth)
+    assert sum(split.values()) == leaves, differences(split, board, depth)
+
+
+def differences(split: dict[str, int], board: chess.Board, depth: int) -> str:
+    """The root moves whose leaves python-chess counts otherwise."""
+    lines = [f"{board.fen()} depth {depth}: move, here, python-chess"]
+    expected = python_chess_perft(board, depth)
+    for move in sorted(split.keys() | expected.keys()):
+        if split.get(move) != expected.get(move):
+            lines.append(f"{move} {split.get(move)} {expected.get(move)}")
+    return "\n".join(lines)
+
+
+def python_chess_perft(board: chess.Board, depth: int) -> dict[str, int]:
+    split = {}
+    for move in board.legal_moves:
+        board.push(move)
+        split[move.uci()] = sum(python_chess_perft(board, depth - 1).values()) if depth > 1 else 1
+        board.pop()
+    return split
+
+
+@pytest.mark.parametrize("fen, depth", [
+    (chess_games.KIWIPETE, 2), ("8/8/8/8/8/1k6/8/K1n5 w - - 99 80", 3), ("8/8/8/4k3/8/4K3/8/8 b - - 0 1", 3),
+    ("7k/8/8/8/8/8/6q1/K7 b - - 0 1", 3), ("8/2k5/8/8/3pP3/8/5K2/8 b - e3 0 1", 3), (chess_games.CASTLING, 1)])
+def test_split_equals_python_chess_where_draws_and_mates_are_near(fen, depth):
+    assert perft(fen, depth) == dict(sorted(python_chess_perft(chess.Board(fen), depth).items()))
+
+
+def test_batches_do_not_change_the_count(monkeypatch):
+    whole = perft(chess_games.KIWIPETE, 3)
+    monkeypatch.setattr(perft_module, "BATCH", 100)
+    assert perft(chess_games.KIWIPETE, 3) == whole
+
+
+def test_what_is_printed_ends_with_the_bare_sum():
+    lines = format_perft(perft(chess.STARTING_FEN, 2)).splitlines()
+    assert len(lines) == 22 and lines[0] == "a2a3: 20" and lines[-1] == "400"
+
+
+@pytest.mark.parametrize("depth", [1, 2, 4])
+@pytest.mark.parametrize("fen", ["7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", "R5k1/5ppp/8/8/8/8/8/K7 b - - 0 1"])
+def test_a_position_without_moves_has_no_leaves(fen, depth):
+    assert perft(fen, depth) == {}
+    assert format_perft({}).splitlines()[-1] == "0"
+
+
+@pytest.mark.parametrize("depth", [0, -1, 100, 2.0, "3", None])
+def test_a_bad_depth_is_refused(depth):
+    with pytest.raises(ConfigError, match=f"depth {depth!r}.*expected"):
+        perft(chess.STARTING_FEN, depth)
+
+
+def test_a_bad_position_is_refused():
+    with pytest.raises(NotationError, match="not a fen"):
+        perft("not a fen", 1)

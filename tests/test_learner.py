@@ -1,0 +1,179 @@
+"""Learning: targets, losses, masks, what one batch teaches; and the replay it comes from."""
+
+import numpy as np
+import pytest
+import torch
+
+from chessnn_colab.errors import ConfigError
+from chessnn_colab.games.chess import Chess
+from chessnn_colab.learner import Learner, LearnerConfig, load_optimizer_arrays, losses_of, optimizer_arrays, wdl_target
+from chessnn_colab.network import NetworkConfig, NetworkOutput, build_network, to_arrays
+from chessnn_colab.records import GameRecords
+from chessnn_colab.replay import Replay
+from chessnn_colab.selfplay import POLICY_WIDTH
+
+TINY = NetworkConfig(channels=8, blocks=1, value_hidden=8)
+
+
+def batch_of(count: int = 32) -> dict[str, np.ndarray]:
+    """Positions of random play whose best move is the first legal one and whose value is a win for White."""
+    game = Chess()
+    state = game.starts(count, "random-plies", torch.Generator().manual_seed(0))
+    best = game.legal_action_mask(state).int().argmax(1).numpy()
+    policy_actions = np.zeros((count, POLICY_WIDTH), np.uint16)
+    policy_weights = np.zeros((count, POLICY_WIDTH), np.float16)
+    policy_actions[:, 0], policy_weights[:, 0] = best, 1
+    return {"positions": game.pack(state).numpy(), "actions": best.astype(np.uint16), "policy_actions": policy_actions,
+            "policy_weights": policy_weights, "root_values": np.zeros(count, np.float16),
+            "value_targets": np.where(state.current_player.numpy() == 0, 1, -1).astype(np.float16)}
+
+
+def learner_of(**settings) -> Learner:
+    return Learner(build_network(TINY, "cpu"), Chess(), LearnerConfig(**{"precision": "float32", **settings}))
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_a_batch_is_learned_by_heart(precision):
+    learner, batch = learner_of(learning_rate=1e-2, precision=precision), batch_of()
+    first = learner.update(batch)
+    for _ in range(60):
+        last = learner.update(batch)
+    assert last.policy_loss < first.policy_loss - 1
+    assert last.value_loss < 0.3 * first.value_loss and last.value_accuracy > 0.9
+    assert all(parameter.dtype == torch.float32 for parameter in learner.network.parameters())
+
+
+def test_policy_gradient_moves_towards_what_won():
+    batch = batch_of()
+    batch["value_targets"][:] = 1
+    learner = learner_of(learning_rate=1e-2, policy_gradient=True, entropy_bonus=0.0)
+    game, network = Chess(), learner.network
+    state = game.unpack(torch.from_numpy(batch["positions"]))
+
+    def likelihood() -> float:
+        with torch.no_grad():
+            logits = network(game.observe(state)).prior_logits
+            logits = torch.where(game.legal_action_mask(state), logits, -1e9)
+            return float(logits.softmax(1).gather(1, torch.from_numpy(batch["actions"].astype(np.int64))[:, None]).mean())
+    before = likelihood()
+    for _ in range(8):
+        learner.update(batch)
+    assert likelihood() > before
+
+
+def test_entropy_bonus_spreads_the_policy():
+    spread = []
+    for bonus in (0.0, 1.0):
+        learner = learner_of(learning_rate=1e-2, policy_gradient=True, entropy_bonus=bonus)
+        for _ in range(15):
+            losses = learner.update(batch_of())
+        spread.append(float(losses.entropy))
+    assert spread[1] > spread[0]
+
+
+def test_losses_by_hand():
+    legal = torch.tensor([[True, True, False, True]])
+    output = NetworkOutput(torch.tensor([[0.0, 1.0, 9.0, 2.0]]), torch.tensor([[0.5, 0.2, -0.1]]))
+    batch = {"value_targets": torch.tensor([0.6]), "policy_actions": torch.tensor([[3, 1]]),
+             "policy_weights": torch.tensor([[0.7, 0.3]]), "actions": torch.tensor([3])}
+    losses = losses_of(output, legal, batch, LearnerConfig(value_weight=2.0))
+    log_policy = torch.tensor([0.0, 1.0, 2.0]).log_softmax(0)
+    policy = -(0.7 * log_policy[2] + 0.3 * log_policy[1])
+    value = -(torch.tensor([0.6, 0.4, 0.0]) * torch.tensor([0.5, 0.2, -0.1]).log_softmax(0)).sum()
+    torch.testing.assert_close(losses.policy_loss, policy)
+    torch.testing.assert_close(losses.value_loss, value)
+    torch.testing.assert_close(losses.loss, policy + 2 * value)
+    torch.testing.assert_close(losses.entropy, -(log_policy.exp() * log_policy).sum())
+
+
+def test_a_position_without_a_value_target_teaches_no_value():
+    batch = batch_of()
+    batch["value_targets"][:] = np.nan
+    learner = learner_of()
+    before = to_arrays(learner.network)["value.2.bias"]
+    losses = learner.update(batch)
+    assert losses.value_loss == 0 and np.isfinite(float(losses.loss))
+    np.testing.assert_allclose(to_arrays(learner.network)["value.2.bias"], before, atol=1e-6)
+
+
+@pytest.mark.parametrize("value, shares", [(1.0, [1, 0, 0]), (-1.0, [0, 0, 1]), (0.0, [0, 1, 0]), (0.25, [0.25, 0.75, 0])])
+def test_wdl_targets(value, shares):
+    torch.testing.assert_close(wdl_target(torch.tensor([value]))[0], torch.tensor(shares, dtype=torch.float32))
+
+
+def test_norms_are_those_of_the_batches_shown():
+    learner, batch = learner_of(), batch_of(64)
+    learner.reestimate_norms([batch])
+    state = learner.game.unpack(torch.from_numpy(batch["positions"]))
+    with torch.no_grad():
+        out = learner.network.stem.conv(learner.game.observe(state))
+    norm = learner.network.stem.norm
+    torch.testing.assert_close(norm.running_mean, out.mean((0, 2, 3)))
+    torch.testing.assert_close(norm.running_var, out.var((0, 2, 3)))
+    assert norm.momentum == 0.1 and not learner.network.training
+
+
+def test_gradients_are_clipped():
+    learner = learner_of(clip_norm=1e-6)
+    learner.update(batch_of())
+    total = torch.stack([parameter.grad.norm() for parameter in learner.network.parameters()]).norm()
+    assert total <= 1.01e-6
+
+
+def test_optimizer_round_trip_goes_on_alike():
+    first, batch = learner_of(), batch_of()
+    first.update(batch)
+    second = learner_of()
+    second.network.load_state_dict(first.network.state_dict())
+    load_optimizer_arrays(second.optimizer, optimizer_arrays(first.optimizer))
+    first.update(batch), second.update(batch)
+    for name, array in to_arrays(first.network).items():
+        np.testing.assert_array_equal(array, to_arrays(second.network)[name])
+
+
+@pytest.mark.parametrize("settings", [{"batch_size": 1}, {"learning_rate": 0}, {"precision": "int4"}])
+def test_bad_settings_are_refused(settings):
+    with pytest.raises(ConfigError, match="expected"):
+        LearnerConfig(**settings)
+
+
+def records_of(count: int, first: int = 0) -> GameRecords:
+    """One game whose root values count upward, so that positions can be told apart."""
+    batch = {name: array[:count] for name, array in batch_of(max(count, 1)).items()}
+    batch["root_values"] = np.arange(first, first + count).astype(np.float16)
+    return GameRecords(**batch, game_lengths=np.array([count], np.int32), endings=np.ones(1, np.uint8),
+                       results=np.ones(1, np.int8))
+
+
+def test_replay_keeps_the_latest_in_order():
+    replay = Replay(10)
+    for first in (0, 6, 12):
+        replay.add(records_of(6, first))
+    assert len(replay) == 10
+    assert replay.to_arrays()["root_values"].tolist() == list(range(8, 18))
+    replay.add(records_of(25, 100))
+    assert replay.to_arrays()["root_values"].tolist() == list(range(115, 125))
+
+
+@pytest.mark.parametrize("capacity", [4, 10, 30])
+def test_replay_round_trip(capacity):
+    replay = Replay(10)
+    replay.add(records_of(6)), replay.add(records_of(8, 6))
+    again = Replay.from_arrays(capacity, replay.to_arrays())
+    kept = list(range(4, 14))[-capacity:]
+    assert again.to_arrays()["root_values"].tolist() == kept
+    again.add(records_of(2, 50))
+    assert again.to_arrays()["root_values"].tolist() == (kept + [50, 51])[-capacity:]
+
+
+def test_replay_samples_what_it_holds_the_same_for_the_same_seed():
+    replay = Replay(100)
+    replay.add(records_of(20))
+    first, second = (replay.sample(500, np.random.default_rng(3))["root_values"] for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    assert set(first.tolist()) == set(range(20))
+
+
+def test_an_empty_replay_says_so():
+    with pytest.raises(ConfigError, match="empty"):
+        Replay(10).sample(1, np.random.default_rng(0))

@@ -1,0 +1,183 @@
+"""Self-play: whole games, all of them, honest labels, packed small, the same for the same seed."""
+
+import chess
+import numpy as np
+import pytest
+import torch
+
+from chessnn_colab.actor import Actor
+from chessnn_colab.errors import ConfigError
+from chessnn_colab.games.base import finished
+from chessnn_colab.games.chess import ENDINGS, Chess
+from chessnn_colab.network import NetworkConfig, actor_copy, build_network
+from chessnn_colab.notation import boards_from_state
+from chessnn_colab.pgn import records_from_pgn, records_to_pgn
+from chessnn_colab.records import GameRecords
+from chessnn_colab.search import SearchConfig
+from chessnn_colab.selfplay import Assembler, SelfPlayConfig, play_games, start_positions
+
+TRUNCATED, CHECKMATE = ENDINGS.index("truncated"), ENDINGS.index("checkmate")
+TINY = NetworkConfig(channels=8, blocks=1, value_hidden=8)
+
+
+def played(games: int = 24, seed: int = 0, search: SearchConfig = SearchConfig(candidates=4, survivors=2),
+           stop_after: int | None = None, **settings) -> GameRecords:
+    config = SelfPlayConfig(**{"boards": 8, "max_plies": 40, **settings})
+    actor = Actor(Chess(config.max_plies), actor_copy(build_network(TINY, "cpu").eval()), search, config.discount)
+    parts, calls = [], 0
+
+    def collect(_: int, __: int, records: GameRecords) -> bool:
+        nonlocal calls
+        parts.append(records)
+        calls += 1
+        return stop_after is None or calls < stop_after
+    play_games(actor, config, games, seed, collect)
+    return GameRecords.concatenate(parts)
+
+
+@pytest.fixture(scope="module")
+def records() -> GameRecords:
+    return played()
+
+
+def test_every_game_is_played_to_its_end_once(records):
+    assert records.num_games == 24
+    assert (records.endings > 0).all()
+    assert records.game_lengths.max() <= 40
+    assert (records.game_lengths[records.endings == TRUNCATED] == 40).all()
+
+
+@pytest.mark.parametrize("games, boards", [(1, 8), (5, 8), (9, 8), (40, 32)])
+def test_any_number_of_games_on_any_number_of_boards(games, boards):
+    assert played(games, boards=boards, max_plies=16).num_games == games
+
+
+def test_same_seed_same_games_other_seed_other_games(records):
+    again, other = played(), played(seed=1)
+    for name, array in records.to_arrays().items():
+        np.testing.assert_array_equal(array, again.to_arrays()[name])
+    assert not np.array_equal(other.game_lengths, records.game_lengths) or not np.array_equal(other.actions, records.actions)
+
+
+def test_python_chess_agrees_with_every_game_move_by_move(records):
+    game = Chess()
+    texts = records_to_pgn(records, game)
+    again = records_from_pgn("\n\n".join(texts), game)
+    np.testing.assert_array_equal(again.actions, records.actions)
+    np.testing.assert_array_equal(again.game_lengths, records.game_lengths)
+    np.testing.assert_array_equal(again.endings, records.endings)
+    np.testing.assert_array_equal(again.results, records.results)
+
+
+def test_value_targets_are_the_movers_and_fade_with_the_distance_of_a_mate(records):
+    ends = np.cumsum(records.game_lengths)
+    game = Chess()
+    player = game.unpack(torch.from_numpy(records.positions)).current_player.numpy()
+    mates = np.flatnonzero(records.endings == CHECKMATE)
+    assert len(mates), "no mate in the sample: the test looks at nothing"
+    for index in mates:
+        span = np.arange(ends[index] - records.game_lengths[index], ends[index])
+        signs = np.where(player[span] == 0, 1, -1) * records.results[index]
+        left = span[-1] - span
+        np.testing.assert_allclose(records.value_targets[span], signs * 0.99 ** left, atol=1e-3)
+        assert records.value_targets[span[-1]] == 1.0  # who mates is who moves last
+
+
+def test_a_game_at_the_cap_is_labelled_by_material_never_as_a_mate(records):
+    game = Chess()
+    ends = np.cumsum(records.game_lengths)
+    capped = np.flatnonzero(records.endings == TRUNCATED)
+    assert len(capped)
+    labels = np.abs(records.value_targets[ends[capped] - 1].astype(np.float32))
+    assert (labels < 0.5).all() and (labels > 0).any() and (records.results[capped] == 0).all()
+    # The label is the material after the last move; most last moves capture nothing.
+    last = game.unpack(torch.from_numpy(records.positions[ends[capped] - 1]))
+    expected = game.truncation_value(last).abs().numpy()
+    assert np.isclose(labels, expected, atol=2e-3).mean() > 0.5
+
+
+def test_games_cut_short_have_no_value_target():
+    records = played(stop_after=1)
+    unfinished = records.endings == 0
+    assert unfinished.any() and (records.results[unfinished] == 0).all()
+    known = np.repeat(~unfinished, records.game_lengths)
+    assert np.isnan(records.value_targets[~known]).all() and not np.isnan(records.value_targets[known]).any()
+
+
+def test_a_position_and_its_policy_take_at_most_128_bytes(records):
+    assert records.nbytes / records.num_positions <= 128
+    sums = records.policy_weights.astype(np.float32).sum(1)
+    np.testing.assert_allclose(sums, 1, atol=5e-3)
+    assert (np.diff(records.policy_weights.astype(np.float32), axis=1) <= 0).all()  # best first
+
+
+def test_policy_targets_are_legal_moves(records):
+    game = Chess()
+    mask = game.legal_action_mask(game.unpack(torch.from_numpy(records.positions))).numpy()
+    rows = np.arange(records.num_positions)
+    assert mask[rows, records.actions].all()
+    weighty = records.policy_weights > 0
+    assert mask[rows[:, None], records.policy_actions][weighty].all()
+
+
+def test_short_games_are_not_preferred():
+    """Half the games start a move from their end. All games asked for are played, so they remain half."""
+    records = played(games=32, boards=4, few_piece_starts=0.5, random_starts=0.0, max_plies=24)
+    ends = np.cumsum(records.game_lengths)
+    first = Chess().unpack(torch.from_numpy(records.positions[ends - records.game_lengths]))
+    men = np.array([len(board.piece_map()) for board in boards_from_state(first)])
+    assert (men < 32).sum() == 16
+
+
+@pytest.mark.parametrize("kind", ["few-piece", "random-plies", "standard"])
+def test_starts_are_legal_unfinished_and_varied(kind):
+    states = Chess().starts(200, kind, torch.Generator().manual_seed(0))
+    boards = boards_from_state(states)
+    assert all(board.is_valid() and not board.is_game_over() for board in boards)
+    assert not finished(states).any()
+    different = len({board.board_fen() for board in boards})
+    assert different == 1 if kind == "standard" else different > 150
+    if kind != "standard":
+        assert {board.turn for board in boards} == {chess.WHITE, chess.BLACK}
+
+
+def test_mix_of_starts_is_as_configured():
+    config = SelfPlayConfig(few_piece_starts=0.25, random_starts=0.5)
+    boards = boards_from_state(start_positions(Chess(), config, 40, torch.Generator().manual_seed(0)))
+    assert sum(board.fen() == chess.STARTING_FEN for board in boards) == 10
+    assert sum(len(board.piece_map()) <= 9 for board in boards) == 10
+
+
+def test_sampling_is_early_and_the_searchs_choice_late():
+    """With sampling almost off every game from the start follows the search: fewer different games."""
+    sampled, chosen = (played(games=12, sampling_plies=plies, few_piece_starts=0.0, random_starts=0.0, max_plies=12,
+                              search=SearchConfig(candidates=2, survivors=1)) for plies in (12, 1))
+    best_share = [(records.actions == records.policy_actions[:, 0]).mean() for records in (sampled, chosen)]
+    assert best_share[1] > best_share[0]
+
+
+def test_policy_search_plays_too():
+    records = played(games=8, search=SearchConfig(search="policy"))
+    assert records.num_games == 8 and (records.endings > 0).all()
+
+
+def test_assembler_keeps_a_game_whole_across_blocks():
+    def block(numbers, ended):
+        plies, boards = np.shape(numbers)
+        zeros = np.zeros((plies, boards))
+        return {"number": np.array(numbers), "position": np.zeros((plies, boards, 5), np.int64), "player": zeros,
+                "action": np.arange(plies * boards).reshape(plies, boards), "value": zeros, "ended": np.array(ended),
+                "ending": zeros + CHECKMATE, "outcome": zeros + 1, "policy_actions": np.zeros((plies, boards, 16)),
+                "policy_weights": np.zeros((plies, boards, 16))}
+    assembler = Assembler(0.99)
+    first = assembler.add(block([[0, 1], [0, 1]], [[False, False], [False, True]]))
+    second = assembler.add(block([[0, 2], [0, -1]], [[False, True], [True, False]]))
+    assert first.game_lengths.tolist() == [2] and first.actions.tolist() == [1, 3]
+    assert second.game_lengths.tolist() == [4, 1] and second.actions.tolist() == [0, 2, 0, 2, 1]
+    assert assembler.games == 3 and assembler.plies == 7
+
+
+@pytest.mark.parametrize("settings", [{"boards": 0}, {"few_piece_starts": 0.8, "random_starts": 0.4}, {"discount": 0}])
+def test_bad_settings_are_refused(settings):
+    with pytest.raises(ConfigError, match="expected"):
+        SelfPlayConfig(**settings)
