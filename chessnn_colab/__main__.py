@@ -10,7 +10,7 @@ import types
 import typing
 from typing import Any, Sequence
 
-from .errors import ChessnnError, ConfigError
+from .errors import ChessnnError
 from .train_config import TrainConfig
 
 # Spellings of a shell user for fields whose own name is no good there.
@@ -105,8 +105,6 @@ def whole_numbers(text: str) -> tuple[int, ...]:
 
 def run_check(options: argparse.Namespace) -> None:
     from .check import check_device
-    if options.games is not None and options.workers is None:
-        raise ConfigError(f"--games {options.games} without --workers: say on how many workers to play them")
     report = check_device(options.device, options.workers, options.games)
     print(json.dumps(report.to_dict()) if options.json else report)
 

@@ -82,7 +82,8 @@ def advice(facts: Facts) -> tuple[str, ...]:
 
 def _unseen(facts: Facts, gpu: DriverGpu) -> str:
     """For a GPU that the driver shows and torch does not."""
-    major = int(gpu.driver.partition(".")[0] or CUDA_13_DRIVER)
+    number = gpu.driver.partition(".")[0]
+    major = int(number) if number.isdecimal() else CUDA_13_DRIVER
     if major < CUDA_12_DRIVER:
         return (f"This machine has {gpu.name} with NVIDIA driver {gpu.driver}, too old for any torch that runs here: "
                 f"update the driver to {CUDA_13_DRIVER} or newer.")
@@ -170,7 +171,8 @@ def parse_driver_gpus(output: str) -> tuple[DriverGpu, ...]:
     return tuple(gpus)
 
 
-def driver_files(proc: Path = Path("/proc/driver/nvidia/gpus"), node: Path = Path("/dev/nvidiactl")) -> tuple[DriverGpu, ...]:
+def driver_files(proc: Path = Path("/proc/driver/nvidia/gpus"),
+                 node: Path = Path("/dev/nvidiactl")) -> tuple[DriverGpu, ...]:
     """The GPUs by Linux's files; none without the device node, for a container shows the host's /proc."""
     found = sorted(proc.glob("*/information")) if node.exists() else []
     lines = [line for path in found for line in path.read_text().splitlines()]

@@ -126,6 +126,7 @@ def time_network(device: str) -> Speed:
 
 
 def _forward(network, observation) -> None:
+    network.eval()
     with torch.no_grad():
         network(observation).wdl_logits.sum().item()
 

@@ -7,14 +7,14 @@ come back as GameRecords; no tensor crosses a process.
 from __future__ import annotations
 
 import time
-from typing import Any, Iterator
+from typing import Any, Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
 
 from . import spikes
 from .devices import detect_device, inventory, keep_freed_memory
-from .errors import ConfigError
+from .errors import ConfigError, WorkerError
 from .games.chess import ENDINGS, Chess
 from .learner import Learner, Losses, load_optimizer_arrays, optimizer_arrays
 from .network import build_network, load_arrays, to_arrays
@@ -103,7 +103,7 @@ class Trainer:
         self.budget = Budget(config.minutes, config.iterations)
         self.progress = progress
         machine = inventory()
-        choice = detect_device(config.device, machine)
+        choice = detect_device(config.device, machine, gpus=config.gpus)
         self.config = config = config.with_saved_network().for_device(choice.device, machine)
         progress.message(f"Primary training device: {choice.device}" + (f" ({choice.name})" if choice.name else ""))
         if choice.device == "cpu":
@@ -145,6 +145,9 @@ class Trainer:
             self._save()
             self.progress.message(f"Interrupted: everything up to iteration {self.iteration} is kept in "
                                   f"{self.folder.path}; run this again to go on")
+        except WorkerError:
+            self._save()
+            raise
 
     def close(self) -> None:
         """Stop the workers and let go of the folder."""
@@ -188,10 +191,14 @@ class Trainer:
         self.progress.start_selfplay(self.games_per_worker, self.pool.descriptions)
         started = time.monotonic()
         self.pool.set_weights(self.iteration, to_arrays(self.network))
-        chunks = self.pool.play(self.games_per_worker, self._seed(0), self.progress.worker_update,
-                                self.budget.play_deadline(self._learning_seconds))
+        try:
+            chunks = self.pool.play(self.games_per_worker, self._seed(0), self.progress.worker_update,
+                                    self.budget.play_deadline(self._learning_seconds))
+        except (KeyboardInterrupt, WorkerError):
+            self.replay.add(joined(self.pool.received))  # what came before it is worth keeping
+            raise
         self.progress.finish_selfplay(time.monotonic() - started)
-        return GameRecords.concatenate([GameRecords.from_arrays(chunk) for worker in chunks for chunk in worker])
+        return joined(chunks)
 
     def _learn(self, new_positions: int) -> tuple[dict[str, float], int, float]:
         """Updates enough to see each new position `sample_reuse` times, or as many as the time allows; at least one."""
@@ -272,6 +279,11 @@ class Trainer:
         checkpoint = find_checkpoint(other, "chess")
         load_arrays(self.network, checkpoint.groups["weights"])
         self.progress.message(f"Starting from the weights of {other}, iteration {checkpoint.metadata['iteration']}")
+
+
+def joined(chunks: Sequence[Sequence[Mapping[str, np.ndarray]]]) -> GameRecords:
+    """The games that workers sent, workers in order, whenever they arrived."""
+    return GameRecords.concatenate([GameRecords.from_arrays(chunk) for worker in chunks for chunk in worker])
 
 
 def share_games(games: int, workers: int) -> list[int]:

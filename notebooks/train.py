@@ -110,7 +110,7 @@ GameReplay(reports[-1]["sample_game"])
 # beside a ReLU network of the same shape. It leaves memory traffic out, which costs more on real chips.
 
 # %%
-import chess
+# %matplotlib inline
 from IPython.display import display
 
 from chessnn_colab import spikes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 
 import chess
@@ -46,6 +47,7 @@ CASES = {
     "a double push remembered though nobody can capture": ("7k/8/8/3p4/8/8/8/7K w - d6 0 1", "h1g1", ""),
     "double check, only the king moves": ("4r2k/8/8/8/8/5n2/3Q4/4K3 w - - 0 1", "e1f1 e1d1", "d2e2 d2f4 d2d8"),
     "double check along two lines": ("4r2k/8/8/8/7b/8/3R4/4K3 w - - 0 1", "e1f1", "d2e2 d2f2"),
+    "two knights check at once": ("7k/8/8/8/1r6/3n1n2/8/R3K3 w Q - 0 1", "e1e2 e1d1 e1f1", "a1a2"),
     "a check from a knight is not blocked": ("7k/8/8/8/8/3n4/5P2/R3K3 w Q - 0 1", "e1e2 e1d2", "a1a2 e1c1 f2f3"),
     "a check is blocked or taken": ("4r2k/8/8/8/B7/8/8/R3K3 w Q - 0 1", "a4e8 e1f2", "a1a2 e1c1"),
     "the king may not retreat along the ray": ("7k/8/8/8/4r3/8/4K3/8 w - - 0 1", "e2d2", "e2e1 e2e3"),
@@ -125,6 +127,35 @@ def test_legal_moves_and_positions_equal_python_chess_in_played_games():
             games.replace_finished()
     assert positions >= 50_000
     assert not [kind for kind in KINDS if not seen[kind]], dict(seen)
+
+
+def thrown(rng: random.Random) -> chess.Board:
+    """Pieces anywhere, as long as python-chess calls it a position; often one that no game leads to."""
+    while True:
+        board = chess.Board(None)
+        board.turn = rng.random() < 0.5
+        squares = rng.sample(chess.SQUARES, rng.randint(3, 22))
+        kinds = rng.choice(([chess.PAWN], [chess.KNIGHT], list(range(1, 6)), [chess.PAWN, chess.QUEEN]))
+        for number, square in enumerate(squares):
+            kind = chess.KING if number < 2 else rng.choice(kinds)
+            if kind != chess.PAWN or 8 <= square < 56:
+                board.set_piece_at(square, chess.Piece(kind, rng.random() < 0.5 if number > 1 else number == 0))
+        jumped = board.pieces(chess.PAWN, not board.turn) & (chess.BB_RANK_5 if board.turn else chess.BB_RANK_4)
+        for square in (*jumped, None):
+            board.ep_square = None if square is None else square + (8 if board.turn else -8)
+            if board.is_valid():
+                return board
+
+
+def test_legal_moves_equal_python_chess_in_positions_thrown_on_the_board():
+    rng, game = random.Random(3), Chess()
+    boards = [thrown(rng) for _ in range(3000)]
+    state = state_from_boards(boards, game)
+    check_legal_moves(game, state, boards)
+    assert state.in_check.tolist() == [board.is_check() for board in boards]
+    after, boards, _ = every_move(game, boards[:150])
+    check_positions(after, boards)
+    assert after.in_check.tolist() == [board.is_check() for board in boards]
 
 
 KINDS = tuple(f"{kind} by {colour}" for colour in ("White", "Black") for kind in (

@@ -66,8 +66,11 @@ class MoveGenerator:
         slider_checks = (king_rays & enemy_sliders) != 0
         knights_checking = any_of(self.knight.back(leaps[:8, 1] & king))
         pawns_checking = pieces[6 + PAWN] & (leaps[8 + bb.NORTH_EAST, 0] | leaps[8 + bb.NORTH_WEST, 0])
-        checks = slider_checks.sum(0) + (knights_checking != 0) + (pawns_checking != 0)
-        answers = any_of(torch.where(slider_checks, king_rays, 0)) | knights_checking | pawns_checking
+        leapers_checking = knights_checking | pawns_checking
+        # No game leads to two knights checking at once, but a FEN or pieces thrown on the board may.
+        several_leapers = (leapers_checking & (leapers_checking - 1)) != 0
+        checks = slider_checks.sum(0) + (leapers_checking != 0) + several_leapers
+        answers = any_of(torch.where(slider_checks, king_rays, 0)) | leapers_checking
         answers = torch.where(checks == 0, bb.EVERYWHERE, torch.where(checks == 1, answers, 0))
 
         # A piece is pinned on the line along which both the king and an enemy slider see it.

@@ -1,0 +1,110 @@
+"""The command line: jobs from a shell; bad input is one sentence on stderr and exit code 2."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from chessnn_colab.__main__ import build_parser, field_types, main
+from chessnn_colab.train_config import TrainConfig
+
+TINY = ["--iterations", "1", "--games-per-iteration", "4", "--boards", "2", "--max-plies", "12", "--channels", "8",
+        "--blocks", "1", "--candidates", "2", "--survivors", "1", "--batch-size", "32", "--device", "cpu", "--pool",
+        "inline"]
+
+
+def shell(*arguments: str) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-m", "chessnn_colab", *arguments], capture_output=True, text=True,
+                          timeout=120, env={**os.environ, "CHESSNN_UI": "text"})
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> str:
+    folder = str(tmp_path_factory.mktemp("cli") / "run")
+    done = shell("train", "--run", folder, *TINY)
+    assert done.returncode == 0, done.stderr
+    for line in ("Primary training device: cpu", "Generating 4 games on 2 workers", "Games per worker: [2, 2]",
+                 "| 2/2 workers done | 4/4 games", "Completed 4 games in ", "Buffer: "):
+        assert line in done.stdout
+    return folder
+
+
+def test_perft_prints_the_split_and_last_the_bare_count(capsys):
+    assert main(["perft", "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "3"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "e2e4: 600" in lines and lines[-1] == "8902"
+
+
+def test_watch_reads_a_run(run, capsys):
+    assert main(["watch", run]) == 0
+    assert "Iteration 1 |" in capsys.readouterr().out
+
+
+def test_evaluate_ends_in_json(run, capsys):
+    assert main(["evaluate", run, "--games", "2", "--candidates", "2", "--survivors", "1", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert result["games"] == 2 and result["wins"] + result["draws"] + result["losses"] == 2
+
+
+@pytest.mark.parametrize("name, figures", [
+    ("rules", ["positions_per_second"]),
+    ("network", ["evaluations_per_second"]),
+    ("self-play", ["moves_per_second", "games_per_second", "search_efficiency", "overhead_us_per_evaluation",
+                   "bytes_per_position", "evaluations_per_second"]),
+    ("transport", ["transport_share", "bytes_per_position"]),
+    ("workers", ["games_per_second", "moves_per_second", "speedup"]),
+])
+def test_bench_ends_in_json(name, figures, capsys):
+    assert main(["bench", name, "--seconds", "0.5", "--json", "--device", "cpu"]) == 0
+    result = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert all(isinstance(result[figure], float) for figure in figures)
+    assert result["device"] == "cpu" and result.get("bytes_per_position", 0) <= 128
+
+
+def test_every_field_of_the_config_is_an_option():
+    options = vars(build_parser().parse_args(["train", "--gpus", "0,1", "--from", "other"]))
+    assert set(TrainConfig.__dataclass_fields__) <= set(options)
+    assert options["gpus"] == (0, 1) and options["from_checkpoint"] == "other"
+    assert {float, int, str, tuple[int, ...]} == set(field_types())
+
+
+@pytest.mark.parametrize("arguments", [
+    ["perft", "rnbqkbnr/8/8/8 w KQkq - 0 1", "2"],
+    ["perft", "8/8/8/8/8/8/8/8 w - - 0 1", "2"],
+    ["perft", "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "0"],
+    ["train", "--run", "RUN/config.json", *TINY],
+    ["train", "--run", "RUN/config.json/below", *TINY],
+    ["train", "--run", "NEW", "--preset", "tpu"],
+    ["train", "--run", "NEW", "--workers", "0"],
+    ["train", "--run", "NEW", "--device", "cuda:7"],
+    ["train", "--run", "NEW", "--device", "abacus"],
+    ["train", "--run", "NEW", "--minutes", "-1"],
+    ["train", "--run", "NEW", *TINY, "--from", "NOWHERE"],
+    ["evaluate", "NOWHERE"],
+    ["evaluate", "RUN", "--opponent", "kasparov"],
+    ["evaluate", "RUN", "--games", "0"],
+    ["evaluate", "RUN", "--candidates", "2", "--survivors", "3"],
+    ["watch", "NOWHERE"],
+    ["bench", "coffee"],
+    ["bench", "rules", "--seconds", "0"],
+    ["bench", "network", "--preset", "tpu"],
+    ["check-device", "--workers", "0"],
+    ["check-device", "--games", "4"],
+    ["check-device", "--device", "cuda:7"],
+])
+def test_bad_input_is_one_sentence_and_exit_code_2(run, arguments, capsys, tmp_path):
+    names = {"RUN": run, "NEW": str(tmp_path / "new"), "NOWHERE": str(tmp_path / "nowhere")}
+    arguments = [names.get(word, word.replace("RUN/", run + "/")) for word in arguments]
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith("chessnn_colab: ") and len(captured.err.strip().splitlines()) == 1
+    assert "Traceback" not in captured.err
+    assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.parametrize("arguments", [["trian"], ["train", "--iteratons", "3"], ["train", "--iterations", "three"], []])
+def test_argparse_refuses_the_rest_with_exit_code_2(arguments):
+    done = shell(*arguments)
+    assert done.returncode == 2 and "usage:" in done.stderr

@@ -1,0 +1,111 @@
+"""Ground floor up: a module imports only from floors below its own."""
+
+import ast
+import functools
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "chessnn_colab"
+# From the ground up; modules on one line are neighbours, in the order in which they may import each other.
+FLOORS = """
+errors durable
+devices advice
+games.bitboards games.base games.chess_moves games.chess_material games.chess_starts games.chess
+notation
+network spikes
+search actor
+report records array_files run_config run_lock report_log checkpoint snapshot run_folder tensorboard
+pgn perft
+selfplay
+worker_process worker_child workers
+replay learner
+players arena
+train_config training
+evaluation
+views.front_end views.plots views.board views.play views.progress views.progress_widgets
+check bench
+__main__
+""".split()
+# For type checkers only; and the widget face, imported when it is asked for.
+UPWARD = {("games.chess_starts", "games.chess"), ("games.chess_material", "games.chess"),
+          ("views.progress", "views.progress_widgets")}
+
+
+@functools.cache
+def modules() -> dict[str, ast.Module]:
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+        if not name.endswith("__init__"):
+            found[name] = ast.parse(path.read_text(encoding="utf-8"))
+    return found
+
+
+def imports(name: str, tree: ast.Module) -> set[str]:
+    """What a module imports: "torch", or "chessnn_colab.games.base" for one of ours."""
+    found = set()
+    package = ["chessnn_colab", *name.split(".")[:-1]]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = package[:len(package) - node.level + 1] if node.level else []
+            source = ".".join([*base, *([node.module] if node.module else [])])
+            found |= {source} | {f"{source}.{alias.name}" for alias in node.names}
+    return found
+
+
+def ours(name: str, tree: ast.Module) -> set[str]:
+    return {found.removeprefix("chessnn_colab.") for found in imports(name, tree)} & set(modules())
+
+
+def test_every_module_has_a_floor():
+    assert sorted(FLOORS) == sorted(set(modules()) | {"worker_child"} if "worker_child" not in modules() else modules())
+
+
+@pytest.mark.parametrize("name", sorted(modules()))
+def test_arrows_point_down(name):
+    for other in ours(name, modules()[name]):
+        if (name, other) not in UPWARD:
+            assert FLOORS.index(other) < FLOORS.index(name), f"{name} imports {other}, which lies above it"
+
+
+@pytest.mark.parametrize("name", sorted(modules()))
+def test_only_views_draw(name):
+    drawing = {found.split(".")[0] for found in imports(name, modules()[name])} & {"ipywidgets", "matplotlib", "IPython"}
+    assert not drawing or name.startswith("views."), f"{name} imports {drawing}"
+
+
+@pytest.mark.parametrize("name", ["records", "checkpoint", "snapshot", "run_folder", "report_log", "array_files",
+                                  "durable", "report"])
+def test_the_numpy_transport_knows_no_torch(name):
+    assert not {found for found in imports(name, modules()[name]) if found.split(".")[0] == "torch"}
+
+
+def test_rules_know_no_network_and_search_no_chess():
+    for name, tree in modules().items():
+        if name.startswith("games."):
+            assert not ours(name, tree) & {"network", "search", "notation"}, name
+    assert not {found for found in ours("search", modules()["search"]) if found.startswith("games")}
+    assert not {found for found in ours("network", modules()["network"]) if found.startswith("games")}
+
+
+@pytest.mark.parametrize("name", sorted(modules()))
+def test_no_float64_and_no_global_randomness(name):
+    """MPS has no float64; a global generator would make one run depend on another."""
+    for node in ast.walk(modules()[name]):
+        if isinstance(node, ast.Attribute) and node.attr in ("float64", "double", "seed", "rand"):
+            text = ast.unparse(node)
+            assert text not in ("torch.float64", "torch.double"), f"{name}: {text}"
+            assert not (node.attr == "double" and name.startswith("games.")), name
+            assert text not in ("np.random.seed", "random.seed", "np.random.rand"), f"{name}: {text}"
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.name)
+def test_files_fit_a_sitting_and_functions_a_screen(path):
+    text = path.read_text(encoding="utf-8")
+    assert text.count("\n") <= 350
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            assert node.end_lineno - node.lineno < 60, f"{path.name}: {node.name}"

@@ -1,0 +1,62 @@
+"""The notebook: generated from its text, clean, and run from top to bottom as `make run` runs it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+ROOT = Path(__file__).parent.parent
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+sys.path.insert(0, str(ROOT / "tools"))
+from make_notebook import notebook_text  # noqa: E402
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
+def test_notebook_is_its_text_and_clean(path):
+    text = path.read_text(encoding="utf-8")
+    assert text == notebook_text(path.with_suffix(".py")), "run `make notebooks`"
+    notebook = json.loads(text)
+    assert "widgets" not in notebook["metadata"]
+    assert all(not cell.get("outputs") and cell.get("execution_count") is None for cell in notebook["cells"])
+
+
+def test_the_repository_stands_in_one_place_of_the_code():
+    notebook = nbformat.read(ROOT / "notebooks" / "train.ipynb", as_version=4)
+    code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    assert sum(source.count("github.com/") for source in code) == 1
+
+
+@pytest.mark.timeout(600)
+def test_run_all_in_seconds(tmp_path):
+    run, executed = tmp_path / "run", tmp_path / "executed.ipynb"
+    command = [sys.executable, str(ROOT / "tools/run_notebook.py"), str(ROOT / "notebooks/train.ipynb"), str(executed),
+               "minutes=0.05", "match_games=2", f"run_folder={str(run)!r}"]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "CHESSNN_UI": "text"}, timeout=600)
+    assert done.returncode == 0, done.stderr[-3000:]
+    for line in ("chessnn_colab from", "device     ", "Primary training device", "Generating ", "Iteration 1 |",
+                 "against random", "against greedy"):
+        assert line in done.stdout, line
+    assert (run / "config.json").is_file() and list((run / "checkpoints").iterdir())
+    cells = nbformat.read(executed, as_version=4).cells
+    shown = [output for cell in cells if cell.cell_type == "code" for output in cell.outputs]
+    assert not [output for output in shown if output.output_type == "error"]
+    pictures = [output for output in shown if "image/png" in output.get("data", {})]
+    assert len(pictures) >= 4, "raster, firing rates, energy, match"
+    assert any("<img" in output.get("data", {}).get("text/html", "") for output in shown), "the sample game's board"
+
+
+def test_without_checkout_or_repository_the_notebook_says_what_to_do(tmp_path):
+    """As on Colab with the placeholder still in place."""
+    done = subprocess.run([sys.executable, str(ROOT / "tools/run_notebook.py"), str(_alone(tmp_path)),
+                           str(tmp_path / "out.ipynb")], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1 and "make repository" in done.stderr
+
+
+def _alone(folder: Path) -> Path:
+    path = folder / "train.ipynb"
+    path.write_text((ROOT / "notebooks" / "train.ipynb").read_text(encoding="utf-8"), encoding="utf-8")
+    return path

@@ -1,0 +1,103 @@
+"""What installs, and what the README promises about it."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parent.parent
+
+
+def requirements(name: str) -> list[Requirement]:
+    lines = (line.split("#")[0].strip() for line in (ROOT / name).read_text(encoding="utf-8").splitlines())
+    return [Requirement(line) for line in lines if line]
+
+
+def project() -> dict:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def test_pyproject_reads_requirements_txt():
+    assert project()["project"]["dynamic"] == ["dependencies"]
+    assert project()["tool"]["setuptools"]["dynamic"]["dependencies"] == {"file": ["requirements.txt"]}
+
+
+def test_requirements_stay_loose_and_complete():
+    names = {requirement.name: str(requirement.specifier) for requirement in requirements("requirements.txt")}
+    assert names["torch"] == ">=2.6" and set(names["chess"].split(",")) == {">=1.11", "<2"}
+    assert set(names) == {"torch", "numpy", "chess", "spikingjelly", "ipywidgets", "matplotlib", "safetensors", "tensorboard"}
+    assert not any("==" in specifier for specifier in names.values())
+
+
+def test_constraints_pin_what_is_required_and_what_is_installed():
+    pins = {pin.name: str(pin.specifier).removeprefix("==") for pin in requirements("constraints.txt")}
+    extras = project()["project"]["optional-dependencies"]
+    wanted = requirements("requirements.txt") + [Requirement(text) for texts in extras.values() for text in texts]
+    for requirement in wanted:
+        assert requirement.specifier.contains(pins[requirement.name]), requirement.name
+        assert version(requirement.name).split("+")[0] == pins[requirement.name], requirement.name
+
+
+def test_every_package_folder_is_shipped():
+    folders = {".".join(path.parent.relative_to(ROOT).parts) for path in (ROOT / "chessnn_colab").rglob("*.py")}
+    assert set(project()["tool"]["setuptools"]["packages"]) == folders
+
+
+def test_licence_and_python():
+    metadata = project()["project"]
+    assert metadata["license"] == "GPL-3.0-or-later" and metadata["requires-python"] == ">=3.11"
+    assert "GNU GENERAL PUBLIC LICENSE" in (ROOT / "LICENSE").read_text(encoding="utf-8")
+
+
+def test_ci_runs_what_the_readme_says():
+    assert "make test" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    screen = (ROOT / "README.md").read_text(encoding="utf-8")[:2500]
+    assert "make run" in screen and "make test" in screen and "colab-badge.svg" in screen
+
+
+def test_readme_names_only_commands_that_exist():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in set(re.findall(r"`make ([a-z]+)", text)):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+    from chessnn_colab.__main__ import build_parser
+    help_text = build_parser().format_help()
+    for command in set(re.findall(r"python -m chessnn_colab ([a-z-]+)", text)):
+        assert command in help_text, command
+
+
+@pytest.fixture
+def copy(tmp_path):
+    for name in ("README.md", "notebooks/train.py", "notebooks/train.ipynb", "tools/set_repository.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    return tmp_path
+
+
+def set_repository(copy: Path, url: str) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, str(copy / "tools/set_repository.py"), url], capture_output=True, text=True)
+
+
+def test_make_repository_rewrites_badge_and_notebook_and_again(copy):
+    for owner in ("me/my-fork", "you/chess.net"):
+        assert set_repository(copy, f"https://github.com/{owner}").returncode == 0
+        assert f"colab.research.google.com/github/{owner}/blob/" in (copy / "README.md").read_text()
+        for name in ("notebooks/train.py", "notebooks/train.ipynb"):
+            text = (copy / name).read_text()
+            assert f"colab.research.google.com/github/{owner}/blob/" in text and f"https://github.com/{owner}" in text
+            assert "OWNER/chessnn-colab" not in text
+    assert "nothing to change" in set_repository(copy, "https://github.com/you/chess.net.git").stdout
+
+
+@pytest.mark.parametrize("url", ["", "https://example.org/a/b", "github.com/a/b", "https://github.com/only", "https://github.com/a/b; rm x"])
+def test_make_repository_refuses_other_addresses(copy, url):
+    before = (copy / "README.md").read_text()
+    done = set_repository(copy, url)
+    assert done.returncode == 2 and "expected https://github.com/OWNER/NAME" in done.stderr
+    assert (copy / "README.md").read_text() == before

@@ -1,0 +1,276 @@
+"""A run from beginning to end: reports, files, resuming, budgets, interrupts. Tiny networks, real everything else."""
+
+import dataclasses
+import json
+import math
+import time
+
+import numpy as np
+import pytest
+
+from chessnn_colab import training
+from chessnn_colab.errors import ChessnnError, CheckpointError, ConfigError, RunError
+from chessnn_colab.evaluation import evaluate_run, load_network
+from chessnn_colab.games.chess import ENDINGS
+from chessnn_colab.network import to_arrays
+from chessnn_colab.pgn import games_from_pgn
+from chessnn_colab.report import Report
+from chessnn_colab.run_folder import RunFolder
+from chessnn_colab.train_config import TrainConfig
+from chessnn_colab.training import Budget, share_games, train
+
+TINY = dict(preset="cpu", channels=8, blocks=1, games_per_iteration=6, boards=3, max_plies=16, candidates=2, survivors=1,
+            batch_size=32, checkpoint_every=1, replay_capacity=400, device="cpu", precision="float32", pool="inline",
+            workers=2)
+
+
+def tiny(run, **changes) -> TrainConfig:
+    return TrainConfig(**{**TINY, "run": str(run), "iterations": 2, **changes})
+
+
+def weights(run, iteration=None) -> dict[str, np.ndarray]:
+    return to_arrays(load_network(str(run), iteration, "cpu")[0])
+
+
+def assert_same(first: dict, second: dict) -> None:
+    assert first.keys() == second.keys()
+    for name, array in first.items():
+        np.testing.assert_array_equal(array, second[name], err_msg=name)
+
+
+class Listener:
+    """Remembers what a run tells its progress; `on` maps an event to something to do."""
+
+    def __init__(self, **on):
+        self.events, self.on = [], on
+
+    def __getattr__(self, name):
+        def heard(*args):
+            self.events.append((name, *args))
+            if name in self.on:
+                self.on[name]()
+        return heard
+
+    def messages(self) -> str:
+        return "\n".join(event[1] for event in self.events if event[0] == "message")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "first"
+    reports = list(train(tiny(folder, iterations=3)))
+    return folder, reports
+
+
+def test_a_report_an_iteration_and_it_adds_up(run):
+    _, reports = run
+    assert [report.iteration for report in reports] == [1, 2, 3]
+    for report in reports:
+        assert report.games == 6 == sum(report.endings.values())
+        stopped = report.endings["truncated"]
+        assert report.white_wins + report.draws + report.black_wins + stopped == 6
+        assert report.white_wins + report.black_wins == report.endings["checkmate"]
+        assert report.plies == pytest.approx(6 * report.average_plies)
+        assert set(report.endings) == set(ENDINGS[1:])
+        for name in ("loss", "policy_loss", "value_loss", "entropy", "positions_per_second", "seconds_learning"):
+            assert math.isfinite(getattr(report, name)) and getattr(report, name) > 0, name
+        assert all(0 <= rate <= 1 for rate in report.firing_rates.values()) and len(report.firing_rates) == 3
+        assert games_from_pgn(report.sample_game)
+    assert reports[-1].total_games == 18 and reports[-1].total_positions == sum(report.plies for report in reports)
+    assert reports[-1].buffer_size == min(400, reports[-1].total_positions)
+
+
+def test_the_run_folder_holds_what_the_design_says(run):
+    folder, reports = run
+    lines = (folder / "metrics.jsonl").read_text().splitlines()
+    assert [Report.from_dict(json.loads(line)) for line in lines] == reports
+    assert json.loads((folder / "config.json").read_text())["channels"] == 8
+    assert len(list((folder / "tensorboard").iterdir())) == 1
+    assert sorted(path.name for path in (folder / "checkpoints").iterdir()) == ["000002", "000003"]
+    assert [int(path.stem) for path in RunFolder.open(folder).snapshots()] == [0, 1, 2, 3]
+    assert (folder / "games" / "000003.pgn").read_text().strip() == reports[-1].sample_game.strip()
+
+
+def test_learning_changes_the_weights(run):
+    first, last = weights(run[0], 0), weights(run[0], 3)
+    assert any(not np.array_equal(first[name], last[name]) for name in first)
+
+
+def test_same_seed_same_weights_other_seed_others(run, tmp_path):
+    list(train(tiny(tmp_path / "again", iterations=3)))
+    assert_same(weights(run[0]), weights(tmp_path / "again"))
+    list(train(tiny(tmp_path / "other", iterations=1, seed=1)))
+    assert any(not np.array_equal(array, weights(run[0], 1)[name]) for name, array in weights(tmp_path / "other").items())
+
+
+def test_worker_processes_play_what_the_inline_pool_plays(run, tmp_path):
+    list(train(tiny(tmp_path / "local", iterations=1, pool="local")))
+    assert_same(weights(run[0], 1), weights(tmp_path / "local"))
+
+
+def test_resuming_is_exact(run, tmp_path):
+    folder = tmp_path / "halves"
+    list(train(tiny(folder, iterations=1)))
+    listener = Listener()
+    list(train(tiny(folder, iterations=2), listener))
+    assert "Resuming" in listener.messages()
+    assert_same(weights(run[0]), weights(folder))
+    assert [report["iteration"] for report in RunFolder.open(folder).read_reports()] == [1, 2, 3]
+
+
+def test_resuming_forgets_what_came_after_the_last_checkpoint(run, tmp_path):
+    """checkpoint_every=2 and a stop after three iterations without a last save, as a kill would leave it."""
+    folder = tmp_path / "killed"
+    steps = train(tiny(folder, iterations=9, checkpoint_every=2))
+    for _ in range(3):
+        next(steps)
+    steps.close()
+    list(train(tiny(folder, iterations=1, checkpoint_every=2)))
+    assert [report["iteration"] for report in RunFolder.open(folder).read_reports()] == [1, 2, 3]
+    assert_same(weights(run[0]), weights(folder))
+
+
+def test_a_damaged_checkpoint_is_named_and_the_one_before_used(tmp_path):
+    list(train(tiny(tmp_path)))
+    path = tmp_path / "checkpoints" / "000002" / "weights.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-20] ^= 1
+    path.write_bytes(content)
+    listener = Listener()
+    report, = train(tiny(tmp_path, iterations=1), listener)
+    assert report.iteration == 2 and "000002" in listener.messages() and "weights.safetensors" in listener.messages()
+
+
+def test_interrupt_keeps_everything_and_the_next_call_goes_on(tmp_path):
+    def interrupt():
+        raise KeyboardInterrupt
+    reports = []
+    listener = Listener(report=interrupt)
+    for report in train(tiny(tmp_path, iterations=5, checkpoint_every=100), listener):
+        reports.append(report)
+    assert "Interrupted" in listener.messages()
+    assert RunFolder.open(tmp_path).checkpoints() == [0, 1]
+    report, = train(tiny(tmp_path, iterations=1))
+    assert report.iteration == 2
+
+
+def test_interrupt_during_self_play_keeps_the_games_that_came(tmp_path):
+    seen = []
+
+    def interrupt():
+        seen.append(1)
+        if len(seen) == 4:
+            raise KeyboardInterrupt
+    list(train(tiny(tmp_path, iterations=5), Listener(worker_update=interrupt)))
+    checkpoint = RunFolder.open(tmp_path).latest_checkpoint().checkpoint
+    assert checkpoint.metadata["iteration"] == 0 and len(checkpoint.groups["replay"]["actions"]) > 0
+
+
+@pytest.mark.parametrize("pool", ["inline", "local"])
+def test_a_tiny_time_budget_still_makes_an_iteration(tmp_path, pool):
+    started = time.monotonic()
+    reports = list(train(tiny(tmp_path, iterations=None, minutes=0.02, pool=pool, games_per_iteration=500,
+                              max_plies=400)))
+    assert time.monotonic() - started < 0.02 * 60 + 20
+    assert len(reports) >= 1 and reports[-1].plies > 0 and reports[0].updates >= 1
+    assert RunFolder.open(tmp_path).checkpoints()[-1] == reports[-1].iteration
+
+
+def test_budget_by_time():
+    budget = Budget(1.0, None)
+    assert not budget.over(1e9), "the first iteration always runs"
+    budget.done, budget.started = 1, time.monotonic() - 59
+    assert budget.over(30) and not budget.over(1)
+    assert budget.learning_rate_factor() == pytest.approx(0.08, abs=0.01)
+    budget.started = time.monotonic() - 10
+    assert budget.learning_rate_factor() == 1.0
+    assert budget.play_deadline(20.0) == pytest.approx(budget.started + 40)
+
+
+def test_from_another_runs_weights(run, tmp_path):
+    list(train(tiny(tmp_path, iterations=1, from_checkpoint=str(run[0]))))
+    assert_same(weights(tmp_path, 0), weights(run[0], 3))
+
+
+def test_policy_gradient_mode_runs(tmp_path):
+    report, = train(tiny(tmp_path, iterations=1, search="policy", sampling_plies=400))
+    assert math.isfinite(report.loss) and report.entropy > 0
+
+
+def test_auto_preset_goes_on_with_the_runs_network(run):
+    config = tiny(run[0], preset="auto", channels=None, blocks=None).with_saved_network()
+    assert (config.preset, config.channels, config.blocks) == ("cpu", 8, 1)
+
+
+def test_another_network_is_refused(run):
+    with pytest.raises(ConfigError, match="channels"):
+        list(train(tiny(run[0], channels=16)))
+
+
+def test_fewer_games_than_boards_warns(tmp_path):
+    listener = Listener()
+    list(train(tiny(tmp_path, iterations=1, boards=64), listener))
+    assert "lockstep" in listener.messages()
+
+
+def test_what_a_job_raises_reaches_the_caller_and_games_are_kept(tmp_path, monkeypatch):
+    def explode(self, *_):
+        raise RuntimeError("out of luck")
+    monkeypatch.setattr(training.Learner, "update", explode)
+    with pytest.raises(RuntimeError, match="out of luck"):
+        list(train(tiny(tmp_path)))
+    list(RunFolder.create_or_open(tmp_path, RunFolder.open(tmp_path).config).read_reports())  # the lock is free again
+
+
+def test_evaluate_a_run(run):
+    result = evaluate_run(str(run[0]), "random", games=4, candidates=2, survivors=1, device="cpu")
+    assert result.games == 4 and result.player == "iteration 3" and result.evaluations == 4
+
+
+@pytest.mark.parametrize("call, error, words", [
+    (lambda folder: load_network(str(folder / "nowhere")), RunError, "no run"),
+    (lambda folder: load_network(str(folder), 77, "cpu"), RunError, "no snapshot 77"),
+    (lambda folder: evaluate_run(str(folder), "kasparov"), ConfigError, "random, greedy"),
+    (lambda folder: evaluate_run(str(folder), games=0, device="cpu"), ConfigError, "games=0"),
+    (lambda folder: list(train(tiny(folder / "config.json"))), RunError, "config.json"),
+    (lambda folder: list(train(tiny(folder / "config.json" / "below"))), RunError, "config.json"),
+    (lambda folder: list(train(tiny(folder / "new", from_checkpoint=str(folder / "nowhere")))), ChessnnError, "nowhere"),
+])
+def test_bad_input_is_one_clear_error(run, call, error, words):
+    with pytest.raises(error, match=words):
+        call(run[0])
+
+
+@pytest.mark.parametrize("changes, words", [
+    ({"preset": "tpu"}, "cpu, t4"), ({"minutes": 0}, "minutes=0"), ({"workers": 0}, "workers=0"),
+    ({"iterations": 0}, "iterations=0"), ({"games_per_iteration": 0}, "games_per_iteration=0"),
+    ({"search": "guess"}, "two-rung"), ({"pool": "cloud"}, "local, inline"), ({"sample_reuse": 0}, "sample_reuse"),
+    ({"precision": "int3"}, "float32"), ({"candidates": 2, "survivors": 3}, "survivors <= candidates"),
+    ({"channels": 0}, "channels=0"), ({"learning_rate": -1.0}, "learning_rate"),
+])
+def test_impossible_settings_are_refused(tmp_path, changes, words):
+    with pytest.raises(ChessnnError, match=words):
+        list(train(tiny(tmp_path / "run", **changes)))
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_unknown_setting_lists_the_known_ones():
+    with pytest.raises(ConfigError, match="candidats.*candidates"):
+        TrainConfig.from_dict({"candidats": 3})
+    config = tiny("somewhere", gpus=(0, 1))
+    assert TrainConfig.from_dict(json.loads(json.dumps(dataclasses.asdict(config)))) == config
+
+
+def test_games_are_shared_out_evenly():
+    assert share_games(10, 3) == [4, 3, 3]
+    with pytest.raises(ConfigError, match="2 workers"):
+        share_games(1, 2)
+
+
+def test_a_checkpoint_of_another_game_is_refused(run, tmp_path):
+    list(train(tiny(tmp_path, iterations=1)))
+    for folder in (tmp_path / "checkpoints").iterdir():
+        state = folder / "state.json"
+        state.write_text(state.read_text().replace('"chess"', '"gomok"'))
+    with pytest.raises(CheckpointError):
+        list(train(tiny(tmp_path, iterations=1)))
