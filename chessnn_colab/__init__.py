@@ -1,1 +1,23 @@
-"""A spiking neural network learns chess by playing itself."""
+"""A spiking neural network learns chess by playing itself.
+
+The public names, found when first used: a worker process imports this package and wants none of them.
+"""
+
+from importlib import import_module
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "check_device": "check", "detect_device": "devices", "plan_workers": "devices",
+    "TrainConfig": "train_config", "train": "training", "Report": "report", "make_progress": "views.progress",
+    "load_network": "evaluation", "evaluate_run": "evaluation", "choose_move": "evaluation",
+    "Chess": "games.chess", "SpikingNetwork": "network", "NetworkConfig": "network", "PRESETS": "network",
+    "GameRecords": "records", "ChessnnError": "errors",
+}
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str):
+    if name not in _HOMES:
+        raise AttributeError(f"chessnn_colab has no {name!r}: expected one of {', '.join(__all__)}")
+    return getattr(import_module(f".{_HOMES[name]}", __name__), name)

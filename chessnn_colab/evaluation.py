@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import chess
 import torch
 
@@ -11,9 +13,8 @@ from .errors import ConfigError, RunError
 from .games.chess import Chess
 from .network import NetworkConfig, SpikingNetwork, build_network, load_arrays
 from .notation import move_from_action, state_from_boards
-from .players import BASELINES, NetworkPlayer, baseline
+from .players import BASELINES, PLAY_SEARCH, NetworkPlayer, baseline
 from .run_folder import RunFolder
-from .search import SearchConfig
 from .snapshot import load_snapshot
 
 
@@ -42,7 +43,7 @@ def evaluate_run(run: str, opponent: str = "random", games: int = 200, candidate
     """
     if opponent not in BASELINES:
         raise ConfigError(f"unknown opponent {opponent!r}: expected one of {', '.join(BASELINES)}")
-    search = SearchConfig(candidates=candidates, survivors=survivors)
+    search = replace(PLAY_SEARCH, candidates=candidates, survivors=survivors)
     network, iteration = load_network(run, snapshot, device)
     where = str(next(network.parameters()).device)
     game = Chess(MATCH_PLIES, where)
@@ -53,7 +54,7 @@ def evaluate_run(run: str, opponent: str = "random", games: int = 200, candidate
 def choose_move(network: SpikingNetwork, candidates: int = 24, survivors: int = 12):
     """A function from a chess.Board to the chess.Move the network plays there: what views.play.play_widget takes."""
     game = Chess(device=str(next(network.parameters()).device))
-    player = NetworkPlayer(game, network, SearchConfig(candidates=candidates, survivors=survivors))
+    player = NetworkPlayer(game, network, replace(PLAY_SEARCH, candidates=candidates, survivors=survivors))
     generator = torch.Generator(game.device).manual_seed(0)
 
     def choose(board: chess.Board) -> chess.Move:

@@ -76,9 +76,14 @@ def games_from_pgn(text: str, max_bytes: int = MAX_BYTES, max_plies: int = MAX_P
     while (parsed := _read_game(stream)) is not None:
         _check_game(parsed, max_plies)
         games.append(parsed)
-    if not games:
-        raise NotationError(f"no game in PGN {quote(text)}: {_WANTED}")
+    if not games or any(map(_is_empty, games)):
+        raise NotationError(f"no game in PGN {quote(text)}, or in a part of it: {_WANTED}")
     return games
+
+
+def _is_empty(parsed: chess.pgn.Game) -> bool:
+    """No move and no header: what python-chess makes of any words."""
+    return parsed.next() is None and parsed.headers == chess.pgn.Game().headers
 
 
 def _read_game(stream: io.StringIO) -> chess.pgn.Game | None:
@@ -105,9 +110,6 @@ def _check_game(parsed: chess.pgn.Game, max_plies: int) -> None:
     name = quote(" - ".join(parsed.headers.get(colour, "?") for colour in ("White", "Black")))
     if parsed.errors:
         raise NotationError(f"bad PGN, game {name}: {_brief(parsed.errors[0])}; {_WANTED}")
-    if parsed.next() is None and parsed.headers == chess.pgn.Game().headers:
-        # python-chess makes an empty game of any words.
-        raise NotationError(f"no game in PGN: {_WANTED}")
     check_board(parsed.board())
     plies = parsed.end().ply() - parsed.ply()
     if plies > max_plies:

@@ -14,8 +14,9 @@ from .games.chess import Chess
 from .network import SpikingNetwork, actor_copy
 from .search import SearchConfig
 
-# At play the search is wider than in training, and quiet: it takes what looks best.
-PLAY_SEARCH = SearchConfig(candidates=24, survivors=12)
+# At play the search is wider than in training, and trusts what it saw over the prior that it started from; LOG.md has
+# the matches that chose these.
+PLAY_SEARCH = SearchConfig(candidates=24, survivors=12, value_scale=1.0)
 
 
 class Player(Protocol):

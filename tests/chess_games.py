@@ -5,6 +5,7 @@ The encoding of moves and positions is written out here a second time, after its
 
 from __future__ import annotations
 
+import os
 import random
 from functools import cache
 from typing import Callable, Sequence
@@ -24,6 +25,12 @@ POSITION_5 = "rnbq1k1r/pp1Pbppp/2p5/8/2B5/8/PPP1NnPP/RNBQK2R w KQ - 1 8"
 POSITION_6 = "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10"
 PROMOTIONS = "n1n5/PPPk4/8/8/8/8/4Kppp/5N1N b - - 0 1"
 CASTLING = "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1"
+FENS = (chess.STARTING_FEN, KIWIPETE, POSITION_3, POSITION_4,
+        POSITION_5, POSITION_6, PROMOTIONS, CASTLING,
+        "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 1", "8/8/8/K1pP3q/8/8/8/7k w - c6 0 1",
+        "4k3/8/8/8/8/8/8/R3K3 b Q - 77 120", "8/8/4k3/8/8/3K4/8/R7 w - - 99 32767")
+# How many changed texts the notation is tried on; CHESSNN_FULL=1 takes ten times as many.
+MUTATIONS = 20_000 if os.environ.get("CHESSNN_FULL") == "1" else 2_000
 
 QUEEN_DELTAS = (8, 1, 9, 7, -8, -1, -9, -7)
 KNIGHT_DELTAS = (17, 15, 10, 6, -17, -15, -10, -6)
@@ -158,3 +165,32 @@ def every_move(game: Chess, boards: Sequence[chess.Board]) -> tuple[ChessState, 
             after[-1].push(move)
             played.append(move)
     return concatenate(states), after, played
+
+
+def played_games(count: int, plies: int, seed: int) -> list[chess.Board]:
+    """Boards with the moves of random games, half of them from other positions than the start."""
+    rng, boards = random.Random(seed), []
+    for number in range(count):
+        board = chess.Board(FENS[number % len(FENS)] if number % 2 else chess.STARTING_FEN)
+        for _ in range(plies):
+            moves = list(board.legal_moves)
+            if not moves or board.is_insufficient_material() or board.halfmove_clock >= 100 or board.is_repetition(3):
+                break
+            board.push(rng.choice(moves))
+        boards.append(board)
+    return boards
+
+
+def mutated(rng: random.Random, text: str, alphabet: str) -> str:
+    """`text` with one to four places changed, cut, doubled, swapped or ended early."""
+    for _ in range(rng.choice((1, 1, 1, 2, 4))):
+        place, other = sorted(rng.randrange(len(text) + 1) for _ in range(2))
+        text = rng.choice((
+            text[:place] + rng.choice(alphabet) + text[place + 1:],
+            text[:place] + rng.choice(alphabet) + text[place:],
+            text[:place] + text[place + 1:],
+            text[:place] + text[other:] if rng.random() < 0.2 else text,
+            text[:other] + text[place:other] + text[other:],
+            text[:place] if rng.random() < 0.1 else text,
+        ))
+    return text

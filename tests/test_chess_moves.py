@@ -65,7 +65,7 @@ CASES = {
     "a double push answers a check": ("7k/8/8/8/r6K/8/4P3/8 w - - 0 1", "e2e4", "e2e3"),
     "pawns do not capture around the edge": ("7k/8/p7/7P/P7/7p/8/7K w - - 0 1", "a4a5 h5h6", "h5a6 a4h3"),
     "a capture on h8 lets no other pawn around the edge":
-        ("k6r/6PP/8/8/8/8/8/7K w - - 0 1", "g7h8q g7g8n", "h7h8q"),
+        ("k6r/6PP/8/8/8/8/8/6K1 w - - 0 1", "g7h8q g7g8n", "h7h8q"),
     "promotion to each piece": ("8/P6k/8/8/8/8/7K/8 w - - 0 1", "a7a8q a7a8r a7a8b a7a8n", ""),
     "promotion with captures both ways": ("n1n4k/1P6/8/8/8/8/7K/8 w - - 0 1", "b7a8n b7c8r b7b8b b7c8q", ""),
     "promotion by a pawn pinned on its file": ("1r5k/1P6/8/8/8/8/8/1K6 w - - 0 1", "b1a1", "b7b8q"),
