@@ -15,13 +15,13 @@ import numpy as np
 import torch
 
 from .actor import Actor
-from .devices import detect_device, inventory, plan_workers
+from .devices import choose_dtype, detect_device, inventory, keep_freed_memory, plan_workers
 from .errors import ConfigError
 from .games.base import finished, where
-from .games.chess import Chess
+from .games.chess import Chess, ChessState
 from .network import SpikingNetwork, actor_copy, build_network, preset, to_arrays
 from .records import GameRecords
-from .search import SearchConfig
+from .search import Root, SearchConfig
 from .selfplay import SelfPlay, SelfPlayConfig, play_games
 from .workers import LocalPool
 
@@ -40,6 +40,8 @@ def bench(name: str, device: str = "auto", preset_name: str = "cpu", seconds: fl
         raise ConfigError(f"seconds={seconds}: expected more than 0")
     chosen = detect_device(device).device
     preset(preset_name)
+    if chosen == "cpu":
+        keep_freed_memory()  # as workers do
     figures = BENCHES[name](chosen, preset_name, seconds)
     return {"bench": name, "device": chosen, "preset": preset_name, "threads": torch.get_num_threads(),
             "torch": torch.__version__, **figures}
@@ -101,18 +103,24 @@ def bench_rules(device: str, preset_name: str, seconds: float) -> dict[str, Any]
 
 def bench_network(device: str, preset_name: str, seconds: float) -> dict[str, Any]:
     """The bare folded network, policy and value, NETWORK_BATCH random-play positions a call."""
-    network = actor_copy(build_network(preset(preset_name), device).eval())
+    dtype = choose_dtype("auto", device)
+    network = actor_copy(build_network(preset(preset_name), device).eval(), dtype)
     observation = random_observations(device, NETWORK_BATCH)
-    return {"evaluations_per_second": evaluation_rate(network, observation, device, seconds), "batch": NETWORK_BATCH}
+    return {"evaluations_per_second": evaluation_rate(network, observation, device, seconds), "batch": NETWORK_BATCH,
+            "precision": str(dtype).removeprefix("torch.")}
 
 
 def bench_self_play(device: str, preset_name: str, seconds: float) -> dict[str, Any]:
-    """Self-play with the training search beside the same folded network on its own, same batches, same threads."""
+    """Self-play with the training search beside the same folded network on its own, same batches, same threads.
+
+    Only evaluations of unfinished positions count, so what is evaluated in vain lowers search_efficiency.
+    """
     config = SelfPlayConfig(boards=64 if device == "cpu" else 512)
     game = Chess(config.max_plies, device)
-    network = TimedNetwork(actor_copy(build_network(preset(preset_name), device).eval()), device)
+    dtype = choose_dtype("auto", device)
+    network = TimedNetwork(actor_copy(build_network(preset(preset_name), device).eval(), dtype), device)
     search = SearchConfig()
-    actor = Actor(game, network, search, config.discount)
+    actor = CountingActor(game, network, search, config.discount)
     parts: list[GameRecords] = []
     deadline = time.monotonic() + seconds
     games = config.boards * 8
@@ -124,7 +132,7 @@ def bench_self_play(device: str, preset_name: str, seconds: float) -> dict[str, 
     clock.time(play_games, actor, config, games, 0, collect)
     records = GameRecords.concatenate(parts)
     moves, inside = records.num_positions, network.clock
-    evaluations = moves * search.evaluations
+    evaluations = int(actor.evaluations)
     bare = replay_bare(network, device)
     return {
         "moves_per_second": moves / clock.seconds,
@@ -135,8 +143,24 @@ def bench_self_play(device: str, preset_name: str, seconds: float) -> dict[str, 
         "network_share": inside.seconds / clock.seconds,
         "overhead_us_per_evaluation": 1e6 * (clock.seconds / evaluations - 1 / bare),
         "bytes_per_position": records.nbytes / moves, "boards": config.boards,
-        "evaluations_per_move": search.evaluations,
+        "evaluations_per_move": evaluations / moves, "precision": str(dtype).removeprefix("torch."),
     }
+
+
+class CountingActor(Actor):
+    """An actor that counts what is worth counting: evaluations of unfinished positions that legal moves led to."""
+
+    evaluations: torch.Tensor | int = 0
+
+    def root(self, state: ChessState) -> Root:
+        self.evaluations = self.evaluations + (~finished(state)).sum()
+        return super().root(state)
+
+    def recurrent_fn(self, state: ChessState, rows: torch.Tensor, action: torch.Tensor, with_reply: bool):
+        legal = (state.moves[rows, action >> 6] >> (action & 63)) & 1
+        step, after = super().recurrent_fn(state, rows, action, with_reply)
+        self.evaluations = self.evaluations + (legal * ~finished(after)).sum()
+        return step, after
 
 
 class TimedNetwork:
@@ -199,13 +223,11 @@ def bench_transport(device: str, preset_name: str, seconds: float) -> dict[str, 
         played.extend([arrays] if arrays else [])
         return time.monotonic() < deadline
     clock.time(job.play, 512, 0, collect)
-    receiver, sender = get_context("spawn").Pipe(duplex=False)
     transport = Clock("cpu")
     with get_context("spawn").Pool(1) as other:
         other.apply(echo, ({},))  # the process is up and has imported what it needs
         for arrays in played:
             transport.time(lambda a: GameRecords.from_arrays(other.apply(echo, (a,))), arrays)
-    receiver.close(), sender.close()
     records = GameRecords.concatenate([GameRecords.from_arrays(arrays) for arrays in played])
     return {"transport_share": transport.seconds / clock.seconds, "messages": len(played),
             "bytes_per_position": records.nbytes / records.num_positions, "positions": records.num_positions,

@@ -7,6 +7,7 @@ come back as GameRecords; no tensor crosses a process.
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import Any, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -14,7 +15,7 @@ import torch
 
 from . import spikes
 from .devices import detect_device, inventory, keep_freed_memory
-from .errors import ConfigError, WorkerError
+from .errors import ConfigError, RunError, WorkerError
 from .games.chess import ENDINGS, Chess
 from .learner import Learner, Losses, load_optimizer_arrays, optimizer_arrays
 from .network import build_network, load_arrays, to_arrays
@@ -123,6 +124,7 @@ class Trainer:
         self.seconds = 0.0
         self._iteration_seconds = 0.0
         self._learning_seconds: float | None = None
+        self._saved: tuple[int, int, int] | None = None
         self.pool = None
         self.folder = RunFolder.create_or_open(config.run, config.to_dict(), set(config.to_dict()) - FIXED_FIELDS)
         try:
@@ -147,6 +149,10 @@ class Trainer:
                                   f"{self.folder.path}; run this again to go on")
         except WorkerError:
             self._save()
+            raise
+        except GeneratorExit:  # the caller left its loop, by a break or an interrupt in its own code
+            with suppress(RunError):  # the same run, begun again before this generator was let go, owns the folder now
+                self._save()
             raise
 
     def close(self) -> None:
@@ -241,7 +247,10 @@ class Trainer:
         return int(np.random.SeedSequence([self.config.seed, self.iteration, purpose]).generate_state(1)[0])
 
     def _save(self) -> None:
-        """A full checkpoint and a snapshot of the weights for rating."""
+        """A full checkpoint and a snapshot of the weights for rating, unless this state has them already."""
+        state = (self.iteration, len(self.replay), self.learner.updates)
+        if state == self._saved:
+            return
         weights = to_arrays(self.network)
         metadata = {"game": "chess", "iteration": self.iteration, "network": self.network.config.to_dict(),
                     "config": self.config.to_dict(), "seconds": self.seconds, "total_games": self.total_games,
@@ -251,6 +260,7 @@ class Trainer:
         self.folder.save_snapshot(self.iteration, weights, metadata)
         self.folder.save_checkpoint(self.iteration, groups, metadata)
         self.folder.prune(self.config.keep_checkpoints)
+        self._saved = state
 
     def _resume_or_begin(self) -> None:
         latest = self.folder.latest_checkpoint("chess")

@@ -8,27 +8,34 @@ lost or counted twice.
 
 from __future__ import annotations
 
-import os
+import pickle
 import queue
-import signal
-import threading
 import time
-from contextlib import contextmanager
-from multiprocessing import get_context
-from typing import Any, Callable, Iterator, Mapping, Sequence
+from typing import Any, Callable, Mapping, Protocol, Sequence
 
 import numpy as np
 
 from .devices import WorkerPlan
 from .errors import WorkerError
-from .worker_child import Arrays, Job, run_worker
+from .worker_process import Life, exit_in_words, require_numpy
 
 MAX_RESTARTS = 3          # of all workers together, in one call of play
 READY_SECONDS = 180.0     # for a worker to start: it imports torch, and may wait for a GPU
 STOP_SECONDS = 120.0      # for workers told to stop to hand over their games
 CLOSE_SECONDS = 5.0
 
+Arrays = dict[str, np.ndarray]
 OnUpdate = Callable[[int, int, int], None]  # (worker, games, plies), counted since the call began
+
+
+class Job(Protocol):
+    """What a worker runs; made in its process by factory(device, **settings)."""
+
+    def describe(self) -> str: ...
+    def set_weights(self, version: int, arrays: Arrays) -> None: ...
+    def play(self, num_games: int, seed: int, on_progress: Callable[[int, int, Arrays | None], bool]) -> None:
+        """Call on_progress(games done, plies done, arrays of the games new since the last call or None) now and
+        then, and stop early, handing over what there is, once it returns False. Same weights and seed, same games."""
 
 
 class LocalPool:
@@ -40,24 +47,26 @@ class LocalPool:
 
     def __init__(self, factory: Callable[..., Job], settings: Mapping[str, Any], plan: WorkerPlan):
         self.plan = plan
-        self._make = (factory, settings)
-        self._inbox: queue.SimpleQueue = queue.SimpleQueue()
+        self._blueprints = [pickle.dumps((factory, device, dict(settings))) for device in plan.devices]
+        self._inbox: queue.Queue = queue.Queue()
         self._ticket = 0
-        self._weights: tuple[int, Arrays] | None = None
+        self._weights: bytes | None = None
         self.received: list[list[Arrays]] = []  # of the last call of play, by worker; whole even if it was interrupted
-        self._workers: list[_Worker] = []
+        self._lives: list[Life] = []
         try:
-            self._workers = [self._start(index, life=0) for index in range(len(plan.devices))]
+            for index in range(len(plan.devices)):
+                self._lives.append(self._born(index))
             self.descriptions = [self._wait_ready(index) for index in range(len(plan.devices))]
         except BaseException:
             self.close()
             raise
 
     def set_weights(self, version: int, arrays: Arrays) -> None:
-        """What to play with from the next call of `play` on."""
-        self._weights = (version, arrays)
-        for worker in self._workers:
-            worker.send(("weights", version, arrays))
+        """What to play with from the next call of `play` on. Raises WorkerError for anything but numpy arrays."""
+        require_numpy(arrays)
+        self._weights = pickle.dumps(("weights", version, arrays), protocol=5)
+        for life in self._lives:
+            life.send(self._weights)
 
     def play(self, games_per_worker: Sequence[int], seed: int, on_update: OnUpdate | None = None,
              deadline: float | None = None) -> list[list[Arrays]]:
@@ -70,7 +79,7 @@ class LocalPool:
         self._ticket += 1
         round_ = _Round(self, games_per_worker, seed, on_update)
         self.received = round_.received
-        for index in range(len(self._workers)):
+        for index in range(len(self._lives)):
             round_.begin(index)
         while round_.playing:
             now = time.monotonic()
@@ -78,26 +87,25 @@ class LocalPool:
                 round_.stop(now)
             round_.check(now)
             try:
-                message = self._inbox.get(timeout=_wait(deadline, now))
+                index, life, payload = self._inbox.get(timeout=_patience(deadline, now))
             except queue.Empty:
                 continue
-            round_.handle(*message)
+            if life is self._lives[index]:  # a former life has nothing more to say
+                round_.handle(index, None if payload is None else pickle.loads(payload))
         return round_.received
 
     def close(self) -> None:
-        """Stop the workers: by message, then by signal, within CLOSE_SECONDS. A second call does nothing."""
-        deadline = time.monotonic() + CLOSE_SECONDS
-        workers, self._workers = self._workers, []
-        for worker in workers:
-            worker.send(("close",))
-        for patience, insist in ((0.5, "terminate"), (0.8, "kill"), (1.0, None)):
-            until = deadline - CLOSE_SECONDS * (1 - patience)
-            for worker in workers:
-                worker.process.join(max(until - time.monotonic(), 0))
-                if worker.process.is_alive() and insist:
-                    getattr(worker.process, insist)()
-        for worker in workers:
-            worker.hang_up()
+        """Stop the workers: by message, then by signal, in about CLOSE_SECONDS. A second call does nothing."""
+        lives, self._lives = self._lives, []
+        for life in lives:
+            life.send(pickle.dumps(("close",)))
+        started = time.monotonic()
+        for share, insist in ((0.5, "terminate"), (0.8, "kill")):
+            for life in lives:
+                if not life.wait(started + share * CLOSE_SECONDS - time.monotonic()):
+                    getattr(life.process, insist)()
+        for life in lives:
+            life.bury()
 
     def __enter__(self) -> "LocalPool":
         return self
@@ -105,42 +113,44 @@ class LocalPool:
     def __exit__(self, *_) -> None:
         self.close()
 
-    def _start(self, index: int, life: int) -> "_Worker":
-        return _Worker(index, life, *self._make, self.plan, self._inbox)
+    def _born(self, index: int) -> Life:
+        life = Life(index, self._blueprints[index], self.plan.threads, self._inbox)
+        life.start()
+        return life
 
-    def _restart(self, index: int) -> None:
-        old = self._workers[index]
-        old.hang_up()
-        self._workers[index] = self._start(index, old.life + 1)
+    def _reborn(self, index: int) -> None:
+        """A new process in the place of a dead one, with the weights the others have."""
+        self._lives[index] = self._born(index)
         if self._weights is not None:
-            self._workers[index].send(("weights", *self._weights))
+            self._lives[index].send(self._weights)
 
     def _wait_ready(self, index: int) -> str:
-        """The description that worker `index` sends when it is up; other workers' messages wait their turn."""
+        """The description worker `index` sends when it is up. Others' messages are put back for their own turn."""
         deadline, others = time.monotonic() + READY_SECONDS, []
         while True:
             try:
-                sender, life, message = self._inbox.get(timeout=max(deadline - time.monotonic(), 0))
+                worker, life, payload = self._inbox.get(timeout=max(deadline - time.monotonic(), 0))
             except queue.Empty:
                 raise WorkerError(f"worker {index} did not start within {READY_SECONDS:.0f} s; the machine may be "
                                   "short of memory or the device busy: try fewer workers") from None
+            if payload is None:
+                raise WorkerError(f"worker {worker} {exit_in_words(life.bury())} while starting")
+            message = pickle.loads(payload)
             if message[0] == "error":
-                raise WorkerError(f"worker {sender} could not start:\n{message[1]}")
-            if message[0] == "gone":
-                raise WorkerError(f"worker {sender} {self._workers[sender].death()} while starting")
-            if sender == index:
+                raise WorkerError(f"worker {worker} could not start:\n{message[1]}")
+            if worker == index:
                 for other in others:
                     self._inbox.put(other)
                 return message[1]
-            others.append((sender, life, message))
+            others.append((worker, life, payload))
 
 
 class _Round:
     """One call of play: who still plays, what has come in, who was restarted."""
 
     def __init__(self, pool: LocalPool, games: Sequence[int], seed: int, on_update: OnUpdate | None):
-        if len(games) != len(pool._workers):
-            raise WorkerError(f"{len(games)} shares of games for {len(pool._workers)} workers (a closed pool has none)")
+        if len(games) != len(pool._lives):
+            raise WorkerError(f"{len(games)} shares of games for {len(pool._lives)} workers (a closed pool has none)")
         self.pool, self.games, self.seed = pool, games, seed
         self.on_update = on_update or (lambda worker, games, plies: None)
         self.ticket = pool._ticket
@@ -153,14 +163,14 @@ class _Round:
     def begin(self, index: int) -> None:
         """Give worker `index` its share, the first time or again."""
         self.playing.add(index)
-        self.pool._workers[index].send(("play", self.ticket, self.games[index], worker_seed(self.seed, index)))
+        self._tell(index, ("play", self.ticket, self.games[index], worker_seed(self.seed, index)))
 
     def stop(self, now: float) -> None:
         """Tell everyone to hand over what they have; once."""
         if self.stopped is None:
             self.stopped = now
             for index in self.playing:
-                self.pool._workers[index].send(("stop", self.ticket))
+                self._tell(index, ("stop", self.ticket))
 
     def check(self, now: float) -> None:
         """Raise when those told to stop take too long."""
@@ -168,22 +178,22 @@ class _Round:
             slow = ", ".join(map(str, sorted(self.playing)))
             raise WorkerError(self.failure or f"worker {slow} did not stop within {STOP_SECONDS:.0f} s", self.received)
 
-    def handle(self, index: int, life: int, message: tuple) -> None:
-        """Take in one message; of former lives and former rounds only the fact that they ended matters to nobody."""
-        if life != self.pool._workers[index].life:
-            return
-        kind = message[0]
-        if kind == "gone" and index in self.playing:
+    def handle(self, index: int, message: tuple | None) -> None:
+        """Take in one message of a worker's present life; None says that it ended."""
+        if message is None:
             self._died(index)
-        elif kind == "error":
+        elif message[0] == "error":
             self._failed(index, f"worker {index} failed:\n{message[1]}")
-        elif kind in ("progress", "games", "done") and message[1] == self.ticket:
-            if kind == "games":
-                self.received[index].append(message[2])
-            elif kind == "progress":
+        elif message[0] in ("progress", "games", "done") and message[1] == self.ticket:
+            if message[0] == "games":
+                self.received[index].append(message[3])
+            elif message[0] == "progress":
                 self.on_update(index, *message[2:])
             else:
                 self._finished(index)
+
+    def _tell(self, index: int, message: tuple) -> None:
+        self.pool._lives[index].send(pickle.dumps(message))
 
     def _finished(self, index: int) -> None:
         self.playing.discard(index)
@@ -197,60 +207,21 @@ class _Round:
         self._finished(index)
 
     def _died(self, index: int) -> None:
-        death = self.pool._workers[index].death()
-        self.received[index].clear()
+        """Replace a dead worker, which plays its whole share again; a failed one is dead too, and known."""
+        death = exit_in_words(self.pool._lives[index].bury())
+        if index not in self.playing and self.failure:
+            return
         self.restarts += 1
         if self.restarts > MAX_RESTARTS or self.failure:
+            self.received[index].clear()
             return self._failed(index, f"worker {index} {death}; {MAX_RESTARTS} restarts did not help")
-        self.on_update(index, 0, 0)
-        self.pool._restart(index)
-        self.begin(index)
-        if self.stopped is not None:
-            self.pool._workers[index].send(("stop", self.ticket))
-
-
-class _Worker:
-    """The parent's end of one worker process."""
-
-    def __init__(self, index: int, life: int, factory, settings, plan: WorkerPlan, inbox: queue.SimpleQueue):
-        context = get_context("spawn")
-        self.life = life
-        self.connection, child = context.Pipe()
-        child_lifeline, self._lifeline = context.Pipe(duplex=False)
-        self.process = context.Process(
-            target=run_worker, args=(child, child_lifeline, factory, plan.devices[index], plan.threads, settings),
-            name=f"chessnn worker {index}", daemon=True)
-        with _environment(plan.threads):
-            self.process.start()
-        child.close(), child_lifeline.close()
-        threading.Thread(target=self._read, args=(index, inbox), daemon=True).start()
-
-    def send(self, message: tuple) -> None:
-        """Send, unless the worker is gone: then the reader says so."""
-        try:
-            self.connection.send(message)
-        except (OSError, ValueError):
-            return
-
-    def hang_up(self) -> None:
-        """Drop the lifeline and the pipe; whatever still lives at the other end ends itself."""
-        self._lifeline.close()
-        if self.process.is_alive():
-            self.process.kill()
-        self.process.join(1.0)
-        self.connection.close()
-
-    def death(self) -> str:
-        """How the process ended, in words."""
-        self.process.join(1.0)
-        return exit_in_words(self.process.exitcode)
-
-    def _read(self, index: int, inbox: queue.SimpleQueue) -> None:
-        try:
-            while True:
-                inbox.put((index, self.life, self.connection.recv()))
-        except (EOFError, OSError, TypeError):  # TypeError: closed by another thread in the middle of a read
-            inbox.put((index, self.life, ("gone",)))
+        self.pool._reborn(index)
+        if index in self.playing:
+            self.received[index].clear()
+            self.on_update(index, 0, 0)
+            self.begin(index)
+            if self.stopped is not None:
+                self._tell(index, ("stop", self.ticket))
 
 
 class InlinePool:
@@ -292,28 +263,5 @@ def worker_seed(seed: int, index: int) -> int:
     return int(np.random.SeedSequence([seed, index]).generate_state(1)[0])
 
 
-def exit_in_words(code: int | None) -> str:
-    """What a process's exit code says: "was killed by signal 9: probably out of memory"."""
-    if code is None:
-        return "closed its pipe"
-    if code < 0:
-        hint = ": probably out of memory" if -code == signal.SIGKILL else ""
-        return f"was killed by signal {-code}{hint}"
-    return f"ended with exit code {code}"
-
-
-def _wait(deadline: float | None, now: float) -> float:
+def _patience(deadline: float | None, now: float) -> float:
     return 0.5 if deadline is None or deadline < now else min(0.5, deadline - now + 0.001)
-
-
-@contextmanager
-def _environment(threads: int) -> Iterator[None]:
-    """Variables that a child reads before any of our code runs; the parent's are put back."""
-    wanted = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
-    before = {name: os.environ.get(name) for name in wanted}
-    os.environ.update(wanted)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import shutil
 import time
 
 import numpy as np
@@ -119,15 +120,31 @@ def test_resuming_is_exact(run, tmp_path):
 
 
 def test_resuming_forgets_what_came_after_the_last_checkpoint(run, tmp_path):
-    """checkpoint_every=2 and a stop after three iterations without a last save, as a kill would leave it."""
+    """Three reports and a checkpoint of the second, as a kill after the third would leave it."""
     folder = tmp_path / "killed"
-    steps = train(tiny(folder, iterations=9, checkpoint_every=2))
-    for _ in range(3):
-        next(steps)
-    steps.close()
+    list(train(tiny(folder, iterations=3, checkpoint_every=2)))
+    shutil.rmtree(folder / "checkpoints" / "000003")
     list(train(tiny(folder, iterations=1, checkpoint_every=2)))
     assert [report["iteration"] for report in RunFolder.open(folder).read_reports()] == [1, 2, 3]
     assert_same(weights(run[0]), weights(folder))
+
+
+def test_leaving_the_loop_keeps_everything(tmp_path):
+    for report in train(tiny(tmp_path, iterations=9, checkpoint_every=100)):
+        if report.iteration == 2:
+            break
+    report, = train(tiny(tmp_path, iterations=1))
+    assert report.iteration == 3
+
+
+def test_beginning_again_while_an_old_generator_lingers(tmp_path):
+    """A notebook's traceback can keep a generator alive after its cell was interrupted."""
+    lingering = train(tiny(tmp_path, iterations=9, checkpoint_every=1))
+    next(lingering)
+    report, = train(tiny(tmp_path, iterations=1))
+    lingering.close()
+    assert report.iteration == 2
+    assert [report["iteration"] for report in RunFolder.open(tmp_path).read_reports()] == [1, 2]
 
 
 def test_a_damaged_checkpoint_is_named_and_the_one_before_used(tmp_path):
