@@ -73,6 +73,7 @@ def build_parser() -> argparse.ArgumentParser:
     bench.add_argument("--device", default="auto")
     bench.add_argument("--preset", default="cpu")
     bench.add_argument("--seconds", type=float, default=10.0)
+    bench.add_argument("--precision", default="auto", help="auto, float32, bfloat16 or float16")
     bench.add_argument("--json", action="store_true")
     return parser
 
@@ -140,7 +141,7 @@ def run_evaluate(options: argparse.Namespace) -> None:
 
 def run_bench(options: argparse.Namespace) -> None:
     from .bench import bench
-    figures = bench(options.name, options.device, options.preset, options.seconds)
+    figures = bench(options.name, options.device, options.preset, options.seconds, options.precision)
     if not options.json:
         for name, value in figures.items():
             print(f"{name:32} {value:,.3f}" if isinstance(value, float) else f"{name:32} {value}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -35,26 +35,30 @@ class Actor:
 
     def root(self, state: Any) -> Root:
         """The network's opinion of `state`: its likeliest legal actions, at most ROOT_ACTIONS, and its value."""
-        output = self.network(self.game.observe(state))
-        logits = torch.where(self.game.legal_action_mask(state), output.prior_logits, ILLEGAL)
-        logits, actions = logits.topk(min(ROOT_ACTIONS, logits.shape[1]), dim=1)
-        return Root(actions, logits, expected_value(output.wdl_logits), state)
+        rates = self.network.firing_rates(self.game.observe(state))
+        logits, actions = self._prior(state, rates).topk(min(ROOT_ACTIONS, self.game.num_actions), dim=1)
+        return Root(actions, logits, expected_value(self.network.wdl_logits(rates)), Seen(state, rates))
 
-    def recurrent_fn(self, state: Any, rows: Tensor, action: Tensor, with_reply: bool) -> tuple[Step, Any]:
-        """Play `action` [N] in rows `rows` [N] of `state` and look at what it led to (search.RecurrentFn)."""
-        before = select(state, rows)
+    def recurrent_fn(self, seen: "Seen", rows: Tensor, action: Tensor | None) -> tuple[Step, "Seen"]:
+        """Play `action` [N], or each position's likeliest, in rows `rows` [N] of `seen` (search.RecurrentFn)."""
+        before = select(seen.state, rows)
+        if action is None:
+            action = self._prior(before, seen.rates.index_select(0, rows)).argmax(1)
         after = self.game.step(before, action)
-        observation = self.game.observe(after)
-        best_action = None
-        if with_reply:
-            output = self.network(observation)
-            value = expected_value(output.wdl_logits)
-            mask = self.game.legal_action_mask(after)
-            best_action = torch.where(mask, output.prior_logits, ILLEGAL).argmax(1)
-        else:
-            value = self.network.evaluate(observation)
+        rates = self.network.firing_rates(self.game.observe(after))
         reward = (after.rewards - before.rewards).gather(1, before.current_player.unsqueeze(1)).squeeze(1)
         same_player = after.current_player == before.current_player
         sign = torch.where(same_player, self.discount, -self.discount)
         discount = torch.where(after.terminated, 0.0, sign)
-        return Step(reward, discount, value, best_action), after
+        value = expected_value(self.network.wdl_logits(rates))
+        return Step(reward, discount, value), Seen(after, rates)
+
+    def _prior(self, state: Any, rates: Tensor) -> Tensor:
+        return torch.where(self.game.legal_action_mask(state), self.network.prior_logits(rates), ILLEGAL)
+
+
+class Seen(NamedTuple):
+    """Positions and what the network's last neurons made of them, so that a policy is worked out only where needed."""
+
+    state: Any
+    rates: Tensor  # float32 [N, channels, 8, 8]

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import statistics
 import time
-from dataclasses import asdict
+from collections import Counter
+from dataclasses import asdict, replace
 from multiprocessing import get_context
 from typing import Any, Callable
 
 import numpy as np
 import torch
 
-from .actor import Actor
+from .actor import Actor, Seen
 from .devices import choose_dtype, detect_device, inventory, keep_freed_memory, plan_workers
 from .errors import ConfigError
 from .games.base import finished, where
@@ -29,10 +30,12 @@ RULES_BATCH = 1024
 NETWORK_BATCH = 512
 
 
-def bench(name: str, device: str = "auto", preset_name: str = "cpu", seconds: float = 10.0) -> dict[str, Any]:
+def bench(name: str, device: str = "auto", preset_name: str = "cpu", seconds: float = 10.0,
+          precision: str = "auto") -> dict[str, Any]:
     """Run one of BENCHES for about `seconds`; figures by name, with the device, threads and preset they belong to.
 
-    Raises ConfigError for an unknown name and for seconds that are not positive.
+    precision: of the convolutions (devices.choose_dtype). Raises ConfigError for an unknown name and for seconds that
+    are not positive.
     """
     if name not in BENCHES:
         raise ConfigError(f"unknown bench {name!r}: expected one of {', '.join(BENCHES)}")
@@ -42,8 +45,10 @@ def bench(name: str, device: str = "auto", preset_name: str = "cpu", seconds: fl
     preset(preset_name)
     if chosen == "cpu":
         keep_freed_memory()  # as workers do
-    figures = BENCHES[name](chosen, preset_name, seconds)
-    return {"bench": name, "device": chosen, "preset": preset_name, "threads": torch.get_num_threads(),
+    dtype = choose_dtype(precision, chosen)
+    figures = BENCHES[name](chosen, preset_name, seconds, dtype)
+    return {"bench": name, "device": chosen, "preset": preset_name, "precision": str(dtype).removeprefix("torch."),
+            "threads": torch.get_num_threads(),
             "torch": torch.__version__, **figures}
 
 
@@ -78,7 +83,7 @@ def wait_for(device: str) -> None:
         torch.mps.synchronize()
 
 
-def bench_rules(device: str, preset_name: str, seconds: float) -> dict[str, Any]:
+def bench_rules(device: str, preset_name: str, seconds: float, dtype: torch.dtype) -> dict[str, Any]:
     """Legal mask and step over unfinished games of random play, RULES_BATCH boards; finished games start again."""
     game = Chess(device=device)
     generator = torch.Generator(device).manual_seed(0)
@@ -101,49 +106,47 @@ def bench_rules(device: str, preset_name: str, seconds: float) -> dict[str, Any]
             "step_us": 1e6 * step_clock.seconds / mask_clock.count}
 
 
-def bench_network(device: str, preset_name: str, seconds: float) -> dict[str, Any]:
+def bench_network(device: str, preset_name: str, seconds: float, dtype: torch.dtype) -> dict[str, Any]:
     """The bare folded network, policy and value, NETWORK_BATCH random-play positions a call."""
-    dtype = choose_dtype("auto", device)
     network = actor_copy(build_network(preset(preset_name), device).eval(), dtype)
     observation = random_observations(device, NETWORK_BATCH)
-    return {"evaluations_per_second": evaluation_rate(network, observation, device, seconds), "batch": NETWORK_BATCH,
-            "precision": str(dtype).removeprefix("torch.")}
+    return {"evaluations_per_second": evaluation_rate(network, observation, device, seconds), "batch": NETWORK_BATCH}
 
 
-def bench_self_play(device: str, preset_name: str, seconds: float) -> dict[str, Any]:
+def bench_self_play(device: str, preset_name: str, seconds: float, dtype: torch.dtype) -> dict[str, Any]:
     """Self-play with the training search beside the same folded network on its own, same batches, same threads.
 
     Only evaluations of unfinished positions count, so what is evaluated in vain lowers search_efficiency.
     """
-    config = SelfPlayConfig(boards=64 if device == "cpu" else 512)
+    config = SelfPlayConfig(boards=128 if device == "cpu" else 512)  # on the CPU: as two workers' 64
     game = Chess(config.max_plies, device)
-    dtype = choose_dtype("auto", device)
     network = TimedNetwork(actor_copy(build_network(preset(preset_name), device).eval(), dtype), device)
     search = SearchConfig()
     actor = CountingActor(game, network, search, config.discount)
     parts: list[GameRecords] = []
-    deadline = time.monotonic() + seconds
-    games = config.boards * 8
+    games = config.boards * 2
 
     def collect(_: int, plies: int, records: GameRecords) -> bool:
         parts.append(records)
         return time.monotonic() < deadline
-    clock = Clock(device)
+    play_games(actor, config, config.boards, 1, lambda *_: False)  # warm up
+    network.calls.clear()
+    actor.evaluations, network.clock, clock = 0, Clock(device), Clock(device)
+    deadline = time.monotonic() + seconds
     clock.time(play_games, actor, config, games, 0, collect)
     records = GameRecords.concatenate(parts)
-    moves, inside = records.num_positions, network.clock
-    evaluations = int(actor.evaluations)
-    bare = replay_bare(network, device)
+    moves, evaluations = records.num_positions, int(actor.evaluations)
+    bare = network.rows / bare_seconds(network, device)
     return {
         "moves_per_second": moves / clock.seconds,
         "games_per_second": int((records.endings > 0).sum()) / clock.seconds,
         "evaluations_per_second": evaluations / clock.seconds,
         "bare_evaluations_per_second": bare,
         "search_efficiency": evaluations / clock.seconds / bare,
-        "network_share": inside.seconds / clock.seconds,
+        "network_share": network.clock.seconds / clock.seconds,
         "overhead_us_per_evaluation": 1e6 * (clock.seconds / evaluations - 1 / bare),
         "bytes_per_position": records.nbytes / moves, "boards": config.boards,
-        "evaluations_per_move": evaluations / moves, "precision": str(dtype).removeprefix("torch."),
+        "evaluations_per_move": evaluations / moves,
     }
 
 
@@ -156,39 +159,50 @@ class CountingActor(Actor):
         self.evaluations = self.evaluations + (~finished(state)).sum()
         return super().root(state)
 
-    def recurrent_fn(self, state: ChessState, rows: torch.Tensor, action: torch.Tensor, with_reply: bool):
-        legal = (state.moves[rows, action >> 6] >> (action & 63)) & 1
-        step, after = super().recurrent_fn(state, rows, action, with_reply)
-        self.evaluations = self.evaluations + (legal * ~finished(after)).sum()
+    def recurrent_fn(self, seen: Seen, rows: torch.Tensor, action: torch.Tensor | None):
+        legal = 1 if action is None else (seen.state.moves[rows, action >> 6] >> (action & 63)) & 1
+        step, after = super().recurrent_fn(seen, rows, action)
+        self.evaluations = self.evaluations + (legal * ~finished(after.state)).sum()
         return step, after
 
 
 class TimedNetwork:
-    """A network that remembers the batches it saw and how long it took over them."""
+    """A network that remembers which parts of it were called on which batches, and how long that took."""
 
     def __init__(self, network: SpikingNetwork, device: str):
         self.network, self.clock = network, Clock(device)
-        self.calls: dict[tuple[str, int], int] = {}
+        self.calls: Counter[tuple[str, int]] = Counter()
 
-    def __call__(self, observation: torch.Tensor):
-        self.calls["forward", len(observation)] = self.calls.get(("forward", len(observation)), 0) + 1
-        return self.clock.time(self.network, observation, count=len(observation))
+    @property
+    def rows(self) -> int:
+        """Positions evaluated, finished and illegal ones included."""
+        return sum(batch * calls for (part, batch), calls in self.calls.items() if part == "firing_rates")
 
-    def evaluate(self, observation: torch.Tensor):
-        self.calls["evaluate", len(observation)] = self.calls.get(("evaluate", len(observation)), 0) + 1
-        return self.clock.time(self.network.evaluate, observation, count=len(observation))
+    def firing_rates(self, observation: torch.Tensor) -> torch.Tensor:
+        return self._timed("firing_rates", observation)
+
+    def prior_logits(self, rates: torch.Tensor) -> torch.Tensor:
+        return self._timed("prior_logits", rates)
+
+    def wdl_logits(self, rates: torch.Tensor) -> torch.Tensor:
+        return self._timed("wdl_logits", rates)
+
+    def _timed(self, part: str, batch: torch.Tensor) -> torch.Tensor:
+        self.calls[part, len(batch)] += 1
+        return self.clock.time(getattr(self.network, part), batch)
 
 
-def replay_bare(timed: TimedNetwork, device: str) -> float:
-    """Evaluations a second of the network alone on the batch sizes self-play gave it, weighted as they came."""
-    seconds = evaluations = 0.0
-    for (kind, batch), calls in timed.calls.items():
-        function = timed.network if kind == "forward" else timed.network.evaluate
-        observation = random_observations(device, batch)
-        rate = evaluation_rate(function, observation, device, min(2.0, 0.2 + 0.002 * calls))
+@torch.no_grad()
+def bare_seconds(timed: TimedNetwork, device: str) -> float:
+    """How long the same calls take the network alone: the same parts on batches of the same sizes, nothing between."""
+    seconds = 0.0
+    for (part, batch), calls in timed.calls.items():
+        given = random_observations(device, batch)
+        if part != "firing_rates":
+            given = timed.network.firing_rates(given)
+        rate = evaluation_rate(getattr(timed.network, part), given, device, min(1.0, 0.1 + 0.001 * calls))
         seconds += calls * batch / rate
-        evaluations += calls * batch
-    return evaluations / seconds
+    return seconds
 
 
 @torch.no_grad()
@@ -212,9 +226,10 @@ def random_observations(device: str, count: int) -> torch.Tensor:
     return game.observe(game.starts(count, "random-plies", torch.Generator().manual_seed(0)))
 
 
-def bench_transport(device: str, preset_name: str, seconds: float) -> dict[str, Any]:
+def bench_transport(device: str, preset_name: str, seconds: float, dtype: torch.dtype) -> dict[str, Any]:
     """Packing, sending between processes and unpacking games, against the time it took to play them."""
-    job = SelfPlay(device, preset(preset_name).to_dict(), asdict(SearchConfig()), asdict(SelfPlayConfig()))
+    job = SelfPlay(device, preset(preset_name).to_dict(), asdict(SearchConfig()), asdict(SelfPlayConfig()),
+                   str(dtype).removeprefix("torch."))
     played: list[dict[str, np.ndarray]] = []
     deadline = time.monotonic() + seconds
     clock = Clock(device)
@@ -239,15 +254,16 @@ def echo(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return arrays
 
 
-def bench_workers(device: str, preset_name: str, seconds: float) -> dict[str, Any]:
+def bench_workers(device: str, preset_name: str, seconds: float, dtype: torch.dtype) -> dict[str, Any]:
     """Games a second of one worker and of the planned number, one torch thread each on the CPU."""
     machine = inventory()
     full = plan_workers(machine, device)
     rates = {}
     for count in sorted({1, max(len(full.devices), 2 if device == "cpu" else 1)}):
         plan = plan_workers(machine, device, workers=count)
+        plan = replace(plan, threads=1) if device == "cpu" else plan
         settings = {"network": preset(preset_name).to_dict(), "search": asdict(SearchConfig()),
-                    "self_play": asdict(SelfPlayConfig())}
+                    "self_play": asdict(SelfPlayConfig()), "precision": str(dtype).removeprefix("torch.")}
         with LocalPool(SelfPlay, settings, plan) as pool:
             pool.set_weights(0, to_arrays(build_network(preset(preset_name), "cpu")))
             clock = Clock(device)

@@ -185,11 +185,15 @@ class SpikingNetwork(nn.Module):
     def forward(self, observation: Tensor) -> NetworkOutput:
         """observation [B, planes, 8, 8] of zeros and ones. Membranes start at rest: one reset a forward."""
         rates = self.firing_rates(observation)
-        return NetworkOutput(self.policy(rates).flatten(1).float(), self.value(rates.flatten(1)).float())
+        return NetworkOutput(self.prior_logits(rates), self.wdl_logits(rates))
 
-    def evaluate(self, observation: Tensor) -> Tensor:
-        """float32 [B]: the value alone, without the price of the policy head."""
-        return expected_value(self.value(self.firing_rates(observation).flatten(1)).float())
+    def prior_logits(self, rates: Tensor) -> Tensor:
+        """float32 [B, actions]: the policy head on `firing_rates`."""
+        return self.policy(rates).flatten(1).float()
+
+    def wdl_logits(self, rates: Tensor) -> Tensor:
+        """float32 [B, 3]: the value head on `firing_rates`."""
+        return self.value(rates.flatten(1)).float()
 
     def firing_rates(self, observation: Tensor) -> Tensor:
         """[B, channels, 8, 8]: the last neurons' spikes, averaged over time."""

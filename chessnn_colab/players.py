@@ -16,7 +16,7 @@ from .search import SearchConfig
 
 # At play the search is wider than in training, and trusts what it saw over the prior that it started from; LOG.md has
 # the matches that chose these.
-PLAY_SEARCH = SearchConfig(candidates=24, survivors=12, value_scale=1.0)
+PLAY_SEARCH = SearchConfig(candidates=24, survivors=12, value_scale=0.3)
 
 
 class Player(Protocol):

@@ -36,12 +36,11 @@ class Step(NamedTuple):
     reward: Tensor        # float32 [N], to the player who acted
     discount: Tensor      # float32 [N], 0 at an end, negative where the other player is to move
     value: Tensor         # float32 [N], for the player now to move
-    best_action: Tensor | None  # int64 [N], the most likely action there; None when it was not asked for
 
 
-# recurrent_fn(embedding, rows [N], action [N], with_reply) -> (Step, embedding [N]):
-# play action[i] in position rows[i] of the embedding.
-RecurrentFn = Callable[[Any, Tensor, Tensor, bool], tuple[Step, Any]]
+# recurrent_fn(embedding, rows int64 [N], action int64 [N] or None) -> (Step, embedding of N positions):
+# play action[i] in position rows[i] of the embedding; None plays the likeliest action of each position's own prior.
+RecurrentFn = Callable[[Any, Tensor, Tensor | None], tuple[Step, Any]]
 
 
 class PolicyOutput(NamedTuple):
@@ -101,7 +100,7 @@ def two_rung(root: Root, recurrent_fn: RecurrentFn, config: SearchConfig, gumbel
     batch = torch.arange(len(scores), device=scores.device)
 
     rows = batch.repeat_interleave(m)
-    first, children = recurrent_fn(root.embedding, rows, root.actions.gather(1, columns).flatten(), True)
+    first, children = recurrent_fn(root.embedding, rows, root.actions.gather(1, columns).flatten())
     q = (first.reward + first.discount * first.value).view(-1, m)
     visits = torch.ones_like(q)
     scale = _sigma_scale(config, 1)
@@ -109,7 +108,7 @@ def two_rung(root: Root, recurrent_fn: RecurrentFn, config: SearchConfig, gumbel
     survivors = tried.topk(s, dim=1).indices  # [B, s], into columns
 
     rows = (batch.unsqueeze(1) * m + survivors).flatten()
-    second, _ = recurrent_fn(children, rows, first.best_action[rows], False)
+    second, _ = recurrent_fn(children, rows, None)
     reply_value = second.reward + second.discount * second.value
     # A child looked at twice is worth the mean of its own value and its best reply's, as a tree would back it up.
     twice = first.reward[rows] + first.discount[rows] * (first.value[rows] + reply_value) / 2

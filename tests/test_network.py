@@ -90,10 +90,14 @@ def test_folded_actor_equals_the_original_and_leaves_it_alone():
     assert all(np.array_equal(before[name], array) for name, array in to_arrays(network).items())
 
 
-def test_evaluate_is_the_value_of_forward():
+def test_the_heads_apart_are_forward():
     network = actor_copy(lively())
     with torch.no_grad():
-        torch.testing.assert_close(network.evaluate(planes(8)), expected_value(network(planes(8)).wdl_logits))
+        rates, whole = network.firing_rates(planes(8)), network(planes(8))
+        torch.testing.assert_close(network.prior_logits(rates), whole.prior_logits)
+        torch.testing.assert_close(network.wdl_logits(rates), whole.wdl_logits)
+    values = expected_value(torch.tensor([[20.0, 0, 0], [0, 20, 0], [0, 0, 20], [1, 1, 1]]))
+    torch.testing.assert_close(values, torch.tensor([1.0, 0, -1, 0]), atol=1e-5, rtol=0)
 
 
 def test_state_is_reset_every_forward():

@@ -8,7 +8,6 @@ from chessnn_colab.actor import Actor
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.base import select
 from chessnn_colab.games.chess import ENDINGS, Chess
-from chessnn_colab.network import NetworkOutput
 from chessnn_colab.notation import action_from_move, move_from_action, state_from_fens
 from chessnn_colab.search import ILLEGAL, Root, SearchConfig, Step, improve_policy
 
@@ -17,11 +16,9 @@ BATCH, ARMS = 256, 12
 
 def bandit(q: torch.Tensor):
     """A game of one move: the arm pulled pays q [B, A] and the game is over."""
-    def recurrent_fn(embedding, rows, action, with_reply):
-        pays = embedding[rows, action] if embedding is q else torch.zeros(len(rows))
-        zero = torch.zeros(len(rows))
-        step = Step(pays, zero, zero, torch.zeros(len(rows), dtype=torch.int64))
-        return step, torch.zeros(len(rows), 1)
+    def recurrent_fn(embedding, rows, action):
+        pays = embedding[rows, action] if action is not None else torch.zeros(len(rows))
+        return Step(pays, torch.zeros(len(rows)), torch.zeros(len(rows))), None
     return recurrent_fn
 
 
@@ -103,14 +100,17 @@ class Ignorant:
     def __init__(self, likes: int | None = None):
         self.likes = likes
 
-    def __call__(self, observation):
-        logits = torch.zeros(len(observation), Chess.num_actions)
+    def firing_rates(self, observation):
+        return observation
+
+    def prior_logits(self, rates):
+        logits = torch.zeros(len(rates), Chess.num_actions)
         if self.likes is not None:
             logits[:, self.likes] = 3.0
-        return NetworkOutput(logits, torch.zeros(len(observation), 3))
+        return logits
 
-    def evaluate(self, observation):
-        return torch.zeros(len(observation))
+    def wdl_logits(self, rates):
+        return torch.zeros(len(rates), 3)
 
 
 @pytest.mark.parametrize("fen, mates", [
@@ -142,10 +142,10 @@ def test_the_reply_refutes():
 
 
 class OpenChess(Chess):
-    """Chess that shows the network the position itself."""
+    """Chess that shows the network the packed position itself."""
 
     def observe(self, state):
-        return state
+        return self.pack(state)
 
 
 class Oracle:
@@ -154,18 +154,25 @@ class Oracle:
     def __init__(self, game):
         self.game = game
 
-    def __call__(self, state):
-        logits = torch.zeros(len(state.ply), Chess.num_actions)
+    def firing_rates(self, observation):
+        return observation
+
+    def prior_logits(self, packed):
+        state = self.game.unpack(packed)
+        logits = torch.zeros(len(packed), Chess.num_actions)
         rows, actions = self.game.legal_action_mask(state).nonzero().unbind(1)
         after = self.game.step(select(state, rows), actions)
-        logits[rows, actions] = -self.evaluate(after)
-        value = self.evaluate(state)
-        return NetworkOutput(logits, torch.stack((value * 20, torch.zeros_like(value), torch.zeros_like(value)), 1))
+        logits[rows, actions] = -self.mate_in_one(after)
+        return logits
 
-    def evaluate(self, state):
+    def wdl_logits(self, packed):
+        value = 20 * self.mate_in_one(self.game.unpack(packed))
+        return torch.stack((value, torch.zeros_like(value), torch.zeros_like(value)), 1)
+
+    def mate_in_one(self, state):
         rows, actions = self.game.legal_action_mask(state).nonzero().unbind(1)
         mates = self.game.step(select(state, rows), actions).ending == ENDINGS.index("checkmate")
-        return torch.zeros(len(state.ply)).index_reduce(0, rows, mates.float(), "amax")
+        return torch.zeros(len(state.ply)).index_add(0, rows, mates.float()).clamp(max=1)
 
 
 @pytest.mark.parametrize("fen, key", [
