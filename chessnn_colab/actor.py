@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from .games.base import Game, finished, select
+from .games.base import Game, select
 from .network import SpikingNetwork, expected_value
 from .search import ILLEGAL, PolicyOutput, Root, SearchConfig, Step, improve_policy
 

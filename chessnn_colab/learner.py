@@ -9,7 +9,6 @@ from typing import Mapping, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from .devices import PRECISIONS, choose_dtype
 from .errors import ConfigError

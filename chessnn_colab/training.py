@@ -32,7 +32,7 @@ from .workers import InlinePool, LocalPool
 DEFAULT_MINUTES = 20.0
 NORM_BATCHES = 8          # replay batches over which batch norm is re-estimated
 PROBE_POSITIONS = 256     # replay positions at which firing rates are measured
-FIRST_PLAY_SHARE = 0.6    # of a time budget that the first iteration may play, before learning was ever timed
+LEARNING_PER_PLAY = 1.0   # seconds of learning for one of self-play, until it has been timed
 
 
 class Silence:
@@ -71,13 +71,12 @@ class Budget:
     def elapsed(self) -> float:
         return time.monotonic() - self.started
 
-    def play_deadline(self, learning: float | None) -> float | None:
-        """The monotonic time at which self-play must stop to leave `learning` seconds; None without a time budget."""
+    def play_deadline(self, learning_per_play: float) -> float | None:
+        """The monotonic time at which self-play must stop for learning from it to end in time; None without a time
+        budget. learning_per_play: seconds of learning that a second of self-play asks for."""
         if self.seconds is None:
             return None
-        if learning is None:
-            return self.started + max(self.elapsed, FIRST_PLAY_SHARE * self.seconds)
-        return self.started + self.seconds - learning
+        return self.started + self.elapsed + max(self.seconds - self.elapsed, 0) / (1 + learning_per_play)
 
     @property
     def deadline(self) -> float | None:
@@ -123,7 +122,7 @@ class Trainer:
         self.iteration = self.total_games = self.total_positions = 0
         self.seconds = 0.0
         self._iteration_seconds = 0.0
-        self._learning_seconds: float | None = None
+        self._learning_per_play = LEARNING_PER_PLAY
         self._saved: tuple[int, int, int] | None = None
         self.pool = None
         self.folder = RunFolder.create_or_open(config.run, config.to_dict(), set(config.to_dict()) - FIXED_FIELDS)
@@ -169,7 +168,7 @@ class Trainer:
         self.replay.add(records)
         losses, updates, rate = self._learn(records.num_positions)
         learned = time.monotonic()
-        self._learning_seconds = learned - played
+        self._learning_per_play = (learned - played) / (played - started)
         self.iteration += 1
         self.budget.done += 1
         finished = int((records.endings > 0).sum())
@@ -199,7 +198,7 @@ class Trainer:
         self.pool.set_weights(self.iteration, to_arrays(self.network))
         try:
             chunks = self.pool.play(self.games_per_worker, self._seed(0), self.progress.worker_update,
-                                    self.budget.play_deadline(self._learning_seconds))
+                                    self.budget.play_deadline(self._learning_per_play))
         except (KeyboardInterrupt, WorkerError):
             self.replay.add(joined(self.pool.received))  # what came before it is worth keeping
             raise
@@ -228,9 +227,10 @@ class Trainer:
         return spikes.firing_rates(self.network, self.game.observe(self.game.unpack(packed)))
 
     def _sample_game(self, records: GameRecords) -> str:
-        """PGN of the iteration's last game that came to an end by the rules, else of its last game."""
-        decided = np.flatnonzero((records.endings > 0) & (records.endings < ENDINGS.index("truncated")))
-        chosen = int(decided[-1]) if len(decided) else records.num_games - 1
+        """PGN of the game most worth a look: the longest that ended in mate, else by another rule, else at all."""
+        by_rule = (records.endings > 0) & (records.endings < ENDINGS.index("truncated"))
+        mate = records.endings == ENDINGS.index("checkmate")
+        chosen = int(np.lexsort((records.game_lengths, by_rule, mate))[-1])
         headers = {"Event": "Self-play", "Round": str(self.iteration)}
         text = records_to_pgn(records.select_games([chosen]), Chess(), headers)[0]
         self.folder.save_game_sample(self.iteration, text)

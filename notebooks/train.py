@@ -101,7 +101,7 @@ from chessnn_colab.run_folder import RunFolder
 from chessnn_colab.views.board import GameReplay
 
 reports = RunFolder.open(run).read_reports()
-GameReplay(reports[-1]["sample_game"])
+GameReplay(reports[-1]["sample_game"]) if reports else print("No iteration has finished yet: run the training cell again.")
 
 # %% [markdown]
 # ## Look inside
@@ -136,10 +136,11 @@ display(plots.energy_bars(spikes.estimate_energy(network, planes).to_dict()))
 # %%
 from chessnn_colab.evaluation import evaluate_run
 
-results = [evaluate_run(run, opponent, match_games, snapshot=snapshot)
-           for opponent in ("random", "greedy") for snapshot in (0, None)]
-for result in results:
-    print(result)
+results = []
+for opponent in ("random", "greedy"):
+    for snapshot in (0, None):
+        results.append(evaluate_run(run, opponent, match_games, snapshot=snapshot))
+        print(results[-1])
 display(plots.match_bar(results[1::2]))
 
 # %% [markdown]

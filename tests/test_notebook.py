@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -54,6 +55,39 @@ def test_without_checkout_or_repository_the_notebook_says_what_to_do(tmp_path):
     done = subprocess.run([sys.executable, str(ROOT / "tools/run_notebook.py"), str(_alone(tmp_path)),
                            str(tmp_path / "out.ipynb")], capture_output=True, text=True, timeout=120)
     assert done.returncode == 1 and "make repository" in done.stderr
+
+
+@pytest.mark.timeout(300)
+def test_ctrl_c_keeps_the_run_and_skips_the_rest(tmp_path):
+    """A terminal's Ctrl-C: the training cell ends by itself and has saved; nothing is left running, nothing is a traceback."""
+    run, executed = tmp_path / "run", tmp_path / "executed.ipynb"
+    command = [sys.executable, "-u", str(ROOT / "tools/run_notebook.py"), str(ROOT / "notebooks/train.ipynb"), str(executed),
+               "minutes=10", f"run_folder={str(run)!r}"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
+    try:
+        seen = []
+        for line in process.stdout:
+            seen.append(line)
+            if line.startswith("Games per worker"):
+                os.killpg(process.pid, signal.SIGINT)
+        text = "".join(seen)
+        assert process.wait() == 130, text
+    finally:
+        process.kill()
+        process.stdout.close()
+        process.wait()
+    assert "Interrupted: everything up to iteration 0 is kept" in text and "Traceback" not in text and "Error" not in text
+    assert "against random" not in text, "cells after the interrupted one"
+    assert executed.is_file() and list((run / "checkpoints").iterdir())
+
+
+def test_a_value_that_is_none_is_refused_before_anything_runs(tmp_path):
+    """As from `make run MINUTES=abc`."""
+    done = subprocess.run([sys.executable, str(ROOT / "tools/run_notebook.py"), str(ROOT / "notebooks/train.ipynb"),
+                           str(tmp_path / "out.ipynb"), "minutes=abc"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and "'minutes=abc': expected a number" in done.stderr
+    assert not (tmp_path / "out.ipynb").exists()
 
 
 def _alone(folder: Path) -> Path:

@@ -201,7 +201,9 @@ def test_budget_by_time():
     assert budget.learning_rate_factor() == pytest.approx(0.08, abs=0.01)
     budget.started = time.monotonic() - 10
     assert budget.learning_rate_factor() == 1.0
-    assert budget.play_deadline(20.0) == pytest.approx(budget.started + 40)
+    # 50 seconds are left; learning takes as long again as playing, or a quarter of it.
+    assert budget.play_deadline(1.0) == pytest.approx(budget.started + 35, abs=0.1)
+    assert budget.play_deadline(0.25) == pytest.approx(budget.started + 50, abs=0.1)
 
 
 def test_from_another_runs_weights(run, tmp_path):

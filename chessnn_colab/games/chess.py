@@ -17,7 +17,7 @@ from . import bitboards as bb
 from . import chess_material, chess_starts
 from .base import finished, where
 from .chess_moves import (
-    CASTLE_KINGSIDE_PLANE, CASTLE_QUEENSIDE_PLANE, DOUBLE_PUSH_PLANE, KING, KNIGHT_PLANES, NUM_PLANES, PAWN, QUEEN,
+    CASTLE_KINGSIDE_PLANE, CASTLE_QUEENSIDE_PLANE, DOUBLE_PUSH_PLANE, KING, NUM_PLANES, PAWN, QUEEN,
     ROOK, UNDERPROMOTION_DIRECTIONS, UNDERPROMOTION_PLANES, MoveGenerator,
 )
 
