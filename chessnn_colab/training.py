@@ -165,15 +165,13 @@ class Trainer:
         started = time.monotonic()
         records = self._play()
         played = time.monotonic()
-        self.replay.add(records)
+        self._take(records)
         losses, updates, rate = self._learn(records.num_positions)
         learned = time.monotonic()
         self._learning_per_play = (learned - played) / (played - started)
         self.iteration += 1
         self.budget.done += 1
         finished = int((records.endings > 0).sum())
-        self.total_games += finished
-        self.total_positions += records.num_positions
         if self.iteration % self.config.checkpoint_every == 0:
             self._save()
         elapsed = time.monotonic() - started
@@ -200,10 +198,15 @@ class Trainer:
             chunks = self.pool.play(self.games_per_worker, self._seed(0), self.progress.worker_update,
                                     self.budget.play_deadline(self._learning_per_play))
         except (KeyboardInterrupt, WorkerError):
-            self.replay.add(joined(self.pool.received))  # what came before it is worth keeping
+            self._take(joined(self.pool.received))  # what came before it is worth keeping
             raise
         self.progress.finish_selfplay(time.monotonic() - started)
         return joined(chunks)
+
+    def _take(self, records: GameRecords) -> None:
+        self.replay.add(records)
+        self.total_games += int((records.endings > 0).sum())
+        self.total_positions += records.num_positions
 
     def _learn(self, new_positions: int) -> tuple[dict[str, float], int, float]:
         """Updates enough to see each new position `sample_reuse` times, or as many as the time allows; at least one."""
@@ -243,8 +246,12 @@ class Trainer:
         return pool(SelfPlay, settings, self.plan)
 
     def _seed(self, purpose: int) -> int:
-        """A seed for one purpose in one iteration: resuming needs no generator's state."""
-        return int(np.random.SeedSequence([self.config.seed, self.iteration, purpose]).generate_state(1)[0])
+        """A seed for one purpose at one point of the run: resuming needs no generator's state.
+
+        The positions so far are part of it, so that an iteration interrupted and begun again plays other games.
+        """
+        entropy = [self.config.seed, self.iteration, self.total_positions, purpose]
+        return int(np.random.SeedSequence(entropy).generate_state(1)[0])
 
     def _save(self) -> None:
         """A full checkpoint and a snapshot of the weights for rating, unless this state has them already."""
@@ -257,7 +264,9 @@ class Trainer:
                     "total_positions": self.total_positions, "updates": self.learner.updates}
         groups = {"weights": weights, "optimizer": optimizer_arrays(self.learner.optimizer),
                   "replay": self.replay.to_arrays()}
-        self.folder.save_snapshot(self.iteration, weights, metadata)
+        if self.iteration not in {int(path.stem) for path in self.folder.snapshots()}:
+            # One taken already is this iteration's; an interrupt may come in the middle of the next one's learning.
+            self.folder.save_snapshot(self.iteration, weights, metadata)
         self.folder.save_checkpoint(self.iteration, groups, metadata)
         self.folder.prune(self.config.keep_checkpoints)
         self._saved = state

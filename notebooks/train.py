@@ -110,14 +110,10 @@ GameReplay(reports[-1]["sample_game"]) if reports else print("No iteration has f
 # beside a ReLU network of the same shape. It leaves memory traffic out, which costs more on real chips.
 
 # %%
-# %matplotlib inline
-from IPython.display import display
-
 from chessnn_colab import spikes
 from chessnn_colab.evaluation import load_network
 from chessnn_colab.games.chess import Chess
 from chessnn_colab.notation import state_from_fens
-from chessnn_colab.views import plots
 
 network, iteration = load_network(run, device="cpu")
 game = Chess()

@@ -46,7 +46,7 @@ def test_run_all_in_seconds(tmp_path):
     shown = [output for cell in cells if cell.cell_type == "code" for output in cell.outputs]
     assert not [output for output in shown if output.output_type == "error"]
     pictures = [output for output in shown if "image/png" in output.get("data", {})]
-    assert len(pictures) >= 4, "raster, firing rates, energy, match"
+    assert len(pictures) == 5, "curves, raster, firing rates, energy, match"
     assert any("<img" in output.get("data", {}).get("text/html", "") for output in shown), "the sample game's board"
 
 

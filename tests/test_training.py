@@ -183,6 +183,24 @@ def test_interrupt_during_self_play_keeps_the_games_that_came(tmp_path):
     assert checkpoint.metadata["iteration"] == 0 and len(checkpoint.groups["replay"]["actions"]) > 0
 
 
+def test_interrupt_during_learning_counts_the_games_and_leaves_the_untrained_snapshot(tmp_path, monkeypatch):
+    update = training.Learner.update
+
+    def interrupted(self, *arguments):
+        if self.updates == 2:
+            raise KeyboardInterrupt
+        return update(self, *arguments)
+    monkeypatch.setattr(training.Learner, "update", interrupted)
+    list(train(tiny(tmp_path, iterations=3, sample_reuse=9.0)))
+    checkpoint = RunFolder.open(tmp_path).latest_checkpoint().checkpoint
+    assert checkpoint.metadata["total_positions"] == len(checkpoint.groups["replay"]["actions"]) > 0
+    assert checkpoint.metadata["updates"] == 2
+    assert not np.array_equal(weights(tmp_path, 0)["value.2.bias"], checkpoint.weights["value.2.bias"])
+    monkeypatch.undo()
+    report, = train(tiny(tmp_path, iterations=1))
+    assert report.iteration == 1 and report.total_positions == checkpoint.metadata["total_positions"] + report.plies
+
+
 @pytest.mark.parametrize("pool", ["inline", "local"])
 def test_a_tiny_time_budget_still_makes_an_iteration(tmp_path, pool):
     started = time.monotonic()
