@@ -93,15 +93,29 @@ if copy_to_drive:
     print(f"copied to {kept}")
 
 # %% [markdown]
+# ## How it went
+# The curves of the whole run, earlier sessions included. Policy loss should fall throughout; the value loss may rise when
+# games become decisive, since draws are easier to foretell.
+
+# %%
+# %matplotlib inline
+from IPython.display import display
+
+from chessnn_colab.report import Report
+from chessnn_colab.run_folder import RunFolder
+from chessnn_colab.views import plots
+
+reports = [Report.from_dict(values) for values in RunFolder.open(run).read_reports()]
+display(plots.learning_curves(reports)) if reports else print("No iteration has finished yet: run the training cell again.")
+
+# %% [markdown]
 # ## A game from the last iteration
 # A board to step through with the slider. Early games wander; look for captures that are answered, and for mates.
 
 # %%
-from chessnn_colab.run_folder import RunFolder
 from chessnn_colab.views.board import GameReplay
 
-reports = RunFolder.open(run).read_reports()
-GameReplay(reports[-1]["sample_game"]) if reports else print("No iteration has finished yet: run the training cell again.")
+GameReplay(reports[-1].sample_game) if reports else print("No iteration has finished yet: run the training cell again.")
 
 # %% [markdown]
 # ## Look inside
