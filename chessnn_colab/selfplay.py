@@ -42,6 +42,7 @@ class SelfPlayConfig:
     random_starts: float = 0.2      # share that start after a few random moves; the rest start as chess does
     sampling_plies: int = 30        # a game samples its moves until a random ply below this, then takes the search's
     discount: float = 0.99          # what a win is worth a ply later
+    td_lambda: float = 0.95         # 1: value targets are the outcome alone; below, also the material soon to come
 
     def __post_init__(self):
         if self.boards < 1 or self.max_plies < 1 or self.sampling_plies < 1:
@@ -50,8 +51,9 @@ class SelfPlayConfig:
         if min(self.few_piece_starts, self.random_starts) < 0 or self.few_piece_starts + self.random_starts > 1:
             raise ConfigError(f"few_piece_starts={self.few_piece_starts}, random_starts={self.random_starts}: "
                               "expected shares from 0 up that add up to at most 1")
-        if not 0 < self.discount <= 1:
-            raise ConfigError(f"discount={self.discount}: expected more than 0 and at most 1")
+        for name in ("discount", "td_lambda"):
+            if not 0 < getattr(self, name) <= 1:
+                raise ConfigError(f"{name}={getattr(self, name)}: expected more than 0 and at most 1")
 
 
 class SelfPlay:
@@ -99,7 +101,7 @@ def play_games(actor: Actor, config: SelfPlayConfig, num_games: int, seed: int, 
     Games cut short that way are handed over too, as unfinished and without a value target.
     """
     lockstep = Lockstep(actor, config, num_games, seed)
-    assembler = Assembler(config.discount)
+    assembler = Assembler(config.discount, config.td_lambda)
     while lockstep.active > 0:
         games = assembler.add(lockstep.play_block())
         if not on_progress(assembler.games, assembler.plies, games):
@@ -146,15 +148,18 @@ class Lockstep:
         ended = finished(after) & (number >= 0)
         row = {"number": number, "position": self.game.pack(state), "player": state.current_player, "action": action,
                "value": policy.value, "ended": ended, "ending": after.ending, "outcome": self._outcome(after),
-               **best_actions(policy)}
+               "standing": self._standing(state), **best_actions(policy)}
         self._restart(after, ended)
         return row
 
     def _outcome(self, state: Any) -> Tensor:
         """float32 [B]: what the game was worth to the first player; for a game at the cap, its label."""
+        return torch.where(state.truncated, self._standing(state), state.rewards[:, 0])
+
+    def _standing(self, state: Any) -> Tensor:
+        """float32 [B]: what the game would be worth to the first player if it were stopped here."""
         label = self.game.truncation_value(state)
-        label = torch.where(state.current_player == 0, label, -label)
-        return torch.where(state.truncated, label, state.rewards[:, 0])
+        return torch.where(state.current_player == 0, label, -label)
 
     def _restart(self, after: Any, ended: Tensor) -> None:
         number = self.next_number + ended.cumsum(0) - 1
@@ -197,8 +202,8 @@ def best_actions(policy: PolicyOutput) -> dict[str, Tensor]:
 class Assembler:
     """Cuts blocks of lockstep rows into whole games, on the host."""
 
-    def __init__(self, discount: float):
-        self.discount = discount
+    def __init__(self, discount: float, td_lambda: float):
+        self.discount, self.td_lambda = discount, td_lambda
         self.games = 0   # finished so far
         self.plies = 0   # played so far, in unfinished games too
         self._rows: dict[str, np.ndarray] | None = None
@@ -237,16 +242,34 @@ class Assembler:
             policy_actions=rows["policy_actions"].astype(np.uint16),
             policy_weights=rows["policy_weights"].astype(np.float16),
             root_values=rows["value"].astype(np.float16),
-            value_targets=self._value_targets(rows["player"], lengths, ended, endings, outcome),
+            value_targets=self._value_targets(rows, lengths, ended, endings, outcome),
             game_lengths=lengths.astype(np.int32),
             endings=endings.astype(np.uint8),
             results=results.astype(np.int8))
 
-    def _value_targets(self, player, lengths, ended, endings, outcome) -> np.ndarray:
-        """float16 [N]: the game's outcome for each position's mover, wins discounted by their distance."""
-        plies_left = np.concatenate([np.arange(length - 1, -1, -1) for length in lengths])
+    def _value_targets(self, rows: Mapping[str, np.ndarray], lengths, ended, endings, outcome) -> np.ndarray:
+        """float16 [N]: what each position was worth to its mover, by `td_returns`; NaN in unfinished games."""
         capped = endings == Chess.endings.index("truncated")
-        per_game = np.where(ended, outcome, np.nan)
-        fade = np.where(np.repeat(capped, lengths), 1.0, self.discount ** plies_left)
-        targets = np.repeat(per_game, lengths) * np.where(player == 0, 1.0, -1.0) * fade
-        return targets.astype(np.float16)
+        # A label is no win: it does not fade with distance unless the standings before it do.
+        discount = np.where(capped & (self.td_lambda == 1), 1.0, self.discount)
+        final = np.where(ended, outcome, np.nan)
+        returns = td_returns(final, rows["standing"], lengths, self.td_lambda, discount)
+        return (returns * np.where(rows["player"] == 0, 1.0, -1.0)).astype(np.float16)
+
+
+def td_returns(final: np.ndarray, standing: np.ndarray, lengths: np.ndarray, td_lambda: float,
+               discount: np.ndarray) -> np.ndarray:
+    """[N] lambda-returns of games laid end to end, each of lengths[i] positions (Sutton & Barto 2018, 12.1).
+
+    G[last] = final[i] and G[t] = (1 - lambda) standing[t + 1] + lambda discount[i] G[t + 1]: the outcome, mixed with
+    how the game stood on the way there. Lambda 0.95 looks some twenty plies ahead.
+    """
+    last = np.cumsum(lengths) - 1
+    returns, running = np.empty(len(standing)), final.astype(float)
+    for back in range(lengths.max(initial=0)):
+        live = lengths > back
+        at = (last - back)[live]
+        if back:
+            running[live] = (1 - td_lambda) * standing[at + 1] + td_lambda * discount[live] * running[live]
+        returns[at] = running[live]
+    return returns

@@ -44,6 +44,7 @@ class TrainConfig:
     random_starts: float = 0.2
     sampling_plies: int = 30
     discount: float = 0.99             # a win's worth a ply later
+    td_lambda: float = 0.95            # below 1, value targets also see the material of the next plies
     sample_reuse: float = 3.0          # how often a position is learned from, on average
     batch_size: int | None = None
     learning_rate: float = 2e-3
@@ -125,7 +126,7 @@ class TrainConfig:
 
     def selfplay_config(self) -> SelfPlayConfig:
         return SelfPlayConfig(self.boards or 64, self.max_plies, self.few_piece_starts, self.random_starts,
-                              self.sampling_plies, self.discount)
+                              self.sampling_plies, self.discount, self.td_lambda)
 
     def learner_config(self) -> LearnerConfig:
         return LearnerConfig(self.batch_size or 512, self.learning_rate, self.weight_decay, self.clip_norm,

@@ -14,7 +14,7 @@ from chessnn_colab.notation import boards_from_state
 from chessnn_colab.pgn import records_from_pgn, records_to_pgn
 from chessnn_colab.records import GameRecords
 from chessnn_colab.search import SearchConfig
-from chessnn_colab.selfplay import Assembler, SelfPlayConfig, play_games, start_positions
+from chessnn_colab.selfplay import Assembler, SelfPlayConfig, play_games, start_positions, td_returns
 
 TRUNCATED, CHECKMATE = ENDINGS.index("truncated"), ENDINGS.index("checkmate")
 TINY = NetworkConfig(channels=8, blocks=1, value_hidden=8)
@@ -69,7 +69,8 @@ def test_python_chess_agrees_with_every_game_move_by_move(records):
     np.testing.assert_array_equal(again.results, records.results)
 
 
-def test_value_targets_are_the_movers_and_fade_with_the_distance_of_a_mate(records):
+def test_with_lambda_one_value_targets_are_the_movers_outcome_faded_by_the_distance_of_a_mate():
+    records = played(td_lambda=1.0)
     ends = np.cumsum(records.game_lengths)
     game = Chess()
     player = game.unpack(torch.from_numpy(records.positions)).current_player.numpy()
@@ -94,6 +95,26 @@ def test_a_game_at_the_cap_is_labelled_by_material_never_as_a_mate(records):
     last = game.unpack(torch.from_numpy(records.positions[ends[capped] - 1]))
     expected = game.truncation_value(last).abs().numpy()
     assert np.isclose(labels, expected, atol=2e-3).mean() > 0.5
+
+
+def test_below_lambda_one_each_target_follows_from_the_next_and_the_material_there(records):
+    game = Chess()
+    state = game.unpack(torch.from_numpy(records.positions))
+    signs = np.where(state.current_player.numpy() == 0, 1, -1)
+    returns, standing = signs * records.value_targets.astype(float), signs * game.truncation_value(state).numpy()
+    last = np.cumsum(records.game_lengths) - 1
+    inner = np.setdiff1d(np.arange(records.num_positions - 1), last)
+    expected = 0.05 * standing[inner + 1] + 0.95 * 0.99 * returns[inner + 1]
+    np.testing.assert_allclose(returns[inner], expected, atol=2e-3)
+    mates = last[records.endings == CHECKMATE]
+    assert len(mates) and (returns[mates] == records.results[records.endings == CHECKMATE]).all()
+
+
+def test_td_returns_by_hand():
+    standing = np.array([0.0, 0.2, -0.4, 0.0, 0.1])
+    returns = td_returns(np.array([1.0, -0.5]), standing, np.array([3, 2]), 0.5, np.array([0.9, 1.0]))
+    second = 0.5 * -0.4 + 0.5 * 0.9
+    np.testing.assert_allclose(returns, [0.5 * 0.2 + 0.45 * second, second, 1, 0.5 * 0.1 - 0.25, -0.5])
 
 
 def test_games_cut_short_have_no_value_target():
@@ -168,8 +189,8 @@ def test_assembler_keeps_a_game_whole_across_blocks():
         return {"number": np.array(numbers), "position": np.zeros((plies, boards, 5), np.int64), "player": zeros,
                 "action": np.arange(plies * boards).reshape(plies, boards), "value": zeros, "ended": np.array(ended),
                 "ending": zeros + CHECKMATE, "outcome": zeros + 1, "policy_actions": np.zeros((plies, boards, 16)),
-                "policy_weights": np.zeros((plies, boards, 16))}
-    assembler = Assembler(0.99)
+                "policy_weights": np.zeros((plies, boards, 16)), "standing": zeros}
+    assembler = Assembler(0.99, 1.0)
     first = assembler.add(block([[0, 1], [0, 1]], [[False, False], [False, True]]))
     second = assembler.add(block([[0, 2], [0, -1]], [[False, True], [True, False]]))
     assert first.game_lengths.tolist() == [2] and first.actions.tolist() == [1, 3]
@@ -177,7 +198,8 @@ def test_assembler_keeps_a_game_whole_across_blocks():
     assert assembler.games == 3 and assembler.plies == 7
 
 
-@pytest.mark.parametrize("settings", [{"boards": 0}, {"few_piece_starts": 0.8, "random_starts": 0.4}, {"discount": 0}])
+@pytest.mark.parametrize("settings", [{"boards": 0}, {"few_piece_starts": 0.8, "random_starts": 0.4}, {"discount": 0},
+                                      {"td_lambda": 1.5}])
 def test_bad_settings_are_refused(settings):
     with pytest.raises(ConfigError, match="expected"):
         SelfPlayConfig(**settings)
