@@ -59,14 +59,20 @@ def build_parser() -> argparse.ArgumentParser:
 
     evaluate = command("evaluate", run_evaluate, "play a run's network against an opponent")
     evaluate.add_argument("run")
-    evaluate.add_argument("--opponent", default="random", help="random or greedy")
-    evaluate.add_argument("--games", type=int, default=200)
-    evaluate.add_argument("--candidates", type=int, default=24)
-    evaluate.add_argument("--survivors", type=int, default=12)
+    evaluate.add_argument("--opponent", default="random", help="random, greedy, minimax, engine:PATH, or RUN or "
+                          "RUN@SNAPSHOT for another run's network")
+    evaluate.add_argument("--games", type=int, default=200, help="an even number: every opening with both colours")
     evaluate.add_argument("--snapshot", type=int, help="iteration of the weights (default: the last)")
-    evaluate.add_argument("--seed", type=int, default=0)
-    evaluate.add_argument("--device", default="auto")
-    evaluate.add_argument("--json", action="store_true")
+    evaluate.add_argument("--save", metavar="DIR", help="keep every game there, as PGN")
+    add_play_options(evaluate)
+
+    ladder = command("ladder", run_ladder, "rate a run's snapshots, and keep that in its ratings.json")
+    ladder.add_argument("run")
+    ladder.add_argument("--opponents", default="random,greedy,minimax", help="who else is rated, see evaluate")
+    ladder.add_argument("--games", type=int, default=40, help="games a pair, an even number")
+    ladder.add_argument("--snapshots", type=int, default=5, help="how many, from the untrained one to the last")
+    ladder.add_argument("--anchor", default="random", help="whose rating is 0")
+    add_play_options(ladder)
 
     bench = command("bench", run_bench, "measure rules, network, self-play, transport or workers")
     bench.add_argument("name", help="rules, network, self-play, transport or workers")
@@ -85,6 +91,17 @@ def add_config_options(parser: argparse.ArgumentParser) -> None:
         convert = whole_numbers if kind == tuple[int, ...] else kind
         parser.add_argument(flag, dest=field.name, type=convert, default=field.default, metavar=field.name.upper(),
                             help=f"default: {'by device' if field.default is None else field.default}")
+
+
+def add_play_options(parser: argparse.ArgumentParser) -> None:
+    """How far networks look in a match, and where."""
+    parser.add_argument("--search", help="two-rung, tree or policy")
+    parser.add_argument("--candidates", type=int, help="root moves that two-rung looks at")
+    parser.add_argument("--survivors", type=int, help="of them, those whose best reply it looks at too")
+    parser.add_argument("--simulations", type=int, help="positions that tree looks at")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--json", action="store_true")
 
 
 def field_types() -> list[Any]:
@@ -135,8 +152,19 @@ def run_watch(options: argparse.Namespace) -> None:
 def run_evaluate(options: argparse.Namespace) -> None:
     from .evaluation import evaluate_run
     result = evaluate_run(options.run, options.opponent, options.games, options.candidates, options.survivors,
-                          options.snapshot, options.seed, options.device)
+                          options.snapshot, options.seed, options.device, options.search, options.simulations,
+                          options.save)
     print(json.dumps(result.to_dict()) if options.json else result)
+
+
+def run_ladder(options: argparse.Namespace) -> None:
+    from .evaluation import play_search
+    from .ladder import rate_run
+    search = play_search(options.search, options.candidates, options.survivors, options.simulations)
+    opponents = [opponent.strip() for opponent in options.opponents.split(",")]
+    ladder = rate_run(options.run, opponents, options.games, options.snapshots, options.anchor, search,
+                      options.seed, options.device, lambda match: print(match, file=sys.stderr, flush=True))
+    print(json.dumps(ladder.to_dict()) if options.json else ladder)
 
 
 def run_bench(options: argparse.Namespace) -> None:

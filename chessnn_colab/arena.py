@@ -1,141 +1,146 @@
-"""Matches between players: many games in lockstep, both colours, decided by the rules of chess alone.
+"""Matches between players: many games in lockstep, both colours of every opening, decided by the rules of chess alone.
 
 Checkmate, stalemate, insufficient material, third repetition and fifty moves end a game; one that reaches 300 plies
-without an end is a draw. Nobody adjudicates.
+from its opening without an end is a draw. Nobody adjudicates. A player that cannot move has lost.
 """
 
 from __future__ import annotations
 
-import math
 import time
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Sequence
 
-import numpy as np
+import chess
 import torch
 from torch import Tensor
 
 from .errors import ConfigError
 from .games.base import finished, select
-from .games.chess import Chess
+from .games.chess import ENDINGS, Chess, ChessState
+from .match_result import FORFEIT, MatchGame, MatchResult
+from .notation import move_from_action, state_from_boards
+from .openings import BOOK, Opening
 from .players import Player
 
 MATCH_PLIES = 300
 BOARDS = 128           # games in lockstep
-NORMAL_95 = 1.959964   # standard deviations either side that hold 95 %
+NO_MOVE = -1           # what a player answers where it cannot move
 
 
-@dataclass(frozen=True)
-class MatchResult:
-    """A match as the first player sees it."""
+def play_match(player: Player, opponent: Player, games: int, seed: int = 0, device: str = "cpu",
+               book: Sequence[Opening] = BOOK) -> MatchResult:
+    """`games` games: 2k and 2k + 1 from opening k of `book`, which starts again when it is through, colours changed.
 
-    player: str
-    opponent: str
-    games: int
-    wins: int
-    draws: int
-    losses: int
-    endings: dict[str, int]        # kind of ending -> games
-    average_plies: float
-    evaluations: int               # the player's network evaluations a move
-    opponent_evaluations: int
-    milliseconds_a_move: float     # the player's, games in lockstep
-
-    @property
-    def score(self) -> float:
-        """Points a game: 1 a win, 0.5 a draw."""
-        return (self.wins + self.draws / 2) / self.games
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """95 % interval of the score (Wilson's, which counts a draw as half a win and so errs on the wide side)."""
-        return wilson_interval(self.score, self.games)
-
-    @property
-    def elo(self) -> float:
-        """The rating difference that the score stands for; infinite for 0 and 1."""
-        return elo_difference(self.score)
-
-    @property
-    def elo_interval(self) -> tuple[float, float]:
-        low, high = self.interval
-        return elo_difference(low), elo_difference(high)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, derived figures too, as plain data (infinite Elo as None)."""
-        elo, (low, high) = self.elo, self.elo_interval
-        return {**asdict(self), "score": self.score, "interval": list(self.interval),
-                "elo": elo if math.isfinite(elo) else None,
-                "elo_interval": [x if math.isfinite(x) else None for x in (low, high)]}
-
-    def __str__(self) -> str:
-        low, high = self.interval
-        elo_low, elo_high = self.elo_interval
-        endings = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in self.endings.items() if count)
-        return (f"{self.player} ({self.evaluations} evaluations a move) against {self.opponent}: "
-                f"{self.wins} wins, {self.draws} draws, {self.losses} losses in {self.games} games\n"
-                f"  score {self.score:.3f} (95 %: {low:.3f} to {high:.3f}), "
-                f"Elo {self.elo:+.0f} ({elo_low:+.0f} to {elo_high:+.0f})\n"
-                f"  {self.average_plies:.0f} plies a game; {endings}; {self.milliseconds_a_move:.1f} ms a move")
-
-
-def wilson_interval(score: float, games: int) -> tuple[float, float]:
-    """The 95 % Wilson score interval of a proportion."""
-    z2 = NORMAL_95 ** 2
-    centre = (score + z2 / (2 * games)) / (1 + z2 / games)
-    reach = NORMAL_95 / (1 + z2 / games) * math.sqrt(max(score * (1 - score), 0) / games + z2 / (4 * games ** 2))
-    return max(centre - reach, 0.0), min(centre + reach, 1.0)
-
-
-def elo_difference(score: float) -> float:
-    """The logistic rating difference at which `score` points a game are expected."""
-    if score <= 0 or score >= 1:
-        return math.copysign(math.inf, score - 0.5)
-    return -400 * math.log10(1 / score - 1)
-
-
-def play_match(player: Player, opponent: Player, games: int, seed: int = 0, device: str = "cpu") -> MatchResult:
-    """`games` games from the standard start, every other one with the colours changed.
-
-    Raises ConfigError for fewer than one game.
+    Raises ConfigError for an odd number or fewer than two.
     """
-    if games < 1:
-        raise ConfigError(f"games={games}: expected 1 or more")
+    if games < 2 or games % 2:
+        raise ConfigError(f"games={games}: expected an even number from 2 up, each opening is played with both colours")
     game = Chess(MATCH_PLIES, device)
     generator = torch.Generator(device).manual_seed(seed)
-    final, clock = [], [0.0, 0]
+    seats = (_Seat(player), _Seat(opponent))
+    played = []
     for first in range(0, games, BOARDS):
-        colours = torch.arange(first, min(first + BOARDS, games), device=device) % 2
-        final.append(_play_batch(game, player, opponent, colours, generator, clock))
-    rewards, endings, plies = (np.concatenate(parts) for parts in zip(*final))
-    names = [game.endings[i] for i in endings]
+        numbers = range(first, min(first + BOARDS, games))
+        boards = [_Board(book[number // 2 % len(book)], number % 2) for number in numbers]
+        _play_batch(game, seats, boards, generator)
+        played += [board.result() for board in boards]
     return MatchResult(
-        player=player.name, opponent=opponent.name, games=games, wins=int((rewards > 0).sum()),
-        draws=int((rewards == 0).sum()), losses=int((rewards < 0).sum()),
-        endings={name: names.count(name) for name in game.endings[1:]}, average_plies=float(plies.mean()),
-        evaluations=player.evaluations, opponent_evaluations=opponent.evaluations,
-        milliseconds_a_move=1000 * clock[0] / max(clock[1], 1))
+        player=player.name, opponent=opponent.name, played=tuple(played), evaluations=player.evaluations,
+        opponent_evaluations=opponent.evaluations, milliseconds_a_move=seats[0].milliseconds_a_move,
+        opponent_milliseconds_a_move=seats[1].milliseconds_a_move)
 
 
-def _play_batch(game: Chess, player: Player, opponent: Player, colours: Tensor, generator: torch.Generator,
-                clock: list) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Play one game a row, `player` being colours[row]; rewards, endings and plies in the order the games ended."""
-    state = game.init(len(colours))
-    done = []
-    while len(colours):
-        own = (state.current_player == colours).nonzero().squeeze(1)
-        others = (state.current_player != colours).nonzero().squeeze(1)
-        action = torch.zeros_like(colours)
-        if len(own):
-            started = time.perf_counter()
-            action[own] = player.choose(select(state, own), generator)
-            clock[0] += time.perf_counter() - started
-            clock[1] += len(own)
-        if len(others):
-            action[others] = opponent.choose(select(state, others), generator)
-        state = game.step(state, action)
-        over = finished(state)
-        reward = state.rewards.gather(1, colours.unsqueeze(1)).squeeze(1)
-        done.append(torch.stack((reward.long(), state.ending, state.plies_played), 1)[over].cpu().numpy())
-        state, colours = select(state, ~over), colours[~over]
-    return tuple(np.concatenate(done).T)
+@dataclass
+class _Board:
+    """A game being played."""
+
+    opening: Opening
+    colour: int            # the first player's, 0 White
+    actions: list[int] = field(default_factory=list)
+    position: chess.Board | None = None  # kept up where a player wants it
+    points: float = 0.5
+    ending: str = ENDINGS[0]
+    reason: str = ""
+
+    def play(self, action: int) -> None:
+        self.actions.append(action)
+        if self.position is not None:
+            self.position.push(move_from_action(action, self.position))
+
+    def end(self, ending: str, points: float, reason: str = "") -> None:
+        self.ending, self.points, self.reason = ending, points, reason
+
+    def result(self) -> MatchGame:
+        return MatchGame(self.opening, self.colour == 0, self.points, self.ending, tuple(self.actions), self.reason)
+
+
+class _Seat:
+    """A player and how long it thinks."""
+
+    def __init__(self, player: Player):
+        self.player = player
+        self.seconds, self.moves = 0.0, 0
+
+    @property
+    def milliseconds_a_move(self) -> float:
+        return 1000 * self.seconds / max(self.moves, 1)
+
+    def choose(self, state: ChessState, boards: Sequence[_Board], generator: torch.Generator) -> tuple[list[int], list]:
+        """An action a row, and the reasons for the rows without one."""
+        started = time.perf_counter()
+        positions = [board.position for board in boards] if self.player.wants_boards else None
+        actions = self.player.choose(state, generator, positions).tolist()
+        self.seconds += time.perf_counter() - started
+        self.moves += len(actions)
+        return actions, list(self.player.reasons) if NO_MOVE in actions else []
+
+
+def _play_batch(game: Chess, seats: Sequence[_Seat], boards: Sequence[_Board], generator: torch.Generator) -> None:
+    """Play `boards` to their ends; all games go on side by side, a row each until they end."""
+    positions = [board.opening.board() for board in boards]
+    state = state_from_boards(positions, game)
+    if any(seat.player.wants_boards for seat in seats):
+        for board, position in zip(boards, positions):
+            board.position = position
+    while boards:
+        actions = _choose(seats, state, boards, generator)
+        state, boards = _drop(state, boards, torch.tensor([board.ending == FORFEIT for board in boards]))
+        if not boards:
+            return
+        played = torch.tensor([action for action in actions if action != NO_MOVE], device=game.device)
+        state = game.step(state, played)
+        for board, action in zip(boards, played.tolist()):
+            board.play(action)
+        over = finished(state).cpu()
+        rows = over.nonzero().squeeze(1).tolist()
+        rewards, endings = state.rewards[:, 0].tolist(), state.ending.tolist()
+        for row in rows:
+            white = (rewards[row] + 1) / 2
+            boards[row].end(ENDINGS[endings[row]], white if boards[row].colour == 0 else 1 - white)
+        state, boards = _drop(state, boards, over)
+
+
+def _choose(seats: Sequence[_Seat], state: ChessState, boards: Sequence[_Board],
+            generator: torch.Generator) -> list[int]:
+    """An action for every row, asked of whose turn it is; where there is none, its board ends as a forfeit."""
+    actions = [NO_MOVE] * len(boards)
+    movers = state.current_player.tolist()
+    for side, seat in enumerate(seats):
+        rows = [row for row, board in enumerate(boards) if (movers[row] != board.colour) == bool(side)]
+        if not rows:
+            continue
+        index = torch.tensor(rows, device=state.current_player.device)
+        chosen, reasons = seat.choose(select(state, index), [boards[row] for row in rows], generator)
+        why = iter(reasons)
+        for row, action in zip(rows, chosen):
+            actions[row] = action
+            if action == NO_MOVE:
+                boards[row].end(FORFEIT, float(side), next(why))
+    return actions
+
+
+def _drop(state: ChessState, boards: Sequence[_Board], over: Tensor) -> tuple[ChessState, list[_Board]]:
+    """Without the rows where `over` (bool [B], on the host) holds."""
+    if not over.any():
+        return state, list(boards)
+    return select(state, ~over.to(state.ply.device)), [board for board, done in zip(boards, over.tolist()) if not done]

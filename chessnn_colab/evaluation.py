@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import chess
 import torch
 
-from .arena import MATCH_PLIES, MatchResult, play_match
+from .arena import MATCH_PLIES, play_match
 from .devices import detect_device
 from .errors import ConfigError, RunError
 from .games.chess import Chess
+from .match_pgn import GamesFolder
+from .match_result import MatchResult
 from .network import NetworkConfig, SpikingNetwork, build_network, load_arrays
 from .notation import move_from_action, state_from_boards
-from .players import BASELINES, PLAY_SEARCH, NetworkPlayer, baseline
+from .players import BASELINES, PLAY_SEARCH, NetworkPlayer, Player, make_player
 from .run_folder import RunFolder
+from .search import SearchConfig
 from .snapshot import load_snapshot
 
 
@@ -35,26 +39,70 @@ def load_network(run: str, snapshot: int | None = None, device: str = "auto") ->
     return network.eval(), iteration
 
 
-def evaluate_run(run: str, opponent: str = "random", games: int = 200, candidates: int = 24, survivors: int = 12,
-                 snapshot: int | None = None, seed: int = 0, device: str = "auto") -> MatchResult:
-    """Play a run's network against "random" or "greedy" (see arena.play_match for the rules).
+def evaluate_run(run: str, opponent: str = "random", games: int = 200, candidates: int | None = None,
+                 survivors: int | None = None, snapshot: int | None = None, seed: int = 0, device: str = "auto",
+                 search: str | None = None, simulations: int | None = None, save: str | None = None) -> MatchResult:
+    """Play a run's network against `opponent` (see find_player; arena.play_match has the rules).
 
+    search, candidates, survivors, simulations: see play_search; a network it meets looks as far.
+    save: a folder to keep every game in, as PGN.
     Raises ConfigError, RunError or CheckpointError.
     """
-    if opponent not in BASELINES:
-        raise ConfigError(f"unknown opponent {opponent!r}: expected one of {', '.join(BASELINES)}")
-    search = replace(PLAY_SEARCH, candidates=candidates, survivors=survivors)
+    looking = play_search(search, candidates, survivors, simulations)
+    folder = None if save is None else GamesFolder(save)
     network, iteration = load_network(run, snapshot, device)
     where = str(next(network.parameters()).device)
     game = Chess(MATCH_PLIES, where)
-    player = NetworkPlayer(game, network, search, name=f"iteration {iteration}")
-    return play_match(player, baseline(opponent, game), games, seed, where)
+    player = NetworkPlayer(game, network, looking, name=f"iteration {iteration}")
+    other = find_player(opponent, game, looking)
+    try:
+        result = play_match(player, other, games, seed, where)
+    finally:
+        other.close()
+    if folder is not None:
+        folder.save(result)
+    return result
 
 
-def choose_move(network: SpikingNetwork, candidates: int = 24, survivors: int = 12):
+def play_search(search: str | None = None, candidates: int | None = None, survivors: int | None = None,
+                simulations: int | None = None) -> SearchConfig:
+    """players.PLAY_SEARCH, changed: `candidates` and `survivors` of "two-rung", `simulations` of "tree".
+
+    Raises ConfigError, for a size that the search does not have too.
+    """
+    kind = PLAY_SEARCH.search if search is None else search
+    given = {"candidates": candidates, "survivors": survivors, "simulations": simulations}
+    given = {name: value for name, value in given.items() if value is not None}
+    sizes = {"two-rung": {"candidates", "survivors"}, "tree": {"simulations"}}.get(kind, set())
+    if others := sorted(given.keys() - sizes):
+        raise ConfigError(f"search {kind!r} has no {' or '.join(others)}: expected "
+                          f"{' and '.join(sorted(sizes)) or 'no size at all'}")
+    if "simulations" in given:
+        given["num_simulations"] = given.pop("simulations")
+    return replace(PLAY_SEARCH, search=kind, **given)
+
+
+def find_player(spec: str, game: Chess, search: SearchConfig) -> Player:
+    """A fixed player by name ("random") or "engine:PATH" (see players.make_player); the network of RUN or RUN@SNAPSHOT.
+
+    Raises ConfigError for anything else, RunError and CheckpointError for a run that has no such network.
+    """
+    if spec in BASELINES or spec.startswith("engine:"):
+        return make_player(spec, game)
+    run, at, snapshot = spec.rpartition("@")
+    if Path(spec).is_dir() or not (at and snapshot.isdecimal()):
+        run, snapshot = spec, None
+    if not run or not Path(run).is_dir():
+        raise ConfigError(f"unknown opponent {spec!r}: expected one of {', '.join(BASELINES)}, engine:PATH, or the "
+                          "folder of a run with or without @SNAPSHOT")
+    network, iteration = load_network(run, snapshot and int(snapshot), str(game.device))
+    return NetworkPlayer(game, network, search, name=f"{Path(run).resolve().name} iteration {iteration}")
+
+
+def choose_move(network: SpikingNetwork, candidates: int | None = None, survivors: int | None = None):
     """A function from a chess.Board to the chess.Move the network plays there: what views.play.play_widget takes."""
     game = Chess(device=str(next(network.parameters()).device))
-    player = NetworkPlayer(game, network, replace(PLAY_SEARCH, candidates=candidates, survivors=survivors))
+    player = NetworkPlayer(game, network, play_search(None, candidates, survivors))
     generator = torch.Generator(game.device).manual_seed(0)
 
     def choose(board: chess.Board) -> chess.Move:

@@ -23,9 +23,10 @@ class Player(Protocol):
     """Chooses a legal action in every row of a batch of unfinished states."""
 
     name: str
-    evaluations: int  # network evaluations a move
+    evaluations: int    # network evaluations a move
+    wants_boards: bool  # python-chess boards, beside the states
 
-    def choose(self, state: Any, generator: torch.Generator) -> Tensor:
+    def choose(self, state: Any, generator: torch.Generator, boards: Any = None) -> Tensor:
         """int64 [B]: an action a row. `generator` lives on the states' device."""
 
 
@@ -34,14 +35,18 @@ class RandomPlayer:
 
     name = "random"
     evaluations = 0
+    wants_boards = False
 
     def __init__(self, game: Game):
         self.game = game
 
-    def choose(self, state: Any, generator: torch.Generator) -> Tensor:
+    def choose(self, state: Any, generator: torch.Generator, boards: Any = None) -> Tensor:
         mask = self.game.legal_action_mask(state)
         noise = torch.rand(mask.shape, generator=generator, device=mask.device)
         return torch.where(mask, noise, -1.0).argmax(1)
+
+    def close(self) -> None:
+        """Nothing to let go of."""
 
 
 class GreedyPlayer:
@@ -49,18 +54,24 @@ class GreedyPlayer:
 
     name = "greedy"
     evaluations = 0
+    wants_boards = False
 
     def __init__(self, game: Chess):
         self.game = game
 
-    def choose(self, state: Any, generator: torch.Generator) -> Tensor:
+    def choose(self, state: Any, generator: torch.Generator, boards: Any = None) -> Tensor:
         mask = self.game.legal_action_mask(state)
         noise = torch.rand(mask.shape, generator=generator, device=mask.device)
         return torch.where(mask, self.game.gains(state) + noise, -1.0).argmax(1)
 
+    def close(self) -> None:
+        """Nothing to let go of."""
+
 
 class NetworkPlayer:
     """A network looking ahead as far as `search` says."""
+
+    wants_boards = False
 
     def __init__(self, game: Game, network: SpikingNetwork, search: SearchConfig = PLAY_SEARCH, discount: float = 0.99,
                  name: str = "network"):
@@ -68,8 +79,11 @@ class NetworkPlayer:
         self.evaluations = search.evaluations
         self.actor = Actor(game, actor_copy(network), search, discount)
 
-    def choose(self, state: Any, generator: torch.Generator) -> Tensor:
+    def choose(self, state: Any, generator: torch.Generator, boards: Any = None) -> Tensor:
         return self.actor.act(state, generator, gumbel_scale=0.0).action
+
+    def close(self) -> None:
+        """Nothing to let go of."""
 
 
 BASELINES = {"random": RandomPlayer, "greedy": GreedyPlayer}
@@ -80,3 +94,8 @@ def baseline(name: str, game: Chess) -> Player:
     if name not in BASELINES:
         raise ConfigError(f"unknown opponent {name!r}: expected one of {', '.join(BASELINES)}")
     return BASELINES[name](game)
+
+
+def make_player(spec: str, game: Chess) -> Player:
+    """A player by name. Raises ConfigError."""
+    return baseline(spec, game)

@@ -5,6 +5,7 @@
     checkpoints/000010/              whole runs, the newest few
     snapshots/000010.safetensors     weights only, all of them
     games/000010.pgn                 sample games
+    ratings.json                     what its snapshots were worth when last rated (see ladder)
     tensorboard/                     event files
     .lock                            held by the process that trains
 """
@@ -268,6 +269,7 @@ def _numbered(folder: Path, suffix: str) -> list[Path]:
 def _clear_leftovers(folder: Path) -> None:
     """Remove what a killed writer left. The folder itself may be somebody's home: there only our own names count."""
     clear_interrupted_saves(folder / "checkpoints")
-    leftovers = [*folder.glob(".config.json.*.tmp"), *folder.glob(".metrics.jsonl.*.tmp")]
+    names = ("config.json", "metrics.jsonl", "ratings.json")
+    leftovers = [path for name in names for path in folder.glob(f".{name}.*.tmp")]
     for leftover in (*leftovers, *(folder / "snapshots").glob(".*.tmp"), *(folder / "games").glob(".*.tmp")):
         leftover.unlink()

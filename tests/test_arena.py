@@ -1,72 +1,191 @@
 """Matches: the rules alone decide, both colours are played, intervals mean what they say."""
 
+import datetime
+import io
 import math
 
+import chess.pgn
+import numpy as np
 import pytest
 import torch
 
-from chessnn_colab.arena import MatchResult, elo_difference, play_match, wilson_interval
+from chessnn_colab.arena import MATCH_PLIES, play_match
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.chess import Chess
+from chessnn_colab.match_pgn import GamesFolder, match_to_pgn
+from chessnn_colab.match_result import MatchGame, MatchResult, elo_difference, score_interval, wilson_interval
 from chessnn_colab.network import NetworkConfig, build_network
 from chessnn_colab.notation import action_from_move, boards_from_state, move_from_action, parse_move, state_from_fens
-from chessnn_colab.players import BASELINES, GreedyPlayer, NetworkPlayer, RandomPlayer, baseline
+from chessnn_colab.openings import BOOK, Opening
+from chessnn_colab.pgn import games_from_pgn, records_from_pgn
+from chessnn_colab.players import GreedyPlayer, NetworkPlayer, RandomPlayer
 from chessnn_colab.search import SearchConfig
+
+START = [Opening("the start", ())]
 
 
 class Scripted:
-    """Plays the moves it is given, by ply, in every game."""
+    """Plays the moves it is given, by ply, in every game; where it has none it makes none."""
 
     evaluations = 0
+    reasons: list[str] = []
 
-    def __init__(self, name: str, moves: dict[int, str]):
-        self.name, self.moves, self.seen = name, moves, set()
+    def __init__(self, name: str, moves: dict[int, str], wants_boards: bool = False):
+        self.name, self.moves, self.wants_boards, self.seen, self.boards = name, moves, wants_boards, set(), []
 
-    def choose(self, state, generator):
+    def choose(self, state, generator, boards=None):
         self.seen.update(state.current_player.tolist())
-        actions = [action_from_move(parse_move(self.moves[int(ply)], board), board)
-                   for ply, board in zip(state.ply, boards_from_state(state))]
-        return torch.tensor(actions)
+        self.boards += [board.fen() for board in boards or []]
+        positions = boards_from_state(state)
+        if self.wants_boards:
+            fens, expected = ([board.fen(en_passant="fen") for board in some] for some in (boards, positions))
+            assert fens == expected
+            assert all(len(board.move_stack) == board.ply() for board in boards)
+        else:
+            assert boards is None
+        texts = [self.moves.get(int(ply)) for ply in state.ply]
+        self.reasons = [f"{self.name} has gone home" for text in texts if text is None]
+        return torch.tensor([-1 if text is None else action_from_move(parse_move(text, board), board)
+                             for text, board in zip(texts, positions)])
 
 
 FOOLS_MATE = {0: "f2f3", 1: "e7e5", 2: "g2g4", 3: "d8h4"}
+SHUFFLE = {ply: ("g1f3", "g8f6", "f3g1", "f6g8")[ply % 4] for ply in range(20)}
+
+
+def read_back(texts: list[str]) -> list[chess.pgn.Game]:
+    """Strictly, as the project reads PGN."""
+    return games_from_pgn("\n\n".join(texts))
 
 
 def test_a_mate_is_a_win_for_who_gives_it_and_colours_alternate():
     one, other = Scripted("one", FOOLS_MATE), Scripted("other", FOOLS_MATE)
-    result = play_match(one, other, 5)
+    result = play_match(one, other, 6, book=START)
     # White, who is `one` in games 0, 2 and 4, is mated.
-    assert (result.wins, result.draws, result.losses) == (2, 0, 3)
-    assert result.endings["checkmate"] == 5 and result.average_plies == 4
+    assert [game.points for game in result.played] == [0, 1, 0, 1, 0, 1]
+    assert (result.wins, result.draws, result.losses) == (3, 0, 3)
+    assert result.endings == {"checkmate": 6} and result.average_plies == 4
+    assert result.results_by_ending == {"checkmate": {"wins": 3, "draws": 0, "losses": 3}}
     assert one.seen == other.seen == {0, 1}
 
 
 def test_repetition_ends_a_match_game():
-    shuffle = {ply: ("g1f3", "g8f6", "f3g1", "f6g8")[ply % 4] for ply in range(20)}
-    result = play_match(Scripted("one", shuffle), Scripted("other", shuffle), 2)
-    assert result.draws == 2 and result.endings["threefold_repetition"] == 2 and result.average_plies == 8
+    result = play_match(Scripted("one", SHUFFLE), Scripted("other", SHUFFLE), 2, book=START)
+    assert result.draws == 2 and result.endings == {"threefold_repetition": 2} and result.average_plies == 8
 
 
-def test_three_hundred_plies_are_a_draw_not_a_win_on_material():
-    class Wanderer(RandomPlayer):
-        """Random, but never moves a pawn or takes while it can help it, so that games go on."""
+def test_the_opening_counts_for_repetition_but_not_for_the_cap():
+    """The knights' way out is the opening's: back home, the start stands there for the second time at ply 4."""
+    book = [Opening("knights out", ("Nf3", "Nf6"))]
+    result = play_match(Scripted("one", SHUFFLE), Scripted("other", SHUFFLE), 2, book=book)
+    assert result.endings == {"threefold_repetition": 2} and result.average_plies == 6
 
-        def choose(self, state, generator):
-            mask = self.game.legal_action_mask(state)
-            calm = mask & (self.game.gains(state) == 0)
-            noise = torch.rand(mask.shape, generator=generator)
-            return torch.where(calm, noise + 1, torch.where(mask, noise, -1.0)).argmax(1)
+
+def test_every_opening_is_played_with_both_colours_and_the_book_starts_again():
     game = Chess()
-    result = play_match(GreedyPlayer(game), Wanderer(game), 24, seed=1)
-    assert result.endings["truncated"] > 0
-    decided = result.endings["checkmate"]
-    assert result.wins + result.losses == decided and result.draws == 24 - decided
+    result = play_match(RandomPlayer(game), RandomPlayer(game), 6, book=BOOK[:2])
+    assert [played.opening for played in result.played] == [BOOK[0], BOOK[0], BOOK[1], BOOK[1], BOOK[0], BOOK[0]]
+    assert [played.player_is_white for played in result.played] == [True, False] * 3
+
+
+def test_a_player_that_wants_boards_gets_them_with_their_moves():
+    one, other = Scripted("one", FOOLS_MATE, wants_boards=True), Scripted("other", FOOLS_MATE)
+    assert play_match(one, other, 4, book=START).endings == {"checkmate": 4}
+    assert len(one.boards) == 8 and not other.boards
+
+
+def test_who_cannot_move_has_lost_and_the_reason_is_kept():
+    one, other = Scripted("one", FOOLS_MATE), Scripted("other", {1: "e7e5", 0: "d2d4"})
+    result = play_match(one, other, 4, book=START)
+    # `other` gives up at its second move as Black; as White `one` answers 1. d4 with 1... e5, and `other` gives up too.
+    assert (result.wins, result.losses) == (4, 0) and result.results_by_ending["forfeit"]["wins"] == 4
+    assert result.forfeits == ["other has gone home"] and "forfeit: other has gone home" in str(result)
+    assert [len(game.actions) for game in result.played] == [3, 2, 3, 2]
+    games = read_back(match_to_pgn(result, datetime.date(2026, 1, 2)))
+    assert [game.headers["Result"] for game in games] == ["1-0", "0-1"] * 2
+    assert {game.headers["Termination"] for game in games} == {"abandoned"}
+    assert all(game.end().comment == "other has gone home" for game in games)
+    assert play_match(Scripted("one", {}), Scripted("other", FOOLS_MATE), 2, book=START).losses == 2
+
+
+class Wanderer(RandomPlayer):
+    """Random, but never moves a pawn or takes while it can help it, so that games go on."""
+
+    def choose(self, state, generator, boards=None):
+        mask = self.game.legal_action_mask(state)
+        calm = mask & (self.game.gains(state) == 0)
+        noise = torch.rand(mask.shape, generator=generator)
+        return torch.where(calm, noise + 1, torch.where(mask, noise, -1.0)).argmax(1)
+
+
+@pytest.fixture(scope="module")
+def wandering() -> MatchResult:
+    """Long games, some of them to the cap."""
+    game = Chess()
+    return play_match(GreedyPlayer(game), Wanderer(game), 24, seed=1)
+
+
+def test_three_hundred_plies_are_a_draw_not_a_win_on_material(wandering):
+    capped = [game for game in wandering.played if game.ending == "truncated"]
+    assert capped and all(len(game.actions) == MATCH_PLIES == 300 and game.points == 0.5 for game in capped)
+    decided = wandering.endings.get("checkmate", 0)
+    assert wandering.wins + wandering.losses == decided and wandering.draws == 24 - decided
+
+
+def test_every_game_is_valid_pgn_that_says_how_it_ended(wandering):
+    texts = match_to_pgn(wandering, datetime.date(2026, 1, 2))
+    for number, (game, parsed) in enumerate(zip(wandering.played, read_back(texts), strict=True), 1):
+        headers, board = parsed.headers, parsed.end().board()
+        assert list(headers)[:7] == ["Event", "Site", "Date", "Round", "White", "Black", "Result"]
+        names = ("greedy", "random") if game.player_is_white else ("random", "greedy")
+        assert (headers["White"], headers["Black"], headers["Round"]) == (*names, str(number))
+        assert headers["Date"] == "2026.01.02" and headers["Opening"] == game.opening.name
+        assert board.ply() == int(headers["PlyCount"]) == len(game.opening.moves) + len(game.actions)
+        assert "FEN" not in headers and "?" not in (headers["Event"], headers["Site"])
+        outcome = board.outcome(claim_draw=False)
+        if game.ending == "truncated":
+            assert outcome is None and headers["Termination"] == "adjudication" and headers["Result"] == "1/2-1/2"
+        elif game.ending == "threefold_repetition":
+            assert board.is_repetition(3) and headers["Result"] == "1/2-1/2"
+        elif game.ending == "fifty_moves":
+            assert board.halfmove_clock == 100 and headers["Result"] == "1/2-1/2"
+        else:
+            assert outcome.termination.name.lower() == game.ending and outcome.result() == headers["Result"]
+        assert headers["Termination"] == "normal" or game.ending == "truncated"
+    records = records_from_pgn("\n\n".join(texts), Chess())
+    assert [Chess.endings[ending] for ending in records.endings] == [game.ending for game in wandering.played]
+
+
+def test_games_are_saved_under_a_free_name_each_time(wandering, tmp_path):
+    folder = GamesFolder(tmp_path / "new" / "games")
+    first, second = folder.save(wandering), folder.save(wandering)
+    assert (first.name, second.name) == ("greedy-random.pgn", "greedy-random-2.pgn")
+    with open(second, encoding="utf-8") as file:
+        assert len([game for game in iter(lambda: chess.pgn.read_game(file), None) if not game.errors]) == 24
+    assert sorted(path.name for path in folder.path.iterdir()) == sorted([first.name, second.name])
+
+
+@pytest.mark.parametrize("name", ["file", "file/below", "null\0character"])
+def test_a_folder_that_cannot_be_is_refused_before_a_game_is_played(name, tmp_path):
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(ConfigError, match="cannot save games to .*expected a folder"):
+        GamesFolder(tmp_path / name)
+    assert (tmp_path / "file").read_text() == "not a folder"
+
+
+def test_names_cannot_break_a_header():
+    game = MatchGame(BOOK[0], True, 0.0, "forfeit", (), "it said } and\n{ went")
+    result = MatchResult('a "quoted\\"] name\n[Event', "", (game,), 1, 0, 1.0, 1.0)
+    parsed = chess.pgn.read_game(io.StringIO(match_to_pgn(result, datetime.date.today())[0]))
+    assert not parsed.errors
+    assert (parsed.headers["White"], parsed.headers["Black"]) == ("a 'quoted/'] name [Event", "?")
+    assert parsed.end().comment == "it said and went" and len(list(parsed.mainline())) == len(BOOK[0].moves)
 
 
 def test_same_seed_same_match():
     game = Chess()
-    first, second = (play_match(GreedyPlayer(game), RandomPlayer(game), 10, seed=3) for _ in range(2))
-    assert (first.wins, first.draws, first.losses, first.endings) == (second.wins, second.draws, second.losses, second.endings)
+    first, second, third = (play_match(GreedyPlayer(game), RandomPlayer(game), 10, seed=seed) for seed in (3, 3, 4))
+    assert first.played == second.played != third.played
 
 
 def test_greedy_beats_random():
@@ -80,7 +199,8 @@ def test_greedy_beats_random():
     ("7k/P7/8/8/8/8/8/K7 w - - 0 1", {"a7a8q"}),                        # queens rather than anything else
     ("1n5k/P7/8/8/8/8/8/K7 w - - 0 1", {"a7b8q"}),                      # takes and queens
     ("7k/8/8/2pP4/8/8/8/K7 w - c6 0 1", {"d5c6"}),                      # en passant is a pawn won
-    ("k7/8/8/8/8/7p/8/5bRK b - - 0 1", {"f1g2", "f1e2", "f1d3", "f1c4", "f1b5", "f1a6", "h3h2", "a8a7", "a8b7", "a8b8"}),
+    ("k7/8/8/8/8/7p/8/5bRK b - - 0 1",                                  # nothing to take
+     {"f1g2", "f1e2", "f1d3", "f1c4", "f1b5", "f1a6", "h3h2", "a8a7", "a8b7", "a8b8"}),
     ("k7/8/8/8/8/8/p7/1R5K b - - 0 1", {"a2b1q"}),                      # Black alike
 ])
 def test_greedy_takes_the_most(fen, best):
@@ -113,7 +233,8 @@ def test_a_network_plays_legally_and_counts_its_evaluations():
     network = build_network(NetworkConfig(channels=8, blocks=1, value_hidden=8), "cpu").eval()
     player = NetworkPlayer(game, network, SearchConfig(candidates=4, survivors=2))
     result = play_match(player, RandomPlayer(game), 4)
-    assert result.games == 4 and result.evaluations == 7 and result.milliseconds_a_move > 0
+    assert result.games == 4 and result.evaluations == 7 and result.opponent_evaluations == 0
+    assert result.milliseconds_a_move > 0 and result.opponent_milliseconds_a_move > 0
 
 
 def test_wilson_interval_against_published_values():
@@ -123,6 +244,35 @@ def test_wilson_interval_against_published_values():
         assert wilson_interval(wins / games, games) == pytest.approx((low, high), abs=1e-4)
 
 
+def test_intervals_hold_the_true_score():
+    """Pairs of games from one opening: independent, leaning against each other, or all but always drawn."""
+    rng = np.random.default_rng(0)
+    for win, draw, openings in ((0.5, 0.0, 40), (0.3, 0.4, 40), (0.3, 0.4, 4), (0.01, 0.985, 60), (0.98, 0.01, 60)):
+        held = []
+        for _ in range(400):
+            pairs = rng.choice([1.0, 0.5, 0.0], p=[win, draw, 1 - win - draw], size=(openings, 2))
+            low, high = score_interval(pairs.tolist(), pairs.size)
+            held.append(low <= win + draw / 2 <= high)
+        assert np.mean(held) >= 0.925, (win, draw, openings)
+
+
+def test_colours_that_decide_make_the_interval_narrow_and_repeats_do_not():
+    white_wins = [[1.0, 0.0]] * 49 + [[1.0, 0.5]]
+    low, high = score_interval(white_wins, 100)
+    assert high - low < 0.05 < 0.19 < np.diff(wilson_interval(0.5025, 100))[0]
+    pairs = [[1.0, 1.0], [0.0, 0.5], [0.5, 1.0], [0.0, 0.0], [1.0, 0.5], [0.5, 0.5]]
+    once, often = score_interval(pairs, 12), score_interval([pair * 10 for pair in pairs], 12)
+    assert often == pytest.approx(once)
+    assert score_interval([[1.0, 1.0]] * 20, 40) == pytest.approx(wilson_interval(1.0, 40))
+    assert score_interval([[0.5, 0.0]], 2) == pytest.approx(wilson_interval(0.25, 2))
+
+
+def test_games_without_chance_repeat_when_the_book_is_through_and_the_result_says_so():
+    result = play_match(Scripted("one", FOOLS_MATE), Scripted("other", FOOLS_MATE), 8, book=START)
+    assert len(result.distinct()) == 2 and result.to_dict()["repeated_games"] == 6
+    assert "6 games repeat another move for move" in str(result)
+
+
 def test_elo_differences():
     assert elo_difference(0.5) == 0
     assert elo_difference(10 / 11) == pytest.approx(400)
@@ -130,15 +280,28 @@ def test_elo_differences():
     assert elo_difference(1.0) == math.inf and elo_difference(0.0) == -math.inf
 
 
+def made_result(points: list[float]) -> MatchResult:
+    """A match with these results, a pair an opening."""
+    endings = {1.0: "checkmate", 0.5: "stalemate", 0.0: "checkmate"}
+    games = [MatchGame(BOOK[number // 2], number % 2 == 0, point, endings[point], (number,))
+             for number, point in enumerate(points)]
+    return MatchResult("net", "random", tuple(games), 37, 0, 1.5, 0.1)
+
+
 def test_a_result_reads_and_serialises():
-    result = MatchResult("net", "random", 10, 10, 0, 0, {"checkmate": 10}, 50.0, 37, 0, 1.5)
+    result = made_result([1.0] * 10)
     assert "10 wins, 0 draws, 0 losses" in str(result) and "score 1.000 (95 %: 0.722 to 1.000)" in str(result)
     assert result.to_dict()["elo"] is None and result.to_dict()["score"] == 1.0
+    result = made_result([1.0, 0.5, 0.0, 1.0, 0.5, 1.0, 1.0, 1.0])
+    values = result.to_dict()
+    assert values["results_by_ending"] == {"checkmate": {"wins": 5, "draws": 0, "losses": 1},
+                                           "stalemate": {"wins": 0, "draws": 2, "losses": 0}}
+    assert values["elo"] == pytest.approx(elo_difference(0.75)) and values["interval"] == list(result.interval)
+    assert values["elo_error"] == pytest.approx((values["elo_interval"][1] - values["elo_interval"][0]) / 2)
+    assert "Elo +191 ± " in str(result) and "6 checkmate (5 won, 1 lost), 2 stalemate" in str(result)
 
 
-def test_no_games_and_unknown_opponents_are_refused():
-    game = Chess()
-    with pytest.raises(ConfigError, match="games=0"):
-        play_match(RandomPlayer(game), RandomPlayer(game), 0)
-    with pytest.raises(ConfigError, match=", ".join(BASELINES)):
-        baseline("kasparov", game)
+@pytest.mark.parametrize("games", [0, -2, 1, 7])
+def test_a_number_of_games_that_cannot_be_paired_is_refused(games):
+    with pytest.raises(ConfigError, match=f"games={games}: expected an even number"):
+        play_match(RandomPlayer(Chess()), RandomPlayer(Chess()), games)

@@ -20,9 +20,9 @@ pgn perft
 selfplay
 worker_process workers
 replay learner
-players arena
+openings ratings players match_result match_pgn arena
 train_config training
-evaluation
+evaluation ladder
 views.front_end views.plots views.board views.play views.progress views.progress_widgets
 check bench
 __main__

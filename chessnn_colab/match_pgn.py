@@ -1,0 +1,90 @@
+"""The games of a match as PGN, each from the first move of its opening, in a file written all or nothing."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import re
+from pathlib import Path
+
+import chess.pgn
+
+from .durable import reason, write_atomically
+from .errors import ConfigError
+from .games.chess import ENDINGS, TRUNCATED
+from .match_result import FORFEIT, MatchGame, MatchResult
+from .notation import move_from_action
+
+# The PGN standard's words. The rules of chess would let a game at the ply cap go on: the match's rules make it a draw.
+_TERMINATIONS = {FORFEIT: "abandoned", ENDINGS[TRUNCATED]: "adjudication"}
+_WHITE_RESULTS = {1.0: "1-0", 0.5: "1/2-1/2", 0.0: "0-1"}
+
+
+def match_to_pgn(result: MatchResult, date: datetime.date) -> list[str]:
+    """One PGN text a game, in the order of the match. Raises NotationError for an action not legal where it was played.
+
+    Beside the seven headers of every PGN: Opening, PlyCount, Termination (the standard's words) and Ending (one of
+    games.chess.ENDINGS, or forfeit with its reason as the last comment).
+    """
+    return [str(_pgn_game(result, game, number, date)) for number, game in enumerate(result.played, 1)]
+
+
+def _pgn_game(result: MatchResult, game: MatchGame, number: int, date: datetime.date) -> chess.pgn.Game:
+    white, black = result.player, result.opponent
+    if not game.player_is_white:
+        white, black = black, white
+    parsed = chess.pgn.Game.from_board(game.opening.board())
+    parsed.headers.update({
+        "Event": f"{_header(result.player)} against {_header(result.opponent)}", "Site": "chessnn_colab",
+        "Date": f"{date:%Y.%m.%d}", "Round": str(number), "White": _header(white), "Black": _header(black),
+        "Result": _WHITE_RESULTS[game.points if game.player_is_white else 1 - game.points],
+        "Opening": _header(game.opening.name), "PlyCount": str(len(game.opening.moves) + len(game.actions)),
+        "Termination": _TERMINATIONS.get(game.ending, "normal"), "Ending": game.ending})
+    node, board = parsed.end(), parsed.end().board()
+    for action in game.actions:
+        node = node.add_variation(move_from_action(action, board))
+        board.push(node.move)
+    if game.reason:
+        node.comment = re.sub(r"[{}\s]+", " ", game.reason).strip()
+    return parsed
+
+
+def _header(text: str) -> str:
+    """Text that keeps a header whole: python-chess writes it as it stands."""
+    return re.sub(r"\s+", " ", text.replace('"', "'").replace("\\", "/")).strip() or "?"
+
+
+class GamesFolder:
+    """Where the games of matches are kept; made, and tried, before the first is played."""
+
+    def __init__(self, folder: str | os.PathLike):
+        """Raises ConfigError when the folder cannot be made or written to."""
+        self.path = Path(os.path.abspath(os.path.expanduser(folder)))
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            trial = self.path / f".{os.getpid()}.tmp"
+            write_atomically(trial, b"")
+            trial.unlink()
+        except (OSError, ValueError) as error:  # ValueError: a null character
+            raise self._refused(error) from error
+
+    def save(self, result: MatchResult) -> Path:
+        """Write PLAYER-OPPONENT.pgn, with a number where that name is taken, and return its path.
+
+        Raises ConfigError when the system refuses.
+        """
+        text = "\n\n".join(match_to_pgn(result, datetime.date.today())) + "\n"
+        name = "-".join(re.sub(r"[^A-Za-z0-9.]+", "_", player).strip("._")[:80] or "player"
+                        for player in (result.player, result.opponent))
+        try:
+            taken = {path.name for path in self.path.iterdir()}
+            names = (f"{name}{ending}.pgn" for ending in ["", *(f"-{number}" for number in range(2, len(taken) + 3))])
+            path = self.path / next(free for free in names if free not in taken)
+            write_atomically(path, text.encode("utf-8"))
+        except OSError as error:
+            raise self._refused(error) from error
+        return path
+
+    def _refused(self, error: OSError | ValueError) -> ConfigError:
+        why = reason(error) if isinstance(error, OSError) else str(error)
+        return ConfigError(f"cannot save games to {self.path}: {why}; expected a folder that can be written to")

@@ -1,0 +1,194 @@
+"""What a match came to: its games, and score, interval, Elo and endings worked out from them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import Any, Sequence
+
+from .openings import Opening
+
+FORFEIT = "forfeit"
+NORMAL_95 = 1.959964   # standard deviations either side that hold 95 %
+_WORDS = {"truncated": "without an end"}
+_RESULTS = {1.0: "wins", 0.5: "draws", 0.0: "losses"}
+
+
+@dataclass(frozen=True)
+class MatchGame:
+    """One game as the match's first player sees it."""
+
+    opening: Opening
+    player_is_white: bool
+    points: float             # 1 won, 0.5 drawn, 0 lost
+    ending: str               # one of games.chess.ENDINGS or "forfeit"
+    actions: tuple[int, ...]  # from the end of the opening on
+    reason: str = ""          # why a game was forfeited
+
+
+@dataclass(frozen=True)
+class MatchResult:
+    """A match as the first player sees it."""
+
+    player: str
+    opponent: str
+    played: tuple[MatchGame, ...] = field(repr=False)
+    evaluations: int                        # the player's network evaluations a move
+    opponent_evaluations: int
+    milliseconds_a_move: float              # the player's, games in lockstep
+    opponent_milliseconds_a_move: float
+
+    @property
+    def games(self) -> int:
+        return len(self.played)
+
+    @property
+    def wins(self) -> int:
+        return self._count(1.0)
+
+    @property
+    def draws(self) -> int:
+        return self._count(0.5)
+
+    @property
+    def losses(self) -> int:
+        return self._count(0.0)
+
+    @property
+    def endings(self) -> dict[str, int]:
+        """Kind of ending -> games; commonest first."""
+        return dict(Counter(game.ending for game in self.played).most_common())
+
+    @property
+    def results_by_ending(self) -> dict[str, dict[str, int]]:
+        """Kind of ending -> {"wins": ..., "draws": ..., "losses": ...}; commonest first."""
+        return {kind: {name: sum(game.ending == kind and game.points == points for game in self.played)
+                       for points, name in _RESULTS.items()} for kind in self.endings}
+
+    @property
+    def forfeits(self) -> list[str]:
+        """Why games were forfeited, each reason once."""
+        return list(dict.fromkeys(game.reason for game in self.played if game.ending == FORFEIT))
+
+    @property
+    def average_plies(self) -> float:
+        """Plies a game, those of the opening left out."""
+        return sum(len(game.actions) for game in self.played) / self.games
+
+    def distinct(self) -> list[MatchGame]:
+        """The games that repeat no earlier one move for move, as players without chance do when the book runs out."""
+        first = {(game.opening.moves, game.player_is_white, game.actions): game for game in reversed(self.played)}
+        return list(first.values())
+
+    @property
+    def score(self) -> float:
+        """Points a game: 1 a win, 0.5 a draw."""
+        return (self.wins + self.draws / 2) / self.games
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % interval of the score (see score_interval)."""
+        by_opening = defaultdict(list)
+        for game in self.played:
+            by_opening[game.opening.moves].append(game.points)
+        return score_interval(list(by_opening.values()), len(self.distinct()))
+
+    @property
+    def elo(self) -> float:
+        """The rating difference that the score stands for; infinite for 0 and 1."""
+        return elo_difference(self.score)
+
+    @property
+    def elo_interval(self) -> tuple[float, float]:
+        low, high = self.interval
+        return elo_difference(low), elo_difference(high)
+
+    @property
+    def elo_error(self) -> float:
+        """Half of the 95 % interval of the Elo difference; infinite for scores of 0 and 1."""
+        low, high = self.elo_interval
+        return (high - low) / 2
+
+    def to_dict(self) -> dict[str, Any]:
+        """All but the moves, derived figures too, as plain data (infinite Elo as None)."""
+        names = ("player", "opponent", "games", "wins", "draws", "losses", "endings", "results_by_ending", "forfeits",
+                 "average_plies", "evaluations", "opponent_evaluations", "milliseconds_a_move",
+                 "opponent_milliseconds_a_move", "score")
+        elo = {"elo": self.elo, "elo_error": self.elo_error}
+        return {**{name: getattr(self, name) for name in names}, "interval": list(self.interval),
+                "repeated_games": self.games - len(self.distinct()),
+                **{name: _finite(value) for name, value in elo.items()},
+                "elo_interval": [_finite(value) for value in self.elo_interval]}
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        elo_low, elo_high = self.elo_interval
+        error = f" ± {self.elo_error:.0f}" if math.isfinite(self.elo_error) else ""
+        lines = [f"{self.player} ({self.evaluations} evaluations a move) against {self.opponent}: "
+                 f"{self.wins} wins, {self.draws} draws, {self.losses} losses in {self.games} games",
+                 f"  score {self.score:.3f} (95 %: {low:.3f} to {high:.3f}), "
+                 f"Elo {self.elo:+.0f}{error} ({elo_low:+.0f} to {elo_high:+.0f})",
+                 f"  {self.average_plies:.0f} plies a game; {self._describe_endings()}; "
+                 f"{self.milliseconds_a_move:.1f} ms a move ({self.opponent}: {self.opponent_milliseconds_a_move:.1f})"]
+        if repeated := self.games - len(self.distinct()):
+            lines.append(f"  {repeated} games repeat another move for move: the book is played out, fewer would do")
+        return "\n".join(lines + [f"  forfeit: {reason}" for reason in self.forfeits])
+
+    def _describe_endings(self) -> str:
+        """"8 checkmate (7 won, 1 lost), 2 stalemate"."""
+        parts = []
+        for kind, results in self.results_by_ending.items():
+            words = [f"{count} {word}" for count, word in zip(results.values(), ("won", "drawn", "lost")) if count]
+            detail = f" ({', '.join(words)})" if results["draws"] == 0 else ""
+            parts.append(f"{sum(results.values())} {_WORDS.get(kind, kind.replace('_', ' '))}{detail}")
+        return ", ".join(parts)
+
+    def _count(self, points: float) -> int:
+        return sum(game.points == points for game in self.played)
+
+
+def score_interval(groups: Sequence[Sequence[float]], distinct: int) -> tuple[float, float]:
+    """The 95 % interval of the mean of all points, given what each opening brought; `distinct` games tell something.
+
+    Games from one opening go together, both colours and repeats, so the variance is that between openings. It is
+    turned into the number of independent won-or-lost games that would vary as much (Korn and Graubard 1998, "Confidence
+    intervals for proportions with small expected number of positive counts estimated from survey data"), and Wilson's
+    interval is taken for so many. Chance agreement is not trusted: that number stays below what one opening more, a
+    point off the mean, would leave of it, or below `distinct`, whichever is more.
+    """
+    openings, games = len(groups), sum(map(len, groups))
+    score = sum(map(sum, groups)) / games
+    if openings < 2 or score in (0.0, 1.0):
+        return wilson_interval(score, distinct)
+    off = sum((sum(points) - len(points) * score) ** 2 for points in groups)
+    variance = openings / (openings - 1) * off / games**2 * (_student_95(openings - 1) / NORMAL_95) ** 2
+    spread = score * (1 - score)
+    most = max(distinct, 4 * spread * openings**2)
+    return wilson_interval(score, min(spread / variance, most) if variance > 0 else most)
+
+
+def wilson_interval(score: float, games: float) -> tuple[float, float]:
+    """The 95 % Wilson score interval of a proportion."""
+    z2 = NORMAL_95 ** 2
+    centre = (score + z2 / (2 * games)) / (1 + z2 / games)
+    reach = NORMAL_95 / (1 + z2 / games) * math.sqrt(max(score * (1 - score), 0) / games + z2 / (4 * games ** 2))
+    return max(centre - reach, 0.0), min(centre + reach, 1.0)
+
+
+def elo_difference(score: float) -> float:
+    """The logistic rating difference at which `score` points a game are expected."""
+    if score <= 0 or score >= 1:
+        return math.copysign(math.inf, score - 0.5)
+    return 400 * math.log10(score / (1 - score))
+
+
+def _student_95(freedom: int) -> float:
+    """Student's t for 95 %, by the expansion around the normal (Abramowitz and Stegun 26.7.5)."""
+    z = NORMAL_95
+    return (z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+            + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * freedom**3))
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,23 @@
+"""A run folder with snapshots of tiny networks, never trained: what measuring needs, in a moment."""
+
+from pathlib import Path
+
+import torch
+
+from chessnn_colab.network import NetworkConfig, build_network, to_arrays
+from chessnn_colab.run_folder import RunFolder
+
+CONFIG = NetworkConfig(channels=8, blocks=1, value_hidden=8)
+
+
+def make_run(path: Path, iterations: tuple[int, ...]) -> str:
+    """Snapshots 0, ... whose weights differ from each other and from run to run; returns the folder as text."""
+    with RunFolder.create_or_open(path, {}) as run:
+        for iteration in iterations:
+            network = build_network(CONFIG, "cpu")
+            generator = torch.Generator().manual_seed(iteration + len(path.name))
+            with torch.no_grad():
+                for weights in network.parameters():
+                    weights += 0.3 * torch.randn(weights.shape, generator=generator)
+            run.save_snapshot(iteration, to_arrays(network), {"game": "chess", "network": CONFIG.to_dict()})
+    return str(path)
