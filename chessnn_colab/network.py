@@ -2,8 +2,9 @@
 
 Binary planes enter a convolutional stem once; its output is the input current of every time step (direct encoding).
 Each block is neuron, convolution, batch norm, twice, added to the membrane shortcut (Hu et al. 2021, MS-ResNet:
-the shortcut carries currents, so nothing but spikes is ever convolved). The heads do not spike: they read the firing
-rate of the last neurons, their spikes' mean over time. Knows tensors of planes, not chess.
+the shortcut carries currents, so nothing but spikes is ever convolved). The heads do not spike: they read firing
+rates, spikes' mean over time, of the last neurons and of the input. A neuron may fire several spikes in one time step
+(I-LIF, Luo et al. 2024): one step of up to four costs a fourth of four steps of one. Knows tensors of planes, not chess.
 """
 
 from __future__ import annotations
@@ -35,14 +36,15 @@ class NetworkConfig:
     actions: int = 4672      # policy logits, a multiple of 64
     channels: int = 32
     blocks: int = 3
-    steps: int = 2           # T, time steps a forward
+    steps: int = 1           # T, time steps a forward
+    levels: int = 4          # most spikes a neuron fires in one step: 1 is the LIF neuron, more the I-LIF
     tau: float = 2.0         # membrane time constant, in steps
     threshold: float = 1.0   # membrane potential at which a neuron fires
     encoding: str = "direct"  # "direct": the same current each step; "rate": planes thinned at random each step
     value_hidden: int = 64   # width of the value head's hidden layer
 
     def __post_init__(self):
-        for name in ("planes", "actions", "channels", "blocks", "steps", "value_hidden"):
+        for name in ("planes", "actions", "channels", "blocks", "steps", "levels", "value_hidden"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"network {name}={getattr(self, name)}: expected a whole number from 1 up")
         if self.actions % 64:
@@ -67,9 +69,9 @@ class NetworkConfig:
 
 PRESETS: dict[str, NetworkConfig] = {
     "cpu": NetworkConfig(),
-    "t4": NetworkConfig(channels=64, blocks=6, steps=4),
-    "a100": NetworkConfig(channels=128, blocks=10, steps=4, value_hidden=128),
-    "h100": NetworkConfig(channels=192, blocks=15, steps=4, value_hidden=256),
+    "t4": NetworkConfig(channels=64, blocks=6),
+    "a100": NetworkConfig(channels=128, blocks=10, value_hidden=128),
+    "h100": NetworkConfig(channels=192, blocks=15, value_hidden=256),
 }
 
 
@@ -98,12 +100,26 @@ class PortableATan(surrogate.ATan):
     """
 
 
-class SpikingLayer(nn.Module):
-    """LIF neurons over time: currents [T, B, ...] in, spikes (0.0 or 1.0) of the same shape out.
+class SpikeCount(torch.autograd.Function):
+    """round(clamp(x, 0, levels)), x in thresholds; the gradient passes straight through where x lay within them."""
 
-    v[t] = v[t-1] (1 - 1/tau) + x[t]; a spike where v >= threshold, which is then subtracted (soft reset). Training
-    runs SpikingJelly's LIFNode. Without gradients the same recurrence runs in four passes over memory instead of
-    nine, which is what self-play wants; a test holds the two equal.
+    @staticmethod
+    def forward(ctx, x: Tensor, levels: int) -> Tensor:
+        within = x.clamp(0, levels)
+        ctx.save_for_backward(within == x)
+        return within.round_()
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor, None]:
+        return torch.where(ctx.saved_tensors[0], gradient, 0.0), None
+
+
+class SpikingLayer(nn.Module):
+    """Neurons over time: currents [T, B, ...] in, spikes of the same shape out, whole numbers from 0 to `levels`.
+
+    v[t] = v[t-1] (1 - 1/tau) + x[t]; spikes are v over the threshold, rounded, at most `levels` of them; each takes
+    one threshold off the membrane (soft reset). With levels=1 a spike wants the whole threshold, and training runs
+    SpikingJelly's LIFNode; with more this is its ILIFNode in fewer passes over memory. Tests hold all of them equal.
     """
 
     def __init__(self, config: NetworkConfig, portable: bool):
@@ -111,22 +127,32 @@ class SpikingLayer(nn.Module):
         arctangent = PortableATan() if portable else surrogate.ATan()
         self.keep = 1 - 1 / config.tau
         self.threshold = config.threshold
+        self.levels = config.levels
         self.node = neuron.LIFNode(tau=config.tau, decay_input=False, v_threshold=config.threshold, v_reset=None,
                                    surrogate_function=arctangent, detach_reset=True, step_mode="m")
 
     def forward(self, currents: Tensor) -> Tensor:
-        currents = currents.float()  # a half-precision membrane would fall off SpikingJelly's fast path, and drift
-        if torch.is_grad_enabled():
+        steps = currents.shape[0]
+        if steps > 1 or self.levels == 1:  # a membrane that lasts is float32: half precision would drift
+            currents = currents.float()
+        if self.levels == 1 and torch.is_grad_enabled():
             return self.node(currents)
-        spikes = torch.empty_like(currents)
-        membrane = currents[0]
-        for t in range(currents.shape[0]):
+        spikes, membrane = [], currents[0]
+        for t in range(steps):
             if t > 0:
                 membrane = torch.add(currents[t], membrane, alpha=self.keep)
-            torch.ge(membrane, self.threshold, out=spikes[t])
-            if t + 1 < currents.shape[0]:
-                membrane = torch.sub(membrane, spikes[t], alpha=self.threshold)
-        return spikes
+            spikes.append(self._fire(membrane))
+            if t + 1 < steps:
+                membrane = torch.sub(membrane, spikes[t].detach(), alpha=self.threshold)
+        return torch.stack(spikes) if steps > 1 else spikes[0].unsqueeze(0)
+
+    def _fire(self, membrane: Tensor) -> Tensor:
+        if self.levels == 1:
+            return torch.ge(membrane, self.threshold).to(membrane.dtype)
+        thresholds = membrane if self.threshold == 1 else membrane / self.threshold
+        if torch.is_grad_enabled():
+            return SpikeCount.apply(thresholds, self.levels)
+        return thresholds.clamp(0, self.levels).round_()
 
 
 class ConvNorm(nn.Module):
@@ -136,14 +162,16 @@ class ConvNorm(nn.Module):
         super().__init__()
         self.conv = nn.Conv2d(inputs, outputs, 3, padding=1, bias=False)
         self.norm: nn.Module = nn.BatchNorm2d(outputs)
+        self.dtype: torch.dtype | None = None  # of the input, once folded; before that autocast may choose
         nn.init.constant_(self.norm.weight, gain)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.norm(self.conv(x.to(self.conv.weight.dtype)))
+        return self.norm(self.conv(x if self.dtype is None else x.to(self.dtype)))
 
     def fold(self, dtype: torch.dtype) -> None:
         """Fold the running statistics into the convolution, with weights in `dtype`; for evaluation only."""
         self.conv, self.norm = fuse_conv_bn_eval(self.conv, self.norm).to(dtype), nn.Identity()
+        self.dtype = dtype
 
 
 class Block(nn.Module):
@@ -163,6 +191,17 @@ class Block(nn.Module):
         return x + y
 
 
+class SquareWise(nn.Conv2d):
+    """A 1x1 convolution [B, inputs, 8, 8] -> [B, outputs * 64], as one matrix product: a CPU trains it twice as fast."""
+
+    def __init__(self, inputs: int, outputs: int):
+        super().__init__(inputs, outputs, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        weight = self.weight.flatten(1).expand(len(x), -1, -1)
+        return torch.baddbmm(self.bias.unsqueeze(1), weight, x.flatten(2)).flatten(1)
+
+
 class SpikingNetwork(nn.Module):
     """Planes [B, planes, 8, 8] to prior logits [B, actions] and WDL logits [B, 3].
 
@@ -176,32 +215,41 @@ class SpikingNetwork(nn.Module):
         self.stem = ConvNorm(config.planes, config.channels)
         self.blocks = nn.ModuleList(Block(config, portable) for _ in range(config.blocks))
         self.neurons = SpikingLayer(config, portable)
-        self.policy = nn.Conv2d(config.channels, config.actions // 64, 1)
-        self.value = nn.Sequential(nn.Linear(config.channels * 64, config.value_hidden), nn.ReLU(),
+        self.policy = SquareWise(config.channels, config.actions // 64)
+        self.value = nn.Sequential(nn.Linear(config.channels * 65 + config.planes, config.value_hidden), nn.ReLU(),
                                    nn.Linear(config.value_hidden, 3))
         nn.init.normal_(self.policy.weight, std=0.01)
         nn.init.normal_(self.value[2].weight, std=0.01)
 
     def forward(self, observation: Tensor) -> NetworkOutput:
         """observation [B, planes, 8, 8] of zeros and ones. Membranes start at rest: one reset a forward."""
-        rates = self.firing_rates(observation)
-        return NetworkOutput(self.prior_logits(rates), self.wdl_logits(rates))
+        rates = self._rates(observation)
+        with torch.autocast(rates.device.type, enabled=False):  # small heads, wide output: converting it costs more
+            return NetworkOutput(self.policy(rates), self._wdl_logits(rates, observation))
+
+    def firing_rates(self, observation: Tensor) -> Tensor:
+        """[B, channels + planes, 8, 8]: spikes a time step of the last neurons, and of the input: its planes."""
+        return torch.cat((self._rates(observation), observation), 1)
 
     def prior_logits(self, rates: Tensor) -> Tensor:
         """float32 [B, actions]: the policy head on `firing_rates`."""
-        return self.policy(rates).flatten(1).float()
+        return self.policy(rates[:, :self.config.channels])
 
     def wdl_logits(self, rates: Tensor) -> Tensor:
         """float32 [B, 3]: the value head on `firing_rates`."""
-        return self.value(rates.flatten(1)).float()
+        return self._wdl_logits(rates[:, :self.config.channels], rates[:, self.config.channels:])
 
-    def firing_rates(self, observation: Tensor) -> Tensor:
-        """[B, channels, 8, 8]: the last neurons' spikes, averaged over time."""
+    def _rates(self, observation: Tensor) -> Tensor:
         functional.reset_net(self)
         x = self._currents(observation)
         for block in self.blocks:
             x = block(x)
-        return self.neurons(x).mean(0)
+        return self.neurons(x).float().mean(0)
+
+    def _wdl_logits(self, rates: Tensor, observation: Tensor) -> Tensor:
+        """What the last neurons say square by square, and everything's sum over squares, which counts the pieces."""
+        sums = torch.cat((rates.mean((2, 3)), observation.mean((2, 3))), 1) * 8
+        return self.value(torch.cat((rates.flatten(1), sums), 1)).float()
 
     def _currents(self, observation: Tensor) -> Tensor:
         """[T, B, channels, 8, 8]: the input currents of every time step."""

@@ -18,7 +18,7 @@ from torch import Tensor
 from .errors import ConfigError
 
 ILLEGAL = -1e9  # the logit of an action that is not there
-SEARCHES = ("two-rung", "policy")
+SEARCHES = ("two-rung", "tree", "policy")
 
 
 class Root(NamedTuple):
@@ -58,9 +58,12 @@ class SearchConfig:
     qtransform_completed_by_mix_value).
     """
 
-    search: str = "two-rung"    # or "policy": sample the prior, evaluate nothing
-    candidates: int = 8         # root actions evaluated
+    search: str = "two-rung"    # or "tree"; or "policy": sample the prior, evaluate nothing
+    candidates: int = 8         # two-rung: root actions evaluated
     survivors: int = 4          # of them, whose best reply is evaluated too
+    num_simulations: int = 32   # tree: evaluations after the root's
+    max_num_considered_actions: int = 16  # tree: root actions that sequential halving begins with
+    max_depth: int = 12         # tree: plies a simulation goes down at most
     value_scale: float = 0.1
     maxvisit_init: float = 50.0
 
@@ -70,16 +73,20 @@ class SearchConfig:
         if not 1 <= self.survivors <= self.candidates:
             raise ConfigError(f"candidates={self.candidates}, survivors={self.survivors}: expected "
                               "1 <= survivors <= candidates")
+        for name in ("num_simulations", "max_num_considered_actions", "max_depth"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name}={getattr(self, name)}: expected a whole number from 1 up")
 
     @property
     def evaluations(self) -> int:
         """Network evaluations a move, the root's included."""
-        return 1 if self.search == "policy" else 1 + self.candidates + self.survivors
+        more = {"policy": 0, "two-rung": self.candidates + self.survivors, "tree": self.num_simulations}
+        return 1 + more[self.search]
 
 
 def improve_policy(root: Root, recurrent_fn: RecurrentFn, config: SearchConfig, generator: torch.Generator,
                    gumbel_scale: float = 1.0) -> PolicyOutput:
-    """Look ahead from every row of `root`.
+    """Look ahead from every row of `root`, by two rungs or not at all (for trees see tree.tree_search).
 
     gumbel_scale: 1 explores as in training, 0 always takes what looks best. `generator` is on the root's device.
     """

@@ -42,7 +42,7 @@ class SelfPlayConfig:
     random_starts: float = 0.2      # share that start after a few random moves; the rest start as chess does
     sampling_plies: int = 30        # a game samples its moves until a random ply below this, then takes the search's
     discount: float = 0.99          # what a win is worth a ply later
-    td_lambda: float = 0.95         # 1: value targets are the outcome alone; below, also the material soon to come
+    td_lambda: float = 0.85         # 1: value targets are the outcome alone; below, also the material soon to come
 
     def __post_init__(self):
         if self.boards < 1 or self.max_plies < 1 or self.sampling_plies < 1:
@@ -262,7 +262,7 @@ def td_returns(final: np.ndarray, standing: np.ndarray, lengths: np.ndarray, td_
     """[N] lambda-returns of games laid end to end, each of lengths[i] positions (Sutton & Barto 2018, 12.1).
 
     G[last] = final[i] and G[t] = (1 - lambda) standing[t + 1] + lambda discount[i] G[t + 1]: the outcome, mixed with
-    how the game stood on the way there. Lambda 0.95 looks some twenty plies ahead.
+    how the game stood on the way there. Lambda 0.85 looks some six plies ahead.
     """
     last = np.cumsum(lengths) - 1
     returns, running = np.empty(len(standing)), final.astype(float)

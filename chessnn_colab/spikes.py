@@ -36,10 +36,15 @@ class Energy:
 
 
 def probe(network: SpikingNetwork, observation: Tensor) -> dict[str, Tensor]:
-    """The spikes [T, B, channels, 8, 8] of every spiking layer, by name, while the network sees `observation`."""
+    """The spikes [T * levels, B, channels, 8, 8] of every spiking layer, ones and zeros by name, while the network sees
+    `observation`. Of several spikes in one step, each has a slot of its own (SpikingJelly's SpikeCountToBinary)."""
     spikes: dict[str, Tensor] = {}
+    slots = torch.arange(network.config.levels, device=observation.device).view(1, -1, 1, 1, 1, 1)
     layers = {name: module for name, module in network.named_modules() if isinstance(module, SpikingLayer)}
-    hooks = [layer.register_forward_hook(lambda _, __, output, name=name: spikes.__setitem__(name, output))
+
+    def keep(name: str, counts: Tensor) -> None:
+        spikes[name] = (counts.unsqueeze(1) > slots).float().flatten(0, 1)
+    hooks = [layer.register_forward_hook(lambda _, __, output, name=name: keep(name, output))
              for name, layer in layers.items()]
     training = network.training
     try:
@@ -54,15 +59,15 @@ def probe(network: SpikingNetwork, observation: Tensor) -> dict[str, Tensor]:
 
 
 def firing_rates(network: SpikingNetwork, observation: Tensor) -> dict[str, float]:
-    """Mean spikes a neuron a time step of each layer, 0 to 1. A layer near 0 is dead."""
+    """Mean spikes of each layer's neurons as a share of the most they could fire, 0 to 1. A layer near 0 is dead."""
     return {name: float(spikes.mean()) for name, spikes in probe(network, observation).items()}
 
 
 def estimate_energy(network: SpikingNetwork, observation: Tensor) -> Energy:
     """Count the operations of one evaluation, averaged over the batch.
 
-    A convolution fed by ones and zeros adds a weight for each one and multiplies nothing; so does the stem, because
-    the planes are binary. The heads read rates and multiply.
+    A convolution fed by spikes adds a weight for each spike and multiplies nothing; so does the stem, because the planes
+    are binary. The heads read rates and multiply.
     """
     counts = {"synaptic": 0.0, "macs": 0.0, "dense": 0.0}
     batch = len(observation)
@@ -72,8 +77,8 @@ def estimate_energy(network: SpikingNetwork, observation: Tensor) -> Energy:
         fan_out = output[0].numel() * (module.weight[0].numel() if isinstance(module, nn.Conv2d) else x.shape[1])
         frames = len(x) // batch  # time steps in one call
         counts["dense"] += fan_out
-        if bool(((x == 0) | (x == 1)).all()) and isinstance(module, nn.Conv2d) and module.kernel_size == (3, 3):
-            counts["synaptic"] += float(x.mean()) * fan_out * frames
+        if bool((x == x.round()).all()) and isinstance(module, nn.Conv2d) and module.kernel_size == (3, 3):
+            counts["synaptic"] += float(x.float().mean()) * fan_out * frames
         else:
             counts["macs"] += fan_out * frames
 

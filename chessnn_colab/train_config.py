@@ -18,7 +18,7 @@ from .selfplay import SelfPlayConfig
 
 POOLS = ("local", "inline")
 # What cannot change when a run goes on: the network is its weights' shape.
-FIXED_FIELDS = frozenset({"preset", "channels", "blocks", "steps", "encoding"})
+FIXED_FIELDS = frozenset({"preset", "channels", "blocks", "steps", "levels", "encoding"})
 
 
 @dataclass(frozen=True)
@@ -29,22 +29,24 @@ class TrainConfig:
     minutes: float | None = None       # how long to train, this time
     iterations: int | None = None      # or how many rounds, this time; neither: 20 minutes
     preset: str = "auto"               # network size: cpu, t4, a100, h100, or by device
-    channels: int | None = None        # these four override the preset's
+    channels: int | None = None        # these five override the preset's
     blocks: int | None = None
     steps: int | None = None
+    levels: int | None = None
     encoding: str | None = None
     games_per_iteration: int | None = None
     boards: int | None = None          # games in lockstep, each worker
-    search: str = "two-rung"           # or policy
-    candidates: int = 8                # root moves looked at in training
+    search: str = "two-rung"           # or tree, or policy
+    candidates: int = 8                # two-rung: root moves looked at in training
     survivors: int = 4                 # of them, those whose best reply is looked at
-    value_scale: float = 0.1           # weight of the search's values against the network's prior
+    num_simulations: int = 32          # tree: evaluations a move in training
+    value_scale: float = 0.3           # weight of the search's values against the network's prior
     max_plies: int = 160
     few_piece_starts: float = 0.4
     random_starts: float = 0.2
     sampling_plies: int = 30
     discount: float = 0.99             # a win's worth a ply later
-    td_lambda: float = 0.95            # below 1, value targets also see the material of the next plies
+    td_lambda: float = 0.85            # below 1, value targets also see the material of the next plies
     sample_reuse: float = 3.0          # how often a position is learned from, on average
     batch_size: int | None = None
     learning_rate: float = 2e-3
@@ -117,12 +119,13 @@ class TrainConfig:
     def network_config(self) -> NetworkConfig:
         """The preset with this run's overrides, for chess."""
         base = preset(self.preset if self.preset != "auto" else "cpu")
-        overrides = {name: getattr(self, name) for name in ("channels", "blocks", "steps", "encoding")
+        overrides = {name: getattr(self, name) for name in ("channels", "blocks", "steps", "levels", "encoding")
                      if getattr(self, name) is not None}
         return dataclasses.replace(base, planes=NUM_OBSERVATION_PLANES, actions=Chess.num_actions, **overrides)
 
     def search_config(self) -> SearchConfig:
-        return SearchConfig(self.search, self.candidates, self.survivors, self.value_scale)
+        return SearchConfig(self.search, self.candidates, self.survivors, self.num_simulations,
+                            value_scale=self.value_scale)
 
     def selfplay_config(self) -> SelfPlayConfig:
         return SelfPlayConfig(self.boards or 64, self.max_plies, self.few_piece_starts, self.random_starts,

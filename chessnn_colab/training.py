@@ -217,7 +217,8 @@ class Trainer:
         deadline = self.budget.deadline
         for _ in range(planned):
             rate = self.config.learning_rate * self.budget.learning_rate_factor()
-            collected.append(torch.stack(self.learner.update(self.replay.sample(batch_size, generator), rate)))
+            losses = self.learner.update(self.replay.sample(batch_size, generator), rate, generator)
+            collected.append(torch.stack(losses))
             if deadline is not None and time.monotonic() > deadline:
                 break
         self.learner.reestimate_norms(self.replay.sample(batch_size, generator) for _ in range(NORM_BATCHES))

@@ -255,3 +255,26 @@ def test_a_row_does_not_depend_on_its_neighbours():
     together = game.legal_action_mask(state_from_fens(fens, game))
     alone = torch.cat([game.legal_action_mask(state_from_fens([fen], game)) for fen in fens])
     assert torch.equal(together, alone)
+
+
+def test_the_mirror_shows_the_same_game():
+    """Where nobody may castle: the mirror image allows the mirrored moves, and its mirror image is the position."""
+    game, generator = Chess(), torch.Generator().manual_seed(0)
+    for kind in ("random-plies", "few-piece"):
+        state = random_play(game, game.starts(300, kind, generator), 40, generator)
+        packed = game.pack(state)
+        mirrored, image = game.augment(packed, torch.zeros(300))
+        flipped = image == 1
+        assert torch.equal(flipped, state.castling_rights == 0) and flipped.sum() > 100
+        assert torch.equal(mirrored[~flipped], packed[~flipped])
+        moves, moves_there = (game.legal_action_mask(game.unpack(words[flipped])) for words in (packed, mirrored))
+        assert torch.equal(moves, moves_there[:, game.action_images[1]]) and not torch.equal(moves, moves_there)
+        assert torch.equal(game.augment(mirrored, torch.zeros(300))[0][flipped], packed[flipped])
+        assert torch.equal(game.augment(packed, torch.full((300,), 0.5))[0], packed)
+
+
+def random_play(game: Chess, state, plies: int, generator: torch.Generator):
+    for _ in range(plies):
+        mask = game.legal_action_mask(state)
+        state = game.step(state, torch.where(mask, torch.rand(mask.shape, generator=generator), -1.0).argmax(1))
+    return state

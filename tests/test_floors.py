@@ -11,10 +11,11 @@ PACKAGE = Path(__file__).parent.parent / "chessnn_colab"
 FLOORS = """
 errors durable
 devices advice
-games.bitboards games.base games.chess_moves games.chess_material games.chess_starts games.chess
+games.bitboards games.base games.chess_moves games.chess_material games.chess_mirror games.chess_starts
+games.chess
 notation
 network spikes
-search actor
+search tree actor
 report records array_files run_config run_lock report_log checkpoint snapshot run_folder tensorboard
 pgn perft
 selfplay

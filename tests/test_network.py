@@ -17,7 +17,8 @@ from chessnn_colab.network import (
 )
 from chessnn_colab.spikes import estimate_energy, firing_rates, probe
 
-SMALL = NetworkConfig(channels=16, blocks=2, steps=3)
+SMALL = NetworkConfig(channels=16, blocks=2, steps=3, levels=1)
+SHORT = NetworkConfig(channels=16, blocks=2)
 
 
 def planes(batch: int, config: NetworkConfig = SMALL) -> torch.Tensor:
@@ -43,17 +44,31 @@ def test_presets_run_forward(name):
     assert output.prior_logits.dtype == output.wdl_logits.dtype == torch.float32
 
 
-def test_layers_speak_in_spikes_and_every_layer_fires():
-    network = lively()
+@pytest.mark.parametrize("config, slots", [(SMALL, 3), (SHORT, 4)])
+def test_layers_speak_in_spikes_and_every_layer_fires(config, slots):
+    network = lively(config)
     for name, spikes in probe(network, planes(8)).items():
-        assert spikes.shape == (3, 8, 16, 8, 8), name
+        assert spikes.shape == (slots, 8, 16, 8, 8), name
         assert set(spikes.unique().tolist()) == {0.0, 1.0}, name
     assert all(0.01 < rate < 0.9 for rate in firing_rates(network, planes(8)).values())
 
 
+def test_what_a_neuron_fires_in_a_step_is_a_whole_number_up_to_its_levels():
+    counts = []
+    network = lively(SHORT)
+    for layer in network.modules():
+        if isinstance(layer, SpikingLayer):
+            layer.register_forward_hook(lambda _, __, output: counts.append(output))
+    for grad in (True, False):
+        with torch.set_grad_enabled(grad):
+            network(planes(8))
+    assert len(counts) == 10 and all(set(count.unique().tolist()) <= {0, 1, 2, 3, 4} for count in counts)
+    assert max(count.max() for count in counts) > 1
+
+
 @pytest.mark.parametrize("tau", [1.5, 2.0, 4.0])
 def test_the_fast_neuron_is_spikingjellys(tau):
-    layer = SpikingLayer(NetworkConfig(tau=tau, steps=6), portable=True)
+    layer = SpikingLayer(NetworkConfig(tau=tau, steps=6, levels=1), portable=True)
     reference = neuron.LIFNode(tau, False, 1.0, None, surrogate.ATan(), detach_reset=True, step_mode="m")
     currents = torch.randn(6, 4, 8, 8, 8, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
@@ -64,18 +79,39 @@ def test_the_fast_neuron_is_spikingjellys(tau):
     assert torch.equal(fast, expected) and torch.equal(trained, expected) and fast.sum() > 0
 
 
-def test_training_and_evaluation_paths_agree():
-    network = lively()
+@pytest.mark.parametrize("steps, levels, threshold", [(1, 4, 1.0), (1, 2, 0.5), (3, 4, 1.0), (2, 3, 2.0)])
+def test_several_spikes_a_step_are_spikingjellys_ilif_with_its_gradient(steps, levels, threshold):
+    layer = SpikingLayer(NetworkConfig(steps=steps, levels=levels, threshold=threshold), portable=False)
+    count = surrogate.MultiLevelSpikeCount(levels)
+    reference = neuron.ILIFNode(2.0, threshold, count, detach_reset=True, step_mode="m")
+    generator = torch.Generator().manual_seed(0)
+    ours = (2 * torch.randn(steps, 4, 8, 8, 8, generator=generator)).requires_grad_()
+    theirs = ours.detach().clone().requires_grad_()
+    weights = torch.randn(steps, 4, 8, 8, 8, generator=generator)
+    fired, expected = layer(ours), reference(theirs)
+    with torch.no_grad():
+        assert torch.equal(layer(ours), fired)
+    (fired * weights).sum().backward()
+    (expected * weights).sum().backward()
+    assert torch.equal(fired, expected) and fired.max() == levels
+    torch.testing.assert_close(ours.grad, theirs.grad, atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize("config", [SMALL, SHORT])
+def test_training_and_evaluation_paths_agree(config):
+    network = lively(config)
     with torch.no_grad():
         fast = network(planes(16))
     with torch.enable_grad():
         slow = network(planes(16))
+    assert fast.prior_logits.std() > 0
     torch.testing.assert_close(fast.prior_logits, slow.prior_logits)
     torch.testing.assert_close(fast.wdl_logits, slow.wdl_logits)
 
 
-def test_folded_actor_equals_the_original_and_leaves_it_alone():
-    network = lively()
+@pytest.mark.parametrize("config", [SMALL, SHORT])
+def test_folded_actor_equals_the_original_and_leaves_it_alone(config):
+    network = lively(config)
     before = to_arrays(network)
     with torch.enable_grad():
         network(planes(4)).wdl_logits.sum().backward()  # a copy must survive a graph left behind
@@ -203,16 +239,17 @@ def test_unknown_names_list_the_known_ones():
         NetworkConfig.from_dict({"chanels": 3})
 
 
-def test_energy_by_hand():
+@pytest.mark.parametrize("steps, levels", [(2, 1), (1, 4)])
+def test_energy_by_hand(steps, levels):
     """A network of known size and firing: what is counted is what arithmetic says."""
-    network = lively(NetworkConfig(channels=16, blocks=1, steps=2))
+    network = lively(NetworkConfig(channels=16, blocks=1, steps=steps, levels=levels))
     x = planes(8)
     energy, rates = estimate_energy(network, x), firing_rates(network, x)
     convolution = 64 * 9 * 16
     stem = float(x.mean()) * convolution * 27
-    spiking = sum(rate * 2 * convolution * 16 for name, rate in rates.items() if name.startswith("blocks"))
+    spiking = sum(rate * steps * levels * convolution * 16 for name, rate in rates.items() if name.startswith("blocks"))
     # The value head's rows and the policy's 1x1 convolution multiply rates.
-    heads = 64 * 16 * 73 + 16 * 64 * 64 + 64 * 3
+    heads = 64 * 16 * 73 + (16 * 65 + 27) * 64 + 64 * 3
     assert energy.synaptic_operations == pytest.approx(stem + spiking, rel=1e-3)
     assert energy.macs == pytest.approx(heads)
     assert energy.dense_macs == pytest.approx(convolution * 27 + 2 * convolution * 16 + heads)

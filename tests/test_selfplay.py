@@ -104,7 +104,7 @@ def test_below_lambda_one_each_target_follows_from_the_next_and_the_material_the
     returns, standing = signs * records.value_targets.astype(float), signs * game.truncation_value(state).numpy()
     last = np.cumsum(records.game_lengths) - 1
     inner = np.setdiff1d(np.arange(records.num_positions - 1), last)
-    expected = 0.05 * standing[inner + 1] + 0.95 * 0.99 * returns[inner + 1]
+    expected = 0.15 * standing[inner + 1] + 0.85 * 0.99 * returns[inner + 1]
     np.testing.assert_allclose(returns[inner], expected, atol=2e-3)
     mates = last[records.endings == CHECKMATE]
     assert len(mates) and (returns[mates] == records.results[records.endings == CHECKMATE]).all()

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from . import bitboards as bb
-from . import chess_material, chess_starts
+from . import chess_material, chess_mirror, chess_starts
 from .base import finished, where
 from .chess_moves import (
     CASTLE_KINGSIDE_PLANE, CASTLE_QUEENSIDE_PLANE, DOUBLE_PUSH_PLANE, KING, NUM_PLANES, PAWN, QUEEN,
@@ -69,6 +69,7 @@ class Chess:
         self.device = torch.device(device)
         self._generator = MoveGenerator(self.device)
         self.destinations = destinations().to(self.device)
+        self.action_images = torch.stack((torch.arange(self.num_actions), chess_mirror.mirror_actions())).to(self.device)
         self._bool_bits = bb.bits_table(torch.bool, self.device)
         self._float_bits = bb.bits_table(torch.float32, self.device)
         self._hash_multipliers = _random_odd_numbers(2, 15).to(self.device).unsqueeze(-1)
@@ -160,6 +161,14 @@ class Chess:
         ply = (extra >> 18) & 65535
         return self._state(pieces.t(), rights, ep_square, (extra >> 8) & 127, ply, torch.zeros_like(ply),
                            (extra >> 17) & 1, history, repetitions=(extra >> 15) & 3)
+
+    def augment(self, packed: Tensor, chance: Tensor) -> tuple[Tensor, Tensor]:
+        """`packed` int64 [B, 5] with half of the positions in a mirror, of those that are the same game there.
+
+        chance: float32 [B] in [0, 1). Also int64 [B]: which row of `action_images` a position's actions follow.
+        """
+        flip = (chance < 0.5) & chess_mirror.may_mirror(packed)
+        return torch.where(flip.unsqueeze(1), chess_mirror.mirror_packed(packed), packed), flip.to(torch.int64)
 
     def material(self, state: ChessState) -> Tensor:
         """int64 [B]: the mover's material less the opponent's (P 1, N 3, B 3, R 5, Q 9)."""
