@@ -1,4 +1,4 @@
-"""Who can sit at a board: uniform random, the greedy capturer, a network with its search. All play in batches."""
+"""Who can sit at a board: uniform random, the greedy capturer, minimax, a network with its search. All in batches."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from .actor import Actor
 from .errors import ConfigError
 from .games.base import Game
 from .games.chess import Chess
+from .minimax import MinimaxPlayer
 from .network import SpikingNetwork, actor_copy
 from .search import SearchConfig
 
@@ -86,7 +87,7 @@ class NetworkPlayer:
         """Nothing to let go of."""
 
 
-BASELINES = {"random": RandomPlayer, "greedy": GreedyPlayer}
+BASELINES = {"random": RandomPlayer, "greedy": GreedyPlayer, "minimax": MinimaxPlayer}
 
 
 def baseline(name: str, game: Chess) -> Player:

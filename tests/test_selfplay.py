@@ -17,6 +17,7 @@ from chessnn_colab.search import SearchConfig
 from chessnn_colab.selfplay import Assembler, SelfPlayConfig, play_games, start_positions, td_returns
 
 TRUNCATED, CHECKMATE = ENDINGS.index("truncated"), ENDINGS.index("checkmate")
+MATING = {"games": 48, "max_plies": 80, "few_piece_starts": 1.0, "random_starts": 0.0}
 TINY = NetworkConfig(channels=8, blocks=1, value_hidden=8)
 
 
@@ -70,7 +71,7 @@ def test_python_chess_agrees_with_every_game_move_by_move(records):
 
 
 def test_with_lambda_one_value_targets_are_the_movers_outcome_faded_by_the_distance_of_a_mate():
-    records = played(td_lambda=1.0)
+    records = played(td_lambda=1.0, **MATING)
     ends = np.cumsum(records.game_lengths)
     game = Chess()
     player = game.unpack(torch.from_numpy(records.positions)).current_player.numpy()
@@ -97,8 +98,8 @@ def test_a_game_at_the_cap_is_labelled_by_material_never_as_a_mate(records):
     assert np.isclose(labels, expected, atol=2e-3).mean() > 0.5
 
 
-def test_below_lambda_one_each_target_follows_from_the_next_and_the_material_there(records):
-    game = Chess()
+def test_below_lambda_one_each_target_follows_from_the_next_and_the_material_there():
+    records, game = played(**MATING), Chess()
     state = game.unpack(torch.from_numpy(records.positions))
     signs = np.where(state.current_player.numpy() == 0, 1, -1)
     returns, standing = signs * records.value_targets.astype(float), signs * game.truncation_value(state).numpy()
@@ -172,7 +173,7 @@ def test_mix_of_starts_is_as_configured():
 def test_sampling_is_early_and_the_searchs_choice_late():
     """With sampling almost off every game from the start follows the search: fewer different games."""
     sampled, chosen = (played(games=12, sampling_plies=plies, few_piece_starts=0.0, random_starts=0.0, max_plies=12,
-                              search=SearchConfig(candidates=2, survivors=1)) for plies in (12, 1))
+                              search=SearchConfig(candidates=32, survivors=32, value_scale=10)) for plies in (12, 1))
     best_share = [(records.actions == records.policy_actions[:, 0]).mean() for records in (sampled, chosen)]
     assert best_share[1] > best_share[0]
 

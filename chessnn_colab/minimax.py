@@ -1,0 +1,84 @@
+"""The fixed player that looks two plies ahead: material and piece-square tables, on tensors, many games at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .games import bitboards as bb
+from .games.base import finished, select
+from .games.chess import CHECKMATE, Chess, ChessState
+
+MATE = 1_000_000.0
+PIECE_VALUES = (100, 310, 325, 500, 900, 0)  # P N B R Q K, centipawns
+CHILDREN_AT_ONCE = 512  # positions after one ply whose replies, some thirty each, are held in memory together
+
+
+class MinimaxPlayer:
+    """The move whose best answer leaves it best off, ties at random.
+
+    Every line of two plies is looked at, so it chooses as alpha-beta of depth 2 does. Mate comes before everything
+    and a draw by the rules is worth 0. There is no deeper look at captures.
+    """
+
+    name = "minimax"
+    evaluations = 0
+    wants_boards = False
+
+    def __init__(self, game: Chess):
+        self.game = game
+        self._bits = bb.bits_table(torch.float32, game.device)
+        self._tables = tables().to(game.device)
+
+    def choose(self, state: ChessState, generator: torch.Generator, boards: Any = None) -> Tensor:
+        mask = self.game.legal_action_mask(state)
+        scores = self.scores(state) + 0.5 * torch.rand(mask.shape, generator=generator, device=mask.device)
+        return torch.where(mask, scores, -torch.inf).argmax(1)
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+    def scores(self, state: ChessState) -> Tensor:
+        """float32 [B, 4672]: what each legal action is worth to the mover after the best reply, in centipawns."""
+        rows, actions = self.game.legal_action_mask(state).nonzero(as_tuple=True)
+        values = [self._after_best_reply(self.game.step(select(state, some), action))
+                  for some, action in zip(rows.split(CHILDREN_AT_ONCE), actions.split(CHILDREN_AT_ONCE))]
+        scores = torch.zeros(len(state.ply), self.game.num_actions, device=rows.device)
+        scores[rows, actions] = torch.cat(values)
+        return scores
+
+    def _after_best_reply(self, child: ChessState) -> Tensor:
+        """float32 [N]: the worth of positions to the player who has just moved, once the other has replied."""
+        rows, replies = (self.game.legal_action_mask(child) & ~finished(child).unsqueeze(1)).nonzero(as_tuple=True)
+        after = self.game.step(select(child, rows), replies)
+        worth = torch.where(after.terminated, torch.where(after.ending == CHECKMATE, -MATE, 0.0), self.evaluate(after))
+        least = torch.full(child.ply.shape, MATE, device=rows.device).scatter_reduce(0, rows, worth, "amin")
+        ended = torch.where(child.ending == CHECKMATE, MATE, 0.0)
+        return torch.where(child.terminated, ended, torch.where(child.truncated, -self.evaluate(child), least))
+
+    def evaluate(self, state: ChessState) -> Tensor:
+        """float32 [B]: material and squares, the mover's less the opponent's, in centipawns."""
+        return bb.unpack_bits(state.pieces, self._bits).flatten(1) @ self._tables
+
+
+def tables() -> Tensor:
+    """float32 [768]: a piece's worth on each square, the mover's six kinds and, negative and ranks reversed, the
+    other's."""
+    own = torch.tensor([[value + bonus(kind, square % 8, square // 8) for square in range(64)]
+                        for kind, value in enumerate(PIECE_VALUES)], dtype=torch.float32)
+    other = own.view(6, 8, 8).flip(1).reshape(6, 64)
+    return torch.cat((own, -other)).flatten()
+
+
+def bonus(kind: int, file: int, rank: int) -> int:
+    """What standing on a square adds to a piece, in centipawns, rank 0 being its own first."""
+    centre = int(3.5 - max(abs(file - 3.5), abs(rank - 3.5)))  # 0 at the rim to 3 in the middle
+    sheltered = 20 if rank == 0 and file in (1, 2, 6) else 0
+    return {0: 6 * (rank - 1) + (12 if file in (3, 4) and rank in (3, 4) else 0),
+            1: 12 * centre - 18,
+            2: 6 * centre - 6,
+            3: 15 if rank == 6 else 0,
+            4: 3 * centre - 3,
+            5: sheltered - 12 * min(rank, 3)}[kind]

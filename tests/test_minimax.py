@@ -1,0 +1,95 @@
+"""Minimax of depth 2 against the same search written plainly with python-chess."""
+
+import chess
+import pytest
+import torch
+
+from chessnn_colab.arena import play_match
+from chessnn_colab.games.chess import Chess
+from chessnn_colab.minimax import MATE, PIECE_VALUES, MinimaxPlayer, bonus
+from chessnn_colab.notation import move_from_action, state_from_boards, state_from_fens
+from chessnn_colab.players import make_player
+
+from .chess_games import played_games
+
+# Mates to give and to avoid, promotions, en passant, castling, stalemate tricks.
+FENS = [
+    "6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1", "3r2k1/5ppp/8/8/8/8/5PPP/6K1 b - - 0 1",
+    "8/P6k/8/8/8/8/7K/8 w - - 0 1", "8/2P4k/8/8/8/8/1p5K/8 b - - 0 1",
+    "rnbqkbnr/ppp1p1pp/8/3pPp2/8/8/PPPP1PPP/RNBQKBNR w KQkq f6 0 3", "r3k2r/pppq1ppp/8/8/8/8/PPPQ1PPP/R3K2R w KQkq - 0 1",
+    "7k/5Q2/8/6K1/8/8/8/8 w - - 0 1", "k7/2Q5/8/1K6/8/8/8/8 w - - 0 1", "8/8/8/8/8/5k2/6q1/7K w - - 0 1",
+    "r1bqkb1r/pppp1Qpp/2n2n2/4p3/2B1P3/8/PPPP1PPP/RNB1K1NR b KQkq - 0 4",
+    "r1bqkbnr/pppp1ppp/2n5/4p3/2B1P3/5Q2/PPPP1PPP/RNB1K1NR w KQkq - 0 3",
+]
+
+
+def worth(board: chess.Board, colour: chess.Color) -> float:
+    total = 0
+    for square, piece in board.piece_map().items():
+        rank = chess.square_rank(square) if piece.color else 7 - chess.square_rank(square)
+        kind = piece.piece_type - 1
+        value = PIECE_VALUES[kind] + bonus(kind, chess.square_file(square), rank)
+        total += value if piece.color == colour else -value
+    return total
+
+
+def plain(board: chess.Board, depth: int, colour: chess.Color) -> float:
+    if outcome := board.outcome(claim_draw=False):
+        if outcome.winner is None:
+            return 0
+        return MATE if outcome.winner == colour else -MATE
+    if board.is_repetition(3) or board.halfmove_clock >= 100:
+        return 0
+    if depth == 0:
+        return worth(board, colour)
+    values = []
+    for move in board.legal_moves:
+        board.push(move)
+        values.append(plain(board, depth - 1, colour))
+        board.pop()
+    return (max if board.turn == colour else min)(values)
+
+
+def plain_scores(board: chess.Board) -> dict[chess.Move, float]:
+    scores = {}
+    for move in list(board.legal_moves):
+        board.push(move)
+        scores[move] = plain(board, 1, not board.turn)
+        board.pop()
+    return scores
+
+
+def checked(boards: list[chess.Board], game: Chess, state) -> int:
+    """Compare every legal move's score; how many there were."""
+    scores, mask = MinimaxPlayer(game).scores(state), game.legal_action_mask(state)
+    moves = 0
+    for row, board in enumerate(boards):
+        expected = plain_scores(board)
+        found = {move_from_action(int(action), board): float(scores[row, action]) for action in mask[row].nonzero()}
+        assert found == expected, board.fen()
+        moves += len(found)
+    return moves
+
+
+def test_every_score_is_plain_minimaxs():
+    game = Chess()
+    fens = [fen for fen in FENS if not chess.Board(fen).is_game_over()]
+    assert len(fens) >= 9
+    assert checked([chess.Board(fen) for fen in fens], game, state_from_fens(fens, game)) > 150
+    boards = [board for board in played_games(30, 60, seed=3) if not board.is_game_over(claim_draw=True)]
+    assert checked(boards, game, state_from_boards(boards, game)) > 500
+
+
+@pytest.mark.parametrize("opponent", ["greedy", "random"])
+def test_it_beats_those_who_look_less_far(opponent):
+    game = Chess(300)
+    result = play_match(make_player("minimax", game), make_player(opponent, game), 8, seed=1)
+    assert result.wins > result.losses and result.score >= 0.7
+
+
+def test_ties_fall_at_random_and_repeat_with_the_seed():
+    game = Chess()
+    player, state = MinimaxPlayer(game), game.init(64)
+    first, again, other = (player.choose(state, torch.Generator().manual_seed(seed)) for seed in (0, 0, 1))
+    assert torch.equal(first, again) and not torch.equal(first, other)
+    assert len(set(first.tolist())) < 10, "far fewer moves are best than there are"

@@ -1,0 +1,217 @@
+"""The Gumbel tree search: mctx's own trees, mates, repetitions, rows that do not mind each other."""
+
+from pathlib import Path
+
+import chess
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import chessnn_colab.tree as tree_module
+from chessnn_colab.actor import Actor
+from chessnn_colab.errors import ConfigError
+from chessnn_colab.games.base import concatenate, select
+from chessnn_colab.games.chess import Chess
+from chessnn_colab.network import NetworkConfig, build_network
+from chessnn_colab.notation import move_from_action, state_from_boards, state_from_fens
+from chessnn_colab.players import NetworkPlayer
+from chessnn_colab.search import ILLEGAL, Root, SearchConfig, Step
+from chessnn_colab.tree import UNVISITED, Expansion, Tree, considered_visits, tree_search
+
+GOLDEN = Path(__file__).parent / "golden" / "mctx.npz"  # made by tools/mctx_golden.py
+CASES = range(len(np.load(GOLDEN)["cases"]))
+
+
+class Table:
+    """A game that is a table, as tools/mctx_golden.py describes it; remembers every row's states by node."""
+
+    def __init__(self, arrays: dict[str, np.ndarray], nodes: int):
+        self.table = {name: torch.from_numpy(array) for name, array in arrays.items()}
+        self.states = torch.zeros(nodes, len(arrays["root_state"]), dtype=torch.int64)
+        self.states[0] = self.table["root_state"]
+
+    def root(self) -> Root:
+        states, invalid = self.states[0], self.table["invalid"]
+        logits = torch.where(invalid, ILLEGAL, self.table["logits"][states])
+        return Root(torch.arange(invalid.shape[1]).expand(len(states), -1), logits, self.table["value"][states], None)
+
+    def expand(self, parent: torch.Tensor, action: torch.Tensor, node: int) -> Expansion:
+        before = self.states[parent, torch.arange(len(parent))]
+        after = self.table["next_state"][before, action]
+        self.states[node] = after
+        step = Step(self.table["reward"][before, action], self.table["discount"][before, action],
+                    self.table["value"][after])
+        actions = torch.arange(self.table["logits"].shape[1]).expand(len(after), -1)
+        return Expansion(step, actions, self.table["logits"][after])
+
+
+@pytest.fixture
+def grown(monkeypatch) -> list[Tree]:
+    """The trees that tree_search makes."""
+    trees: list[Tree] = []
+
+    class Kept(Tree):
+        def __init__(self, *args):
+            super().__init__(*args)
+            trees.append(self)
+    monkeypatch.setattr(tree_module, "Tree", Kept)
+    return trees
+
+
+@pytest.mark.parametrize("number", CASES)
+def test_the_trees_are_mctxs(number, grown):
+    with np.load(GOLDEN) as file:
+        simulations, considered, value_scale, _ = file["cases"][number]
+        golden = {name.split(".")[1]: file[name] for name in file.files if name.startswith(f"{number}.")}
+    config = SearchConfig(search="tree", num_simulations=int(simulations), value_scale=float(value_scale),
+                          max_num_considered_actions=int(considered), max_depth=int(simulations))
+    game = Table(golden, config.num_simulations + 1)
+    output = tree_search(game.root(), game.expand, config, torch.from_numpy(golden["gumbel"]))
+    tree, nodes = grown[0], config.num_simulations + 1
+    assert output.action.tolist() == golden["action"].tolist()
+    np.testing.assert_array_equal(tree.visits.view(-1, nodes, tree.visits.shape[1]), golden["visits"])
+    np.testing.assert_array_equal(tree.children.view(golden["children"].shape), golden["children"])
+    np.testing.assert_allclose(tree.node_values.view(-1, nodes), golden["node_values"], atol=1e-5)
+    np.testing.assert_allclose(output.action_weights, golden["action_weights"], atol=1e-5)
+    np.testing.assert_allclose(output.value, golden["node_values"][:, 0], atol=1e-5)
+
+
+def test_the_golden_rows_differ_and_go_deep():
+    """What the parity rests on: rows that choose differently, missing actions, lines of several plies."""
+    with np.load(GOLDEN) as file:
+        for number in CASES:
+            assert len(set(file[f"{number}.action"].tolist())) > 1
+            assert file[f"{number}.invalid"].any() and not file[f"{number}.invalid"].all(1).any()
+        deep = file["4.children"][0]
+    depth, level = 0, [0]
+    while level:
+        level = [child for node in level for child in deep[node] if child != UNVISITED]
+        depth += bool(level)
+    assert depth >= 3
+
+
+def test_schedule_by_hand():
+    assert considered_visits(1, 4) == [0, 1, 2, 3]
+    assert considered_visits(4, 8) == [0, 0, 0, 0, 1, 1, 2, 2]
+    assert considered_visits(16, 5) == [0] * 5
+    assert considered_visits(3, 12) == [0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 4, 4]
+
+
+class Blank(nn.Module):
+    """A network that knows nothing: every move as likely, every position even."""
+
+    def firing_rates(self, observation):
+        return observation.new_zeros(len(observation), 1)
+
+    def prior_logits(self, rates):
+        return rates.new_zeros(len(rates), Chess.num_actions)
+
+    def wdl_logits(self, rates):
+        return rates.new_zeros(len(rates), 3)
+
+
+def moves_found(fens: list[str], network, **settings) -> list[chess.Move]:
+    game = Chess()
+    actor = Actor(game, network, SearchConfig(search="tree", **settings), discount=0.99)
+    policy = actor.act(state_from_fens(fens, game), torch.Generator().manual_seed(0), gumbel_scale=0.0)
+    return [move_from_action(int(action), chess.Board(fen)) for action, fen in zip(policy.action, fens)]
+
+
+def test_finds_a_mate_in_one_without_knowing_anything():
+    fens = ["6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1", "7k/8/5KQ1/8/8/8/8/8 w - - 0 1"]
+    for fen, move in zip(fens, moves_found(fens, Blank(), num_simulations=64, max_num_considered_actions=64)):
+        board = chess.Board(fen)
+        board.push(move)
+        assert board.is_checkmate(), fen
+
+
+def test_finds_a_mate_in_two_without_knowing_anything():
+    fens = ["8/8/8/8/8/k1K5/8/7R w - - 0 1", "k7/8/2K5/8/8/8/8/6R1 w - - 0 1"]
+    for fen, move in zip(fens, moves_found(fens, Blank(), num_simulations=600, max_num_considered_actions=16)):
+        board = chess.Board(fen)
+        assert mates_within(board, 2), f"no mate in two in {fen}: the test looks at nothing"
+        board.push(move)
+        assert all(mates_within(after(board, reply), 1) for reply in board.legal_moves), (fen, move)
+
+
+def after(board: chess.Board, move: chess.Move) -> chess.Board:
+    board = board.copy()
+    board.push(move)
+    return board
+
+
+def mates_within(board: chess.Board, moves: int) -> bool:
+    for move in board.legal_moves:
+        then = after(board, move)
+        if then.is_checkmate():
+            return True
+        if moves > 1 and not then.is_game_over() and all(
+                mates_within(after(then, reply), moves - 1) for reply in then.legal_moves):
+            return True
+    return False
+
+
+class Winning(Blank):
+    """Sees a won game for whoever has the queen: plane 4 is the mover's own queens."""
+
+    def firing_rates(self, observation):
+        return observation[:, 4].flatten(1).sum(1, keepdim=True)
+
+    def wdl_logits(self, rates):
+        queen = rates[:, 0] > 0
+        return torch.stack((torch.where(queen, 4.0, -4.0), torch.zeros_like(rates[:, 0]),
+                            torch.where(queen, -4.0, 4.0)), 1)
+
+
+def test_knows_when_a_line_repeats():
+    """Up a queen, the move that makes the position stand for the third time is a draw, and is not chosen."""
+    board = chess.Board("8/8/8/7k/8/8/1Q6/K7 b - - 0 1")
+    for uci in "h5h6 b2b1 h6h5 b1b2 h5h6 b2b1 h6h5".split():
+        board.push_uci(uci)
+    drawing = chess.Move.from_uci("b1b2")
+    assert after(board, drawing).is_repetition(3)
+    with_past, without = (weights_of(board.copy(stack=stack)) for stack in (True, False))
+    assert with_past[drawing] < 0.1 * without[drawing]
+    assert all(with_past[move] > 0.5 * without[move] for move in board.legal_moves if move != drawing)
+
+
+def weights_of(board: chess.Board) -> dict[chess.Move, float]:
+    """What a search by one who trusts a queen thinks of each move."""
+    game = Chess()
+    config = SearchConfig(search="tree", num_simulations=64, max_num_considered_actions=32)
+    policy = Actor(game, Winning(), config, 0.99).act(state_from_boards([board], game), torch.Generator(), 0.0)
+    legal = set(board.legal_moves)
+    return {move_from_action(int(action), board): float(weight)
+            for action, weight in zip(policy.actions[0][:len(legal)], policy.action_weights[0])}
+
+
+def test_rows_do_not_mind_each_other_nor_a_finished_game():
+    game = Chess(max_plies=40)
+    network = build_network(NetworkConfig(channels=8, blocks=1, value_hidden=8), "cpu").eval()
+    states = game.starts(6, "random-plies", torch.Generator().manual_seed(1))
+    mated = state_from_fens(["7k/6Q1/6K1/8/8/8/8/8 b - - 0 1"], game)
+    actor = Actor(game, network, SearchConfig(search="tree", num_simulations=24), 0.99)
+    together = actor.act(concatenate([states, mated]), torch.Generator().manual_seed(0), gumbel_scale=0.0)
+    for row in range(6):
+        alone = actor.act(select(states, slice(row, row + 1)), torch.Generator().manual_seed(0), gumbel_scale=0.0)
+        assert alone.action[0] == together.action[row]
+        torch.testing.assert_close(alone.action_weights[0], together.action_weights[row], atol=1e-4, rtol=1e-4)
+    assert torch.isfinite(together.action_weights).all() and torch.isfinite(together.value).all()
+
+
+def test_plays_legal_moves_and_deeper_than_its_limit_does_no_harm():
+    game = Chess()
+    network = build_network(NetworkConfig(channels=8, blocks=1, value_hidden=8), "cpu").eval()
+    search = SearchConfig(search="tree", num_simulations=40, max_depth=2, max_num_considered_actions=2)
+    player, state = NetworkPlayer(game, network, search), game.init(4)
+    for _ in range(6):
+        action = player.choose(state, torch.Generator().manual_seed(0))
+        assert game.legal_action_mask(state).gather(1, action.unsqueeze(1)).all()
+        state = game.step(state, action)
+
+
+@pytest.mark.parametrize("settings", [{"num_simulations": 0}, {"max_num_considered_actions": 0}, {"max_depth": 0}])
+def test_bad_settings_are_refused(settings):
+    with pytest.raises(ConfigError, match="expected a whole number"):
+        SearchConfig(search="tree", **settings)

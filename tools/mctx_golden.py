@@ -1,0 +1,74 @@
+"""Make tests/golden/mctx.npz: what mctx's Gumbel search does on small random games, for tests/test_tree.py.
+
+Needs jax and mctx, which nothing else here does:  pip install jax mctx;  python tools/mctx_golden.py
+
+A game is a table: from state s action a leads to next_state[s, a] with reward[s, a] and discount[s, a]; a state has
+value[s] and logits[s, :]. A discount of 0 ends a line. Rows start from different states, with actions missing.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import mctx
+import numpy as np
+
+STATES, ACTIONS, ROWS = 150, 12, 6
+# num_simulations, max_num_considered_actions, value_scale, gumbel_scale
+CASES = [(1, 16, 0.1, 1.0), (8, 4, 0.1, 1.0), (16, 16, 0.1, 1.0), (32, 4, 0.3, 1.0), (32, 16, 0.1, 0.0), (50, 8, 1.0, 1.0)]
+
+
+def tables(seed: int) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    ends = rng.random((STATES, ACTIONS)) < 0.1
+    return {
+        "next_state": rng.integers(0, STATES, (STATES, ACTIONS)),
+        "reward": (ends * rng.choice([-1.0, 0.0, 1.0], (STATES, ACTIONS))).astype(np.float32),
+        "discount": np.where(ends, 0.0, -0.99).astype(np.float32),
+        "value": rng.uniform(-1, 1, STATES).astype(np.float32),
+        "logits": (2 * rng.standard_normal((STATES, ACTIONS))).astype(np.float32),
+        "root_state": rng.choice(STATES, ROWS, replace=False),
+        "invalid": np.arange(ACTIONS) >= np.array([12, 12, 9, 5, 2, 1])[:, None],
+    }
+
+
+def search(game: dict[str, np.ndarray], simulations: int, considered: int, value_scale: float, gumbel_scale: float,
+           seed: int) -> dict[str, np.ndarray]:
+    table = {name: jnp.asarray(array) for name, array in game.items()}
+
+    def recurrent_fn(params, key, action, state):
+        after = table["next_state"][state, action]
+        return mctx.RecurrentFnOutput(
+            reward=table["reward"][state, action], discount=table["discount"][state, action],
+            prior_logits=table["logits"][after], value=table["value"][after]), after
+
+    state = table["root_state"]
+    root = mctx.RootFnOutput(prior_logits=table["logits"][state], value=table["value"][state], embedding=state)
+    key = jax.random.PRNGKey(seed)
+    output = mctx.gumbel_muzero_policy(
+        None, key, root, recurrent_fn, simulations, invalid_actions=table["invalid"],
+        max_num_considered_actions=considered, gumbel_scale=gumbel_scale,
+        qtransform=lambda tree, node: mctx.qtransform_completed_by_mix_value(tree, node, value_scale=value_scale))
+    tree = output.search_tree
+    gumbel = gumbel_scale * jax.random.gumbel(jax.random.split(key)[1], root.prior_logits.shape)
+    assert jnp.array_equal(gumbel, tree.extra_data.root_gumbel), "mctx draws its noise in another way by now"
+    return {"gumbel": gumbel, "action": output.action, "action_weights": output.action_weights,
+            "visits": tree.children_visits, "children": tree.children_index, "node_values": tree.node_values}
+
+
+def main() -> None:
+    arrays = {"cases": np.array(CASES)}
+    for number, case in enumerate(CASES):
+        game = tables(number)
+        for name, array in {**game, **search(game, *case, seed=number)}.items():
+            arrays[f"{number}.{name}"] = np.asarray(array)
+    path = Path(__file__).parent.parent / "tests" / "golden" / "mctx.npz"
+    path.parent.mkdir(exist_ok=True)
+    np.savez_compressed(path, **arrays)
+    print(f"{path}: {path.stat().st_size:,} bytes, mctx {mctx.__version__}, jax {jax.__version__}")
+
+
+if __name__ == "__main__":
+    main()
