@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from .actor import Actor
+from .engine_player import parse_engine
 from .errors import ConfigError
 from .games.base import Game
 from .games.chess import Chess
@@ -98,5 +99,5 @@ def baseline(name: str, game: Chess) -> Player:
 
 
 def make_player(spec: str, game: Chess) -> Player:
-    """A player by name. Raises ConfigError."""
-    return baseline(spec, game)
+    """One of BASELINES by name, or the UCI engine of "engine:PATH" (see engine_player.parse_engine). Raises ConfigError."""
+    return parse_engine(spec) if spec.startswith("engine:") else baseline(spec, game)

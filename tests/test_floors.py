@@ -21,7 +21,7 @@ pgn perft
 selfplay
 worker_process workers
 replay learner
-openings ratings minimax players match_result match_pgn arena
+openings ratings minimax engine_player players match_result match_pgn arena
 train_config training
 evaluation ladder
 views.front_end views.plots views.board views.play views.progress views.progress_widgets

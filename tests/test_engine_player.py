@@ -1,0 +1,118 @@
+"""UCI engines as players: they play, and no crash, silence or nonsense of theirs stops a match."""
+
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import chess
+import pytest
+import torch
+
+from chessnn_colab import engine_player
+from chessnn_colab.arena import play_match
+from chessnn_colab.engine_player import OUTSIDE_PATH, EnginePlayer, find_engine, parse_engine
+from chessnn_colab.errors import ConfigError
+from chessnn_colab.games.chess import Chess
+from chessnn_colab.notation import move_from_action
+from chessnn_colab.players import make_player
+
+STOCKFISH = shutil.which("stockfish") or shutil.which("stockfish", path=":".join(OUTSIDE_PATH))
+
+
+@pytest.fixture
+def fake(tmp_path) -> str:
+    """The fake engine as a program."""
+    program = tmp_path / "fake"
+    script = Path(__file__).parent / "engines" / "fake_engine.py"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{script}"\n')
+    program.chmod(0o755)
+    return str(program)
+
+
+def choose(player: EnginePlayer, boards: list[chess.Board]) -> list[int]:
+    return player.choose(None, torch.Generator(), boards).tolist()
+
+
+def gone(engine) -> bool:
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        if engine.transport.get_returncode() is not None:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_plays_whole_games_from_the_book(fake):
+    player = make_player(f"engine:{fake}?nodes=1", Chess(300))
+    assert player.name == "Fake (nodes 1)"
+    result = play_match(player, make_player("random", Chess(300)), 4, seed=0)
+    player.close()
+    assert result.games == 4 and "forfeit" not in result.endings
+
+
+def test_every_board_gets_its_own_move(fake):
+    player = EnginePlayer(fake, limit={"nodes": 1}, processes=2)
+    boards = [chess.Board(), chess.Board("7k/8/8/8/8/8/8/K6R b - - 0 1"), chess.Board("7k/8/8/8/8/8/8/K6R w - - 0 1")] * 3
+    actions = choose(player, boards)
+    player.close()
+    moves = [move_from_action(action, board) for action, board in zip(actions, boards)]
+    assert moves == [min(board.legal_moves, key=chess.Move.uci) for board in boards]
+
+
+@pytest.mark.parametrize("trouble, words", [("crash", "died"), ("silence", "no move within"), ("illegal", "illegal")])
+def test_trouble_loses_the_game_and_not_the_match(fake, trouble, words):
+    player = EnginePlayer(fake, {"Trouble": trouble}, {"nodes": 1}, processes=1, patience=1.0)
+    boards = [chess.Board() for _ in range(4)]
+    actions = choose(player, boards)
+    player.close()
+    assert [action >= 0 for action in actions] == [True, False, True, False], "a fresh process plays on"
+    assert len(player.reasons) == 2 and all(words in reason for reason in player.reasons), player.reasons
+
+
+def test_a_match_counts_the_forfeit_with_its_reason(fake):
+    player = EnginePlayer(fake, {"Trouble": "crash"}, {"nodes": 1}, processes=1)
+    result = play_match(player, make_player("random", Chess(300)), 2, seed=0)
+    player.close()
+    assert result.losses == 2 and result.endings == {"forfeit": 2} and "died" in str(result.to_dict()["forfeits"])
+
+
+def test_an_engine_that_always_fails_is_given_up(fake, monkeypatch):
+    monkeypatch.setattr(engine_player, "MAX_RESTARTS", 1)
+    player = EnginePlayer(fake, {"Trouble": "crash"}, {"nodes": 1}, processes=1)
+    assert [action >= 0 for action in choose(player, [chess.Board()] * 8)].count(True) == 2
+    player.close()
+    assert "not started again" in player.reasons[-1]
+
+
+def test_close_ends_even_a_stubborn_engine_and_twice_does_nothing(fake):
+    player = EnginePlayer(fake, {"Trouble": "stubborn"}, {"nodes": 1}, processes=1)
+    engine = player._engines.get()
+    player._engines.put(engine)
+    player.close()
+    assert gone(engine)
+    player.close()
+
+
+@pytest.mark.parametrize("spec, words", [
+    ("engine:", "invalid engine"), ("engine:no-such-engine", "no engine 'no-such-engine'"),
+    ("engine:cat?nodes=many", "expected a number"), ("engine:cat?depth=0", "expected more than 0"),
+    ("engine:true", "does not start as a UCI engine"),
+])
+def test_bad_engines_are_named(spec, words):
+    with pytest.raises(ConfigError, match=words):
+        parse_engine(spec)
+
+
+def test_an_option_it_does_not_have_is_named(fake):
+    with pytest.raises(ConfigError, match="Skil"):
+        parse_engine(f"engine:{fake}?Skil Level=3")
+
+
+@pytest.mark.skipif(STOCKFISH is None, reason="no stockfish here")
+def test_stockfish_at_level_0():
+    player = make_player("engine:stockfish?Skill Level=0&nodes=200", Chess(300))
+    assert "Stockfish" in player.name and find_engine("stockfish") == STOCKFISH
+    result = play_match(player, make_player("random", Chess(300)), 2, seed=0)
+    player.close()
+    assert result.wins == 2
