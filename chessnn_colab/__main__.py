@@ -74,6 +74,11 @@ def build_parser() -> argparse.ArgumentParser:
     ladder.add_argument("--anchor", default="random", help="whose rating is 0")
     add_play_options(ladder)
 
+    uci = command("uci", run_uci, "a run's network as a UCI engine, for chess programs")
+    uci.add_argument("run")
+    uci.add_argument("--snapshot", type=int, help="iteration of the weights (default: the last)")
+    uci.add_argument("--device", default="auto")
+
     bench = command("bench", run_bench, "measure rules, network, self-play, transport or workers")
     bench.add_argument("name", help="rules, network, self-play, transport or workers")
     bench.add_argument("--device", default="auto")
@@ -165,6 +170,11 @@ def run_ladder(options: argparse.Namespace) -> None:
     ladder = rate_run(options.run, opponents, options.games, options.snapshots, options.anchor, search,
                       options.seed, options.device, lambda match: print(match, file=sys.stderr, flush=True))
     print(json.dumps(ladder.to_dict()) if options.json else ladder)
+
+
+def run_uci(options: argparse.Namespace) -> None:
+    from .uci import Engine
+    Engine(options.run, options.snapshot, options.device).loop()
 
 
 def run_bench(options: argparse.Namespace) -> None:

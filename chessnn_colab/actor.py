@@ -37,7 +37,7 @@ class Actor:
             return improve_policy(self.root(state), self.recurrent_fn, self.config, generator, gumbel_scale)
         root = self.root(state, TREE_ACTIONS)
         gumbel = gumbel_scale * sample_gumbel(root.prior_logits, generator)
-        return tree_search(root, Branches(self, state).expand, self.config, gumbel)
+        return tree_search(root, Branches(self, state, self.config.num_simulations + 1).expand, self.config, gumbel)
 
     def root(self, state: Any, columns: int = ROOT_ACTIONS) -> Root:
         """The network's opinion of `state`: its likeliest legal actions, at most `columns`, and its value."""
@@ -85,10 +85,9 @@ class Branches:
     Whole states, so that a line knows what it repeats; some 1.6 kB each in chess, 3.4 MB for 64 trees of 33 nodes.
     """
 
-    def __init__(self, actor: Actor, state: Any):
+    def __init__(self, actor: Actor, state: Any, nodes: int):
         self.actor = actor
         self.batch = torch.arange(len(state.current_player), device=state.current_player.device)
-        nodes = actor.config.num_simulations + 1
         self.states = map_fields(lambda field: field.new_empty((nodes * len(field), *field.shape[1:])), state)
         self._keep(state, 0)
 

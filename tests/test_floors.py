@@ -25,7 +25,7 @@ openings ratings minimax engine_player players match_result match_pgn arena
 train_config training
 evaluation ladder
 views.front_end views.plots views.board views.play views.progress views.progress_widgets
-check bench
+check uci bench
 __main__
 """.split()
 # For type checkers only; and the widget face, imported when it is asked for.

@@ -1,0 +1,296 @@
+"""A run's network as a UCI engine, for any chess program: python -m chessnn_colab uci RUN.
+
+One thread reads commands; the main thread answers them and searches. A search is a row of tree searches, each twice as
+large as the last, and its answer is the last one finished; between any two evaluations it can be stopped. The
+protocol: https://www.chessprogramming.org/UCI.
+"""
+
+from __future__ import annotations
+
+import math
+import queue
+import sys
+import threading
+import time
+from dataclasses import dataclass, replace
+from typing import Any, TextIO
+
+import chess
+import torch
+
+from .actor import TREE_ACTIONS, Actor, Branches
+from .devices import choose_dtype
+from .errors import ChessnnError
+from .evaluation import load_network
+from .games.chess import Chess
+from .network import actor_copy
+from .notation import board_from_fen, move_from_action, parse_move, quote, state_from_boards
+from .search import PolicyOutput, SearchConfig
+from .tree import tree_search
+
+FIRST_RUNG = 16          # simulations of the smallest search
+MOST_SIMULATIONS = 4096  # of the largest: a tree holds them all in memory
+CONSIDERED = 32          # root moves that sequential halving begins with
+VALUE_SCALE = 0.1        # see players.PLAY_SEARCH
+DISCOUNT = 0.99
+MARGIN = 0.05            # seconds of the clock left for everything but thinking
+MOVES_TO_GO = 30         # moves that the time on the clock is to last for, where nobody says
+
+
+class _Stopped(Exception):
+    """Enough of this search: the time is up, or someone said stop."""
+
+
+@dataclass
+class Limits:
+    """What a `go` allows: seconds from its start, simulations of one search, rungs; None is no limit."""
+
+    seconds: float | None = None
+    simulations: int | None = None
+    rungs: int | None = None
+    until_stopped: bool = False             # not to be answered before a stop
+    moves: tuple[chess.Move, ...] = ()      # to choose from; empty: all
+
+
+class Engine:
+    """The state of one UCI conversation: reads `commands`, writes `answers`.
+
+    Bad input is answered by an `info string` and changes nothing. Raises RunError, CheckpointError or DeviceError for
+    a run whose network cannot be loaded at the start.
+    """
+
+    def __init__(self, run: str, snapshot: int | None = None, device: str = "auto",
+                 commands: TextIO = sys.stdin, answers: TextIO = sys.stdout):
+        self.run, self.snapshot, self.device = run, snapshot, device
+        self.commands, self.answers = commands, answers
+        self.simulations = 128
+        self.board = chess.Board()
+        self.inbox: queue.Queue[str | None] = queue.Queue()
+        self.actor: Actor | None = None
+        self._load()
+
+    def loop(self) -> None:
+        """Obey until `quit` or the end of the input."""
+        threading.Thread(target=self._read, daemon=True, name="uci-input").start()
+        while (line := self.inbox.get()) is not None and line != "quit":
+            self.obey(line)
+
+    def obey(self, line: str) -> None:
+        """One command. What UCI does not know is passed over, word by word, until something it knows."""
+        words = line.split()
+        while words and words[0] not in self.COMMANDS:
+            words = words[1:]
+        if not words:
+            return self.say(f"info string unknown command {quote(line)}") if line.strip() else None
+        try:
+            self.COMMANDS[words[0]](self, words[1:])
+        except (ChessnnError, ValueError, IndexError) as error:
+            self.say(f"info string {' '.join(str(error).split()) or f'cannot read {quote(line)}'}")
+            if words[0] == "go":  # whoever asked waits for an answer
+                self.say(f"bestmove {next(iter(self.board.legal_moves), '(none)')}")
+
+    def say(self, text: str) -> None:
+        print(text, file=self.answers, flush=True)
+
+    def _read(self) -> None:
+        for line in self.commands:
+            self.inbox.put(line.strip())
+        self.inbox.put(None)
+
+    def _load(self) -> None:
+        """The network, on the device that the options name."""
+        network, self.iteration = load_network(self.run, self.snapshot, self.device)
+        device = str(next(network.parameters()).device)
+        config = SearchConfig(search="tree", max_num_considered_actions=CONSIDERED, value_scale=VALUE_SCALE)
+        self.actor = Actor(Chess(10**6, device), actor_copy(network, choose_dtype("auto", device)), config, DISCOUNT)
+
+    # --- commands ----------------------------------------------------------------------------------------------------
+
+    def _uci(self, words: list[str]) -> None:
+        self.say(f"id name chessnn_colab iteration {self.iteration}")
+        self.say("id author chessnn_colab, by playing itself")
+        self.say(f"option name Simulations type spin default {self.simulations} min 1 max {MOST_SIMULATIONS}")
+        self.say(f"option name Device type string default {self.device}")
+        self.say("uciok")
+
+    def _ready(self, words: list[str]) -> None:
+        self.say("readyok")
+
+    def _new_game(self, words: list[str]) -> None:
+        self.board = chess.Board()
+
+    def _nothing(self, words: list[str]) -> None:
+        """A stop or a ponderhit that comes when nobody is searching any more."""
+
+    def _set_option(self, words: list[str]) -> None:
+        at = words.index("value") if "value" in words else len(words)
+        name, value = " ".join(words[1:at]).lower(), " ".join(words[at + 1:])
+        if name == "simulations":
+            if not value.isdecimal() or not 1 <= int(value) <= MOST_SIMULATIONS:
+                raise ValueError(f"Simulations {quote(value)}: expected a whole number from 1 to {MOST_SIMULATIONS}")
+            self.simulations = int(value)
+        elif name == "device":
+            before, self.device = self.device, value
+            try:
+                self._load()
+            except ChessnnError:
+                self.device = before
+                raise
+        else:
+            raise ValueError(f"unknown option {quote(name)}: expected Simulations or Device")
+
+    def _position(self, words: list[str]) -> None:
+        at = words.index("moves") if "moves" in words else len(words)
+        if words[:1] not in (["startpos"], ["fen"]):
+            raise ValueError(f"position {quote(' '.join(words))}: expected startpos or fen")
+        board = chess.Board() if words[0] == "startpos" else board_from_fen(" ".join(words[1:at]))
+        for text in words[at + 1:]:
+            board.push(parse_move(text, board))
+        self.board = board
+
+    def _go(self, words: list[str]) -> None:
+        limits = read_limits(words, self.board, self.simulations)
+        if not any(self.board.legal_moves):
+            self.say("info depth 0 score " + ("mate 0" if self.board.is_check() else "cp 0"))
+            return self.say("bestmove (none)")
+        self.say(f"bestmove {Search(self, limits).best()}")
+
+    COMMANDS = {"uci": _uci, "isready": _ready, "ucinewgame": _new_game, "setoption": _set_option,
+                "position": _position, "go": _go, "stop": _nothing, "ponderhit": _nothing, "debug": _nothing,
+                "register": _nothing}
+
+
+class Search:
+    """One `go`."""
+
+    def __init__(self, engine: Engine, limits: Limits):
+        self.engine, self.limits = engine, limits
+        self.board = engine.board
+        self.started = time.monotonic()
+        self.stopped = False
+        self.nodes = 0
+        self.finished = 0  # rungs
+
+    def best(self) -> chess.Move:
+        """Think as long as the limits allow."""
+        choice = next(iter(self.limits.moves or self.board.legal_moves))
+        for depth, simulations in enumerate(self._rungs(), 1):
+            try:
+                choice = self._rung(depth, simulations)
+            except _Stopped:
+                break
+            self.finished = depth
+        while self.limits.until_stopped and not self.stopped:
+            self._heed(self.engine.inbox.get())
+        return choice
+
+    def _rungs(self) -> list[int]:
+        """The sizes of the searches, in simulations."""
+        most = self.limits.simulations or MOST_SIMULATIONS
+        sizes = [FIRST_RUNG << rung for rung in range(32) if FIRST_RUNG << rung < most] + [most]
+        return sizes[:self.limits.rungs]
+
+    def _rung(self, depth: int, simulations: int) -> chess.Move:
+        actor, board = self.engine.actor, self.board
+        state = state_from_boards([board], actor.game)
+        config = replace(actor.config, num_simulations=simulations)
+        branches = Branches(actor, state, simulations + 1)
+
+        def expand(parent, action, node):
+            if self.finished and self._enough():  # the first rung is always finished: there must be an answer
+                raise _Stopped
+            self.nodes += 1
+            return branches.expand(parent, action, node)
+        with torch.no_grad():
+            root = actor.root(state, TREE_ACTIONS)
+            self.nodes += 1
+            policy = tree_search(root, expand, config, torch.zeros_like(root.prior_logits))
+        move = self._chosen(policy)
+        self._inform(depth, move, float(policy.value))
+        return move
+
+    def _chosen(self, policy: PolicyOutput) -> chess.Move:
+        """The search's move; of those that `searchmoves` allows, the one it thinks most of."""
+        if not self.limits.moves:
+            return move_from_action(int(policy.action), self.board)
+        ranked = policy.actions[0][policy.action_weights[0].argsort(descending=True)].tolist()
+        legal = self.board.legal_moves.count()
+        moves = [move_from_action(action, self.board) for action in ranked[:legal]]
+        return next((move for move in moves if move in self.limits.moves), self.limits.moves[0])
+
+    def _inform(self, depth: int, move: chess.Move, value: float) -> None:
+        milliseconds = max(1, round(1000 * (time.monotonic() - self.started)))
+        self.engine.say(f"info depth {depth} score {self._score(move, value)} nodes {self.nodes} "
+                        f"nps {1000 * self.nodes // milliseconds} time {milliseconds} pv {move}")
+
+    def _score(self, move: chess.Move, value: float) -> str:
+        """The value in centipawns, by the logistic curve on which 400 are ten to one; a mate at once as such."""
+        after = self.board.copy(stack=False)
+        after.push(move)
+        if after.is_checkmate():
+            return "mate 1"
+        value = min(max(value, -0.999), 0.999)
+        return f"cp {round(400 * math.log10((1 + value) / (1 - value)))}"
+
+    def _enough(self) -> bool:
+        while not self.stopped and not self.engine.inbox.empty():
+            self._heed(self.engine.inbox.get())
+        seconds = self.limits.seconds
+        return self.stopped or (seconds is not None and not self.limits.until_stopped
+                                and time.monotonic() - self.started >= seconds)
+
+    def _heed(self, line: str | None) -> None:
+        """A command that comes while thinking."""
+        if line is None or line in ("quit", "stop"):
+            self.stopped = True
+            if line != "stop":
+                self.engine.inbox.put(line)  # the loop is to see it too
+        elif line == "ponderhit":
+            self.limits.until_stopped, self.started = False, time.monotonic()
+        elif line == "isready":
+            self.engine.say("readyok")
+        else:
+            self.engine.say(f"info string {quote(line)} comes in the middle of a search: stop it first")
+
+
+def read_limits(words: list[str], board: chess.Board, simulations: int) -> Limits:
+    """The words after `go`. simulations: of the largest search where nothing else limits it.
+
+    Raises ValueError for what is no number and NotationError for what is no move.
+    """
+    numbers = {"wtime", "btime", "winc", "binc", "movestogo", "depth", "nodes", "mate", "movetime"}
+    given: dict[str, Any] = {}
+    words = list(words)
+    while words:
+        word = words.pop(0)
+        if word in numbers:
+            value = words.pop(0) if words else ""
+            if not value.lstrip("-").isdecimal():
+                raise ValueError(f"go {word} {quote(value)}: expected a whole number")
+            given[word] = int(value)
+        elif word == "searchmoves":
+            given[word] = tuple(parse_move(text, board) for text in words if text not in numbers)
+            words = [text for text in words if text in numbers]
+        elif word in ("infinite", "ponder"):
+            given[word] = True
+        else:
+            raise ValueError(f"go {quote(word)}: expected {', '.join(sorted(numbers))}, searchmoves, infinite or ponder")
+    return _limits(given, board.turn, simulations)
+
+
+def _limits(given: dict[str, Any], white: bool, simulations: int) -> Limits:
+    mine, increment = ("wtime", "winc") if white else ("btime", "binc")
+    limits = Limits(until_stopped="infinite" in given or "ponder" in given, moves=given.get("searchmoves", ()))
+    if "nodes" in given:  # the root is one of them
+        limits.simulations = min(max(given["nodes"] - 1, 1), MOST_SIMULATIONS)
+    if "depth" in given:
+        limits.rungs = max(given["depth"], 1)
+    if "movetime" in given:
+        limits.seconds = max(given["movetime"] / 1000 - MARGIN, 0)
+    elif mine in given:
+        left = given[mine] / 1000
+        share = left / (given.get("movestogo") or MOVES_TO_GO) + 0.8 * given.get(increment, 0) / 1000
+        limits.seconds = max(min(share, left / 2) - MARGIN, 0)
+    elif not limits.until_stopped and not {"nodes", "depth"} & given.keys():
+        limits.simulations = simulations
+    return limits
