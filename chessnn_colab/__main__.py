@@ -74,6 +74,11 @@ def build_parser() -> argparse.ArgumentParser:
     ladder.add_argument("--anchor", default="random", help="whose rating is 0")
     add_play_options(ladder)
 
+    tactics = command("tactics", run_tactics, "how many mates and hanging pieces a run's network finds")
+    tactics.add_argument("run")
+    tactics.add_argument("--snapshot", type=int, help="iteration of the weights (default: every snapshot)")
+    add_play_options(tactics)
+
     uci = command("uci", run_uci, "a run's network as a UCI engine, for chess programs")
     uci.add_argument("run")
     uci.add_argument("--snapshot", type=int, help="iteration of the weights (default: the last)")
@@ -170,6 +175,18 @@ def run_ladder(options: argparse.Namespace) -> None:
     ladder = rate_run(options.run, opponents, options.games, options.snapshots, options.anchor, search,
                       options.seed, options.device, lambda match: print(match, file=sys.stderr, flush=True))
     print(json.dumps(ladder.to_dict()) if options.json else ladder)
+
+
+def run_tactics(options: argparse.Namespace) -> None:
+    from .evaluation import play_search
+    from .tactics import solved_over_run
+    search = play_search(options.search, options.candidates, options.survivors, options.simulations)
+    snapshots = None if options.snapshot is None else [options.snapshot]
+    shares = solved_over_run(options.run, search, snapshots, options.device)
+    if options.json:
+        return print(json.dumps(shares))
+    for iteration, solved in shares.items():
+        print(f"iteration {iteration:5}: " + ", ".join(f"{kind} {share:.0%}" for kind, share in solved.items()))
 
 
 def run_uci(options: argparse.Namespace) -> None:

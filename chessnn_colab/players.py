@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from .actor import Actor
+from .devices import choose_dtype
 from .engine_player import parse_engine
 from .errors import ConfigError
 from .games.base import Game
@@ -79,7 +80,8 @@ class NetworkPlayer:
                  name: str = "network"):
         self.name = name
         self.evaluations = search.evaluations
-        self.actor = Actor(game, actor_copy(network), search, discount)
+        dtype = choose_dtype("auto", next(network.parameters()).device)
+        self.actor = Actor(game, actor_copy(network, dtype), search, discount)
 
     def choose(self, state: Any, generator: torch.Generator, boards: Any = None) -> Tensor:
         return self.actor.act(state, generator, gumbel_scale=0.0).action

@@ -23,7 +23,7 @@ worker_process workers
 replay learner
 openings ratings minimax engine_player players match_result match_pgn arena
 train_config training
-evaluation ladder
+evaluation ladder tactics
 views.front_end views.plots views.board views.play views.progress views.progress_widgets
 check uci bench
 __main__

@@ -1,0 +1,40 @@
+"""Which search is worth its evaluations: the same network against itself, tree against two rungs, equally many a move.
+
+    python tools/search_match.py RUN --games 256 --evaluations 12,36,72
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from chessnn_colab.arena import MATCH_PLIES, play_match
+from chessnn_colab.evaluation import load_network
+from chessnn_colab.games.chess import Chess
+from chessnn_colab.players import NetworkPlayer
+from chessnn_colab.search import SearchConfig
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run")
+    parser.add_argument("--snapshot", type=int)
+    parser.add_argument("--games", type=int, default=128)
+    parser.add_argument("--evaluations", default="12,36,72", help="a move, besides the root's")
+    parser.add_argument("--tree-scale", type=float, default=0.1)
+    parser.add_argument("--two-rung-scale", type=float, default=0.3)
+    options = parser.parse_args()
+    network, _ = load_network(options.run, options.snapshot)
+    game = Chess(MATCH_PLIES, str(next(network.parameters()).device))
+    for evaluations in map(int, options.evaluations.split(",")):
+        tree = SearchConfig(search="tree", num_simulations=evaluations, value_scale=options.tree_scale)
+        survivors = evaluations // 3
+        rungs = SearchConfig(candidates=evaluations - survivors, survivors=survivors, value_scale=options.two_rung_scale)
+        players = (NetworkPlayer(game, network, tree, name=f"tree {evaluations}"),
+                   NetworkPlayer(game, network, rungs, name=f"two-rung {evaluations - survivors}+{survivors}"))
+        print(play_match(*players, options.games, device=str(game.device)), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
