@@ -80,6 +80,11 @@ def test_every_score_is_plain_minimaxs():
     assert checked(boards, game, state_from_boards(boards, game)) > 500
 
 
+def test_a_position_whose_every_move_ends_the_game():
+    game, fen = Chess(), "8/8/8/8/8/3k4/1q6/K7 w - - 0 1"  # only Kxb2, and nobody can mate any more
+    assert checked([chess.Board(fen)], game, state_from_fens([fen], game)) == 1
+
+
 @pytest.mark.parametrize("opponent", ["greedy", "random"])
 def test_it_beats_those_who_look_less_far(opponent):
     game = Chess(300)

@@ -93,7 +93,7 @@ def bits_table(dtype: torch.dtype, device: torch.device | str) -> Tensor:
 def unpack_bits(boards: Tensor, table: Tensor) -> Tensor:
     """Each board's 64 squares: [B, N] int64 -> [B, N * 64] of the dtype of `table` (see bits_table)."""
     octets = boards.contiguous().view(torch.uint8).view(-1).to(torch.int32)
-    return table.index_select(0, octets).view(boards.shape[0], -1)
+    return table.index_select(0, octets).view(boards.shape[0], 64 * boards.shape[1])
 
 
 def count_bits(boards: Tensor) -> Tensor:
