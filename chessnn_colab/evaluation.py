@@ -16,7 +16,7 @@ from .match_pgn import GamesFolder
 from .match_result import MatchResult
 from .network import NetworkConfig, SpikingNetwork, build_network, load_arrays
 from .notation import move_from_action, state_from_boards
-from .players import BASELINES, PLAY_SEARCH, NetworkPlayer, Player, make_player
+from .players import BASELINES, PLAY_SEARCH, PLAY_TWO_RUNG, NetworkPlayer, Player, make_player
 from .run_folder import RunFolder
 from .search import SearchConfig
 from .snapshot import load_snapshot
@@ -66,11 +66,12 @@ def evaluate_run(run: str, opponent: str = "random", games: int = 200, candidate
 
 def play_search(search: str | None = None, candidates: int | None = None, survivors: int | None = None,
                 simulations: int | None = None) -> SearchConfig:
-    """players.PLAY_SEARCH, changed: `candidates` and `survivors` of "two-rung", `simulations` of "tree".
+    """players.PLAY_SEARCH or, for "two-rung", PLAY_TWO_RUNG, changed: `candidates` and `survivors` of "two-rung",
+    `simulations` of "tree". Without `search` the sizes given say which is meant.
 
     Raises ConfigError, for a size that the search does not have too.
     """
-    kind = PLAY_SEARCH.search if search is None else search
+    kind = search or ("two-rung" if candidates or survivors else "tree" if simulations else PLAY_SEARCH.search)
     given = {"candidates": candidates, "survivors": survivors, "simulations": simulations}
     given = {name: value for name, value in given.items() if value is not None}
     sizes = {"two-rung": {"candidates", "survivors"}, "tree": {"simulations"}}.get(kind, set())
@@ -79,7 +80,7 @@ def play_search(search: str | None = None, candidates: int | None = None, surviv
                           f"{' and '.join(sorted(sizes)) or 'no size at all'}")
     if "simulations" in given:
         given["num_simulations"] = given.pop("simulations")
-    return replace(PLAY_SEARCH, search=kind, **given)
+    return replace(PLAY_TWO_RUNG if kind == "two-rung" else PLAY_SEARCH, search=kind, **given)
 
 
 def find_player(spec: str, game: Chess, search: SearchConfig) -> Player:
@@ -99,10 +100,10 @@ def find_player(spec: str, game: Chess, search: SearchConfig) -> Player:
     return NetworkPlayer(game, network, search, name=f"{Path(run).resolve().name} iteration {iteration}")
 
 
-def choose_move(network: SpikingNetwork, candidates: int | None = None, survivors: int | None = None):
+def choose_move(network: SpikingNetwork, search: SearchConfig = PLAY_SEARCH):
     """A function from a chess.Board to the chess.Move the network plays there: what views.play.play_widget takes."""
     game = Chess(device=str(next(network.parameters()).device))
-    player = NetworkPlayer(game, network, play_search(None, candidates, survivors))
+    player = NetworkPlayer(game, network, search)
     generator = torch.Generator(game.device).manual_seed(0)
 
     def choose(board: chess.Board) -> chess.Move:

@@ -17,9 +17,10 @@ from .minimax import MinimaxPlayer
 from .network import SpikingNetwork, actor_copy
 from .search import SearchConfig
 
-# At play the search is wider than in training, and trusts what it saw over the prior that it started from; LOG.md has
-# the matches that chose these.
-PLAY_SEARCH = SearchConfig(candidates=24, survivors=12, value_scale=0.3)
+# At play: 48 evaluations a move. LOG.md has the matches that chose these.
+PLAY_SEARCH = SearchConfig(search="tree", num_simulations=47, value_scale=0.1)
+# What a network that plays by two rungs looks at, and how much it trusts that.
+PLAY_TWO_RUNG = SearchConfig(candidates=31, survivors=16, value_scale=0.3)
 
 
 class Player(Protocol):

@@ -140,14 +140,15 @@ display(plots.energy_bars(spikes.estimate_energy(network, planes).to_dict()))
 
 # %% [markdown]
 # ## Measure
-# Against a random mover and a greedy capturer, each game to its end by the rules, both colours, and first the network as
-# it was before training. A bar is a score; the line across it its 95 % interval: few games, wide line.
+# Against a random mover, a greedy capturer and minimax, which looks two plies ahead: each game to its end by the rules, from
+# a book of openings, both colours of each, and first the network as it was before training. A bar is a score; the line
+# across it its 95 % interval: few games, wide line.
 
 # %%
 from chessnn_colab.evaluation import evaluate_run
 
 results = []
-for opponent in ("random", "greedy"):
+for opponent in ("random", "greedy", "minimax"):
     for snapshot in (0, None):
         results.append(evaluate_run(run, opponent, match_games, snapshot=snapshot))
         print(results[-1])
@@ -167,4 +168,5 @@ play_widget(choose_move(network))
 # ## What next
 # Run the training cell again: it goes on where it stopped, games, optimizer and all. `tensorboard --logdir runs` shows
 # every curve. From a shell: `python -m chessnn_colab train --run runs/chess --minutes 60`, `... evaluate runs/chess
-# --opponent greedy --games 200`, `... bench self-play`. The code reads from the top in an afternoon; the README has the map.
+# --opponent minimax --games 200`, `... ladder runs/chess` to rate its snapshots, `... uci runs/chess` for a chess program.
+# The code reads from the top in an afternoon; the README has the map.

@@ -59,11 +59,12 @@ def test_text_face_says_what_users_of_the_older_projects_know():
 def test_text_face_reports_results_buffer_and_losses():
     face, stream, _ = text_face()
     face.report(make_report())
-    results, buffer, losses = stream.getvalue().splitlines()
+    results, endings, buffer, losses = stream.getvalue().splitlines()
     assert results == (
         "Results: white wins 210 (26 %), draws 380 (48 %), black wins 200 (25 %), stopped at the ply cap 10 (1 %)"
         " | 81.2 plies on average"
     )
+    assert endings == "Endings: checkmate 410, fifty moves 380, truncated 10"
     assert buffer == "Buffer: 64,000 positions"
     assert losses.startswith("Iteration 3 | policy 2.31 value 0.98 entropy 1.20 | lr 1e-3 | 2,707 positions/s |")
 

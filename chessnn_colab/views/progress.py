@@ -199,7 +199,7 @@ def completed_line(tally: SelfplayTally, seconds: float) -> str:
 
 
 def report_lines(report: Any) -> list[str]:
-    """An iteration in three lines: results by colour, buffer size, losses with speed and the run's clock."""
+    """An iteration in four lines: results by colour, kinds of ending, buffer size, losses with speed and the clock."""
     ends = {"white wins": report.white_wins, "draws": report.draws, "black wins": report.black_wins}
     ends["stopped at the ply cap"] = report.games - sum(ends.values())
     results = ", ".join(
@@ -207,10 +207,12 @@ def report_lines(report: Any) -> list[str]:
         for name, count in ends.items()
         if count > 0 or name != "stopped at the ply cap"
     )
+    endings = ", ".join(f"{kind.replace('_', ' ')} {count}" for kind, count in report.endings.items() if count)
     losses = f"policy {figure(report.policy_loss)} value {figure(report.value_loss)} entropy {figure(report.entropy)}"
     seconds = f"self-play {duration(report.seconds_selfplay)}, learning {duration(report.seconds_learning)}"
     return [
         f"Results: {results} | {report.average_plies:.1f} plies on average",
+        f"Endings: {endings or 'none'}",
         f"Buffer: {report.buffer_size:,} positions",
         f"Iteration {report.iteration} | {losses} | lr {short_power(report.learning_rate)} | "
         f"{report.positions_per_second:,.0f} positions/s | {seconds} | {duration(report.seconds)} in all",
