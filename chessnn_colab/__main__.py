@@ -8,7 +8,7 @@ import json
 import sys
 import types
 import typing
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 from .errors import ChessnnError
 from .train_config import TrainConfig
@@ -57,6 +57,25 @@ def build_parser() -> argparse.ArgumentParser:
     watch = command("watch", run_watch, "what a run has done so far, a line an iteration")
     watch.add_argument("run")
 
+    add_measuring_commands(command)
+
+    uci = command("uci", run_uci, "a run's network as a UCI engine, for chess programs")
+    uci.add_argument("run")
+    uci.add_argument("--snapshot", type=int, help="iteration of the weights (default: the last)")
+    uci.add_argument("--device", default="auto")
+
+    bench = command("bench", run_bench, "measure rules, network, self-play, transport or workers")
+    bench.add_argument("name", help="rules, network, self-play, transport or workers")
+    bench.add_argument("--device", default="auto")
+    bench.add_argument("--preset", default="cpu")
+    bench.add_argument("--seconds", type=float, default=10.0)
+    bench.add_argument("--precision", default="auto", help="auto, float32, bfloat16 or float16")
+    bench.add_argument("--json", action="store_true")
+    return parser
+
+
+def add_measuring_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
+    """The commands that play: matches, ratings, puzzles."""
     evaluate = command("evaluate", run_evaluate, "play a run's network against an opponent")
     evaluate.add_argument("run")
     evaluate.add_argument("--opponent", default="random", help="random, greedy, minimax, engine:PATH, or RUN or "
@@ -78,20 +97,6 @@ def build_parser() -> argparse.ArgumentParser:
     tactics.add_argument("run")
     tactics.add_argument("--snapshot", type=int, help="iteration of the weights (default: every snapshot)")
     add_play_options(tactics)
-
-    uci = command("uci", run_uci, "a run's network as a UCI engine, for chess programs")
-    uci.add_argument("run")
-    uci.add_argument("--snapshot", type=int, help="iteration of the weights (default: the last)")
-    uci.add_argument("--device", default="auto")
-
-    bench = command("bench", run_bench, "measure rules, network, self-play, transport or workers")
-    bench.add_argument("name", help="rules, network, self-play, transport or workers")
-    bench.add_argument("--device", default="auto")
-    bench.add_argument("--preset", default="cpu")
-    bench.add_argument("--seconds", type=float, default=10.0)
-    bench.add_argument("--precision", default="auto", help="auto, float32, bfloat16 or float16")
-    bench.add_argument("--json", action="store_true")
-    return parser
 
 
 def add_config_options(parser: argparse.ArgumentParser) -> None:
@@ -182,7 +187,7 @@ def run_tactics(options: argparse.Namespace) -> None:
     from .tactics import solved_over_run
     search = play_search(options.search, options.candidates, options.survivors, options.simulations)
     snapshots = None if options.snapshot is None else [options.snapshot]
-    shares = solved_over_run(options.run, search, snapshots, options.device)
+    shares = solved_over_run(options.run, search, snapshots, options.seed, options.device)
     if options.json:
         return print(json.dumps(shares))
     for iteration, solved in shares.items():

@@ -53,7 +53,7 @@ def solved_share(player: Player, suite: Sequence[Puzzle], game: Chess, seed: int
 
 
 def solved_over_run(run: str, search: SearchConfig, snapshots: Sequence[int] | None = None,
-                    device: str = "auto") -> dict[int, dict[str, float]]:
+                    seed: int = 0, device: str = "auto") -> dict[int, dict[str, float]]:
     """`solved_share` of the networks of `run`, by iteration; snapshots: which, or all of them.
 
     Raises RunError for a snapshot that is not there.
@@ -64,5 +64,5 @@ def solved_over_run(run: str, search: SearchConfig, snapshots: Sequence[int] | N
     for iteration in snapshots:
         network, _ = load_network(run, iteration, device)
         game = Chess(device=str(next(network.parameters()).device))
-        shares[iteration] = solved_share(NetworkPlayer(game, network, search), suite, game)
+        shares[iteration] = solved_share(NetworkPlayer(game, network, search), suite, game, seed)
     return shares

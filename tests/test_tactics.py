@@ -91,6 +91,6 @@ def test_marks_every_snapshot_of_a_run(tmp_path):
     search = play_search("two-rung", 4, 2)
     shares = solved_over_run(run, search, device="cpu")
     assert list(shares) == [0, 3] and all(set(share) == set(KINDS) for share in shares.values())
-    assert solved_over_run(run, search, [3], "cpu") == {3: shares[3]}
+    assert solved_over_run(run, search, [3], device="cpu") == {3: shares[3]}
     with pytest.raises(RunError, match="no snapshot 7"):
-        solved_over_run(run, search, [7], "cpu")
+        solved_over_run(run, search, [7], device="cpu")

@@ -1,0 +1,74 @@
+"""Strength for its minute: train from scratch for so many minutes, then play a fixed set of matches, and log the results.
+
+    python tools/strength.py runs/s0 --minutes 20 --seed 0 --log LOG.md -- --value-scale 0.3
+
+What follows `--` goes to `python -m chessnn_colab train`. The untrained network plays the same matches with the same
+search. A folder that has a run goes on for so many minutes more, so that a long training can be done in pieces.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+MATCHES = (("random", 400), ("greedy", 200), ("minimax", 100))
+COMMAND = [sys.executable, "-m", "chessnn_colab"]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", help="run folder")
+    parser.add_argument("--minutes", type=float, default=20.0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--share", type=float, default=1.0, help="share of each match's games to play (default 1)")
+    parser.add_argument("--no-untrained", action="store_true", help="leave the untrained network's matches out")
+    parser.add_argument("--log", type=Path, help="append the table to this file")
+    parser.add_argument("train", nargs="*", metavar="-- TRAIN_OPTIONS", help="options of the train command")
+    options = parser.parse_args()
+    train = ["train", "--run", options.run, "--minutes", f"{options.minutes:g}", "--seed", str(options.seed), *options.train]
+    subprocess.run([*COMMAND, *train], check=True)
+    last = json.loads((Path(options.run) / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])
+    rows = []
+    for snapshot in ([] if options.no_untrained else [0]) + [last["iteration"]]:
+        for opponent, games in MATCHES:
+            row = evaluated(options.run, opponent, max(2, round(games * options.share / 2) * 2), snapshot)
+            print(row, flush=True)
+            rows.append(row)
+    text = entry(options, train, last, rows)
+    print(text)
+    if options.log:
+        with open(options.log, "a", encoding="utf-8") as log:
+            log.write(text)
+    return 0
+
+
+def evaluated(run: str, opponent: str, games: int, snapshot: int) -> str:
+    """One match as a row of the table."""
+    command = [*COMMAND, "evaluate", run, "--opponent", opponent, "--games", str(games), "--snapshot", str(snapshot), "--json"]
+    result = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+    low, high = result["interval"]
+    endings = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in result["endings"].items() if count)
+    who = f"iteration {snapshot}" if snapshot else "untrained"
+    return (f"| {who} | {opponent} | {result['evaluations']} | {result['wins']} / {result['draws']} / {result['losses']} | "
+            f"{result['score']:.3f} ({low:.3f} to {high:.3f}) | {result['average_plies']:.0f} | {endings} |")
+
+
+def entry(options: argparse.Namespace, train: list[str], last: dict, rows: list[str]) -> str:
+    """The log's entry: date, commit, machine, command, table."""
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], stdout=subprocess.PIPE, text=True).stdout.strip()
+    head = "| network | opponent | evaluations a move | won / drawn / lost | score (95 %) | plies | endings |"
+    return "\n".join([
+        "", f"### {datetime.date.today()}, commit {commit or 'unknown'}, {os.cpu_count()} cores: "
+        f"`python -m chessnn_colab {' '.join(train)}`", "",
+        f"{last['total_positions']:,} positions of {last['total_games']:,} games, {last['total_updates']:,} updates, "
+        f"{last['iteration']} iterations, {last['seconds'] / 60:.1f} minutes.", "",
+        head, "|---|---|---|---|---|---|---|", *rows, ""])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
