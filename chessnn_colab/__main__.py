@@ -64,8 +64,9 @@ def build_parser() -> argparse.ArgumentParser:
     uci.add_argument("--snapshot", type=int, help="iteration of the weights (default: the last)")
     uci.add_argument("--device", default="auto")
 
-    bench = command("bench", run_bench, "measure rules, network, self-play, transport or workers")
-    bench.add_argument("name", help="rules, network, self-play, transport or workers")
+    bench = command("bench", run_bench, "measure speed: rules, network, self-play and more")
+    bench.add_argument("name", help="rules, libraries, network, self-play, tree, policy, transport, workers, learner, "
+                       "memory, or all")
     bench.add_argument("--device", default="auto")
     bench.add_argument("--preset", default="cpu")
     bench.add_argument("--seconds", type=float, default=10.0)
@@ -202,11 +203,18 @@ def run_uci(options: argparse.Namespace) -> None:
 def run_bench(options: argparse.Namespace) -> None:
     from .bench import bench
     figures = bench(options.name, options.device, options.preset, options.seconds, options.precision)
-    if not options.json:
-        for name, value in figures.items():
-            print(f"{name:32} {value:,.3f}" if isinstance(value, float) else f"{name:32} {value}")
-    else:
-        print(json.dumps(figures))
+    if options.json:
+        return print(json.dumps(figures))
+    for name, value in figures.items():
+        if isinstance(value, dict) and figures["bench"] == "all":
+            for part, figure in value.items():
+                print_figure(f"{name} {part}", figure)
+        else:
+            print_figure(name, value)
+
+
+def print_figure(name: str, value: Any) -> None:
+    print(f"{name:40} {value:,.3f}" if isinstance(value, float) else f"{name:40} {value}")
 
 
 if __name__ == "__main__":

@@ -1,44 +1,44 @@
-"""Measurements, as ratios inside one run: rules, network, self-play, transport, workers.
+"""Measurements, as ratios inside one run: python -m chessnn_colab bench NAME [--json], or all of them.
 
-`python -m chessnn_colab bench NAME [--json]`. Machines are noisy: quote medians of several runs, and the machine.
+Machines are noisy: quote medians of several runs, and the machine.
 """
 
 from __future__ import annotations
 
-import statistics
 import time
-from collections import Counter
 from dataclasses import asdict, replace
 from multiprocessing import get_context
-from typing import Any, Callable
+from typing import Any
 
 import numpy as np
 import torch
 
-from .actor import Actor, Seen
+from .bench_clock import Clock
+from .bench_compare import bench_libraries, bench_network
+from .bench_self_play import bench_learner, bench_memory, bench_policy, bench_self_play, bench_tree
 from .devices import choose_dtype, detect_device, inventory, keep_freed_memory, plan_workers
 from .errors import ConfigError
 from .games.base import finished, where
-from .games.chess import Chess, ChessState
-from .network import SpikingNetwork, actor_copy, build_network, preset, to_arrays
+from .games.chess import Chess
+from .network import build_network, preset, to_arrays
 from .records import GameRecords
-from .search import Root, SearchConfig
-from .selfplay import SelfPlay, SelfPlayConfig, play_games
+from .selfplay import SelfPlay, SelfPlayConfig
+from .train_config import TrainConfig
 from .workers import LocalPool
 
 RULES_BATCH = 1024
-NETWORK_BATCH = 512
 
 
 def bench(name: str, device: str = "auto", preset_name: str = "cpu", seconds: float = 10.0,
           precision: str = "auto") -> dict[str, Any]:
-    """Run one of BENCHES for about `seconds`; figures by name, with the device, threads and preset they belong to.
+    """Run one of BENCHES, or "all", for about `seconds` each; figures by name, with what device, threads and preset they
+    belong to; of "all" those of each bench, by its name.
 
     precision: of the convolutions (devices.choose_dtype). Raises ConfigError for an unknown name and for seconds that
     are not positive.
     """
-    if name not in BENCHES:
-        raise ConfigError(f"unknown bench {name!r}: expected one of {', '.join(BENCHES)}")
+    if name not in (*BENCHES, "all"):
+        raise ConfigError(f"unknown bench {name!r}: expected one of {', '.join(BENCHES)}, or all")
     if not seconds > 0:
         raise ConfigError(f"seconds={seconds}: expected more than 0")
     chosen = detect_device(device).device
@@ -46,41 +46,11 @@ def bench(name: str, device: str = "auto", preset_name: str = "cpu", seconds: fl
     if chosen == "cpu":
         keep_freed_memory()  # as workers do
     dtype = choose_dtype(precision, chosen)
-    figures = BENCHES[name](chosen, preset_name, seconds, dtype)
-    return {"bench": name, "device": chosen, "preset": preset_name, "precision": str(dtype).removeprefix("torch."),
-            "threads": torch.get_num_threads(),
-            "torch": torch.__version__, **figures}
-
-
-class Clock:
-    """Seconds spent inside calls; a GPU is waited for."""
-
-    def __init__(self, device: str):
-        self.seconds = 0.0
-        self.count = 0
-        self._device = device
-
-    def time(self, function: Callable, *args, count: int = 0) -> Any:
-        """`function(*args)`, timed; `count` is added to what was done in that time."""
-        wait_for(self._device)
-        started = time.perf_counter()
-        result = function(*args)
-        wait_for(self._device)
-        self.seconds += time.perf_counter() - started
-        self.count += count
-        return result
-
-    @property
-    def rate(self) -> float:
-        return self.count / self.seconds
-
-
-def wait_for(device: str) -> None:
-    """Return when the device has done what it was given."""
-    if device.startswith("cuda"):
-        torch.cuda.synchronize()
-    elif device == "mps":
-        torch.mps.synchronize()
+    about = {"device": chosen, "preset": preset_name, "precision": str(dtype).removeprefix("torch."),
+             "threads": torch.get_num_threads(), "torch": torch.__version__}
+    if name == "all":
+        return {"bench": name, **about, **{each: run(chosen, preset_name, seconds, dtype) for each, run in BENCHES.items()}}
+    return {"bench": name, **about, **BENCHES[name](chosen, preset_name, seconds, dtype)}
 
 
 def bench_rules(device: str, preset_name: str, seconds: float, dtype: torch.dtype) -> dict[str, Any]:
@@ -106,129 +76,9 @@ def bench_rules(device: str, preset_name: str, seconds: float, dtype: torch.dtyp
             "step_us": 1e6 * step_clock.seconds / mask_clock.count}
 
 
-def bench_network(device: str, preset_name: str, seconds: float, dtype: torch.dtype) -> dict[str, Any]:
-    """The bare folded network, policy and value, NETWORK_BATCH random-play positions a call."""
-    network = actor_copy(build_network(preset(preset_name), device).eval(), dtype)
-    observation = random_observations(device, NETWORK_BATCH)
-    return {"evaluations_per_second": evaluation_rate(network, observation, device, seconds), "batch": NETWORK_BATCH}
-
-
-def bench_self_play(device: str, preset_name: str, seconds: float, dtype: torch.dtype) -> dict[str, Any]:
-    """Self-play with the training search beside the same folded network on its own, same batches, same threads.
-
-    Only evaluations of unfinished positions count, so what is evaluated in vain lowers search_efficiency.
-    """
-    config = SelfPlayConfig(boards=128 if device == "cpu" else 512)  # on the CPU: as two workers' 64
-    game = Chess(config.max_plies, device)
-    network = TimedNetwork(actor_copy(build_network(preset(preset_name), device).eval(), dtype), device)
-    search = SearchConfig()
-    actor = CountingActor(game, network, search, config.discount)
-    parts: list[GameRecords] = []
-    games = config.boards * 2
-
-    def collect(_: int, plies: int, records: GameRecords) -> bool:
-        parts.append(records)
-        return time.monotonic() < deadline
-    play_games(actor, config, config.boards, 1, lambda *_: False)  # warm up
-    network.calls.clear()
-    actor.evaluations, network.clock, clock = 0, Clock(device), Clock(device)
-    deadline = time.monotonic() + seconds
-    clock.time(play_games, actor, config, games, 0, collect)
-    records = GameRecords.concatenate(parts)
-    moves, evaluations = records.num_positions, int(actor.evaluations)
-    bare = network.rows / bare_seconds(network, device)
-    return {
-        "moves_per_second": moves / clock.seconds,
-        "games_per_second": int((records.endings > 0).sum()) / clock.seconds,
-        "evaluations_per_second": evaluations / clock.seconds,
-        "bare_evaluations_per_second": bare,
-        "search_efficiency": evaluations / clock.seconds / bare,
-        "network_share": network.clock.seconds / clock.seconds,
-        "overhead_us_per_evaluation": 1e6 * (clock.seconds / evaluations - 1 / bare),
-        "bytes_per_position": records.nbytes / moves, "boards": config.boards,
-        "evaluations_per_move": evaluations / moves,
-    }
-
-
-class CountingActor(Actor):
-    """An actor that counts what is worth counting: evaluations of unfinished positions that legal moves led to."""
-
-    evaluations: torch.Tensor | int = 0
-
-    def root(self, state: ChessState) -> Root:
-        self.evaluations = self.evaluations + (~finished(state)).sum()
-        return super().root(state)
-
-    def recurrent_fn(self, seen: Seen, rows: torch.Tensor, action: torch.Tensor | None):
-        legal = 1 if action is None else (seen.state.moves[rows, action >> 6] >> (action & 63)) & 1
-        step, after = super().recurrent_fn(seen, rows, action)
-        self.evaluations = self.evaluations + (legal * ~finished(after.state)).sum()
-        return step, after
-
-
-class TimedNetwork:
-    """A network that remembers which parts of it were called on which batches, and how long that took."""
-
-    def __init__(self, network: SpikingNetwork, device: str):
-        self.network, self.clock = network, Clock(device)
-        self.calls: Counter[tuple[str, int]] = Counter()
-
-    @property
-    def rows(self) -> int:
-        """Positions evaluated, finished and illegal ones included."""
-        return sum(batch * calls for (part, batch), calls in self.calls.items() if part == "firing_rates")
-
-    def firing_rates(self, observation: torch.Tensor) -> torch.Tensor:
-        return self._timed("firing_rates", observation)
-
-    def prior_logits(self, rates: torch.Tensor) -> torch.Tensor:
-        return self._timed("prior_logits", rates)
-
-    def wdl_logits(self, rates: torch.Tensor) -> torch.Tensor:
-        return self._timed("wdl_logits", rates)
-
-    def _timed(self, part: str, batch: torch.Tensor) -> torch.Tensor:
-        self.calls[part, len(batch)] += 1
-        return self.clock.time(getattr(self.network, part), batch)
-
-
-@torch.no_grad()
-def bare_seconds(timed: TimedNetwork, device: str) -> float:
-    """How long the same calls take the network alone: the same parts on batches of the same sizes, nothing between."""
-    seconds = 0.0
-    for (part, batch), calls in timed.calls.items():
-        given = random_observations(device, batch)
-        if part != "firing_rates":
-            given = timed.network.firing_rates(given)
-        rate = evaluation_rate(getattr(timed.network, part), given, device, min(1.0, 0.1 + 0.001 * calls))
-        seconds += calls * batch / rate
-    return seconds
-
-
-@torch.no_grad()
-def evaluation_rate(network: Callable, observation: torch.Tensor, device: str, seconds: float) -> float:
-    """Positions a second, the median over calls after two for warming up."""
-    for _ in range(2):
-        network(observation)
-    times = []
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline or len(times) < 3:
-        clock = Clock(device)
-        clock.time(network, observation)
-        times.append(clock.seconds)
-    return len(observation) / statistics.median(times)
-
-
-@torch.no_grad()
-def random_observations(device: str, count: int) -> torch.Tensor:
-    """What a network sees at `count` positions of random play."""
-    game = Chess(device=device)
-    return game.observe(game.starts(count, "random-plies", torch.Generator().manual_seed(0)))
-
-
 def bench_transport(device: str, preset_name: str, seconds: float, dtype: torch.dtype) -> dict[str, Any]:
     """Packing, sending between processes and unpacking games, against the time it took to play them."""
-    job = SelfPlay(device, preset(preset_name).to_dict(), asdict(SearchConfig()), asdict(SelfPlayConfig()),
+    job = SelfPlay(device, preset(preset_name).to_dict(), asdict(TrainConfig().search_config()), asdict(SelfPlayConfig()),
                    str(dtype).removeprefix("torch."))
     played: list[dict[str, np.ndarray]] = []
     deadline = time.monotonic() + seconds
@@ -262,7 +112,7 @@ def bench_workers(device: str, preset_name: str, seconds: float, dtype: torch.dt
     for count in sorted({1, max(len(full.devices), 2 if device == "cpu" else 1)}):
         plan = plan_workers(machine, device, workers=count)
         plan = replace(plan, threads=1) if device == "cpu" else plan
-        settings = {"network": preset(preset_name).to_dict(), "search": asdict(SearchConfig()),
+        settings = {"network": preset(preset_name).to_dict(), "search": asdict(TrainConfig().search_config()),
                     "self_play": asdict(SelfPlayConfig()), "precision": str(dtype).removeprefix("torch.")}
         with LocalPool(SelfPlay, settings, plan) as pool:
             pool.set_weights(0, to_arrays(build_network(preset(preset_name), "cpu")))
@@ -276,5 +126,6 @@ def bench_workers(device: str, preset_name: str, seconds: float, dtype: torch.dt
             "moves_per_second": rates[most]["moves_per_second"], "games_per_second": rates[most]["games_per_second"]}
 
 
-BENCHES = {"rules": bench_rules, "network": bench_network, "self-play": bench_self_play,
-           "transport": bench_transport, "workers": bench_workers}
+BENCHES = {"rules": bench_rules, "libraries": bench_libraries, "network": bench_network, "self-play": bench_self_play,
+           "tree": bench_tree, "policy": bench_policy, "transport": bench_transport, "workers": bench_workers,
+           "learner": bench_learner, "memory": bench_memory}

@@ -48,21 +48,6 @@ def test_evaluate_ends_in_json(run, capsys):
     assert result["games"] == 2 and result["wins"] + result["draws"] + result["losses"] == 2
 
 
-@pytest.mark.parametrize("name, figures", [
-    ("rules", ["positions_per_second"]),
-    ("network", ["evaluations_per_second"]),
-    ("self-play", ["moves_per_second", "games_per_second", "search_efficiency", "overhead_us_per_evaluation",
-                   "bytes_per_position", "evaluations_per_second"]),
-    ("transport", ["transport_share", "bytes_per_position"]),
-    ("workers", ["games_per_second", "moves_per_second", "speedup"]),
-])
-def test_bench_ends_in_json(name, figures, capsys):
-    assert main(["bench", name, "--seconds", "0.5", "--json", "--device", "cpu"]) == 0
-    result = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert all(isinstance(result[figure], float) for figure in figures)
-    assert result["device"] == "cpu" and result.get("bytes_per_position", 0) <= 128
-
-
 def test_every_field_of_the_config_is_an_option():
     options = vars(build_parser().parse_args(["train", "--gpus", "0,1", "--from", "other"]))
     assert set(TrainConfig.__dataclass_fields__) <= set(options)

@@ -25,7 +25,7 @@ openings ratings minimax engine_player players match_result match_pgn arena
 train_config training
 evaluation ladder tactics
 views.front_end views.plots views.board views.play views.progress views.progress_widgets
-check uci bench
+check uci bench_clock bench_compare bench_self_play bench
 __main__
 """.split()
 # For type checkers only; and the widget face, imported when it is asked for.

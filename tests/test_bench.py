@@ -1,0 +1,57 @@
+"""The measurements: every figure is there, and what they compare with is the same work."""
+
+import json
+
+import pytest
+import torch
+from torch import nn
+
+from chessnn_colab.__main__ import main
+from chessnn_colab.bench_clock import random_observations
+from chessnn_colab.bench_compare import plain_network
+from chessnn_colab.network import NetworkConfig, SpikingLayer, actor_copy, build_network
+
+SELF_PLAY_FIGURES = ["moves_per_second", "games_per_second", "search_efficiency", "overhead_us_per_evaluation",
+                     "bytes_per_position", "evaluations_per_second"]
+FIGURES = {
+    "rules": ["positions_per_second"],
+    "libraries": ["python_chess_positions_per_second"],
+    "network": ["evaluations_per_second", "plain_evaluations_per_second", "speedup"],
+    "self-play": SELF_PLAY_FIGURES, "tree": SELF_PLAY_FIGURES, "policy": SELF_PLAY_FIGURES,
+    "transport": ["transport_share", "bytes_per_position"],
+    "workers": ["games_per_second", "moves_per_second", "speedup"],
+    "learner": ["learner_share", "update_ms"],
+    "memory": ["resident_mib", "growth_mib"],
+}
+
+
+def test_bench_all_ends_in_json_with_every_figure(capsys):
+    assert main(["bench", "all", "--seconds", "0.2", "--json", "--device", "cpu"]) == 0
+    result = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert result["device"] == "cpu" and set(FIGURES) < set(result)
+    for name, figures in FIGURES.items():
+        assert all(isinstance(result[name][figure], float) for figure in figures), name
+        assert all(result[name][figure] > 0 for figure in figures if figure != "growth_mib"), name
+        assert result[name].get("bytes_per_position", 0) <= 128
+    assert 0 < result["learner"]["learner_share"] < 1
+    assert result["tree"]["evaluations_per_move"] <= 33 and result["policy"]["evaluations_per_move"] <= 1.05
+
+
+def test_one_bench_prints_a_line_a_figure(capsys):
+    assert main(["bench", "rules", "--seconds", "0.2", "--device", "cpu"]) == 0
+    assert any(line.startswith("positions_per_second") for line in capsys.readouterr().out.splitlines())
+
+
+@pytest.mark.parametrize("levels, steps", [(4, 1), (4, 3), (1, 2)])
+def test_the_network_that_bench_compares_with_is_the_same_network(levels, steps):
+    network = build_network(NetworkConfig(channels=8, blocks=2, levels=levels, steps=steps), "cpu", seed=1)
+    observation = random_observations("cpu", 64)
+    network.train()(observation)  # a past for the batch norms
+    plain, ours = plain_network(network), actor_copy(network.eval())
+    assert any(isinstance(module, nn.BatchNorm2d) for module in plain.modules())
+    assert not any(isinstance(module, SpikingLayer) for module in plain.modules())
+    with torch.no_grad():
+        theirs, found = plain(observation), ours(observation)
+    # A membrane within a rounding of a threshold may fall either way.
+    close = (theirs.prior_logits - found.prior_logits).abs().amax(1) < 1e-4
+    assert close.float().mean() > 0.9 and found.prior_logits.std() > 0
