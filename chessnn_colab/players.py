@@ -18,7 +18,7 @@ from .network import SpikingNetwork, actor_copy
 from .search import SearchConfig
 
 # At play: 48 evaluations a move. LOG.md has the matches that chose these.
-PLAY_SEARCH = SearchConfig(search="tree", num_simulations=47, value_scale=0.1)
+PLAY_SEARCH = SearchConfig(search="tree", num_simulations=47, value_scale=0.15)
 # What a network that plays by two rungs looks at, and how much it trusts that.
 PLAY_TWO_RUNG = SearchConfig(candidates=31, survivors=16, value_scale=0.3)
 

@@ -31,7 +31,7 @@ from .tree import tree_search
 FIRST_RUNG = 16          # simulations of the smallest search
 MOST_SIMULATIONS = 4096  # of the largest: a tree holds them all in memory
 CONSIDERED = 32          # root moves that sequential halving begins with
-VALUE_SCALE = 0.1        # see players.PLAY_SEARCH
+VALUE_SCALE = 0.15       # see players.PLAY_SEARCH
 DISCOUNT = 0.99
 MARGIN = 0.05            # seconds of the clock left for everything but thinking
 MOVES_TO_GO = 30         # moves that the time on the clock is to last for, where nobody says

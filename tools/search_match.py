@@ -21,7 +21,7 @@ def main() -> int:
     parser.add_argument("--snapshot", type=int)
     parser.add_argument("--games", type=int, default=128)
     parser.add_argument("--evaluations", default="12,36,72", help="a move, besides the root's")
-    parser.add_argument("--tree-scale", type=float, default=0.1)
+    parser.add_argument("--tree-scale", type=float, default=0.15)
     parser.add_argument("--two-rung-scale", type=float, default=0.3)
     options = parser.parse_args()
     network, _ = load_network(options.run, options.snapshot)
