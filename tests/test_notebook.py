@@ -35,11 +35,11 @@ def test_the_repository_stands_in_one_place_of_the_code():
 def test_run_all_in_seconds(tmp_path):
     run, executed = tmp_path / "run", tmp_path / "executed.ipynb"
     command = [sys.executable, str(ROOT / "tools/run_notebook.py"), str(ROOT / "notebooks/train.ipynb"), str(executed),
-               "minutes=0.05", "match_games=2", f"run_folder={str(run)!r}"]
+               "minutes=0.05", "match_games=2", "match_evaluations=5", f"run_folder={str(run)!r}"]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "CHESSNN_UI": "text"}, timeout=600)
     assert done.returncode == 0, done.stderr[-3000:]
     for line in ("chessnn_colab from", "device     ", "Primary training device", "Generating ", "Iteration 1 |",
-                 "against random", "against greedy"):
+                 "against random", "against greedy", "against minimax"):
         assert line in done.stdout, line
     assert (run / "config.json").is_file() and list((run / "checkpoints").iterdir())
     cells = nbformat.read(executed, as_version=4).cells
