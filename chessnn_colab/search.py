@@ -86,10 +86,13 @@ class SearchConfig:
 
 def improve_policy(root: Root, recurrent_fn: RecurrentFn, config: SearchConfig, generator: torch.Generator,
                    gumbel_scale: float = 1.0) -> PolicyOutput:
-    """Look ahead from every row of `root`, by two rungs or not at all (for trees see tree.tree_search).
+    """Look ahead from every row of `root`, by two rungs or not at all. Raises ConfigError for search "tree".
 
     gumbel_scale: 1 explores as in training, 0 always takes what looks best. `generator` is on the root's device.
     """
+    if config.search == "tree":
+        raise ConfigError("search 'tree' came to improve_policy: expected two-rung or policy; a tree wants more than "
+                          "recurrent_fn, so call Actor.act or tree.tree_search")
     gumbel = gumbel_scale * sample_gumbel(root.prior_logits, generator)
     if config.search == "policy":
         column = (root.prior_logits + gumbel).argmax(1, keepdim=True)

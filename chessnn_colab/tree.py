@@ -5,10 +5,14 @@ most behind the improved policy softmax(logits + completed q) (Danihelka et al. 
 simulation adds one node to each row's tree, so all rows advance in lockstep with one evaluation of B positions. The
 reference is mctx.gumbel_muzero_policy with qtransform_completed_by_mix_value
 (https://github.com/google-deepmind/mctx); tests hold the trees equal to its own.
+
+What a node tries next follows from its own numbers, and a simulation changes only those on its way. So each node keeps
+its choice: going down is reading, and one call for the whole way chooses anew.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Callable, NamedTuple
 
@@ -28,128 +32,139 @@ class Expansion(NamedTuple):
     prior_logits: Tensor  # float32 [B, A], ILLEGAL where a column is left over
 
 
-# expand(parent int64 [B], action int64 [B], node) -> Expansion: play action[i] at node parent[i] of row i's tree, and
-# remember the position as that row's node `node` (0 is the root). The same number may be given twice.
+# expand(parent int64 [B], action int64 [B], node) -> Expansion: play action[b] at parent[b] of row b's tree, and
+# remember the position as row b's node number `node`. A parent is given as node * B + b; node 0 is the root.
 ExpandFn = Callable[[Tensor, Tensor, int], Expansion]
 
 
 class Tree:
-    """B trees of N nodes and A columns a node; node i of row b is row b * N + i of every array.
+    """B trees of N nodes and A columns a node; node i of row b is row i * B + b of every array.
 
-    Memory is 33 bytes a column: 64 rows of 33 nodes and 64 columns take 4.5 MB, besides the positions.
+    The last row, `nowhere`, is where a line goes on that has ended: its own child, with no reward and a discount of 1.
+    So all rows of a batch go down equally far and come back up without a mask. Memory is 32 bytes a column: 64 rows of
+    33 nodes and 64 columns take 4.4 MB, besides the positions.
     """
 
     def __init__(self, root: Root, nodes: int):
-        batch, columns = root.prior_logits.shape
-        self.batch, self.nodes = batch, nodes
         like = root.prior_logits
-        self.base = torch.arange(batch, device=like.device) * nodes  # [B], each row's root
-        size = batch * nodes
-        self.actions = torch.zeros(size, columns, dtype=torch.int64, device=like.device)
-        self.children = torch.full_like(self.actions, UNVISITED)  # node numbers within the row
-        self.prior_logits, self.visits, self.values, self.rewards, self.discounts = (
-            like.new_zeros(size, columns) for _ in range(5))
-        self.node_visits, self.node_values, self.raw_values = (like.new_zeros(size) for _ in range(3))
-        self.add(self.base, root.actions, root.prior_logits, root.value)
+        self.batch, self.columns = like.shape
+        self.nowhere = nodes * self.batch
+        self.actions = torch.zeros(self.nowhere + 1, self.columns, dtype=torch.int64, device=like.device)
+        self.children = torch.full_like(self.actions, UNVISITED)  # rows of these arrays
+        self.children[self.nowhere] = self.nowhere
+        self.prior_logits, self.prior, self.visits, self.q = (
+            like.new_zeros(self.nowhere + 1, self.columns) for _ in range(4))
+        self.raw_values, self.node_values, self.rewards = (like.new_zeros(self.nowhere + 1) for _ in range(3))
+        self.discounts, self.node_visits = (like.new_ones(self.nowhere + 1) for _ in range(2))
+        self.choice = torch.zeros(self.nowhere + 1, dtype=torch.int64, device=like.device)  # column to try next
+        self.roots = torch.arange(self.batch, device=like.device)
+        self.add(0, root.actions, root.prior_logits, root.value)
 
-    def add(self, rows: Tensor, actions: Tensor, prior_logits: Tensor, value: Tensor) -> None:
-        """Put nodes into array rows `rows` [B]."""
+    def add(self, number: int, actions: Tensor, prior_logits: Tensor, value: Tensor) -> None:
+        """Put node `number` into every tree."""
+        rows = slice(number * self.batch, (number + 1) * self.batch)
         self.actions[rows], self.prior_logits[rows] = actions, prior_logits
+        self.prior[rows] = prior_logits.softmax(1).clamp(min=torch.finfo(prior_logits.dtype).tiny)
         self.raw_values[rows] = self.node_values[rows] = value
-        self.node_visits[rows] += 1
+        self.choice[rows] = prior_logits.argmax(1)
 
-    def completed(self, rows: Tensor, config: SearchConfig) -> Tensor:
-        """[B, A] sigma(completed q) at nodes `rows`: actions never tried count as worth the mixed value."""
-        visits, logits = self.visits[rows], self.prior_logits[rows]
-        tried = visits > 0
-        q = self.rewards[rows] + self.discounts[rows] * self.values[rows]
-        prior = logits.softmax(1).clamp(min=torch.finfo(logits.dtype).tiny) * tried
-        mean_q = (prior * q).sum(1) / torch.where(tried.any(1), prior.sum(1), 1.0)
-        total = visits.sum(1)
-        mixed = (self.raw_values[rows] + total * mean_q) / (1 + total)
-        q = torch.where(tried, q, mixed.unsqueeze(1))
+    def completed(self, rows: Tensor, visits: Tensor, config: SearchConfig) -> Tensor:
+        """[n, A] sigma(completed q) at nodes `rows`: actions never tried count as worth the mixed value."""
+        tried, total = visits > 0, self.node_visits[rows].unsqueeze(1) - 1
+        q, prior = self.q.index_select(0, rows), self.prior.index_select(0, rows) * tried
+        tiny = torch.finfo(prior.dtype).tiny
+        mean_q = (prior * q).sum(1, keepdim=True) / prior.sum(1, keepdim=True).clamp(min=tiny)
+        mixed = (self.raw_values[rows].unsqueeze(1) + total * mean_q) / (1 + total)
+        q = torch.where(tried, q, mixed)
         low, high = q.amin(1, keepdim=True), q.amax(1, keepdim=True)
         scale = (config.maxvisit_init + visits.amax(1, keepdim=True)) * config.value_scale
-        return scale * (q - low) / (high - low).clamp(min=1e-8)
+        return (q - low) * (scale / (high - low).clamp(min=1e-8))
 
 
 def tree_search(root: Root, expand: ExpandFn, config: SearchConfig, gumbel: Tensor) -> PolicyOutput:
     """`config.num_simulations` evaluations from every row of `root`; gumbel [B, A] is its noise."""
     tree = Tree(root, config.num_simulations + 1)
-    considered = min(config.max_num_considered_actions, root.prior_logits.shape[1])
-    table = torch.tensor(considered_visits_table(considered, config.num_simulations), device=gumbel.device)
-    legal = (root.prior_logits > ILLEGAL / 2).sum(1).clamp(max=considered)
-    schedule = table[legal].to(gumbel.dtype)  # [B, num_simulations]
+    batch, logits = tree.batch, root.prior_logits
+    considered = min(config.max_num_considered_actions, tree.columns)
+    table = considered_visits_table(considered, config.num_simulations, gumbel.device)
+    legal = (logits > ILLEGAL / 2).sum(1).clamp(max=considered)
+    schedule = table[legal].to(gumbel.dtype).t()  # [num_simulations, B]
+    completed = torch.zeros_like(gumbel)
     for simulation in range(config.num_simulations):
-        path = _descend(tree, schedule[:, simulation], gumbel, config, simulation)
+        scores = _score(schedule[simulation], gumbel, logits, completed, tree.visits[:batch])
+        tree.choice[:batch] = scores.argmax(1)
+        path = _descend(tree, simulation + 1, config.max_depth)
         _expand(tree, expand, path, simulation + 1)
         _back_up(tree, path)
-    completed = tree.completed(tree.base, config)
-    visits = tree.visits[tree.base]
-    column = _score(visits.amax(1), gumbel, root.prior_logits, completed, visits).argmax(1, keepdim=True)
-    weights = (root.prior_logits + completed).softmax(1)
-    return PolicyOutput(root.actions.gather(1, column).squeeze(1), root.actions, weights, tree.node_values[tree.base])
+        completed = _choose(tree, path, config)
+    visits = tree.visits[:batch]
+    column = _score(visits.amax(1), gumbel, logits, completed, visits).argmax(1, keepdim=True)
+    weights = (logits + completed).softmax(1)
+    return PolicyOutput(root.actions.gather(1, column).squeeze(1), root.actions, weights, tree.node_values[:batch])
 
 
 class Path(NamedTuple):
-    """The way down each tree, a list entry a level; rows that stopped earlier repeat their last level."""
+    """The way down each tree; rows that stopped before a level are nowhere in it. An edge is node * A + column."""
 
-    nodes: list[Tensor]    # int64 [B], array rows
-    columns: list[Tensor]  # int64 [B, 1], the action taken at each
-    going: list[Tensor]    # bool [B], False in rows that had stopped before this level
+    nodes: Tensor     # int64 [D, B], where each level began
+    children: Tensor  # int64 [D, B], where it led
+    edges: Tensor     # int64 [D, B], by which edge
+    edge: Tensor      # int64 [B], the last
+    leaf: Tensor      # int64 [B], and its child: the new node, or one there already where the depth limit ended the way
 
 
-def _descend(tree: Tree, considered_visit: Tensor, gumbel: Tensor, config: SearchConfig, simulation: int) -> Path:
-    """From each root by the selection rules to an action not tried before, or to the depth limit."""
-    node, path = tree.base, Path([], [], [])
-    going = torch.ones_like(node, dtype=torch.bool)
-    column = torch.zeros_like(node).unsqueeze(1)
-    for depth in range(min(simulation + 1, config.max_depth)):
-        if depth == 0:
-            visits = tree.visits[node]
-            scores = _score(considered_visit, gumbel, tree.prior_logits[node], tree.completed(node, config), visits)
-        elif going.device.type == "cpu" and not going.any():  # elsewhere asking would cost more than going on
-            break
-        else:
-            visits = tree.visits[node]
-            improved = (tree.prior_logits[node] + tree.completed(node, config)).softmax(1)
-            scores = improved - visits / (1 + visits.sum(1, keepdim=True))
-        column = torch.where(going.unsqueeze(1), scores.argmax(1, keepdim=True), column)
-        for level, new in zip(path, (node, column, going)):
-            level.append(new)
-        child = tree.children[node].gather(1, column).squeeze(1)
-        going = going & (child != UNVISITED)
-        node = torch.where(going, tree.base + child, node)
-    return path
+def _descend(tree: Tree, number: int, max_depth: int) -> Path:
+    """From each root by the nodes' choices over an edge not tried before, to node `number`, or to the depth limit."""
+    node, nodes, children, edges = tree.roots, [], [], []
+    for _ in range(min(number, max_depth)):
+        edge = node * tree.columns + tree.choice[node]
+        child = tree.children.view(-1)[edge]
+        new = child == UNVISITED
+        for level, here in zip((nodes, children, edges), (node, child, edge)):
+            level.append(here)
+        node = torch.where(new, tree.nowhere, child)
+        if node.device.type == "cpu" and bool((node == tree.nowhere).all()):
+            break  # elsewhere asking would cost more than going on
+    nodes, children, edges = torch.stack(nodes), torch.stack(children), torch.stack(edges)
+    children = torch.where(children == UNVISITED, tree.roots + number * tree.batch, children)
+    last = (nodes != tree.nowhere).sum(0, keepdim=True) - 1
+    return Path(nodes, children, edges, edges.gather(0, last).squeeze(0), children.gather(0, last).squeeze(0))
 
 
 def _expand(tree: Tree, expand: ExpandFn, path: Path, number: int) -> None:
     """Evaluate what the last action of each path leads to, as node `number` of its tree."""
-    node, column = path.nodes[-1], path.columns[-1]
-    action = tree.actions[node].gather(1, column).squeeze(1)
-    step, actions, prior_logits = expand(node - tree.base, action, number)
-    tree.add(tree.base + number, actions, prior_logits, step.value)
-    column = column.squeeze(1)
-    child = tree.children[node, column]  # there already where the depth limit ended the descent
-    tree.children[node, column] = torch.where(child == UNVISITED, number, child)
-    tree.rewards[node, column], tree.discounts[node, column] = step.reward, step.discount
+    parent = torch.div(path.edge, tree.columns, rounding_mode="floor")
+    step, actions, prior_logits = expand(parent, tree.actions.view(-1)[path.edge], number)
+    tree.add(number, actions, prior_logits, step.value)
+    tree.children.view(-1)[path.edge] = path.leaf
+    tree.rewards[path.leaf], tree.discounts[path.leaf] = step.reward, step.discount
 
 
 def _back_up(tree: Tree, path: Path) -> None:
-    """Add the new node's value to every node on its path."""
-    child = tree.base + tree.children[path.nodes[-1]].gather(1, path.columns[-1]).squeeze(1)
-    value = tree.node_values[child]
-    for node, column, going in zip(*(reversed(level) for level in path)):
-        column = column.squeeze(1)
-        child = torch.where(going, tree.base + tree.children[node, column], child)
-        backed_up = tree.rewards[node, column] + tree.discounts[node, column] * value
-        value = torch.where(going, backed_up, value)
-        count = tree.node_visits[node]
-        mean = (tree.node_values[node] * count + value) / (count + 1)
-        tree.node_values[node] = torch.where(going, mean, tree.node_values[node])
-        tree.node_visits[node] = count + going
-        tree.values[node, column] = torch.where(going, tree.node_values[child], tree.values[node, column])
-        tree.visits[node, column] += going
+    """Add the leaf's value to every node on its path, and to the q of the edges that were taken."""
+    nodes, edges, children = path.nodes.flatten(), path.edges.flatten(), path.children.flatten()
+    rewards, discounts = tree.rewards[children], tree.discounts[children]
+    value, values = tree.node_values[path.leaf], []
+    for reward, discount in zip(reversed(rewards.split(tree.batch)), reversed(discounts.split(tree.batch))):
+        value = reward + discount * value
+        values.append(value)
+    count = tree.node_visits[nodes]
+    tree.node_values[nodes] = (tree.node_values[nodes] * count + torch.cat(values[::-1])) / (count + 1)
+    tree.node_visits[nodes] = count + 1
+    tree.visits.view(-1)[edges] += 1
+    tree.q.view(-1)[edges] = rewards + discounts * tree.node_values[children]
+
+
+def _choose(tree: Tree, path: Path, config: SearchConfig) -> Tensor:
+    """Choose anew at the nodes of the path, the roots left out; returns the roots' completed q [B, A]."""
+    nodes = path.nodes.flatten()
+    visits = tree.visits.index_select(0, nodes)
+    completed = tree.completed(nodes, visits, config)
+    below = nodes[tree.batch:]
+    improved = (tree.prior_logits.index_select(0, below) + completed[tree.batch:]).softmax(1)
+    share = visits[tree.batch:] / tree.node_visits[below].unsqueeze(1)
+    tree.choice[below] = (improved - share).argmax(1)
+    return completed[:tree.batch]
 
 
 def _score(considered_visit: Tensor, gumbel: Tensor, logits: Tensor, completed: Tensor, visits: Tensor) -> Tensor:
@@ -160,9 +175,10 @@ def _score(considered_visit: Tensor, gumbel: Tensor, logits: Tensor, completed: 
     return torch.where(visits == considered_visit.unsqueeze(1), scores, 4 * ILLEGAL)
 
 
-def considered_visits_table(most: int, num_simulations: int) -> list[list[int]]:
-    """[most + 1, num_simulations]: by number of actions considered, the visit count of those to try next."""
-    return [considered_visits(considered, num_simulations) for considered in range(most + 1)]
+@functools.lru_cache(maxsize=64)
+def considered_visits_table(most: int, num_simulations: int, device: torch.device) -> Tensor:
+    """int64 [most + 1, num_simulations]: by number of actions considered, the visit count of those to try next."""
+    return torch.tensor([considered_visits(number, num_simulations) for number in range(most + 1)], device=device)
 
 
 def considered_visits(considered: int, num_simulations: int) -> list[int]:

@@ -186,6 +186,12 @@ def test_mate_in_two_is_found_with_values_that_know_mate_in_one(fen, key):
     assert move_from_action(int(action), chess.Board(fen)).uci() == key
 
 
+def test_a_tree_is_not_quietly_replaced_by_two_rungs():
+    root, q = bandit_root(6)
+    with pytest.raises(ConfigError, match="tree_search"):
+        improve_policy(root, bandit(q), SearchConfig(search="tree"), torch.Generator())
+
+
 @pytest.mark.parametrize("settings", [{"search": "alphabeta"}, {"candidates": 4, "survivors": 8}, {"survivors": 0}])
 def test_bad_settings_are_refused(settings):
     with pytest.raises(ConfigError, match="expected"):

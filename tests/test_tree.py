@@ -16,7 +16,10 @@ from chessnn_colab.games.chess import Chess
 from chessnn_colab.network import NetworkConfig, build_network
 from chessnn_colab.notation import move_from_action, state_from_boards, state_from_fens
 from chessnn_colab.players import NetworkPlayer
+from chessnn_colab.records import GameRecords
 from chessnn_colab.search import ILLEGAL, Root, SearchConfig, Step
+from chessnn_colab.selfplay import play_games
+from chessnn_colab.train_config import TrainConfig
 from chessnn_colab.tree import UNVISITED, Expansion, Tree, considered_visits, tree_search
 
 GOLDEN = Path(__file__).parent / "golden" / "mctx.npz"  # made by tools/mctx_golden.py
@@ -37,7 +40,7 @@ class Table:
         return Root(torch.arange(invalid.shape[1]).expand(len(states), -1), logits, self.table["value"][states], None)
 
     def expand(self, parent: torch.Tensor, action: torch.Tensor, node: int) -> Expansion:
-        before = self.states[parent, torch.arange(len(parent))]
+        before = self.states.flatten()[parent]
         after = self.table["next_state"][before, action]
         self.states[node] = after
         step = Step(self.table["reward"][before, action], self.table["discount"][before, action],
@@ -59,36 +62,51 @@ def grown(monkeypatch) -> list[Tree]:
     return trees
 
 
+def by_row(array: torch.Tensor, tree: Tree) -> np.ndarray:
+    """[B, N, ...]: one of the tree's arrays as mctx lays it out."""
+    return array[:tree.nowhere].unflatten(0, (-1, tree.batch)).transpose(0, 1).numpy()
+
+
 @pytest.mark.parametrize("number", CASES)
 def test_the_trees_are_mctxs(number, grown):
     with np.load(GOLDEN) as file:
-        simulations, considered, value_scale, _ = file["cases"][number]
+        simulations, considered, value_scale, _, max_depth = file["cases"][number]
         golden = {name.split(".")[1]: file[name] for name in file.files if name.startswith(f"{number}.")}
     config = SearchConfig(search="tree", num_simulations=int(simulations), value_scale=float(value_scale),
-                          max_num_considered_actions=int(considered), max_depth=int(simulations))
+                          max_num_considered_actions=int(considered), max_depth=int(max_depth))
     game = Table(golden, config.num_simulations + 1)
     output = tree_search(game.root(), game.expand, config, torch.from_numpy(golden["gumbel"]))
-    tree, nodes = grown[0], config.num_simulations + 1
+    tree = grown[0]
+    visits, children, node_values = (by_row(array, tree) for array in (tree.visits, tree.children, tree.node_values))
     assert output.action.tolist() == golden["action"].tolist()
-    np.testing.assert_array_equal(tree.visits.view(-1, nodes, tree.visits.shape[1]), golden["visits"])
-    np.testing.assert_array_equal(tree.children.view(golden["children"].shape), golden["children"])
-    np.testing.assert_allclose(tree.node_values.view(-1, nodes), golden["node_values"], atol=1e-5)
+    np.testing.assert_array_equal(visits, golden["visits"])
+    np.testing.assert_array_equal(np.where(children < 0, UNVISITED, children // tree.batch), golden["children"])
+    there = np.array([[node == 0 or node in row for node in range(len(row))] for row in golden["children"]])
+    np.testing.assert_allclose(node_values[there], golden["node_values"][there], atol=1e-5)
     np.testing.assert_allclose(output.action_weights, golden["action_weights"], atol=1e-5)
     np.testing.assert_allclose(output.value, golden["node_values"][:, 0], atol=1e-5)
 
 
 def test_the_golden_rows_differ_and_go_deep():
-    """What the parity rests on: rows that choose differently, missing actions, lines of several plies."""
+    """What the parity rests on: rows that choose differently, missing actions, lines of several plies or cut short."""
     with np.load(GOLDEN) as file:
         for number in CASES:
             assert len(set(file[f"{number}.action"].tolist())) > 1
             assert file[f"{number}.invalid"].any() and not file[f"{number}.invalid"].all(1).any()
-        deep = file["4.children"][0]
+        depths = [depth_of(file[f"{number}.children"][0]) for number in CASES]
+        simulations, limits = file["cases"][:, 0], file["cases"][:, 4]
+        cut = [(file[f"{number}.children"] != UNVISITED).sum((1, 2)).min() < simulations[number] for number in CASES]
+    assert max(depths) >= 4
+    assert [number for number in CASES if cut[number]] == [number for number in CASES if 1 < limits[number] < 8]
+
+
+def depth_of(children: np.ndarray) -> int:
+    """The longest line of a tree, in plies; children [N, A]."""
     depth, level = 0, [0]
     while level:
-        level = [child for node in level for child in deep[node] if child != UNVISITED]
+        level = [child for node in level for child in children[node] if child != UNVISITED]
         depth += bool(level)
-    assert depth >= 3
+    return depth
 
 
 def test_schedule_by_hand():
@@ -210,6 +228,17 @@ def test_plays_legal_moves_and_deeper_than_its_limit_does_no_harm():
         action = player.choose(state, torch.Generator().manual_seed(0))
         assert game.legal_action_mask(state).gather(1, action.unsqueeze(1)).all()
         state = game.step(state, action)
+
+
+def test_a_training_config_is_all_that_self_play_needs(grown):
+    config = TrainConfig(search="tree", num_simulations=5, max_plies=6, boards=4)
+    actor = Actor(Chess(config.max_plies), Blank(), config.search_config(), config.discount)
+    parts = []
+    play_games(actor, config.selfplay_config(), 4, 0, lambda games, plies, records: parts.append(records) or True)
+    records = GameRecords.concatenate(parts)
+    assert records.num_games == 4 and records.num_positions > 4
+    assert all(tree.nowhere == 6 * tree.batch for tree in grown) and len(grown) >= records.game_lengths.max()
+    assert ((records.policy_weights > 0).sum(1) > 1).any()
 
 
 @pytest.mark.parametrize("settings", [{"num_simulations": 0}, {"max_num_considered_actions": 0}, {"max_depth": 0}])

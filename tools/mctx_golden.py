@@ -3,7 +3,8 @@
 Needs jax and mctx, which nothing else here does:  pip install jax mctx;  python tools/mctx_golden.py
 
 A game is a table: from state s action a leads to next_state[s, a] with reward[s, a] and discount[s, a]; a state has
-value[s] and logits[s, :]. A discount of 0 ends a line. Rows start from different states, with actions missing.
+value[s] and logits[s, :]. A discount of 0 ends a line, a negative one hands the move to the other player. Rows start
+from different states; at the root and below it actions are missing.
 """
 
 from __future__ import annotations
@@ -16,26 +17,31 @@ import mctx
 import numpy as np
 
 STATES, ACTIONS, ROWS = 150, 12, 6
-# num_simulations, max_num_considered_actions, value_scale, gumbel_scale
-CASES = [(1, 16, 0.1, 1.0), (8, 4, 0.1, 1.0), (16, 16, 0.1, 1.0), (32, 4, 0.3, 1.0), (32, 16, 0.1, 0.0), (50, 8, 1.0, 1.0)]
+MISSING = -1e9  # the logit of an action that is not there
+# num_simulations, max_num_considered_actions, value_scale, gumbel_scale, max_depth
+CASES = [(1, 16, 0.1, 1.0, 1), (8, 4, 0.1, 1.0, 8), (16, 16, 0.1, 1.0, 16), (32, 4, 0.3, 1.0, 32),
+         (32, 16, 0.1, 0.0, 32), (50, 8, 1.0, 1.0, 50), (32, 4, 0.3, 1.0, 3), (24, 2, 1.0, 1.0, 2)]
 
 
 def tables(seed: int) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(seed)
     ends = rng.random((STATES, ACTIONS)) < 0.1
+    missing = (rng.random((STATES, ACTIONS)) < 0.3) & (np.arange(ACTIONS) > 0)
+    root_state = rng.choice(STATES, ROWS, replace=False)
+    most = np.array([12, 12, 9, 5, 2, 1])[:, None]  # columns in which a row's root may have actions
     return {
         "next_state": rng.integers(0, STATES, (STATES, ACTIONS)),
         "reward": (ends * rng.choice([-1.0, 0.0, 1.0], (STATES, ACTIONS))).astype(np.float32),
-        "discount": np.where(ends, 0.0, -0.99).astype(np.float32),
+        "discount": (~ends * rng.choice([-1.0, -0.99, 0.9], (STATES, ACTIONS))).astype(np.float32),
         "value": rng.uniform(-1, 1, STATES).astype(np.float32),
-        "logits": (2 * rng.standard_normal((STATES, ACTIONS))).astype(np.float32),
-        "root_state": rng.choice(STATES, ROWS, replace=False),
-        "invalid": np.arange(ACTIONS) >= np.array([12, 12, 9, 5, 2, 1])[:, None],
+        "logits": np.where(missing, MISSING, 2 * rng.standard_normal((STATES, ACTIONS))).astype(np.float32),
+        "root_state": root_state,
+        "invalid": missing[root_state] | (np.arange(ACTIONS) >= most),
     }
 
 
 def search(game: dict[str, np.ndarray], simulations: int, considered: int, value_scale: float, gumbel_scale: float,
-           seed: int) -> dict[str, np.ndarray]:
+           max_depth: int, seed: int) -> dict[str, np.ndarray]:
     table = {name: jnp.asarray(array) for name, array in game.items()}
 
     def recurrent_fn(params, key, action, state):
@@ -48,7 +54,7 @@ def search(game: dict[str, np.ndarray], simulations: int, considered: int, value
     root = mctx.RootFnOutput(prior_logits=table["logits"][state], value=table["value"][state], embedding=state)
     key = jax.random.PRNGKey(seed)
     output = mctx.gumbel_muzero_policy(
-        None, key, root, recurrent_fn, simulations, invalid_actions=table["invalid"],
+        None, key, root, recurrent_fn, simulations, invalid_actions=table["invalid"], max_depth=max_depth,
         max_num_considered_actions=considered, gumbel_scale=gumbel_scale,
         qtransform=lambda tree, node: mctx.qtransform_completed_by_mix_value(tree, node, value_scale=value_scale))
     tree = output.search_tree
