@@ -32,7 +32,7 @@ from .array_files import (
     read_file,
     unusable,
 )
-from .durable import flush_folder, reason, sha256, write_flushed
+from .durable import copy_flushed, flush_folder, reason, sha256, write_flushed
 from .errors import CheckpointError
 
 FORMAT_VERSION = 1
@@ -85,12 +85,36 @@ def load_checkpoint(folder: str | os.PathLike, game: str | None = None) -> Check
     Raises CheckpointError naming the file that is missing, damaged or not expected.
     """
     folder = _standing(absolute(folder))
-    contents = _read_verified(folder, _read_manifest(folder))
+    contents = dict(_verified_files(folder, _read_manifest(folder)))
     metadata = decode_metadata(folder, contents.pop(STATE), game)
     groups = {}
     for name in sorted(contents):
         groups[name.removesuffix(SUFFIX)] = decode_arrays(folder / name, contents.pop(name))
     return Checkpoint(groups, metadata)
+
+
+def copy_checkpoint(source: str | os.PathLike, target: str | os.PathLike) -> None:
+    """Copy a checkpoint folder, replacing one that stands at `target`; the copy is read back before it has its name.
+
+    Raises CheckpointError when a file of either is missing or damaged or the system refuses: then what stood at
+    `target` still stands and nothing half-written is left.
+    """
+    source, target = _standing(absolute(source)), absolute(target)
+    _refuse_to_replace_strangers(target)
+    temporary = _beside(target, "tmp")
+    try:
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir()
+        for name in (*_read_manifest(source), MANIFEST):
+            copy_flushed(source / name, temporary / name)
+        flush_folder(temporary)
+        for _ in _verified_files(temporary, _read_manifest(temporary)):
+            pass
+        _move_into_place(temporary, target)
+    except OSError as error:
+        raise not_saved("checkpoint", target, error) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def remove_checkpoint(folder: str | os.PathLike) -> None:
@@ -218,8 +242,8 @@ def _is_group_file(name: str) -> bool:
     return name.endswith(SUFFIX) and _GROUP_NAME.fullmatch(name.removesuffix(SUFFIX)) is not None
 
 
-def _read_verified(folder: Path, files: Mapping[str, Mapping[str, Any]]) -> dict[str, bytes]:
-    """Read all files the manifest lists; every one must be there, whole and unchanged, and no other."""
+def _verified_files(folder: Path, files: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, bytes]]:
+    """Yield name and content of all files the manifest lists; all must be there, whole and unchanged, and no other."""
     try:
         # Names with a dot in front come from the system (.DS_Store, .ipynb_checkpoints), not from a save.
         present = {name for name in os.listdir(folder) if not name.startswith(".")} - {MANIFEST}
@@ -229,12 +253,10 @@ def _read_verified(folder: Path, files: Mapping[str, Mapping[str, Any]]) -> dict
         raise unusable(folder, f"{extra[0]} is not in its manifest")
     if missing := sorted(files.keys() - present):
         raise unusable(folder, f"{missing[0]} is missing")
-    contents = {}
     for name, expected in files.items():
         data = read_file(folder, folder / name, MAX_METADATA_BYTES if name == STATE else MAX_ARRAY_BYTES)
         if len(data) != expected["bytes"]:
             raise unusable(folder, f"{name} has {len(data)} bytes where its manifest says {expected['bytes']}")
         if sha256(data) != expected["sha256"]:
             raise unusable(folder, f"{name} is damaged (its SHA-256 is not the manifest's)")
-        contents[name] = data
-    return contents
+        yield name, data

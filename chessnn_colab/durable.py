@@ -8,9 +8,11 @@ import errno
 import hashlib
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 SEAL_LENGTH = 64
+_CHUNK = 2**20  # bytes copied and hashed at a time
 BLANK_SEAL = b"0" * SEAL_LENGTH
 # Network and cloud file systems answer so when they cannot flush a folder or lock a file.
 NOT_SUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK})
@@ -27,6 +29,38 @@ def write_flushed(path: Path, data: bytes) -> None:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
+
+
+def copy_flushed(source: Path, target: Path) -> str:
+    """Copy a file and return the SHA-256 of what was read, when the disk has it. Not atomic. Raises OSError."""
+    digest = hashlib.sha256()
+    with open(source, "rb") as original, open(target, "wb") as copy:
+        while chunk := original.read(_CHUNK):
+            digest.update(chunk)
+            copy.write(chunk)
+        copy.flush()
+        os.fsync(copy.fileno())
+    return digest.hexdigest()
+
+
+def copy_verified(source: Path, target: Path) -> None:
+    """Replace `target` by a copy of `source` that was read back, all or nothing. Raises OSError."""
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        if copy_flushed(source, temporary) != file_sha256(temporary):
+            raise OSError(errno.EIO, "what was read back is not what was written", str(target))
+        os.replace(temporary, target)
+    except BaseException:
+        with suppress(OSError):  # of a drive that is gone, the first error says more
+            temporary.unlink(missing_ok=True)
+        raise
+    flush_folder(target.parent)
+
+
+def file_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file's content. Raises OSError."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_atomically(path: Path, data: bytes) -> None:

@@ -18,10 +18,9 @@ from .games.chess import Chess
 from .match_result import MatchResult
 from .players import PLAY_SEARCH, NetworkPlayer, Player
 from .ratings import Pairing, Ratings, rate
-from .run_folder import RunFolder
+from .run_folder import RATINGS_FILE, RunFolder
 from .search import SearchConfig
 
-RATINGS_FILE = "ratings.json"
 FIXED_PLAYERS = ("random", "greedy", "minimax")
 
 

@@ -1,17 +1,22 @@
 """metrics.jsonl: one report a line, each flushed to the disk; a line cut short by a kill does not count.
 
-NaN and infinity, which JSON does not have, are written as null and read back as NaN.
+NaN and infinity, which JSON does not have, are written as null and read back as NaN. Each line ends in a seal, the
+CRC-32 of what stands before it; a line without one is an earlier version's, and is taken as it is.
 """
 
 import json
 import math
 import os
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .durable import flush_folder, reason, write_atomically
+from .durable import flush_folder, read_whole, reason, write_atomically
 from .errors import RunError
+
+MAX_LOG_BYTES = 2**30
+_SEAL_KEY, _SEAL_KIND = b'"seal"', b"crc32:"
 
 
 class ReportLog:
@@ -52,7 +57,9 @@ class ReportLog:
 
     def _lines(self) -> list[bytes]:
         try:
-            return self.path.read_bytes().split(b"\n")[:-1]
+            *lines, torn = read_whole(self.path, MAX_LOG_BYTES).split(b"\n")
+            # A kill leaves the beginning of a line; a whole line with another end than its own was damaged.
+            return [*lines, torn] if _seal_holds(torn[:-1]) else lines
         except FileNotFoundError:
             return []
         except OSError as error:
@@ -61,20 +68,37 @@ class ReportLog:
     def _parse(self, number: int, line: bytes) -> dict[str, Any]:
         try:
             report = json.loads(line, object_hook=_null_to_nan)
-            if isinstance(report["iteration"], int):
+            if isinstance(report["iteration"], int) and (_seal_holds(line) or not _is_sealed(line)):
+                report.pop("seal", None)
                 return report
         except (ValueError, KeyError, TypeError, RecursionError):
             pass
-        raise RunError(f"line {number} of {self.path} is not a report: {line[:60]!r}. Remove that line and try again")
+        raise RunError(f"line {number} of {self.path} is no report, or damaged: {line[:60]!r}. "
+                       "Remove that line and try again")
 
 
 def _encode(report: Mapping[str, Any]) -> bytes:
     if not isinstance(report.get("iteration"), int):
         raise RunError(f"a report needs an int `iteration`, got {report.get('iteration')!r}")
     try:
-        return json.dumps(_nan_to_null(report), allow_nan=False).encode("ascii") + b"\n"
+        body = json.dumps(_nan_to_null(report), allow_nan=False).encode("ascii")[:-1]
     except (TypeError, ValueError) as error:
         raise RunError(f"a report holds plain numbers, text, lists and dicts: {error}") from error
+    return body + _seal(body) + b"\n"
+
+
+def _seal(body: bytes) -> bytes:
+    return b', %b: "%b%08x"}' % (_SEAL_KEY, _SEAL_KIND, zlib.crc32(body))
+
+
+def _seal_holds(line: bytes) -> bool:
+    place = line.rfind(b", " + _SEAL_KEY)
+    return place >= 0 and line[place:] == _seal(line[:place])
+
+
+def _is_sealed(line: bytes) -> bool:
+    """Key and kind are looked for apart, so that no one flipped bit makes a sealed line look like one without."""
+    return _SEAL_KEY in line or _SEAL_KIND in line
 
 
 def _drop_torn_line(file) -> None:

@@ -10,6 +10,8 @@
     .lock                            held by the process that trains
 """
 
+import json
+import math
 import os
 import re
 from collections.abc import Collection, Mapping
@@ -30,7 +32,7 @@ from .checkpoint import (
     remove_checkpoint,
     save_checkpoint,
 )
-from .durable import reason, write_atomically
+from .durable import read_whole, reason, write_atomically
 from .errors import CheckpointError, ConfigError, RunError
 from .report_log import ReportLog
 from .run_config import plain_config, read_config, settle_config
@@ -39,6 +41,8 @@ from .snapshot import load_snapshot, save_snapshot
 
 _SUBFOLDERS = ("checkpoints", "snapshots", "games", "tensorboard")
 _SET_ASIDE = ".set-aside"
+RATINGS_FILE = "ratings.json"
+MAX_RATINGS_BYTES = 64 * 2**20
 _NUMBER = re.compile(r"[0-9]{6,}")  # an iteration, as it stands in file names
 
 
@@ -61,6 +65,7 @@ class RunFolder:
             path / name for name in _SUBFOLDERS
         )
         self.messages: tuple[str, ...] = (lock.warning,) if lock and lock.warning else ()
+        self.spared: frozenset[int] = frozenset()  # checkpoints that prune leaves for now: they are being copied
         self._lock = lock
         self._reports = ReportLog(path / "metrics.jsonl")
 
@@ -74,7 +79,7 @@ class RunFolder:
         `may_change` (see run_config.check_same_config). Raises ConfigError for that; RunError when the path
         cannot be a run folder or another process has it. Of two openings in one process the later one holds.
         """
-        folder = _folder_path(path)
+        folder = folder_path(path)
         wanted = plain_config(config)
         lock = None
         try:
@@ -95,7 +100,7 @@ class RunFolder:
     @classmethod
     def open(cls, path: str | os.PathLike) -> "RunFolder":
         """Open a run for reading. RunError when there is none."""
-        folder = _folder_path(path)
+        folder = folder_path(path)
         if not folder.is_dir():
             raise RunError(f"there is no run at {folder}: no such folder")
         return cls(folder, read_config(folder))
@@ -144,7 +149,7 @@ class RunFolder:
     def save_checkpoint(self, iteration: int, groups: Groups, metadata: Mapping[str, Any]) -> Path:
         """Write checkpoints/NNNNNN/ (see checkpoint.save_checkpoint) and return its path."""
         self._require_lock()
-        path = self._checkpoint_path(iteration)
+        path = self.checkpoint_path(iteration)
         save_checkpoint(path, groups, {**metadata, "iteration": iteration})
         return path
 
@@ -166,7 +171,7 @@ class RunFolder:
         messages: list[str] = []
         for iteration in reversed(self.checkpoints()):
             try:
-                checkpoint = load_checkpoint(self._checkpoint_path(iteration), game)
+                checkpoint = load_checkpoint(self.checkpoint_path(iteration), game)
                 return LatestCheckpoint(iteration, checkpoint, tuple(messages))
             except CheckpointError as error:
                 messages.append(str(error))
@@ -180,8 +185,8 @@ class RunFolder:
         if keep < 1:
             raise ConfigError(f"cannot keep {keep} checkpoints: expected 1 or more")
         saved = self.checkpoints()
-        for iteration in saved[:-keep]:
-            remove_checkpoint(self._checkpoint_path(iteration))
+        for iteration in set(saved[:-keep]) - self.spared:
+            remove_checkpoint(self.checkpoint_path(iteration))
         for folder in _numbered(self.checkpoints_folder, _SET_ASIDE):
             if saved and int(folder.stem) < saved[-keep:][0]:
                 remove_checkpoint(folder)
@@ -190,16 +195,19 @@ class RunFolder:
         """Forget what came after `iteration`, to go on from there: reports, snapshots, sample games.
 
         Later checkpoints are renamed to NNNNNN.set-aside, not deleted: a disk that could not be read for
-        a moment looks like damage too.
+        a moment looks like damage too. Ratings go when a snapshot goes: another one will have its name.
         """
         self.truncate_reports(iteration)
         try:
-            for path in (*self.snapshots(), *_numbered(self.games_folder, ".pgn")):
-                if int(path.stem) > iteration:
-                    path.unlink()
+            later_snapshots = [path for path in self.snapshots() if int(path.stem) > iteration]
+            if later_snapshots:
+                (self.path / RATINGS_FILE).unlink(missing_ok=True)
+            later_games = [path for path in _numbered(self.games_folder, ".pgn") if int(path.stem) > iteration]
+            for path in (*later_snapshots, *later_games):
+                path.unlink()
             for later in self.checkpoints():
                 if later > iteration:
-                    path = self._checkpoint_path(later)
+                    path = self.checkpoint_path(later)
                     remove_checkpoint(path.with_name(path.name + _SET_ASIDE))
                     os.rename(path, path.with_name(path.name + _SET_ASIDE))
         except OSError as error:
@@ -218,11 +226,38 @@ class RunFolder:
         """Return the snapshot files, oldest first; `int(path.stem)` is the iteration."""
         return _numbered(self.snapshots_folder, ".safetensors")
 
-    def _checkpoint_path(self, iteration: int) -> Path:
+    def best_snapshot(self) -> Path | None:
+        """Return the snapshot that ratings.json rates highest, None when none of those here is rated.
+
+        Raises RunError when ratings.json is there and cannot be read.
+        """
+        here = {int(path.stem): path for path in self.snapshots()}
+        rated = {snapshot: rating for snapshot, rating in self._ratings().items() if snapshot in here}
+        return here[max(rated, key=rated.__getitem__)] if rated else None
+
+    def _ratings(self) -> dict[int, float]:
+        """Iteration -> rating, of the snapshots in ratings.json (see ladder)."""
+        path = self.path / RATINGS_FILE
+        try:
+            players = json.loads(read_whole(path, MAX_RATINGS_BYTES))["players"]
+            rated = {player["snapshot"]: float(player["rating"]) for player in players}
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+            raise RunError(f"{path} cannot be read ({error!r}): delete it and rate the run again") from error
+        return {key: rating for key, rating in rated.items() if isinstance(key, int) and math.isfinite(rating)}
+
+    def checkpoint_path(self, iteration: int) -> Path:
+        """Return where the checkpoint of `iteration` is, or would be."""
         return self.checkpoints_folder / f"{iteration:06d}"
 
+    @property
+    def held(self) -> bool:
+        """Whether this run may be written here: locked, not closed and not opened again since."""
+        return self._lock is not None and self._lock.held
+
     def _require_lock(self) -> None:
-        if self._lock is None or not self._lock.held:
+        if not self.held:
             raise RunError(f"the run {self.path} is not open for writing here (closed, or opened again since)")
 
 
@@ -233,7 +268,7 @@ def find_checkpoint(path: str | os.PathLike, game: str | None = None) -> Checkpo
     """
     if Path(path).suffix == ".safetensors":
         return load_snapshot(Path(path).expanduser(), game)
-    folder = _folder_path(path)
+    folder = folder_path(path)
     if (folder / MANIFEST).exists():
         return load_checkpoint(folder, game)
     run = RunFolder.open(folder)
@@ -243,7 +278,7 @@ def find_checkpoint(path: str | os.PathLike, game: str | None = None) -> Checkpo
     return latest.checkpoint
 
 
-def _folder_path(path: str | os.PathLike) -> Path:
+def folder_path(path: str | os.PathLike) -> Path:
     """Return the absolute path, or RunError when it is a file or lies beneath one."""
     if not os.fspath(path) or "\0" in os.fspath(path):
         raise RunError(f"{os.fspath(path)!r} cannot be a run folder: expected a path such as runs/first")
@@ -269,7 +304,7 @@ def _numbered(folder: Path, suffix: str) -> list[Path]:
 def _clear_leftovers(folder: Path) -> None:
     """Remove what a killed writer left. The folder itself may be somebody's home: there only our own names count."""
     clear_interrupted_saves(folder / "checkpoints")
-    names = ("config.json", "metrics.jsonl", "ratings.json")
+    names = ("config.json", "metrics.jsonl", RATINGS_FILE)
     leftovers = [path for name in names for path in folder.glob(f".{name}.*.tmp")]
     for leftover in (*leftovers, *(folder / "snapshots").glob(".*.tmp"), *(folder / "games").glob(".*.tmp")):
         leftover.unlink()

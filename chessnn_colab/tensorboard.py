@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from torch.utils.tensorboard import SummaryWriter
 
+from .durable import reason
+from .errors import RunError
 from .report import Report
 
 _SCALARS = {
@@ -21,14 +24,21 @@ class TensorBoard:
     """Writes one step an iteration; `first` hides what an interrupted session wrote after its last checkpoint."""
 
     def __init__(self, folder: Path, first: int):
+        self._folder = folder
         self._writer = SummaryWriter(str(folder), purge_step=first + 1)
 
     def write(self, report: Report) -> None:
-        for tag, name in _SCALARS.items():
-            self._writer.add_scalar(tag, getattr(report, name), report.iteration)
-        for layer, rate in report.firing_rates.items():
-            self._writer.add_scalar(f"firing_rate/{layer}", rate, report.iteration)
-        self._writer.flush()
+        """Add an iteration's curves. Raises RunError when the system refuses, and then at every later call."""
+        try:
+            for tag, name in _SCALARS.items():
+                self._writer.add_scalar(tag, getattr(report, name), report.iteration)
+            for layer, rate in report.firing_rates.items():
+                self._writer.add_scalar(f"firing_rate/{layer}", rate, report.iteration)
+            self._writer.flush()
+        except OSError as error:
+            raise RunError(f"cannot write the curves in {self._folder}: {reason(error)}. Make room there, then train "
+                           "again: the run goes on from its last checkpoint") from error
 
     def close(self) -> None:
-        self._writer.close()
+        with suppress(OSError):  # every write was flushed, or has said why not
+            self._writer.close()

@@ -58,6 +58,7 @@ class TrainConfig:
     replay_capacity: int | None = None
     checkpoint_every: int = 5          # iterations between checkpoints, and between snapshots
     keep_checkpoints: int = 2
+    copy_to: str | None = None         # a second folder, on Google Drive say, that gets a copy after each checkpoint
     from_checkpoint: str | None = None  # another run's folder, whose weights this run starts with
     seed: int = 0
     device: str = "auto"

@@ -18,6 +18,7 @@ from .devices import detect_device, inventory, keep_freed_memory
 from .errors import ConfigError, RunError, WorkerError
 from .games.chess import ENDINGS, Chess
 from .learner import Learner, Losses, load_optimizer_arrays, optimizer_arrays
+from .mirror import Mirror, restore_run
 from .network import build_network, load_arrays, to_arrays
 from .pgn import records_to_pgn
 from .records import GameRecords
@@ -104,6 +105,8 @@ class Trainer:
         self.progress = progress
         machine = inventory()
         choice = detect_device(config.device, machine, gpus=config.gpus)
+        if config.copy_to and (restored := restore_run(config.run, config.copy_to)):
+            progress.message(restored)
         self.config = config = config.with_saved_network().for_device(choice.device, machine)
         progress.message(f"Primary training device: {choice.device}" + (f" ({choice.name})" if choice.name else ""))
         if choice.device == "cpu":
@@ -124,10 +127,13 @@ class Trainer:
         self._iteration_seconds = 0.0
         self._learning_per_play = LEARNING_PER_PLAY
         self._saved: tuple[int, int, int] | None = None
-        self.pool = None
+        self.pool = self.mirror = None
         self.folder = RunFolder.create_or_open(config.run, config.to_dict(), set(config.to_dict()) - FIXED_FIELDS)
         try:
             self._resume_or_begin()
+            if config.copy_to:
+                self.mirror = Mirror(self.folder, config.copy_to, config.keep_checkpoints)
+                self._say(self.mirror.update())
             self.board = TensorBoard(self.folder.tensorboard_folder, self.iteration)
         except BaseException:
             self.folder.close()
@@ -156,10 +162,17 @@ class Trainer:
 
     def close(self) -> None:
         """Stop the workers and let go of the folder."""
-        for part in (self.pool, self.board, self.folder):
+        for part in (self.pool, self.board):
             if part is not None:
                 part.close()
+        if self.mirror is not None:
+            self._say(self.mirror.close())
+        self.folder.close()
         self.progress.close()
+
+    def _say(self, messages: Sequence[str]) -> None:
+        for message in messages:
+            self.progress.message(message)
 
     def _iterate(self) -> Report:
         started = time.monotonic()
@@ -172,11 +185,8 @@ class Trainer:
         self.iteration += 1
         self.budget.done += 1
         finished = int((records.endings > 0).sum())
-        if self.iteration % self.config.checkpoint_every == 0:
-            self._save()
         elapsed = time.monotonic() - started
         self.seconds += elapsed
-        self._iteration_seconds = elapsed
         report = Report(
             iteration=self.iteration, seconds=self.seconds, **summary_of_games(records),
             buffer_size=len(self.replay), positions_per_second=records.num_positions / (played - started),
@@ -187,6 +197,9 @@ class Trainer:
             sample_game=self._sample_game(records))
         self.folder.append_report(report.to_dict())
         self.board.write(report)
+        if self.iteration % self.config.checkpoint_every == 0:
+            self._save()  # after its report, so that no kill leaves a checkpoint without one
+        self._iteration_seconds = time.monotonic() - started
         self.progress.report(report)
         return report
 
@@ -271,6 +284,8 @@ class Trainer:
         self.folder.save_checkpoint(self.iteration, groups, metadata)
         self.folder.prune(self.config.keep_checkpoints)
         self._saved = state
+        if self.mirror is not None:
+            self._say(self.mirror.update())
 
     def _resume_or_begin(self) -> None:
         latest = self.folder.latest_checkpoint("chess")
@@ -281,8 +296,7 @@ class Trainer:
             self.folder.rewind(0)
             self._save()
             return
-        for message in (*self.folder.messages, *latest.messages):
-            self.progress.message(message)
+        self._say((*self.folder.messages, *latest.messages))
         checkpoint, metadata = latest.checkpoint, latest.checkpoint.metadata
         load_arrays(self.network, checkpoint.groups["weights"])
         load_optimizer_arrays(self.learner.optimizer, checkpoint.groups["optimizer"])

@@ -16,7 +16,7 @@ games.chess
 notation
 network spikes
 search tree actor
-report records array_files run_config run_lock report_log checkpoint snapshot run_folder tensorboard
+report records array_files run_config run_lock report_log checkpoint snapshot run_folder mirror tensorboard
 pgn perft
 selfplay
 worker_process workers
@@ -78,7 +78,7 @@ def test_only_views_draw(name):
     assert not drawing or name.startswith("views."), f"{name} imports {drawing}"
 
 
-@pytest.mark.parametrize("name", ["records", "checkpoint", "snapshot", "run_folder", "report_log", "array_files",
+@pytest.mark.parametrize("name", ["records", "checkpoint", "snapshot", "run_folder", "mirror", "report_log", "array_files",
                                   "durable", "report", "worker_process", "workers"])
 def test_the_numpy_transport_knows_no_torch(name):
     assert not {found for found in imports(name, modules()[name]) if found.split(".")[0] == "torch"}

@@ -28,9 +28,9 @@ def main() -> int:
     parser.add_argument("--share", type=float, default=1.0, help="share of each match's games to play (default 1)")
     parser.add_argument("--no-untrained", action="store_true", help="leave the untrained network's matches out")
     parser.add_argument("--log", type=Path, help="append the table to this file")
-    parser.add_argument("train", nargs="*", metavar="-- TRAIN_OPTIONS", help="options of the train command")
-    options = parser.parse_args()
-    train = ["train", "--run", options.run, "--minutes", f"{options.minutes:g}", "--seed", str(options.seed), *options.train]
+    own, _, more = partition(sys.argv[1:])
+    options = parser.parse_args(own)
+    train = ["train", "--run", options.run, "--minutes", f"{options.minutes:g}", "--seed", str(options.seed), *more]
     subprocess.run([*COMMAND, *train], check=True)
     last = json.loads((Path(options.run) / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])
     rows = []
@@ -45,6 +45,12 @@ def main() -> int:
         with open(options.log, "a", encoding="utf-8") as log:
             log.write(text)
     return 0
+
+
+def partition(arguments: list[str]) -> tuple[list[str], list[str], list[str]]:
+    """What stands before, at and after the first `--`."""
+    at = arguments.index("--") if "--" in arguments else len(arguments)
+    return arguments[:at], arguments[at:at + 1], arguments[at + 1:]
 
 
 def evaluated(run: str, opponent: str, games: int, snapshot: int) -> str:

@@ -1,0 +1,216 @@
+"""A copy of a run in a second folder, Google Drive or a network disk, kept up while the run trains.
+
+The run itself stays on the machine's own disk: cloud folders are slow and lose their connection. After each save a
+thread copies what is new: files under a temporary name that are read back and compared by SHA-256 before they are
+renamed, the checkpoint last. So the copy is a run folder at every moment, which train() and evaluate() open as any other.
+A copy that fails is said and tried again at the next save. Drive answers from a cache: what is read back there is what
+will be uploaded, and a checkpoint whose upload was cut short does not verify, so the one before it is used.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from .checkpoint import MANIFEST, copy_checkpoint
+from .durable import copy_verified, file_sha256, reason
+from .errors import CheckpointError, ChessnnError, ConfigError, RunError
+from .run_config import CONFIG_FILE
+from .run_folder import RATINGS_FILE, RunFolder, folder_path
+
+CLOSE_SECONDS = 120.0
+# Whatever is not a checkpoint or config.json; reports before checkpoints, so that none is missing from the copy.
+_FILES = ("snapshots/*.safetensors", "games/*.pgn", "tensorboard/*", "metrics.jsonl", RATINGS_FILE)
+
+
+class Mirror:
+    """Copies `run`, which is open for writing, to the folder `copy_to`, keeping its newest `keep` checkpoints there.
+
+    Raises ConfigError when `copy_to` cannot be the copy of this run, RunError when another process writes there or
+    when it is ahead of the run.
+    """
+
+    def __init__(self, run: RunFolder, copy_to: str | os.PathLike, keep: int = 2) -> None:
+        self._run, self._keep = run, keep
+        place = copy_place(run.path, copy_to)
+        self._copy = RunFolder.create_or_open(place, run.config, may_change=run.config)
+        try:
+            _refuse_another_run(run, self._copy)
+            _refuse_a_later_one(run, self._copy)
+        except BaseException:
+            self._copy.close()
+            raise
+        self._thread: threading.Thread | None = None
+        self._behind = False   # something was saved that no finished copy has
+        self._at = max(self._copy.checkpoints(), default=None)
+        self._messages: list[str] = list(self._copy.messages)
+        self._copied: dict[Path, tuple[int, int]] = {}  # size and time of what the copy is known to have
+
+    def update(self) -> list[str]:
+        """Begin to copy what is new, in the background; call it after each save. Returns what went wrong before."""
+        self._behind = True
+        if not self._copying:
+            self._begin()
+        return self._said()
+
+    def wait(self, seconds: float = CLOSE_SECONDS) -> None:
+        """Wait until what is being copied is there or has failed."""
+        if self._thread is not None:
+            self._thread.join(max(seconds, 0))
+            self._behind |= self._copying
+
+    def close(self, seconds: float = CLOSE_SECONDS) -> list[str]:
+        """Finish copying, in at most so many seconds, and unlock the copy. Returns what went wrong."""
+        deadline = time.monotonic() + seconds
+        try:
+            self.wait(seconds)
+            if self._behind and self._copy.held and not self._copying:
+                self._begin()
+                self.wait(deadline - time.monotonic())
+        except KeyboardInterrupt:
+            self._messages.append(f"Interrupted while copying to {self._copy.path}")
+        self._copy.close()
+        self._run.spared = frozenset()
+        if self._behind:
+            at = "it has no checkpoint yet" if self._at is None else f"it is at iteration {self._at}"
+            self._messages.append(f"The copy {self._copy.path} is not complete: {at}. Train with it again to complete it")
+        return self._said()
+
+    @property
+    def _copying(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def _begin(self) -> None:
+        self._behind = False
+        saved = self._run.checkpoints()
+        self._run.spared = frozenset(saved[-1:])
+        self._thread = threading.Thread(target=self._copy_all, args=(saved[-1:],), name="mirror", daemon=True)
+        self._thread.start()
+
+    def _said(self) -> list[str]:
+        said, self._messages = self._messages, []
+        return list(dict.fromkeys(said))
+
+    def _copy_all(self, iterations: list[int]) -> None:
+        """What the thread does."""
+        try:
+            for path in _plain_files(self._run.path):
+                self._copy_file(path)
+            for iteration in iterations:
+                _copy_if_new(self._run.checkpoint_path(iteration), self._copy.checkpoint_path(iteration))
+                self._at = iteration
+            self._copy.prune(self._keep)
+        except (ChessnnError, OSError) as error:
+            said = reason(error) if isinstance(error, OSError) else str(error)
+            if not self._behind:  # else a later save has come in between, and its turn is next
+                self._messages.append(f"Copying to {self._copy.path} failed: {said}. Training goes on; the next save "
+                                      "tries again")
+            self._behind = True
+
+    def _copy_file(self, path: Path) -> None:
+        if not self._copy.held:
+            raise RunError("it was opened for writing elsewhere")
+        status = path.stat()
+        state = (status.st_size, status.st_mtime_ns)
+        if self._copied.get(path) == state:
+            return
+        target = self._copy.path / path.relative_to(self._run.path)
+        if not _same_content(path, target):
+            copy_verified(path, target)
+        self._copied[path] = state
+
+
+def restore_run(run: str | os.PathLike, copy_to: str | os.PathLike) -> str | None:
+    """Bring a run back from its copy where the run's own folder has no checkpoint; returns a sentence about it.
+
+    None when there is nothing to bring back. Raises ConfigError, RunError or CheckpointError.
+    """
+    path = folder_path(run)
+    place = copy_place(path, copy_to)
+    if not (place / CONFIG_FILE).is_file() or RunFolder(path, {}).checkpoints():
+        return None
+    copy = RunFolder.open(place)
+    if not copy.checkpoints():
+        return None
+    with RunFolder.create_or_open(path, copy.config, may_change=copy.config) as restored:
+        _refuse_another_run(restored, copy)
+        try:
+            for file in _plain_files(place):
+                copy_verified(file, path / file.relative_to(place))
+        except OSError as error:
+            raise RunError(f"cannot restore {path} from {place}: {reason(error)}. Make room or mount the drive, and "
+                           "try again; the copy stands") from error
+        iteration = _restore_checkpoint(copy, restored)
+    return f"Restored {path} from its copy {place}, at iteration {iteration}"
+
+
+def copy_place(run: Path, copy_to: str | os.PathLike) -> Path:
+    """Return the folder a run is copied to; ConfigError when it cannot be.
+
+    The folder around it must be there: where a drive is not mounted, a copy would go to the disk it should be safe from.
+    """
+    place = folder_path(copy_to)
+    real, own = place.resolve(), run.resolve()
+    if real == own or own in real.parents or real in own.parents:
+        raise ConfigError(f"copy_to={os.fspath(copy_to)!r}: expected a folder apart from the run's own, {run}")
+    if not place.parent.is_dir():
+        raise ConfigError(f"copy_to={os.fspath(copy_to)!r}: there is no folder {place.parent}. Mount the drive, or make "
+                          "that folder, and try again")
+    return place
+
+
+def _refuse_another_run(run: RunFolder, copy: RunFolder) -> None:
+    """Two runs are one when they began with the same weights: the first snapshot that both have, byte for byte."""
+    copied = {path.name: path for path in copy.snapshots()}
+    own = run.snapshots()
+    if not copied or not own:
+        return
+    common = next((path for path in own if path.name in copied), None)
+    try:
+        same = common is not None and _same_content(common, copied[common.name])
+    except OSError as error:
+        raise RunError(f"the copy {copy.path} cannot be read: {reason(error)}") from error
+    if not same:
+        raise ConfigError(f"copy_to: {copy.path} has the copy of another run than {run.path}. Choose another folder for "
+                          "the copy")
+
+
+def _refuse_a_later_one(run: RunFolder, copy: RunFolder) -> None:
+    own, copied = run.checkpoints(), copy.checkpoints()
+    if copied and copied[-1] > max(own, default=-1):
+        raise RunError(f"the copy {copy.path} is at iteration {copied[-1]}, ahead of the run {run.path} at "
+                       f"{max(own, default=0)}. Move the run's folder away and it is restored from the copy; or choose "
+                       "another folder for the copy")
+
+
+def _restore_checkpoint(copy: RunFolder, restored: RunFolder) -> int:
+    """Copy the newest checkpoint that verifies, the last thing to be restored: with it the run is there."""
+    damaged = []
+    for iteration in reversed(copy.checkpoints()):
+        try:
+            copy_checkpoint(copy.checkpoint_path(iteration), restored.checkpoint_path(iteration))
+            return iteration
+        except CheckpointError as error:
+            damaged.append(str(error))
+    raise CheckpointError(f"no checkpoint of the copy {copy.path} can be restored: " + "; ".join(damaged))
+
+
+def _plain_files(folder: Path) -> Iterator[Path]:
+    for pattern in _FILES:
+        for path in sorted(folder.glob(pattern)):
+            if path.is_file() and not path.name.startswith("."):
+                yield path
+
+
+def _copy_if_new(source: Path, target: Path) -> None:
+    manifest = target / MANIFEST
+    if not (manifest.is_file() and _same_content(source / MANIFEST, manifest)):
+        copy_checkpoint(source, target)
+
+
+def _same_content(one: Path, other: Path) -> bool:
+    """Raises OSError; a missing `other` is not the same."""
+    if not other.is_file() or one.stat().st_size != other.stat().st_size:
+        return False
+    return file_sha256(one) == file_sha256(other)

@@ -1,0 +1,176 @@
+"""A disk that is really full: a small one, filled to every page, and one without room for another name."""
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from chessnn_colab.checkpoint import load_checkpoint, save_checkpoint
+from chessnn_colab.errors import ChessnnError, CheckpointError, RecordsError, RunError
+from chessnn_colab.records import GameRecords
+from chessnn_colab.run_folder import RunFolder
+from chessnn_colab.snapshot import load_snapshot, save_snapshot
+from chessnn_colab.tensorboard import TensorBoard
+from chessnn_colab.training import train
+
+from .sample_reports import make_report
+from .test_records import assert_same, make_records
+from .test_training import Listener, tiny
+
+ROOT = Path(__file__).parents[1]
+PAGE = 4096
+
+
+def mounted(folder: Path, options: str) -> bool:
+    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
+    return shutil.which("mount") is not None and subprocess.run(command, capture_output=True).returncode == 0
+
+
+@pytest.fixture
+def disk(tmp_path, request):
+    """A disk of its own, of the size that the test's parameter says (1 MiB)."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if not mounted(folder, getattr(request, "param", "size=1m")):
+        pytest.skip("mounting a small disk needs Linux and root")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def fill(disk: Path, leave: int = 0) -> None:
+    """Take all room on the disk but `leave` bytes."""
+    filler = disk / "filler"
+    with open(filler, "ab", buffering=0) as file:
+        file.truncate(0)
+        try:
+            while True:
+                file.write(b"x" * PAGE)
+        except OSError:
+            file.truncate(max(file.tell() - leave, 0))
+
+
+def arrays(value: int) -> dict[str, np.ndarray]:
+    return {"a": np.full(3 * PAGE // 8, value)}
+
+
+def test_a_checkpoint_finds_the_disk_full_at_every_page(disk):
+    groups = {value: {"weights": arrays(value), "replay": arrays(value)} for value in (1, 2)}
+    save_checkpoint(disk / "000001", groups[1], {"value": 1})
+    refused = 0
+    for leave in range(0, 40 * PAGE, PAGE):
+        fill(disk, leave)
+        try:
+            save_checkpoint(disk / "000001", groups[2], {"value": 2})
+        except CheckpointError as error:
+            assert "000001: No space left on device" in str(error) and "make room there or choose another" in str(error)
+            assert load_checkpoint(disk / "000001").metadata == {"value": 1}
+            assert sorted(os.listdir(disk)) == ["000001", "filler"]
+            refused += 1
+        else:
+            break
+    assert refused > 8
+    assert load_checkpoint(disk / "000001").weights["a"][0] == 2
+
+
+def writers(disk: Path) -> dict:
+    """name -> (error, write generation 1 or 2, check that generation 1 stands)"""
+    run = RunFolder.create_or_open(disk / "run", {"generation": 1})
+
+    def config(value):
+        RunFolder.create_or_open(disk / "run", {"generation": value, "text": "x" * PAGE * value}, {"generation", "text"})
+
+    def stands():
+        assert RunFolder.open(disk / "run").config["generation"] == 1
+    return {
+        "snapshot": (CheckpointError, lambda value: save_snapshot(disk / "s.safetensors", arrays(value), {}),
+                     lambda: np.testing.assert_equal(load_snapshot(disk / "s.safetensors").weights["a"][0], 1)),
+        "games": (RecordsError, lambda value: make_records((40, 60), seed=value).save(disk / "games.npz"),
+                  lambda: assert_same(GameRecords.load(disk / "games.npz"), make_records((40, 60), seed=1))),
+        "metrics": (RunError, lambda value: run.append_report({"iteration": value, "sample_game": "e" * 3 * PAGE}),
+                    lambda: np.testing.assert_equal([report["iteration"] for report in run.read_reports()], [1])),
+        "sample game": (RunError, lambda value: run.save_game_sample(1, "1. e4 e5 " * PAGE * value),
+                        lambda: np.testing.assert_equal((run.games_folder / "000001.pgn").stat().st_size, 9 * PAGE + 1)),
+        "config": (RunError, config, stands),
+    }
+
+
+@pytest.mark.parametrize("kind", ["snapshot", "games", "metrics", "sample game", "config"])
+def test_every_other_file_finds_the_disk_full(disk, kind):
+    error, write, old_stands = writers(disk)[kind]
+    write(1)
+    for leave in (0, PAGE):
+        fill(disk, leave)
+        with pytest.raises(error, match="No space left on device"):
+            write(2)
+        (disk / "filler").unlink()
+        old_stands()
+        assert not [path for path in disk.rglob("*.tmp")]
+    write(2)
+
+
+@pytest.mark.parametrize("disk", ["size=1m,nr_inodes=12"], indirect=True)
+def test_a_disk_without_room_for_another_name(disk):
+    save_checkpoint(disk / "000001", {"weights": arrays(1)}, {"value": 1})
+    places = iter(range(100))
+    with pytest.raises(OSError, match="No space left"):
+        while True:
+            (disk / f"name{next(places)}").touch()
+    for names in range(4):  # room for none, for the folder, for the folder and a file or two
+        with pytest.raises(CheckpointError, match="000001: No space left on device"):
+            save_checkpoint(disk / "000001", {"weights": arrays(2)}, {"value": 2})
+        assert load_checkpoint(disk / "000001").metadata == {"value": 1}
+        (disk / f"name{names}").unlink()
+    save_checkpoint(disk / "000001", {"weights": arrays(2)}, {"value": 2})
+
+
+def test_curves_without_room_are_one_sentence(disk, monkeypatch):
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)  # TensorBoard's own thread ends in a traceback
+    board = TensorBoard(disk, 0)
+    fill(disk)
+    with pytest.raises(RunError, match="cannot write the curves in .*No space left on device"):
+        for iteration in range(1, 50):
+            board.write(make_report(iteration))
+    board.close()
+
+
+@pytest.mark.parametrize("disk", ["size=8m"], indirect=True)
+@pytest.mark.parametrize("leave", [0, 20 * PAGE])
+def test_training_ends_in_one_sentence_and_goes_on_when_there_is_room(disk, leave):
+    listener = Listener(report=lambda: fill(disk, leave))
+    with pytest.raises(ChessnnError, match="No space left on device"):
+        list(train(tiny(disk / "run", iterations=9), listener))
+    (disk / "filler").unlink()
+    listener = Listener()
+    report, = train(tiny(disk / "run", iterations=1), listener)
+    assert report.iteration == 2 and "Resuming" in listener.messages()
+    assert [report["iteration"] for report in RunFolder.open(disk / "run").read_reports()] == [1, 2]
+
+
+LIMITED = """
+import resource, signal, sys
+import numpy as np
+from chessnn_colab.checkpoint import load_checkpoint, save_checkpoint
+from chessnn_colab.errors import CheckpointError
+save_checkpoint(sys.argv[1], {"weights": {"a": np.zeros(10)}}, {"value": 1})
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+try:
+    save_checkpoint(sys.argv[1], {"weights": {"a": np.zeros(100_000)}}, {"value": 2})
+except CheckpointError as error:
+    print(error)
+print(load_checkpoint(sys.argv[1]).metadata)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a limit on file sizes")
+def test_a_quota_is_said_too(tmp_path):
+    done = subprocess.run([sys.executable, "-c", LIMITED, str(tmp_path / "000001")], cwd=ROOT, capture_output=True,
+                          text=True, timeout=60)
+    message, standing = done.stdout.splitlines()
+    assert "000001: File too large" in message and "saved before stands" in message and standing == "{'value': 1}"
+    assert os.listdir(tmp_path) == ["000001"]

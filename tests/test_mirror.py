@@ -1,0 +1,359 @@
+"""The copy of a run in a slow folder: verified, never half a checkpoint, restorable, and never in training's way."""
+
+import errno
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from chessnn_colab import checkpoint, mirror
+from chessnn_colab.checkpoint import load_checkpoint
+from chessnn_colab.errors import CheckpointError, ConfigError, RunError
+from chessnn_colab.mirror import Mirror, restore_run
+from chessnn_colab.run_folder import RunFolder
+
+from .counts import full
+
+ROOT = Path(__file__).parents[1]
+CONFIG = {"game": "chess", "minutes": 5}
+
+
+def save(run: RunFolder, iteration: int, value: int | None = None) -> None:
+    """What a training run writes at a save, in its order."""
+    weights = {"a": np.full(1000, iteration if value is None else value)}
+    run.save_game_sample(iteration, "1. e4 *")
+    run.append_report({"iteration": iteration})
+    run.save_snapshot(iteration, weights, {"game": "chess"})
+    run.save_checkpoint(iteration, {"weights": weights, "replay": weights}, {"game": "chess"})
+    run.prune(keep=2)
+
+
+@pytest.fixture
+def run(tmp_path):
+    with RunFolder.create_or_open(tmp_path / "run", CONFIG) as run:
+        save(run, 0)
+        yield run
+
+
+@pytest.fixture
+def drive(tmp_path) -> Path:
+    (tmp_path / "drive").mkdir()
+    return tmp_path / "drive" / "run"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file that belongs to a run, by its path in it."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name != ".lock"]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def assert_complete(run: RunFolder, drive: Path) -> None:
+    """The copy has every file and the newest checkpoint; of older checkpoints it may have others than the run."""
+    older = tuple(f"checkpoints/{iteration:06d}" for iteration in {*range(10)} - {run.checkpoints()[-1]})
+    one, other = ({name: data for name, data in contents(folder).items() if not name.startswith(older)}
+                  for folder in (run.path, drive))
+    assert one == other and RunFolder.open(drive).latest_checkpoint().messages == ()
+
+
+def copy(run: RunFolder, drive: Path) -> list[str]:
+    opened = Mirror(run, drive)
+    return opened.update() + opened.close()
+
+
+def test_the_copy_is_the_run(run, drive):
+    opened = Mirror(run, drive)
+    (run.tensorboard_folder / "events").write_bytes(b"curves")
+    (run.path / "ratings.json").write_text("{}")
+    assert opened.update() == []
+    for iteration in (1, 2, 3):
+        save(run, iteration)
+        assert opened.update() == []
+    assert opened.close() == []
+    assert contents(drive) == contents(run.path)
+    assert RunFolder.open(drive).checkpoints() == [2, 3]
+    assert RunFolder.open(drive).latest_checkpoint("chess").checkpoint.weights["a"][0] == 3
+
+
+def test_a_second_session_copies_only_what_is_new(run, drive, monkeypatch):
+    copy(run, drive)
+    save(run, 1)
+    copied = []
+    original = mirror.copy_verified
+    monkeypatch.setattr(mirror, "copy_verified", lambda one, other: (copied.append(one.name), original(one, other)))
+    assert copy(run, drive) == []
+    assert copied == ["000001.safetensors", "000001.pgn", "metrics.jsonl"]
+    assert contents(drive) == contents(run.path)
+
+
+def test_a_checkpoint_saved_again_is_copied_again(run, drive):
+    opened = Mirror(run, drive)
+    opened.update()
+    save(run, 0, value=7)
+    opened.update()
+    assert opened.close() == []
+    assert RunFolder.open(drive).latest_checkpoint().checkpoint.groups["replay"]["a"][0] == 7
+
+
+@pytest.mark.parametrize("broken", ["weights.safetensors", "manifest.json", "000001.pgn"])
+def test_a_copy_that_reads_back_otherwise_is_refused_and_made_again(run, drive, monkeypatch, broken):
+    """As from a disk that lies: every write of one file is cut short, once."""
+    opened = Mirror(run, drive)
+    opened.update()
+    opened.wait()
+    left, original = [1], {module: module.copy_flushed for module in (checkpoint, sys.modules["chessnn_colab.durable"])}
+
+    def cut_short(source, target):
+        digest = original[checkpoint](source, target)
+        if source.name == broken and left:
+            left.pop()
+            os.truncate(target, target.stat().st_size - 1)
+        return digest
+    for module in original:
+        monkeypatch.setattr(module, "copy_flushed", cut_short)
+    save(run, 1)
+    assert opened.update() == []
+    opened.wait()
+    assert not left and RunFolder.open(drive).checkpoints() == [0]
+    assert not list(drive.rglob("*.tmp"))
+    message, = opened.close()
+    assert "Copying to" in message and "the next save tries again" in message
+    assert contents(drive) == contents(run.path)
+
+
+def test_a_drive_that_goes_away_is_said_and_copied_to_when_it_is_back(run, drive):
+    opened = Mirror(run, drive)
+    opened.update()
+    opened.wait()
+    drive.parent.rename(drive.parent.with_name("unmounted"))
+    save(run, 1)
+    said = opened.update()  # the copy may have failed already when it looks
+    opened.wait()
+    save(run, 2)
+    said += opened.update()
+    opened.wait()
+    assert "No such file" in said[0] and str(drive) in said[0]
+    assert not drive.parent.exists(), "nothing was written where the drive should be"
+    drive.parent.with_name("unmounted").rename(drive.parent)
+    save(run, 3)
+    opened.update()
+    opened.close()
+    assert_complete(run, drive)
+
+
+def test_a_drive_that_stays_away_does_not_stop_the_end(run, drive):
+    opened = Mirror(run, drive)
+    opened.update()
+    opened.wait()
+    shutil.rmtree(drive)
+    save(run, 1)
+    messages = opened.update() + opened.close()
+    assert "failed: " in messages[0] and "not complete: it is at iteration 0" in messages[-1]
+    assert not drive.exists()
+    save(run, 2)  # the run itself goes on
+
+
+def test_a_slow_drive_does_not_hold_up_training_and_keeps_what_it_reads(run, drive, monkeypatch):
+    """The folder takes until we let it; meanwhile checkpoints come and go, but not the one being copied."""
+    go, original = threading.Event(), mirror.copy_checkpoint
+
+    def slow(*places):
+        assert go.wait(60)
+        original(*places)
+    monkeypatch.setattr(mirror, "copy_checkpoint", slow)
+    opened = Mirror(run, drive)
+    opened.update()
+    for iteration in range(1, 6):
+        save(run, iteration)
+        assert opened.update() == []
+    assert run.checkpoints() == [0, 4, 5]
+    assert opened.close(seconds=0.1)[-1].endswith("it has no checkpoint yet. Train with it again to complete it")
+    go.set()
+    opened._thread.join()
+    assert RunFolder.open(drive).checkpoints() == [0]
+    save(run, 6)
+    assert run.checkpoints() == [5, 6]
+    assert copy(run, drive) == []
+    assert_complete(run, drive)
+
+
+def test_two_processes_cannot_copy_to_one_folder(run, drive, tmp_path):
+    script = ("import sys\nfrom chessnn_colab.run_folder import RunFolder\n"
+              "RunFolder.create_or_open(sys.argv[1], {})\nprint('open', flush=True)\nsys.stdin.read()\n")
+    with subprocess.Popen([sys.executable, "-c", script, str(drive)], cwd=ROOT, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout.readline() == "open\n"
+        with pytest.raises(RunError, match=f"in use by process {other.pid} on "):
+            Mirror(run, drive)
+        other.kill()
+    assert copy(run, drive) == []
+
+
+def test_a_copy_opened_elsewhere_in_this_process_is_left_alone(run, drive):
+    opened = Mirror(run, drive)
+    opened.update()
+    opened.wait()
+    with RunFolder.create_or_open(drive, CONFIG):
+        save(run, 1)
+        opened.update()
+        assert "opened for writing elsewhere" in opened.close()[0]
+    assert RunFolder.open(drive).checkpoints() == [0]
+
+
+# --- the right folder
+
+
+def test_a_folder_that_cannot_be_the_copy(run, drive):
+    (drive.parent / "file").write_text("precious")
+    for place, words in [(run.path, "apart from"), (run.path / "copy", "apart from"), (run.path.parent, "apart from"),
+                         (drive.parent / "not" / "mounted", "Mount the drive")]:
+        for use in (lambda place: Mirror(run, place), lambda place: restore_run(run.path, place)):
+            with pytest.raises(ConfigError, match=words):
+                use(place)
+    with pytest.raises(RunError, match="is a file"):
+        Mirror(run, drive.parent / "file")
+    assert sorted(os.listdir(drive.parent)) == ["file"]
+
+
+def test_another_runs_copy_is_not_overwritten(run, drive, tmp_path):
+    copy(run, drive)
+    before = contents(drive)
+    with RunFolder.create_or_open(tmp_path / "other", CONFIG) as other:
+        save(other, 0, value=5)
+        with pytest.raises(ConfigError, match="copy of another run"):
+            Mirror(other, drive)
+    assert contents(drive) == before
+
+
+def test_a_copy_ahead_of_its_run_is_not_overwritten(run, drive):
+    before = contents(run.path)
+    save(run, 5)
+    copy(run, drive)
+    copied = contents(drive)
+    for name in contents(run.path).keys() - before.keys():
+        (run.path / name).unlink()
+    (run.checkpoints_folder / "000005").rmdir()
+    with pytest.raises(RunError, match="is at iteration 5, ahead of the run .* at 0"):
+        Mirror(run, drive)
+    assert contents(drive) == copied
+
+
+# --- restoring
+
+
+def test_a_lost_run_comes_back_from_its_copy(run, drive):
+    for iteration in (1, 2, 3):
+        save(run, iteration)
+    copy(run, drive)
+    kept = contents(run.path)
+    run.close()
+    assert restore_run(run.path, drive) is None, "it has its own"
+    shutil.rmtree(run.path)
+    message = restore_run(run.path, drive)
+    assert "Restored" in message and "iteration 3" in message
+    restored = contents(run.path)
+    assert restored == {name: data for name, data in kept.items() if not name.startswith("checkpoints/000002")}
+
+
+def test_there_may_be_nothing_to_restore(tmp_path, drive):
+    assert restore_run(tmp_path / "run", drive) is None
+    RunFolder.create_or_open(drive, CONFIG).close()
+    assert restore_run(tmp_path / "run", drive) is None
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_restore_that_was_cut_short_is_done_again(run, drive, monkeypatch):
+    save(run, 1)
+    copy(run, drive)
+    run.close()
+    shutil.rmtree(run.path)
+
+    def full_disk(source, target):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    for name, error in (("copy_verified", RunError), ("copy_checkpoint", OSError)):
+        with monkeypatch.context() as patch:
+            patch.setattr(mirror, name, full_disk)
+            with pytest.raises(error, match="No space left on device"):
+                restore_run(run.path, drive)
+    assert "iteration 1" in restore_run(run.path, drive)
+    assert RunFolder.open(run.path).latest_checkpoint().iteration == 1
+
+
+def test_a_damaged_checkpoint_of_the_copy_gives_way_to_the_one_before(run, drive):
+    copy(run, drive)
+    save(run, 1)
+    copy(run, drive)
+    run.close()
+    for iteration, message in ((1, "at iteration 0"), (0, "no checkpoint of the copy")):
+        shutil.rmtree(run.path, ignore_errors=True)
+        path = drive / "checkpoints" / f"{iteration:06d}" / "weights.safetensors"
+        path.write_bytes(path.read_bytes()[:-1])
+        if iteration:
+            assert message in restore_run(run.path, drive)
+        else:
+            with pytest.raises(CheckpointError, match=f"(?s){message}.*000001.*000000"):
+                restore_run(run.path, drive)
+
+
+# --- kill -9
+
+
+KILLED_COPY = """
+import os, random, signal, sys, time
+from pathlib import Path
+import numpy as np
+from chessnn_colab.mirror import Mirror
+from chessnn_colab.run_folder import RunFolder
+
+def train_for_ever(path, drive, channel):
+    run = RunFolder.create_or_open(path, {})
+    latest = run.latest_checkpoint()
+    iteration = latest.iteration if latest else -1
+    run.rewind(iteration)
+    mirror = Mirror(run, drive)
+    os.write(channel, b"x")
+    while True:
+        iteration += 1
+        weights = {"a": np.full(10_000, iteration)}
+        run.append_report({"iteration": iteration})
+        run.save_snapshot(iteration, weights, {})
+        run.save_checkpoint(iteration, {"weights": weights}, {})
+        run.prune(keep=2)
+        assert mirror.update() == []
+
+path, drive, before = Path(sys.argv[1]), Path(sys.argv[2]), -1
+for kill in range(int(sys.argv[3])):
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        train_for_ever(path, drive, writing)
+    os.close(writing)
+    assert os.read(reading, 1) == b"x"
+    time.sleep(random.Random(kill).uniform(0.01, 0.3))
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    os.close(reading)
+    copy = RunFolder.open(drive)
+    latest = copy.latest_checkpoint()
+    if latest is None:
+        continue
+    assert latest.messages == () and latest.iteration >= before, latest
+    assert (latest.checkpoint.weights["a"] == latest.iteration).all()
+    reports = [report["iteration"] for report in copy.read_reports()]
+    assert reports[:latest.iteration + 1] == list(range(latest.iteration + 1)), (reports, latest.iteration)
+    before = latest.iteration
+print("copied to", before)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_copy_under_kill_9_always_loads(tmp_path):
+    command = [sys.executable, "-c", KILLED_COPY, str(tmp_path / "run"), str(tmp_path / "copy"), str(full(10, 200))]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout.split()[-1]) > 0
+    load_checkpoint(tmp_path / "copy" / "checkpoints" / f"{int(done.stdout.split()[-1]):06d}")
