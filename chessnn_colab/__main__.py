@@ -104,9 +104,13 @@ def add_config_options(parser: argparse.ArgumentParser) -> None:
     """An option for every field of TrainConfig, named and defaulted after it."""
     for field, kind in zip(dataclasses.fields(TrainConfig), field_types()):
         flag = FLAGS.get(field.name, "--" + field.name.replace("_", "-"))
-        convert = whole_numbers if kind == tuple[int, ...] else kind
-        parser.add_argument(flag, dest=field.name, type=convert, default=field.default, metavar=field.name.upper(),
-                            help=f"default: {'by device' if field.default is None else field.default}")
+        more = {"dest": field.name, "default": field.default,
+                "help": f"default: {'by device' if field.default is None else field.default}"}
+        if kind is bool:
+            parser.add_argument(flag, action=argparse.BooleanOptionalAction, **more)
+        else:
+            convert = whole_numbers if kind == tuple[int, ...] else kind
+            parser.add_argument(flag, type=convert, metavar=field.name.upper(), **more)
 
 
 def add_play_options(parser: argparse.ArgumentParser) -> None:

@@ -15,7 +15,7 @@ import torch
 
 from .actor import Actor
 from .bench_clock import Clock, evaluation_rate, random_observations
-from .devices import inventory
+from .devices import inventory, plan_workers
 from .games.base import finished
 from .games.chess import Chess, ChessState
 from .learner import Learner
@@ -144,11 +144,12 @@ def bench_learner(device: str, preset_name: str, seconds: float, dtype: torch.dt
     The planned workers play for `seconds`; then the learner updates from those games for as long.
     """
     machine, precision = inventory(), str(dtype).removeprefix("torch.")
-    config = TrainConfig(preset=preset_name, precision=precision).for_device(device, machine)
+    plan = plan_workers(machine, device)
+    config = TrainConfig(preset=preset_name, precision=precision).for_device(device, machine, plan)
     network = build_network(config.network_config(), device)
     settings = {"network": network.config.to_dict(), "search": asdict(config.search_config()),
                 "self_play": asdict(config.selfplay_config()), "precision": precision}
-    plan, clock, learning = config.worker_plan(device, machine), Clock("cpu"), Clock(device)
+    clock, learning = Clock("cpu"), Clock(device)
     with LocalPool(SelfPlay, settings, plan) as pool:
         pool.set_weights(0, to_arrays(network))
         pool.play([config.boards] * len(plan.devices), 1, None, time.monotonic() + 1)  # warm up

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any, Callable
@@ -179,7 +179,7 @@ def spawn_round_trip(target: Callable[[Connection], None] = send_array) -> tuple
 def check_workers(plan: WorkerPlan, games: int) -> dict[str, Any]:
     """Play `games` games on the plan's workers and train on them once: the whole way, end to end."""
     count = min(len(plan.devices), games)
-    plan = WorkerPlan(plan.devices[:count], plan.threads, plan.notes)
+    plan = replace(plan, devices=plan.devices[:count])
     config = SelfPlayConfig(boards=min(32, games), max_plies=80)
     settings = {"network": preset("cpu").to_dict(), "search": asdict(SearchConfig()), "self_play": asdict(config)}
     network = build_network(preset("cpu"), plan.devices[0])
@@ -187,7 +187,7 @@ def check_workers(plan: WorkerPlan, games: int) -> dict[str, Any]:
         pool.set_weights(0, to_arrays(network))
         started = time.perf_counter()
         chunks = pool.play(share_games(games, count), seed=0)
-        seconds = time.perf_counter() - started
+        seconds, descriptions = time.perf_counter() - started, pool.descriptions
     arrays = [chunk for worker in chunks for chunk in worker]
     records = GameRecords.concatenate([GameRecords.from_arrays(chunk) for chunk in arrays])
     replay = Replay(records.num_positions)
@@ -202,7 +202,7 @@ def check_workers(plan: WorkerPlan, games: int) -> dict[str, Any]:
         "white_wins": summary["white_wins"], "draws": summary["draws"], "black_wins": summary["black_wins"],
         "stopped": summary["endings"]["truncated"], "arrays": type(arrays[0]["positions"]).__name__,
         "tensors": type(learner.to_tensors(batch)["positions"]).__name__, "loss": float(losses.loss),
-        "descriptions": pool.descriptions,
+        "descriptions": descriptions,
     }
 
 

@@ -15,6 +15,8 @@ from torch.nn import functional as F
 from .errors import ConfigError, DeviceError
 
 MAX_CPU_WORKERS = 16
+LEARNER_GPU = ("shared", "own")
+DEVICE_FAILURE = ("stop", "cpu")
 PRECISIONS = ("auto", "float32", "bfloat16", "float16")
 CPU_QUOTA = Path("/sys/fs/cgroup/cpu.max")  # a container's share of the CPU: "microseconds-of-work period", or "max period"
 
@@ -55,6 +57,8 @@ class WorkerPlan:
     devices: tuple[str, ...]
     threads: int
     notes: tuple[str, ...] = ()
+    device_failure: str = "stop"  # what a worker whose device does not work does, one of DEVICE_FAILURE
+    workers_a_gpu: int = 1
 
 
 def inventory() -> Inventory:
@@ -121,6 +125,20 @@ def try_device(device: str) -> None:
         raise RuntimeError(f"computed {total}, expected {512 + 324 + 8}")
 
 
+def require_device(device: str) -> None:
+    """Raise DeviceError, with the reason, when `device` does not work."""
+    try:
+        try_device(device)
+    except Exception as error:  # whatever a broken driver raises
+        raise DeviceError(f"{device} does not work: {_first_line(error)}") from error
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether a device, or this machine, has no room for a tensor. CUDA has a type for it, MPS and the CPU have words."""
+    return (isinstance(error, (torch.cuda.OutOfMemoryError, MemoryError)) or isinstance(error, RuntimeError)
+            and any(words in str(error) for words in ("out of memory", "can't allocate memory")))
+
+
 def describe(device: str, machine: Inventory | None = None) -> str:
     """A name for people: "GPU 0: Tesla T4", "Apple GPU (MPS)", "CPU"."""
     if device.startswith("cuda"):
@@ -164,39 +182,49 @@ def keep_freed_memory() -> None:
 
 
 def plan_workers(machine: Inventory, device: str = "auto", workers: int | None = None, workers_per_gpu: int = 1,
-                 gpus: Sequence[int] | None = None, selfplay_device: str | None = None) -> WorkerPlan:
+                 gpus: Sequence[int] | None = None, selfplay_device: str | None = None, learner_gpu: str = "shared",
+                 device_failure: str = "stop") -> WorkerPlan:
     """Who plays where, when `device` trains.
 
     One worker a GPU by default, since a lockstep batch fills it; `workers_per_gpu` for more. An explicit total of
     `workers` is rounded down to a multiple of the GPUs, with a note; fewer workers than GPUs use the first GPUs. MPS
     has one worker. The CPU has one worker a core, each with one thread. "cuda:0", which "auto" finds too, plays on all
     GPUs; `gpus` picks some, by torch's index (of those CUDA_VISIBLE_DEVICES leaves); selfplay_device="cpu" keeps games
-    off the GPU.
+    off the GPU. The learner shares its GPU with a worker; learner_gpu="own" keeps workers off it where there is
+    another. device_failure: "stop", or "cpu" to have a worker whose GPU does not work play on the CPU.
 
     Raises ConfigError for counts below one, DeviceError for devices that are not there.
     """
     for name, value in (("workers", workers), ("workers_per_gpu", workers_per_gpu)):
         if value is not None and (not isinstance(value, int) or value < 1):
             raise ConfigError(f"{name}={value!r}: expected a whole number from 1 up (leave it out and the machine decides)")
+    for name, value, known in (("learner_gpu", learner_gpu, LEARNER_GPU), ("device_failure", device_failure, DEVICE_FAILURE)):
+        if value not in known:
+            raise ConfigError(f"{name}={value!r}: expected one of {', '.join(known)}")
     trains_on = _candidates(str(device), machine, gpus)[0]
     there = _candidates(str(selfplay_device or device), machine, gpus)
     kind = there[0].partition(":")[0]
     if kind == "cuda":
         one = str(selfplay_device or ("" if gpus is not None or trains_on == "cuda:0" else device))
         wanted = [int(one[5:])] if one.startswith("cuda:") else _picked(machine, gpus)
-        return _plan_gpus(machine, wanted, workers, workers_per_gpu)
+        left, notes = wanted, []
+        if learner_gpu == "own" and trains_on.startswith("cuda"):
+            left = [index for index in wanted if trains_on != f"cuda:{index}"] or wanted
+            notes = [f"the learner has {trains_on} for itself" if left != wanted else
+                     "learner_gpu='own': no other GPU to play on, so the learner shares"]
+        return _plan_gpus(machine, left, workers, workers_per_gpu, notes, device_failure)
     if gpus is not None and not trains_on.startswith("cuda"):
         raise DeviceError(f"gpus={list(gpus)} but the device is {device}: leave gpus out, or use cuda")
     if kind == "mps":
         notes = (f"MPS takes one worker; {workers} asked for",) if workers and workers > 1 else ()
-        return WorkerPlan(("mps",), 1, notes)
+        return WorkerPlan(("mps",), 1, notes, device_failure)
     count = workers or min(machine.cores, MAX_CPU_WORKERS)
     notes = (f"{count} workers on {machine.cores} cores will take turns",) if count > machine.cores else ()
     return WorkerPlan(("cpu",) * count, max(machine.cores // count, 1) if workers else 1, notes)
 
 
-def _plan_gpus(machine: Inventory, wanted: list[int], workers: int | None, workers_per_gpu: int) -> WorkerPlan:
-    notes = []
+def _plan_gpus(machine: Inventory, wanted: list[int], workers: int | None, workers_per_gpu: int, notes: list[str],
+               device_failure: str) -> WorkerPlan:
     total = workers or len(wanted) * workers_per_gpu
     if workers and workers_per_gpu > 1:
         notes.append(f"workers={workers} is the total: workers_per_gpu={workers_per_gpu} is not used")
@@ -208,7 +236,7 @@ def _plan_gpus(machine: Inventory, wanted: list[int], workers: int | None, worke
         notes.append(f"{total} workers on {len(wanted)} GPUs: using {rounded}, the next multiple down")
         total = rounded
     devices = tuple(f"cuda:{wanted[i % len(wanted)]}" for i in range(total))
-    return WorkerPlan(devices, max(machine.cores // total, 1), tuple(notes))
+    return WorkerPlan(devices, max(machine.cores // total, 1), tuple(notes), device_failure, -(-total // len(wanted)))
 
 
 def _present(machine: Inventory) -> list[str]:

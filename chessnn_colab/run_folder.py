@@ -7,6 +7,7 @@
     games/000010.pgn                 sample games
     ratings.json                     what its snapshots were worth when last rated (see ladder)
     tensorboard/                     event files
+    logs/worker-0.log                what each worker printed
     .lock                            held by the process that trains
 """
 
@@ -39,7 +40,7 @@ from .run_config import plain_config, read_config, settle_config
 from .run_lock import RunLock
 from .snapshot import load_snapshot, save_snapshot
 
-_SUBFOLDERS = ("checkpoints", "snapshots", "games", "tensorboard")
+_SUBFOLDERS = ("checkpoints", "snapshots", "games", "tensorboard", "logs")
 _SET_ASIDE = ".set-aside"
 RATINGS_FILE = "ratings.json"
 MAX_RATINGS_BYTES = 64 * 2**20
@@ -61,9 +62,8 @@ class RunFolder:
     def __init__(self, path: Path, config: dict[str, Any], lock: RunLock | None = None) -> None:
         self.path = path
         self.config = config
-        self.checkpoints_folder, self.snapshots_folder, self.games_folder, self.tensorboard_folder = (
-            path / name for name in _SUBFOLDERS
-        )
+        (self.checkpoints_folder, self.snapshots_folder, self.games_folder, self.tensorboard_folder,
+         self.logs_folder) = (path / name for name in _SUBFOLDERS)
         self.messages: tuple[str, ...] = (lock.warning,) if lock and lock.warning else ()
         self.spared: frozenset[int] = frozenset()  # checkpoints that prune leaves for now: they are being copied
         self._lock = lock

@@ -7,6 +7,7 @@ its end, so a short game is never preferred to a long one. As they run out the b
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 from typing import Any, Callable, Mapping
@@ -16,7 +17,7 @@ import torch
 from torch import Tensor
 
 from .actor import Actor
-from .devices import choose_dtype, describe
+from .devices import choose_dtype, describe, out_of_memory, require_device
 from .errors import ConfigError
 from .games.base import Game, concatenate, finished, select, where
 from .games.chess import Chess
@@ -64,12 +65,15 @@ class SelfPlay:
 
     def __init__(self, device: str, network: Mapping[str, Any], search: Mapping[str, Any],
                  self_play: Mapping[str, Any], precision: str = "auto"):
+        require_device(device)
         self.device = device
+        self.messages: list[str] = []  # for the user
         self.config = SelfPlayConfig(**self_play)
         self.game = Chess(self.config.max_plies, device)
         self.search = SearchConfig(**search)
         self.network = build_network(NetworkConfig.from_dict(network), device)
         self.version = -1
+        self._halved = False
         self.dtype = choose_dtype(precision, device)
         self._actor = self._new_actor()
 
@@ -85,14 +89,53 @@ class SelfPlay:
     def play(self, num_games: int, seed: int, on_progress: Callable[[int, int, dict | None], bool]) -> None:
         """Play `num_games` games; the same seed, weights and device give the same games.
 
-        on_progress gets the counts of play_games and the new games as GameRecords.to_arrays, or None.
+        on_progress gets the counts of play_games and the new games as GameRecords.to_arrays, or None. Where memory
+        runs out the games in lockstep are halved, once and for good, and what was not handed over yet is played from
+        another seed. Raises ConfigError when half of them are too many too.
         """
-        def hand_over(games: int, plies: int, records: GameRecords) -> bool:
-            return on_progress(games, plies, records.to_arrays() if records.num_games else None)
-        play_games(self._actor, self.config, num_games, seed, hand_over)
+        hand_over = HandOver(on_progress)
+        while hand_over.games < num_games:
+            try:
+                return play_games(self._actor, self.config, num_games - hand_over.begin(), seed, hand_over)
+            except (RuntimeError, MemoryError) as error:
+                if not out_of_memory(error):
+                    raise
+            # Here the error is gone, and with it the tensors of the frames that it held.
+            self._halve_boards()
+            seed += 1
+
+    def _halve_boards(self) -> None:
+        boards = self.config.boards
+        if self._halved or boards == 1:
+            raise ConfigError(f"out of memory on {self.device} with boards={boards}, having halved them once: set boards "
+                              "lower, or let fewer workers share the device (workers_per_gpu)")
+        self._halved = True
+        self.config = dataclasses.replace(self.config, boards=boards // 2)
+        if self.device.startswith("cuda"):
+            torch.cuda.empty_cache()
+        self.messages.append(f"out of memory on {self.device} with boards={boards}: goes on with {boards // 2}, and "
+                             f"slower. Next time set boards={boards // 2}, or a smaller preset")
 
     def _new_actor(self) -> Actor:
         return Actor(self.game, actor_copy(self.network, self.dtype), self.search, self.config.discount)
+
+
+class HandOver:
+    """Passes finished games on as arrays, and adds up what several calls of play_games played."""
+
+    def __init__(self, on_progress: Callable[[int, int, dict | None], bool]):
+        self.games = 0  # handed over
+        self._on_progress = on_progress
+        self._before = 0
+
+    def begin(self) -> int:
+        """The games handed over before the call of play_games that follows."""
+        self._before = self.games
+        return self.games
+
+    def __call__(self, games: int, plies: int, records: GameRecords) -> bool:
+        self.games = self._before + games
+        return self._on_progress(self.games, plies, records.to_arrays() if records.num_games else None)
 
 
 def play_games(actor: Actor, config: SelfPlayConfig, num_games: int, seed: int, on_progress: OnProgress) -> None:

@@ -16,7 +16,7 @@ from .run_folder import RunFolder
 from .search import SearchConfig
 from .selfplay import SelfPlayConfig
 
-POOLS = ("local", "inline")
+POOLS = ("local", "inline", "ray")
 # What cannot change when a run goes on: the network is its weights' shape.
 FIXED_FIELDS = frozenset({"preset", "channels", "blocks", "steps", "levels", "encoding"})
 
@@ -66,7 +66,12 @@ class TrainConfig:
     workers: int | None = None
     workers_per_gpu: int = 1
     selfplay_device: str | None = None
-    pool: str = "local"                # or inline: self-play in this process, for debugging
+    learner_gpu: str = "shared"        # or own: no worker on the GPU that learns, where there is another
+    device_failure: str = "stop"       # or cpu: what a worker does whose device does not work
+    worker_timeout: float = 300.0      # seconds of silence after which a worker counts as hung
+    overlap: bool = False              # play the next games while learning from these, one version behind
+    pool: str = "local"                # or ray: a cluster; or inline: in this process, for debugging
+    address: str | None = None         # of the Ray cluster, such as auto or 10.0.0.1:6379; None: this machine alone
 
     def __post_init__(self):
         if self.minutes is not None and not self.minutes > 0:
@@ -78,8 +83,15 @@ class TrainConfig:
                 raise ConfigError(f"{name}={value}: expected a whole number from 1 up")
         if not self.sample_reuse > 0:
             raise ConfigError(f"sample_reuse={self.sample_reuse}: expected more than 0")
+        if not self.worker_timeout > 0:
+            raise ConfigError(f"worker_timeout={self.worker_timeout}: expected seconds, more than 0")
         if self.pool not in POOLS:
             raise ConfigError(f"unknown pool {self.pool!r}: expected one of {', '.join(POOLS)}")
+        if self.overlap and self.pool == "inline":
+            raise ConfigError("overlap=True with pool='inline': workers play beside the learner only in processes of "
+                              "their own, expected pool='local' or 'ray'")
+        if self.address is not None and self.pool != "ray":
+            raise ConfigError(f"address={self.address!r} with pool={self.pool!r}: only pool='ray' has an address")
         if self.preset != "auto":
             preset(self.preset)
         # The parts check their own values.
@@ -108,12 +120,13 @@ class TrainConfig:
         kept = {name: saved[name] for name in FIXED_FIELDS if name in saved and getattr(self, name) in (None, "auto")}
         return dataclasses.replace(self, **kept)
 
-    def for_device(self, device: str, machine: Inventory) -> "TrainConfig":
-        """The same config with every None that the device or the preset decides filled in."""
+    def for_device(self, device: str, machine: Inventory, plan: WorkerPlan) -> "TrainConfig":
+        """The same config with every None that the device, the workers or the preset decide filled in."""
         name = self.preset if self.preset != "auto" else _preset_for(device, machine)
-        on_cpu = (self.selfplay_device or device) == "cpu"
-        defaults = {"games_per_iteration": 128 if on_cpu else 1024, "boards": 64 if on_cpu else 512,
-                    "batch_size": 512 if device == "cpu" else 1024, "replay_capacity": 60_000 if on_cpu else 500_000}
+        on_cpu, workers = plan.devices[0] == "cpu", len(plan.devices)
+        boards = self.boards or (64 if on_cpu else 512)
+        games = max(128, boards * workers) if on_cpu else 2 * boards * workers
+        defaults = {"games_per_iteration": games, "boards": boards, "batch_size": 512 if device == "cpu" else 1024, "replay_capacity": 60_000 if on_cpu else 500_000}
         chosen = {key: value for key, value in defaults.items() if getattr(self, key) is None}
         return dataclasses.replace(self, preset=name, **chosen)
 
@@ -137,7 +150,9 @@ class TrainConfig:
                              self.value_weight, self.entropy_bonus, self.search == "policy", self.precision)
 
     def worker_plan(self, device: str, machine: Inventory) -> WorkerPlan:
-        return plan_workers(machine, device, self.workers, self.workers_per_gpu, self.gpus, self.selfplay_device)
+        """On this machine; a cluster has its own (see cluster.plan_cluster)."""
+        return plan_workers(machine, device, self.workers, self.workers_per_gpu, self.gpus, self.selfplay_device,
+                            self.learner_gpu, self.device_failure)
 
 
 def _preset_for(device: str, machine: Inventory) -> str:

@@ -14,7 +14,8 @@ import numpy as np
 import torch
 
 from . import spikes
-from .devices import detect_device, inventory, keep_freed_memory
+from .budget import Budget
+from .devices import Inventory, WorkerPlan, detect_device, inventory, keep_freed_memory
 from .errors import ConfigError, RunError, WorkerError
 from .games.chess import ENDINGS, Chess
 from .learner import Learner, Losses, load_optimizer_arrays, optimizer_arrays
@@ -28,9 +29,9 @@ from .run_folder import RunFolder, find_checkpoint
 from .selfplay import SelfPlay
 from .tensorboard import TensorBoard
 from .train_config import FIXED_FIELDS, TrainConfig
+from .pool import Pool
 from .workers import InlinePool, LocalPool
 
-DEFAULT_MINUTES = 20.0
 NORM_BATCHES = 8          # replay batches over which batch norm is re-estimated
 PROBE_POSITIONS = 256     # replay positions at which firing rates are measured
 LEARNING_PER_PLAY = 1.0   # seconds of learning for one of self-play, until it has been timed
@@ -57,46 +58,6 @@ def train(config: TrainConfig, progress: Any = None) -> Iterator[Report]:
         trainer.close()
 
 
-class Budget:
-    """How long to train in this session: minutes, iterations, or both, whichever ends first."""
-
-    def __init__(self, minutes: float | None, iterations: int | None):
-        self.started = time.monotonic()
-        if minutes is None and iterations is None:
-            minutes = DEFAULT_MINUTES
-        self.seconds = None if minutes is None else 60 * minutes
-        self.iterations = iterations
-        self.done = 0
-
-    @property
-    def elapsed(self) -> float:
-        return time.monotonic() - self.started
-
-    def play_deadline(self, learning_per_play: float) -> float | None:
-        """The monotonic time at which self-play must stop for learning from it to end in time; None without a time
-        budget. learning_per_play: seconds of learning that a second of self-play asks for."""
-        if self.seconds is None:
-            return None
-        return self.started + self.elapsed + max(self.seconds - self.elapsed, 0) / (1 + learning_per_play)
-
-    @property
-    def deadline(self) -> float | None:
-        return None if self.seconds is None else self.started + self.seconds
-
-    def over(self, next_iteration: float = 0.0) -> bool:
-        """Whether to stop: nothing left, or too little for a worthwhile part of an iteration of so many seconds."""
-        if self.iterations is not None and self.done >= self.iterations:
-            return True
-        return self.seconds is not None and self.done > 0 and self.seconds - self.elapsed < 0.15 * next_iteration
-
-    def learning_rate_factor(self) -> float:
-        """1 for the first half of a time budget, then falling to 0.05; always 1 when iterations are counted, so that
-        two runs of N iterations are one of 2N."""
-        if self.seconds is None:
-            return 1.0
-        return min(1.0, max(0.05, 1 - 1.9 * (self.elapsed / self.seconds - 0.5)))
-
-
 class Trainer:
     """One session of a run: everything `train` holds open."""
 
@@ -107,13 +68,12 @@ class Trainer:
         choice = detect_device(config.device, machine, gpus=config.gpus)
         if config.copy_to and (restored := restore_run(config.run, config.copy_to)):
             progress.message(restored)
-        self.config = config = config.with_saved_network().for_device(choice.device, machine)
+        self.plan = planned_workers(config, choice.device, machine)
+        self.config = config = config.with_saved_network().for_device(choice.device, machine, self.plan)
         progress.message(f"Primary training device: {choice.device}" + (f" ({choice.name})" if choice.name else ""))
         if choice.device == "cpu":
             keep_freed_memory()
-        self.plan = config.worker_plan(choice.device, machine)
-        for note in self.plan.notes:
-            progress.message(note)
+        self._say(self.plan.notes)
         self.games_per_worker = share_games(config.games_per_iteration, len(self.plan.devices))
         if max(self.games_per_worker) < config.boards:
             progress.message(f"{max(self.games_per_worker)} games a worker are fewer than its {config.boards} lockstep "
@@ -126,6 +86,7 @@ class Trainer:
         self.seconds = 0.0
         self._iteration_seconds = 0.0
         self._learning_per_play = LEARNING_PER_PLAY
+        self._play_began: float | None = None  # time.monotonic() at which games now being played were given out
         self._saved: tuple[int, int, int] | None = None
         self.pool = self.mirror = None
         self.folder = RunFolder.create_or_open(config.run, config.to_dict(), set(config.to_dict()) - FIXED_FIELDS)
@@ -146,13 +107,16 @@ class Trainer:
             while not self.budget.over(self._iteration_seconds):
                 report = self._iterate()
                 yield report
+            self._take_what_came()
             self._save()
             self.progress.message(f"Training stopped after iteration {self.iteration}; the run is in {self.folder.path}")
         except KeyboardInterrupt:
+            self._take_what_came()
             self._save()
             self.progress.message(f"Interrupted: everything up to iteration {self.iteration} is kept in "
                                   f"{self.folder.path}; run this again to go on")
         except WorkerError:
+            self._take_what_came()
             self._save()
             raise
         except GeneratorExit:  # the caller left its loop, by a break or an interrupt in its own code
@@ -176,12 +140,14 @@ class Trainer:
 
     def _iterate(self) -> Report:
         started = time.monotonic()
-        records = self._play()
+        records, play_seconds = self._play()
         played = time.monotonic()
         self._take(records)
+        if self.config.overlap and not self.budget.over(self._iteration_seconds, going_on=1):
+            self._begin_play()
         losses, updates, rate = self._learn(records.num_positions)
         learned = time.monotonic()
-        self._learning_per_play = (learned - played) / (played - started)
+        self._learning_per_play = (learned - played) / play_seconds
         self.iteration += 1
         self.budget.done += 1
         finished = int((records.endings > 0).sum())
@@ -189,8 +155,8 @@ class Trainer:
         self.seconds += elapsed
         report = Report(
             iteration=self.iteration, seconds=self.seconds, **summary_of_games(records),
-            buffer_size=len(self.replay), positions_per_second=records.num_positions / (played - started),
-            games_per_second=finished / (played - started), updates=updates, **losses, learning_rate=rate,
+            buffer_size=len(self.replay), positions_per_second=records.num_positions / play_seconds,
+            games_per_second=finished / play_seconds, updates=updates, **losses, learning_rate=rate,
             firing_rates=self._firing_rates(), seconds_selfplay=played - started, seconds_learning=learned - played,
             seconds_other=elapsed - (learned - started), total_games=self.total_games,
             total_positions=self.total_positions, total_updates=self.learner.updates,
@@ -203,18 +169,27 @@ class Trainer:
         self.progress.report(report)
         return report
 
-    def _play(self) -> GameRecords:
+    def _begin_play(self) -> None:
         self.progress.start_selfplay(self.games_per_worker, self.pool.descriptions)
-        started = time.monotonic()
+        began = time.monotonic()
         self.pool.set_weights(self.iteration, to_arrays(self.network))
-        try:
-            chunks = self.pool.play(self.games_per_worker, self._seed(0), self.progress.worker_update,
-                                    self.budget.play_deadline(self._learning_per_play))
-        except (KeyboardInterrupt, WorkerError):
-            self._take(joined(self.pool.received))  # what came before it is worth keeping
-            raise
-        self.progress.finish_selfplay(time.monotonic() - started)
-        return joined(chunks)
+        self.pool.begin(self.games_per_worker, self._seed(0), self.progress.worker_update)
+        self._play_began = began
+
+    def _play(self) -> tuple[GameRecords, float]:
+        """An iteration's games, and the seconds in which they were played."""
+        if self._play_began is None:
+            self._begin_play()
+        chunks = self.pool.finish(self.budget.play_deadline(self._learning_per_play))
+        seconds, self._play_began = time.monotonic() - self._play_began, None
+        self.progress.finish_selfplay(seconds)
+        return joined(chunks), seconds
+
+    def _take_what_came(self) -> None:
+        """What came of games that were being played when something stopped them is worth keeping."""
+        if self._play_began is not None:
+            self._play_began = None
+            self._take(joined(self.pool.received))
 
     def _take(self, records: GameRecords) -> None:
         self.replay.add(records)
@@ -232,6 +207,8 @@ class Trainer:
             rate = self.config.learning_rate * self.budget.learning_rate_factor()
             losses = self.learner.update(self.replay.sample(batch_size, generator), rate, generator)
             collected.append(torch.stack(losses))
+            if self._play_began is not None:
+                self.pool.pump()
             if deadline is not None and time.monotonic() > deadline:
                 break
         self.learner.reestimate_norms(self.replay.sample(batch_size, generator) for _ in range(NORM_BATCHES))
@@ -253,11 +230,17 @@ class Trainer:
         self.folder.save_game_sample(self.iteration, text)
         return text
 
-    def _open_pool(self) -> LocalPool | InlinePool:
+    def _open_pool(self) -> Pool | InlinePool:
         settings = {"network": self.network.config.to_dict(), "search": vars(self.config.search_config()),
                     "self_play": vars(self.config.selfplay_config()), "precision": self.config.precision}
-        pool = InlinePool if self.config.pool == "inline" else LocalPool
-        return pool(SelfPlay, settings, self.plan)
+        job = (SelfPlay, settings, self.plan)
+        if self.config.pool == "inline":
+            return InlinePool(*job, self.progress.message)
+        supervision = {"timeout": self.config.worker_timeout, "on_message": self.progress.message}
+        if self.config.pool == "ray":
+            from .cluster import RayPool  # Ray is an extra
+            return RayPool(*job, address=self.config.address, **supervision)
+        return LocalPool(*job, logs=self.folder.logs_folder, **supervision)
 
     def _seed(self, purpose: int) -> int:
         """A seed for one purpose at one point of the run: resuming needs no generator's state.
@@ -313,6 +296,15 @@ class Trainer:
         checkpoint = find_checkpoint(other, "chess")
         load_arrays(self.network, checkpoint.groups["weights"])
         self.progress.message(f"Starting from the weights of {other}, iteration {checkpoint.metadata['iteration']}")
+
+
+def planned_workers(config: TrainConfig, device: str, machine: Inventory) -> WorkerPlan:
+    """Who plays where: on this machine, or in the cluster."""
+    if config.pool != "ray":
+        return config.worker_plan(device, machine)
+    from .cluster import join_cluster, plan_cluster  # Ray is an extra
+    return plan_cluster(join_cluster(config.address), config.workers, config.workers_per_gpu, config.selfplay_device,
+                        config.device_failure)
 
 
 def joined(chunks: Sequence[Sequence[Mapping[str, np.ndarray]]]) -> GameRecords:

@@ -3,13 +3,15 @@
 The pipe carries small pickled tuples and numpy arrays, nothing else. Down to the worker go
 `("weights", version, arrays)`, `("play", ticket, num_games, seed)`, `("stop", ticket)` and `("close",)`; up come
 `("ready", description)`, `("progress", ticket, games, plies)`, `("games", ticket, sequence, arrays)`,
-`("done", ticket)` and `("error", traceback)`, the last word of a worker whose job raised. A worker that dies sends
-nothing: its pipe closes.
+`("message", text)`, `("done", ticket)` and `("error", traceback, is the device to blame)`, the last word of a worker
+whose job raised. A worker that dies sends nothing: its pipe closes.
 
 This module imports no torch, so that a child is up, ignoring interrupts and watching for its parent's death,
 before it imports whatever its job needs.
 """
 
+import faulthandler
+import logging
 import multiprocessing
 import os
 import pickle
@@ -21,11 +23,14 @@ import time
 import traceback
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
+from pathlib import Path
 
 import numpy as np
 
-from chessnn_colab.errors import WorkerError
+from .errors import DeviceError, WorkerError
 
+LOG = logging.getLogger("chessnn_colab.worker")  # says nothing in a worker without a log file
+MAX_LOG_BYTES = 2**20     # a longer log is begun anew
 PROGRESS_INTERVAL = 0.1  # seconds between two progress messages that bring no games
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 # Large blocks stay in the heap instead of going back to the system at every free: a convolution network on a CPU
@@ -71,23 +76,38 @@ def exit_in_words(exit_code: int | None) -> str:
 # --- inside the worker -------------------------------------------------------------------------------------------
 
 
-def worker_main(connection, blueprint: bytes, threads: int) -> None:
+def worker_main(connection, blueprint: bytes, threads: int, log: Path | None) -> None:
     """A worker from birth to end. `blueprint` is the pickled `(factory, device, settings)`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupted cell signals the whole group; the parent decides
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    if log is not None:
+        _write_to(log)
+    serve(connection, blueprint, threads)
+
+
+def serve(connection, blueprint: bytes, threads: int) -> None:
+    """Obey what comes through `connection` (recv_bytes, send_bytes) until it says close or breaks."""
     parent = _Parent(connection)
     try:
         factory, device, settings = pickle.loads(blueprint)
         if "torch" in sys.modules:  # imported later, torch takes the count from the environment
             sys.modules["torch"].set_num_threads(threads)
         job = factory(device, **settings)
+        LOG.info(f"started on {job.describe()}, {threads} threads")
         parent.send(("ready", job.describe()))
         while True:
             _obey(job, parent, parent.commands.get())
-    except BaseException:  # whatever ended the job, a SystemExit too: the parent is to hear of it
-        parent.send(("error", traceback.format_exc()))
+    except BaseException as error:  # whatever ended the job, a SystemExit too: the parent is to hear of it
+        LOG.info(traceback.format_exc())
+        parent.send(("error", traceback.format_exc(), blames_device(error)))
         sys.exit(1)
+
+
+def blames_device(error: BaseException) -> bool:
+    """Whether a new process may do better: the device failed, not the job. Known by name: torch is not imported here."""
+    return (isinstance(error, DeviceError) or type(error).__name__ == "AcceleratorError"
+            or isinstance(error, RuntimeError) and "CUDA error" in str(error))
 
 
 def _obey(job, parent: "_Parent", command: tuple) -> None:
@@ -96,10 +116,31 @@ def _obey(job, parent: "_Parent", command: tuple) -> None:
         job.set_weights(*body)
     elif kind == "play":
         ticket, num_games, seed = body
+        LOG.info(f"plays {num_games} games, seed {seed}")
         job.play(num_games, seed, _Reporter(parent, ticket))
+        for message in job.messages:
+            LOG.info(message)
+            parent.send(("message", message))
+        job.messages.clear()
         parent.send(("done", ticket))
     else:
         raise WorkerError(f"unknown command '{kind}', expected 'weights' or 'play'")
+
+
+def _write_to(log: Path) -> None:
+    """Have all that this process prints, in Python and in native code, go to the end of `log`."""
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        begun_anew = os.O_TRUNC if log.exists() and log.stat().st_size > MAX_LOG_BYTES else os.O_APPEND
+        file = os.open(log, os.O_WRONLY | os.O_CREAT | begun_anew, 0o644)
+    except OSError as error:  # playing is worth more than a log of it
+        print(f"no log of this worker: {error}", file=sys.stderr)
+        return
+    for stream in (1, 2):
+        os.dup2(file, stream)
+    os.close(file)
+    faulthandler.enable()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s [%(process)d] %(message)s")
 
 
 class _Parent:
@@ -155,22 +196,22 @@ class _Reporter:
 # --- in the parent -----------------------------------------------------------------------------------------------
 
 
-class Life:
+class LocalLife:
     """One life of a worker: a process, its pipe, a thread that reads it and one that writes it.
 
     What the process says arrives in `inbox` as `(worker, life, payload)`; a payload of None means it is gone. The
     writer keeps the caller from waiting on a hung process, and a KeyboardInterrupt from cutting a message in two.
     """
 
-    def __init__(self, worker: int, blueprint: bytes, threads: int, inbox: queue.Queue):
+    def __init__(self, worker: int, blueprint: bytes, threads: int, inbox: queue.Queue, log: Path | None = None):
         self.worker, self.inbox = worker, inbox
-        self.ready = False
+        self.heard = time.monotonic()
         self.outbox: queue.Queue = queue.Queue()
         context = multiprocessing.get_context("spawn")
         self.connection, self._child_connection = context.Pipe()
         self.process = context.Process(
             target=worker_main,
-            args=(self._child_connection, blueprint, threads),
+            args=(self._child_connection, blueprint, threads, log),
             name=f"chessnn-worker-{worker}",
             daemon=True,
         )
@@ -193,7 +234,9 @@ class Life:
     def _read(self) -> None:
         try:
             while True:
-                self.inbox.put((self.worker, self, self.connection.recv_bytes()))
+                payload = self.connection.recv_bytes()
+                self.heard = time.monotonic()
+                self.inbox.put((self.worker, self, payload))
         except (EOFError, OSError):
             self.inbox.put((self.worker, self, None))
 
@@ -211,9 +254,14 @@ class Life:
             return self.process.exitcode is not None
         return True
 
-    def bury(self) -> int | None:
-        """Make sure the process is gone, release its pipe and threads, return its exit code (None: had to be
-        killed)."""
+    def terminate(self) -> None:
+        self.process.terminate()
+
+    def kill(self) -> None:
+        self.process.kill()
+
+    def bury(self) -> str:
+        """Make sure the process is gone, release its pipe and threads, and say how it ended."""
         ended_by_itself = self.wait(1.0)
         if not ended_by_itself:
             self.process.kill()
@@ -225,7 +273,7 @@ class Life:
                 thread.join(1.0)
         if not any(thread.is_alive() for thread in self._ends):  # closing it under a reader would free its number
             self.connection.close()
-        return exit_code
+        return exit_in_words(exit_code)
 
 
 @contextmanager

@@ -49,10 +49,10 @@ def test_evaluate_ends_in_json(run, capsys):
 
 
 def test_every_field_of_the_config_is_an_option():
-    options = vars(build_parser().parse_args(["train", "--gpus", "0,1", "--from", "other"]))
+    options = vars(build_parser().parse_args(["train", "--gpus", "0,1", "--from", "other", "--overlap"]))
     assert set(TrainConfig.__dataclass_fields__) <= set(options)
-    assert options["gpus"] == (0, 1) and options["from_checkpoint"] == "other"
-    assert {float, int, str, tuple[int, ...]} == set(field_types())
+    assert options["gpus"] == (0, 1) and options["from_checkpoint"] == "other" and options["overlap"]
+    assert {bool, float, int, str, tuple[int, ...]} == set(field_types())
 
 
 @pytest.mark.parametrize("arguments", [

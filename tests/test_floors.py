@@ -19,10 +19,10 @@ search tree actor
 report records array_files run_config run_lock report_log checkpoint snapshot run_folder mirror tensorboard
 pgn perft
 selfplay
-worker_process workers
+worker_process worker_contracts pool workers cluster
 replay learner
 openings ratings minimax engine_player players match_result match_pgn arena
-train_config training
+train_config budget training
 evaluation ladder tactics
 views.front_end views.plots views.board views.play views.progress views.progress_widgets
 check uci bench_clock bench_compare bench_self_play bench
@@ -79,7 +79,8 @@ def test_only_views_draw(name):
 
 
 @pytest.mark.parametrize("name", ["records", "checkpoint", "snapshot", "run_folder", "mirror", "report_log", "array_files",
-                                  "durable", "report", "worker_process", "workers"])
+                                  "durable", "report", "worker_process", "worker_contracts", "pool", "workers",
+                                  "cluster"])
 def test_the_numpy_transport_knows_no_torch(name):
     assert not {found for found in imports(name, modules()[name]) if found.split(".")[0] == "torch"}
 

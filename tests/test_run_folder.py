@@ -36,7 +36,7 @@ def break_checkpoint(run: RunFolder, iteration: int) -> None:
 
 
 def test_a_new_run_has_its_parts(run):
-    parts = [".lock", "checkpoints", "config.json", "games", "snapshots", "tensorboard"]
+    parts = [".lock", "checkpoints", "config.json", "games", "logs", "snapshots", "tensorboard"]
     assert sorted(os.listdir(run.path)) == parts
     assert RunFolder.open(run.path).config == {**CONFIG, "gpus": [0, 1]}
     assert (run.checkpoints(), run.snapshots(), run.read_reports(), run.latest_checkpoint()) == ([], [], [], None)

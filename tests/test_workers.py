@@ -1,4 +1,4 @@
-"""The pool: numpy over pipes, deaths noticed, games neither lost nor doubled, nothing left behind."""
+"""The pool of this machine: numpy over pipes, deaths noticed, games neither lost nor doubled, nothing left behind."""
 
 import os
 import signal
@@ -11,27 +11,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from chessnn_colab import pool as supervision
+from chessnn_colab import worker_process
 from chessnn_colab.devices import WorkerPlan
 from chessnn_colab.errors import WorkerError
+from chessnn_colab.pool import MAX_RESTARTS
 from chessnn_colab.worker_process import exit_in_words
-from chessnn_colab.workers import MAX_RESTARTS, InlinePool, LocalPool, worker_seed
-from tests.toy_job import ToyJob
+from chessnn_colab.workers import InlinePool, LocalPool
 
-PLAN = WorkerPlan(("left", "right"), threads=1)
-
-
-def pool_of(kind=LocalPool, plan: WorkerPlan = PLAN, **settings):
-    pool = kind(ToyJob, settings, plan)
-    pool.set_weights(4, {"add": np.array([1])})
-    return pool
-
-
-def games(worker: list[dict]) -> list[list[int]]:
-    return [arrays["game"].tolist() for arrays in worker]
-
-
-def share(index: int, count: int, seed: int) -> list[list[int]]:
-    return [[game, worker_seed(seed, index) % 1000, 5] for game in range(count)]
+from .pool_contract import PoolContract, games, pid_of, share
+from .toy_job import ToyJob
 
 
 def alive(pid: int) -> bool:
@@ -49,111 +38,119 @@ def gone_within(pid: int, seconds: float) -> bool:
     return not alive(pid)
 
 
-@pytest.mark.parametrize("kind", [LocalPool, InlinePool])
-def test_games_come_back_as_numpy_in_order_and_progress_in_the_calling_thread(kind):
-    updates = []
-    with pool_of(kind) as pool:
-        assert pool.descriptions == ["toy on left", "toy on right"]
-        received = pool.play([3, 2], 7, lambda *update: updates.append((*update, threading.get_ident())))
-        assert [games(worker) for worker in received] == [share(0, 3, 7), share(1, 2, 7)]
-        assert all(isinstance(arrays["game"], np.ndarray) for worker in received for arrays in worker)
-        assert [games(worker) for worker in pool.play([1, 1], 8)] == [share(0, 1, 8), share(1, 1, 8)]
-    assert {update[3] for update in updates} == {threading.get_ident()}
-    assert (0, 3, 30) in {update[:3] for update in updates} and (1, 2, 20) in {update[:3] for update in updates}
+class TestLocalPool(PoolContract):
+    def make(self, factory, settings, plan, **more):
+        return LocalPool(factory, settings, plan, **more)
+
+    def test_order_does_not_depend_on_arrival(self):
+        with self.pool_of(plan=WorkerPlan(("left", "right", "third"), 1)) as pool:
+            received = pool.play([8, 1, 4], 3)
+        assert [games(worker) for worker in received] == [share(0, 8, 3), share(1, 1, 3), share(2, 4, 3)]
+
+    def test_a_worker_that_always_dies_is_an_error_in_the_end(self):
+        """The other one takes its games over, so no call fails at first; but nothing is swept under the rug."""
+        messages = []
+        with self.pool_of(messages=messages, trouble={"left": "dies"}, seconds=0.01) as pool:
+            with pytest.raises(WorkerError, match="worker 0 was killed by signal 9: probably out of memory") as caught:
+                for call in range(100):
+                    received = pool.play([3, 40], call)
+                    assert [games(worker) for worker in received] == [share(0, 3, call), share(1, 40, call)]
+        assert "3 restarts did not help" in str(caught.value)
+        assert len(messages) == MAX_RESTARTS and all("worker 0 was killed by signal 9" in text for text in messages)
+
+    def test_a_worker_whose_device_does_not_work_stops_the_start(self):
+        with pytest.raises(WorkerError, match="(?s)worker 1 could not start.*right does not work: no kernel image"):
+            self.pool_of(trouble={"right": "broken"})
+
+    def test_or_plays_on_the_cpu_where_that_was_asked_for(self):
+        messages, plan = [], WorkerPlan(("left", "right"), 1, device_failure="cpu")
+        with self.pool_of(plan=plan, messages=messages, trouble={"right": "broken"}) as pool:
+            assert pool.descriptions == ["toy on left", "toy on cpu"]
+            assert [games(worker) for worker in pool.play([1, 2], 0)] == [share(0, 1, 0), share(1, 2, 0)]
+        message, = messages
+        assert "cannot use right" in message and "no kernel image" in message and "plays on the CPU" in message
+
+    def test_a_device_that_fails_in_the_middle_is_tried_again_in_a_new_process(self, tmp_path):
+        messages = []
+        with self.pool_of(messages=messages, trouble={1: "device once"}, mark=str(tmp_path / "failed")) as pool:
+            received = pool.play([3, 3], 1)
+        assert [games(worker) for worker in received] == [share(0, 3, 1), share(1, 3, 1)]
+        assert "lost its device: RuntimeError: CUDA error: unspecified launch failure" in messages[0]
+
+    def test_a_worker_that_cannot_come_back_leaves_the_work_to_the_others(self, monkeypatch):
+        messages = []
+        with self.pool_of(messages=messages, seconds=0.05) as pool:
+            def no_more_processes(*_):
+                raise OSError(11, "Resource temporarily unavailable")
+            with monkeypatch.context() as patch:
+                patch.setattr(pool, "_new_life", no_more_processes)
+                os.kill(pool._workers[0].life.process.pid, signal.SIGKILL)
+                assert [games(worker) for worker in pool.play([3, 3], 1)] == [share(0, 3, 1), share(1, 3, 1)]
+            assert "Resource temporarily unavailable" in messages[-1] and "1 of 2 workers go on" in messages[-1]
+            pids = {pid_of(worker) for worker in pool.play([20, 20], 2)}
+            assert len(pids) == 2, "the next call begins with all again"
+            with monkeypatch.context() as patch:
+                patch.setattr(pool, "_new_life", no_more_processes)
+                for pid in pids:
+                    os.kill(pid, signal.SIGKILL)
+                with pytest.raises(WorkerError, match="no worker is left"):
+                    pool.play([3, 3], 3)
+
+    def test_a_start_that_hangs_is_given_up(self, monkeypatch):
+        monkeypatch.setattr(supervision, "READY_SECONDS", 0.05)
+        with pytest.raises(WorkerError, match="worker . did not start within"):
+            self.pool_of()
+
+    def test_a_stop_that_is_not_heard_ends_the_call_all_the_same(self, monkeypatch):
+        monkeypatch.setattr(supervision, "STOP_SECONDS", 1.0)
+        with self.pool_of(seconds=0.02) as pool:
+            def stop(index, games_done, plies):
+                if (index, games_done) == (0, 2):
+                    os.kill(pid_of(pool.received[0]), signal.SIGSTOP)
+            started = time.monotonic()
+            received = pool.play([1000, 1000], 1, stop, started + 0.5)
+            assert time.monotonic() - started < 4
+            assert games(received[0]) == share(0, 2, 1), "what it had handed over counts"
+
+    def test_workers_ignore_the_interrupt_that_a_notebook_sends_to_everyone(self):
+        with self.pool_of(seconds=0.1) as pool:
+            pids = [pid_of(worker) for worker in pool.play([1, 1], 0)]
+            timer = threading.Timer(0.3, lambda: [os.kill(pid, signal.SIGINT) for pid in pids])
+            timer.start()
+            assert [pid_of(worker) for worker in pool.play([8, 8], 1)] == pids
+
+    def test_each_worker_writes_a_log_and_an_error_quotes_its_end(self, tmp_path):
+        logs = tmp_path / "logs"
+        with LocalPool(ToyJob, {"trouble": {0: "exits"}}, WorkerPlan(("left", "right"), 1), logs=logs) as pool:
+            pool.set_weights(1, {"add": np.array([1])})
+            with pytest.raises(WorkerError, match="exit code 7") as caught:
+                pool.play([3, 3], 5)
+        assert sorted(os.listdir(logs)) == ["worker-0.log", "worker-1.log"]
+        text = (logs / "worker-0.log").read_text()
+        assert "started on toy on left, 1 threads" in text and "plays 3 games" in text
+        assert "the end of " in str(caught.value) and "plays 3 games" in str(caught.value)
+
+    def test_a_log_that_cannot_be_written_stops_nobody(self, tmp_path):
+        (tmp_path / "logs").write_text("a file")
+        with LocalPool(ToyJob, {}, WorkerPlan(("left",), 1), logs=tmp_path / "logs") as pool:
+            pool.set_weights(4, {"add": np.array([1])})
+            assert games(pool.play([2], 0)[0]) == share(0, 2, 0)
+
+    def test_a_long_log_is_begun_anew(self, tmp_path):
+        log = tmp_path / "worker-0.log"
+        log.write_bytes(b"x" * (worker_process.MAX_LOG_BYTES + 1))
+        LocalPool(ToyJob, {}, WorkerPlan(("left",), 1), logs=tmp_path).close()
+        assert log.stat().st_size < 1000
 
 
-def test_order_does_not_depend_on_arrival():
-    with pool_of(plan=WorkerPlan(("left", "right", "third"), 1)) as pool:
-        received = pool.play([8, 1, 4], 3)
-    assert [games(worker) for worker in received] == [share(0, 8, 3), share(1, 1, 3), share(2, 4, 3)]
-
-
-@pytest.mark.parametrize("kind", [LocalPool, InlinePool])
-def test_a_deadline_brings_what_there_is(kind):
-    with pool_of(kind, seconds=0.05) as pool:
+def test_the_inline_pool_plays_the_same_games():
+    messages = []
+    with InlinePool(ToyJob, {"trouble": {1: "says"}}, WorkerPlan(("left", "right"), 1), messages.append) as pool:
+        pool.set_weights(4, {"add": np.array([1])})
+        assert [games(worker) for worker in pool.play([3, 2], 7)] == [share(0, 3, 7), share(1, 2, 7)]
+        assert messages == ["worker 1: half the boards"]
         started = time.monotonic()
-        received = pool.play([1000, 1000], 0, None, started + 1.0)
-        assert time.monotonic() - started < 10
-    assert all(1 <= len(worker) < 1000 for worker in received if worker) and received[0]
-
-
-def test_what_a_job_raises_arrives_with_its_traceback_and_the_others_games():
-    with pool_of(seconds=0.02, trouble={"left": "raises"}) as pool:
-        with pytest.raises(WorkerError, match="worker 0 failed") as caught:
-            pool.play([5, 5], 1)
-    assert "ValueError: a bad move" in str(caught.value) and "toy_job.py" in str(caught.value)
-    kept = games(caught.value.games[1])
-    assert kept == share(1, 5, 1)[:len(kept)] and games(caught.value.games[0]) == share(0, 1, 1)
-
-
-def test_a_job_that_sends_no_numpy_is_an_error():
-    with pool_of(trouble={"left": "not numpy"}) as pool, pytest.raises(WorkerError, match="expected numpy.ndarray"):
-        pool.play([2, 2], 0)
-
-
-def test_a_job_that_cannot_start_says_why():
-    with pytest.raises(WorkerError, match="(?s)could not start.*no such chip"):
-        pool_of(trouble={"right": "cannot start"})
-
-
-def test_a_killed_worker_is_replaced_and_no_game_lost_or_doubled(tmp_path):
-    drops = []
-    with pool_of(trouble={"right": "dies once"}, mark=str(tmp_path / "died")) as pool:
-        received = pool.play([4, 4], 2, lambda *update: drops.append(update))
-        assert [games(worker) for worker in received] == [share(0, 4, 2), share(1, 4, 2)]
-        assert len({int(arrays["pid"][0]) for arrays in received[1]}) == 1, "one life's games only"
-        assert (1, 0, 0) in drops, "the display starts the share again"
-        assert [games(worker) for worker in pool.play([1, 1], 3)] == [share(0, 1, 3), share(1, 1, 3)]
-
-
-def test_a_worker_killed_between_rounds_is_replaced_in_the_next():
-    with pool_of() as pool:
-        first = pool.play([1, 1], 0)
-        os.kill(int(first[0][0]["pid"][0]), signal.SIGKILL)
-        assert [games(worker) for worker in pool.play([2, 2], 1)] == [share(0, 2, 1), share(1, 2, 1)]
-
-
-@pytest.mark.parametrize("trouble, words", [("dies", "killed by signal 9: probably out of memory"), ("exits", "exit code 7")])
-def test_a_crash_loop_ends_with_its_cause_and_keeps_the_others_games(trouble, words):
-    with pool_of(trouble={"left": trouble}) as pool:
-        with pytest.raises(WorkerError, match=words) as caught:
-            pool.play([3, 3], 5)
-    assert str(MAX_RESTARTS) in str(caught.value)
-    assert games(caught.value.games[1]) == share(1, 3, 5) and caught.value.games[0] == []
-
-
-def test_workers_ignore_the_interrupt_that_a_notebook_sends_to_everyone():
-    with pool_of(seconds=0.1) as pool:
-        first = pool.play([1, 1], 0)
-        pids = [int(worker[0]["pid"][0]) for worker in first]
-        timer = threading.Timer(0.3, lambda: [os.kill(pid, signal.SIGINT) for pid in pids])
-        timer.start()
-        received = pool.play([8, 8], 1)
-        assert [int(worker[-1]["pid"][0]) for worker in received] == pids
-
-
-def test_an_interrupt_of_the_caller_leaves_a_pool_that_closes():
-    pool = pool_of(seconds=0.05)
-
-    def interrupt(*_):
-        raise KeyboardInterrupt
-    with pytest.raises(KeyboardInterrupt):
-        pool.play([50, 50], 0, interrupt)
-    assert pool.received[0] or pool.received[1]
-    pids = [life.process.pid for life in pool._lives]
-    started = time.monotonic()
-    pool.close(), pool.close()
-    assert time.monotonic() - started < 8
-    assert not any(alive(pid) for pid in pids)
-
-
-def test_messages_of_an_interrupted_round_are_not_taken_for_the_next():
-    with pool_of(seconds=0.02) as pool:
-        def interrupt(*_):
-            raise KeyboardInterrupt
-        with pytest.raises(KeyboardInterrupt):
-            pool.play([10, 10], 0, interrupt)
-        assert [games(worker) for worker in pool.play([2, 2], 9)] == [share(0, 2, 9), share(1, 2, 9)]
+        assert len(pool.play([1000, 1000], 0, None, started - 1)[0]) == 1, "a deadline is heard between games"
 
 
 PARENT = """
@@ -164,7 +161,7 @@ from tests.toy_job import ToyJob
 if __name__ == "__main__":
     pool = LocalPool(ToyJob, {"seconds": 0.1}, WorkerPlan(("one",), 1))
     pool.set_weights(0, {"add": np.array([0])})
-    print(pool._lives[0].process.pid, flush=True)
+    print(pool._workers[0].life.process.pid, flush=True)
     pool.play([10_000], 0)
 """
 
@@ -181,18 +178,6 @@ def test_a_worker_dies_with_its_parent(tmp_path):
     parent.wait()
     parent.stdout.close()
     assert gone_within(worker, 2.0)
-
-
-def test_only_numpy_goes_down():
-    with pool_of() as pool, pytest.raises(WorkerError, match="expected numpy.ndarray"):
-        pool.set_weights(1, {"add": [1]})
-
-
-def test_a_closed_pool_says_so():
-    pool = pool_of(plan=WorkerPlan(("left",), 1))
-    pool.close()
-    with pytest.raises(WorkerError, match="closed"):
-        pool.play([1], 0)
 
 
 @pytest.mark.parametrize("code, words", [(-9, "signal 9"), (-11, "signal 11"), (3, "exit code 3")])

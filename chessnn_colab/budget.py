@@ -1,0 +1,48 @@
+"""How long a session trains, and what follows from it."""
+
+from __future__ import annotations
+
+import time
+
+DEFAULT_MINUTES = 20.0
+
+
+class Budget:
+    """How long to train in this session: minutes, iterations, or both, whichever ends first."""
+
+    def __init__(self, minutes: float | None, iterations: int | None):
+        self.started = time.monotonic()
+        if minutes is None and iterations is None:
+            minutes = DEFAULT_MINUTES
+        self.seconds = None if minutes is None else 60 * minutes
+        self.iterations = iterations
+        self.done = 0
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self.started
+
+    def play_deadline(self, learning_per_play: float) -> float | None:
+        """The monotonic time at which self-play must stop for learning from it to end in time; None without a time
+        budget. learning_per_play: seconds of learning that a second of self-play asks for."""
+        if self.seconds is None:
+            return None
+        return self.started + self.elapsed + max(self.seconds - self.elapsed, 0) / (1 + learning_per_play)
+
+    @property
+    def deadline(self) -> float | None:
+        return None if self.seconds is None else self.started + self.seconds
+
+    def over(self, next_iteration: float = 0.0, going_on: int = 0) -> bool:
+        """Whether to stop: nothing left, or too little for a worthwhile part of an iteration of so many seconds.
+        going_on: iterations begun and not done yet."""
+        if self.iterations is not None and self.done + going_on >= self.iterations:
+            return True
+        return self.seconds is not None and self.done > 0 and self.seconds - self.elapsed < 0.15 * next_iteration
+
+    def learning_rate_factor(self) -> float:
+        """1 for the first half of a time budget, then falling to 0.05; always 1 when iterations are counted, so that
+        two runs of N iterations are one of 2N."""
+        if self.seconds is None:
+            return 1.0
+        return min(1.0, max(0.05, 1 - 1.9 * (self.elapsed / self.seconds - 0.5)))

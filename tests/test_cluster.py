@@ -1,0 +1,96 @@
+"""The pool on Ray keeps the promises of every pool, on a cluster of a head and two nodes; and what only a cluster meets."""
+
+import dataclasses
+import time
+
+import numpy as np
+import pytest
+
+from chessnn_colab.devices import WorkerPlan
+from chessnn_colab.errors import ConfigError, WorkerError
+from chessnn_colab.train_config import TrainConfig
+from chessnn_colab.training import train
+
+from .pool_contract import PoolContract, games, share
+from .toy_job import ToyJob
+
+ray = pytest.importorskip("ray", reason="the extra [cluster] is not installed")
+from ray.cluster_utils import Cluster  # noqa: E402
+
+from chessnn_colab import cluster  # noqa: E402
+from chessnn_colab.cluster import RayPool, plan_cluster  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
+
+
+@pytest.fixture(scope="module")
+def head():
+    """A head without room for workers, and a node with room for two."""
+    cluster_ = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    cluster_.add_node(num_cpus=2)
+    ray.init(address=cluster_.address, log_to_driver=False)
+    yield cluster_
+    ray.shutdown()
+    cluster_.shutdown()
+
+
+@pytest.mark.usefixtures("head")
+class TestRayPool(PoolContract):
+    devices = ("cpu", "cpu")
+
+    def make(self, factory, settings, plan, **more):
+        return RayPool(factory, settings, plan, **more)
+
+
+def test_a_machine_that_is_lost_is_a_dead_worker_and_the_call_completes(head, monkeypatch):
+    """The node goes without a word, as when its plug is pulled; the other machine plays its games too."""
+    monkeypatch.setattr(cluster, "SILENCE_SECONDS", 3.0)
+    node, messages, lost = head.add_node(num_cpus=1, resources={"doomed": 1}), [], []
+
+    def lose(index, games_done, plies):
+        if games_done == 2 and not lost:
+            lost.append(time.monotonic())
+            head.remove_node(node, allow_graceful=False)
+    plan = WorkerPlan(("cpu",) * 3, 1)
+    with RayPool(ToyJob, {"seconds": 0.05}, plan, on_message=messages.append) as pool:
+        pool.set_weights(4, {"add": np.array([1])})
+        received = pool.play([20, 20, 20], 1, lose)
+    assert [games(worker) for worker in received] == [share(0, 20, 1), share(1, 20, 1), share(2, 20, 1)]
+    assert time.monotonic() - lost[0] < 30
+    assert len(messages) == 1 and "its 20 games are played again" in messages[0]
+
+
+def test_training_on_a_cluster(head, tmp_path):
+    config = TrainConfig(run=str(tmp_path / "run"), pool="ray", iterations=2, games_per_iteration=8, boards=4,
+                         max_plies=12, channels=8, blocks=1, batch_size=16, replay_capacity=1000, device="cpu")
+    reports = list(train(config))
+    assert [report.games for report in reports] == [8, 8]
+    local = dataclasses.replace(config, run=str(tmp_path / "local"), pool="inline", workers=2)
+    for one, other in zip(reports, train(local)):
+        assert (one.plies, one.policy_loss) == (other.plies, other.policy_loss), "the games are those of any other pool"
+
+
+@pytest.mark.parametrize("resources, settings, devices, threads, gpus", [
+    ({"CPU": 4.0}, {}, ["cpu"] * 4, 1, 1),
+    ({"CPU": 64.0, "GPU": 8.0}, {}, ["cuda:0"] * 8, 8, 1),
+    ({"CPU": 64.0, "GPU": 8.0}, {"workers_per_gpu": 2}, ["cuda:0"] * 16, 4, 2),
+    ({"CPU": 64.0, "GPU": 8.0}, {"workers": 3}, ["cuda:0"] * 3, 8, 1),
+    ({"CPU": 6.0, "GPU": 8.0}, {"selfplay_device": "cpu"}, ["cpu"] * 6, 1, 1),
+    ({}, {}, ["cpu"], 1, 1),
+])
+def test_plans(resources, settings, devices, threads, gpus):
+    plan = plan_cluster(resources, **settings)
+    assert (list(plan.devices), plan.threads, plan.workers_a_gpu, plan.notes) == (devices, threads, gpus, ())
+
+
+def test_more_workers_than_the_cluster_has_room_for():
+    plan = plan_cluster({"CPU": 2.0}, workers=9)
+    assert len(plan.devices) == 2 and plan.notes == ("9 workers asked for, the cluster has room for 2",)
+
+
+@pytest.mark.parametrize("settings, words", [({"workers": 0}, "workers=0: expected"),
+                                             ({"workers_per_gpu": 0}, "workers_per_gpu=0: expected"),
+                                             ({"selfplay_device": "cuda"}, "the cluster has no GPU")])
+def test_settings_that_cannot_be(settings, words):
+    with pytest.raises(ConfigError, match=words):
+        plan_cluster({"CPU": 2.0}, **settings)
