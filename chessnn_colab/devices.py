@@ -207,11 +207,10 @@ def plan_workers(machine: Inventory, device: str = "auto", workers: int | None =
     if kind == "cuda":
         one = str(selfplay_device or ("" if gpus is not None or trains_on == "cuda:0" else device))
         wanted = [int(one[5:])] if one.startswith("cuda:") else _picked(machine, gpus)
-        left, notes = wanted, []
-        if learner_gpu == "own" and trains_on.startswith("cuda"):
-            left = [index for index in wanted if trains_on != f"cuda:{index}"] or wanted
-            notes = [f"the learner has {trains_on} for itself" if left != wanted else
-                     "learner_gpu='own': no other GPU to play on, so the learner shares"]
+        left = [index for index in wanted if learner_gpu == "shared" or trains_on != f"cuda:{index}"]
+        notes = [f"the learner has {trains_on} for itself"] if left != wanted else []
+        if not left:
+            left, notes = wanted, ["learner_gpu='own': no other GPU to play on, so the learner shares"]
         return _plan_gpus(machine, left, workers, workers_per_gpu, notes, device_failure)
     if gpus is not None and not trains_on.startswith("cuda"):
         raise DeviceError(f"gpus={list(gpus)} but the device is {device}: leave gpus out, or use cuda")

@@ -167,6 +167,9 @@ def test_a_containers_share_of_the_cpu_counts(tmp_path, text, limit):
     (machine(gpus=3), {"selfplay_device": "cuda:0"}, ["cuda:0"]),
     (machine(gpus=3), {"selfplay_device": "cuda:1", "gpus": [0, 1]}, ["cuda:1"]),
     (machine(gpus=1), {"selfplay_device": "cuda", "device": "cpu"}, ["cuda:0"]),
+    (machine(gpus=3), {"gpus": [0], "learner_gpu": "shared"}, ["cuda:0"]),
+    (machine(gpus=3), {"gpus": [1, 2], "device": "cuda:0", "learner_gpu": "own"}, ["cuda:1", "cuda:2"]),
+    (machine(gpus=2, cores=3), {"selfplay_device": "cpu", "learner_gpu": "own"}, ["cpu"] * 3),
     (machine(mps=True), {}, ["mps"]),
     (machine(mps=True), {"workers_per_gpu": 3}, ["mps"]),
     (machine(cores=4), {}, ["cpu"] * 4),
@@ -187,6 +190,12 @@ def test_plans(there, settings, planned):
     (machine(gpus=4), {"workers": 1, "gpus": [2, 3]}, ["cuda:2"], "1 workers use GPUs 2 of 2"),
     (machine(gpus=2), {"workers": 2, "workers_per_gpu": 3}, ["cuda:0", "cuda:1"],
      "workers=2 is the total: workers_per_gpu=3 is not used"),
+    (machine(gpus=3), {"learner_gpu": "own"}, ["cuda:1", "cuda:2"], "the learner has cuda:0 for itself"),
+    (machine(gpus=3), {"learner_gpu": "own", "workers_per_gpu": 2}, ["cuda:1", "cuda:2"] * 2,
+     "the learner has cuda:0 for itself"),
+    (machine(gpus=3), {"learner_gpu": "own", "gpus": [1, 2]}, ["cuda:2"], "the learner has cuda:1 for itself"),
+    (machine(gpus=1), {"learner_gpu": "own"}, ["cuda:0"],
+     "learner_gpu='own': no other GPU to play on, so the learner shares"),
     (machine(mps=True), {"workers": 4}, ["mps"], "MPS takes one worker; 4 asked for"),
     (machine(cores=2), {"workers": 3}, ["cpu"] * 3, "3 workers on 2 cores will take turns"),
 ])
@@ -217,6 +226,8 @@ def test_workers_share_the_cores(there, settings, threads):
     ({"gpus": [0, 0]}, r"gpus=\[0, 0\]: expected different GPU numbers"),
     ({"gpus": "0,1"}, "gpus='0,1': expected different GPU numbers"),
     ({"gpus": 0}, "gpus=0: expected different GPU numbers"),
+    ({"learner_gpu": "mine"}, "learner_gpu='mine': expected one of shared, own"),
+    ({"device_failure": "ignore"}, "device_failure='ignore': expected one of stop, cpu"),
 ])
 def test_settings_that_cannot_be_are_config_errors(settings, message):
     with pytest.raises(ConfigError, match=message):
@@ -238,6 +249,29 @@ def test_settings_that_cannot_be_are_config_errors(settings, message):
 def test_devices_that_are_not_there_are_device_errors(there, settings, message):
     with pytest.raises(DeviceError, match=message):
         plan_workers(there, **settings)
+
+
+@pytest.mark.parametrize("error, is_memory", [
+    (torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"), True),
+    (RuntimeError("MPS backend out of memory (MPS allocated: 9 GB)"), True),
+    (RuntimeError("[enforce fail at alloc_cpu.cpp:124] . DefaultCPUAllocator: can't allocate memory"), True),
+    (MemoryError(), True),
+    (RuntimeError("shape mismatch"), False),
+    (ValueError("out of memory, says a stranger"), False),
+])
+def test_out_of_memory_is_known_on_every_device(error, is_memory):
+    assert devices.out_of_memory(error) == is_memory
+
+
+def test_too_large_a_tensor_is_out_of_memory_here():
+    with pytest.raises(Exception) as caught:
+        torch.empty(2**50, dtype=torch.uint8)
+    assert devices.out_of_memory(caught.value)
+
+
+def test_a_device_that_is_required_and_does_not_work():
+    with pytest.raises(DeviceError, match="cuda:77 does not work: "):
+        devices.require_device("cuda:77")
 
 
 def test_choose_dtype_refuses_unknown_names():

@@ -14,7 +14,7 @@ from chessnn_colab.notation import boards_from_state
 from chessnn_colab.pgn import records_from_pgn, records_to_pgn
 from chessnn_colab.records import GameRecords
 from chessnn_colab.search import SearchConfig
-from chessnn_colab.selfplay import Assembler, SelfPlayConfig, play_games, start_positions, td_returns
+from chessnn_colab.selfplay import Assembler, Lockstep, SelfPlay, SelfPlayConfig, play_games, start_positions, td_returns
 
 TRUNCATED, CHECKMATE = ENDINGS.index("truncated"), ENDINGS.index("checkmate")
 MATING = {"games": 48, "max_plies": 80, "few_piece_starts": 1.0, "random_starts": 0.0}
@@ -204,3 +204,49 @@ def test_assembler_keeps_a_game_whole_across_blocks():
 def test_bad_settings_are_refused(settings):
     with pytest.raises(ConfigError, match="expected"):
         SelfPlayConfig(**settings)
+
+
+# --- memory that runs out
+
+
+def job_that_runs_out(monkeypatch, above: int, after: int = 3, **settings) -> SelfPlay:
+    """Runs out of memory with more than `above` boards in lockstep, once `after` blocks have been played."""
+    original, blocks = Lockstep.play_block, []
+
+    def play_block(lockstep):
+        blocks.append(len(lockstep.number))
+        if len(lockstep.number) > above and len(blocks) > after:
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes")
+        return original(lockstep)
+    monkeypatch.setattr(Lockstep, "play_block", play_block)
+    self_play = {"boards": 8, "max_plies": 24, "few_piece_starts": 1.0, "random_starts": 0.0, **settings}
+    return SelfPlay("cpu", TINY.to_dict(), {"search": "policy"}, self_play)
+
+
+def test_out_of_memory_halves_the_boards_once_and_goes_on(monkeypatch):
+    job, parts, counts = job_that_runs_out(monkeypatch, above=4), [], []
+
+    def collect(games, plies, arrays):
+        counts.append(games)
+        parts.extend([GameRecords.from_arrays(arrays)] if arrays is not None else [])
+        return True
+    for call in (1, 2):
+        job.play(20, 0, collect)
+        records = GameRecords.concatenate(parts)
+        assert records.num_games == 20 * call and (records.endings > 0).all(), "none lost, none doubled"
+        assert counts[-1] == 20
+    assert job.config.boards == 4
+    message, = job.messages
+    assert "boards=8: goes on with 4" in message and "Next time set boards=4" in message
+
+
+def test_out_of_memory_again_is_an_error_that_says_what_to_set(monkeypatch):
+    with pytest.raises(ConfigError, match="out of memory on cpu with boards=4, having halved them once: set boards lower"):
+        job_that_runs_out(monkeypatch, above=2).play(20, 0, lambda *_: True)
+
+
+def test_other_errors_are_not_taken_for_memory(monkeypatch):
+    job = job_that_runs_out(monkeypatch, above=100)
+    monkeypatch.setattr(Lockstep, "play_block", lambda lockstep: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        job.play(2, 0, lambda *_: True)

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import pickle
 import shutil
 import time
 
@@ -10,15 +11,17 @@ import numpy as np
 import pytest
 
 from chessnn_colab import training
+from chessnn_colab.budget import Budget
 from chessnn_colab.errors import ChessnnError, CheckpointError, ConfigError, RunError
 from chessnn_colab.evaluation import evaluate_run, load_network
 from chessnn_colab.games.chess import ENDINGS
 from chessnn_colab.network import to_arrays
 from chessnn_colab.pgn import games_from_pgn
+from chessnn_colab.pool import Pool
 from chessnn_colab.report import Report
 from chessnn_colab.run_folder import RunFolder
 from chessnn_colab.train_config import TrainConfig
-from chessnn_colab.training import Budget, share_games, train
+from chessnn_colab.training import share_games, train
 
 TINY = dict(preset="cpu", channels=8, blocks=1, games_per_iteration=6, boards=3, max_plies=16, candidates=2, survivors=1,
             batch_size=32, checkpoint_every=1, replay_capacity=400, device="cpu", precision="float32", pool="inline",
@@ -201,6 +204,32 @@ def test_interrupt_during_learning_counts_the_games_and_leaves_the_untrained_sna
     assert report.iteration == 1 and report.total_positions == checkpoint.metadata["total_positions"] + report.plies
 
 
+def test_overlap_plays_the_next_games_while_it_learns_one_version_behind(tmp_path, monkeypatch):
+    versions, during = [], []
+    original_begin, original_learn = Pool.begin, training.Trainer._learn
+    monkeypatch.setattr(Pool, "begin", lambda pool, *rest: (versions.append(pickle.loads(pool._weights)[1]),
+                                                            original_begin(pool, *rest))[1])
+    monkeypatch.setattr(training.Trainer, "_learn", lambda trainer, *rest: (
+        during.append(trainer._play_began is not None), original_learn(trainer, *rest))[1])
+    reports = list(train(tiny(tmp_path / "run", pool="local", overlap=True, iterations=4)))
+    assert versions == [0, 0, 1, 2] and during == [True, True, True, False]
+    assert [report.games for report in reports] == [6] * 4
+    assert reports[-1].total_positions == sum(report.plies for report in reports)
+    assert [report.games for report in train(tiny(tmp_path / "run", pool="local", overlap=True))] == [6, 6]
+
+
+def test_an_interrupt_while_it_learns_keeps_the_next_games_that_came(tmp_path):
+    def interrupt():
+        raise KeyboardInterrupt
+    listener = Listener(report=interrupt)
+    config = tiny(tmp_path / "run", pool="local", overlap=True, iterations=5)
+    with pytest.raises(StopIteration):
+        next(train(config, listener))
+    assert "Interrupted: everything up to iteration 1 is kept" in listener.messages()
+    report, = train(tiny(tmp_path / "run", iterations=1))
+    assert report.iteration == 2
+
+
 @pytest.mark.parametrize("pool", ["inline", "local"])
 def test_a_tiny_time_budget_still_makes_an_iteration(tmp_path, pool):
     started = time.monotonic()
@@ -283,6 +312,8 @@ def test_bad_input_is_one_clear_error(run, call, error, words):
     ({"iterations": 0}, "iterations=0"), ({"games_per_iteration": 0}, "games_per_iteration=0"),
     ({"search": "guess"}, "two-rung"), ({"pool": "cloud"}, "local, inline"), ({"sample_reuse": 0}, "sample_reuse"),
     ({"precision": "int3"}, "float32"), ({"candidates": 2, "survivors": 3}, "survivors <= candidates"),
+    ({"overlap": True}, "overlap=True with pool='inline'"), ({"address": "auto"}, "only pool='ray' has an address"),
+    ({"worker_timeout": 0}, "worker_timeout=0"), ({"pool": "local", "learner_gpu": "two"}, "learner_gpu='two'"),
     ({"channels": 0}, "channels=0"), ({"learning_rate": -1.0}, "learning_rate"),
 ])
 def test_impossible_settings_are_refused(tmp_path, changes, words):

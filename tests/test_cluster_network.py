@@ -1,0 +1,101 @@
+"""A cluster across a network: two hosts in network namespaces, each with its own address; then the cable is pulled.
+
+Needs Linux, root and iproute2; elsewhere it is skipped.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ray", reason="the extra [cluster] is not installed")
+
+ROOT = Path(__file__).parents[1]
+HEAD, NODE = "10.77.0.1", "10.77.0.2"
+RAY = [sys.executable, "-m", "ray.scripts.scripts"]
+
+DRIVER = """
+import json, subprocess, sys, time
+import numpy as np
+from chessnn_colab import cluster
+from chessnn_colab.devices import WorkerPlan
+from tests.toy_job import ToyJob
+cluster.SILENCE_SECONDS = 5.0
+messages, pulled = [], []
+
+def pull(share, games, plies):
+    if games == 3 and not pulled:
+        pulled.append(time.monotonic())
+        subprocess.run(["ip", "link", "set", "cable0", "down"], check=True)
+
+pool = cluster.RayPool(ToyJob, {"seconds": 0.2}, WorkerPlan(("cpu", "cpu"), 1), address=sys.argv[1],
+                       on_message=messages.append)
+pool.set_weights(4, {"add": np.array([1])})
+places = sorted(node["NodeManagerAddress"] for node in cluster.ray.nodes() if node["Alive"])
+before = [len(share) for share in pool.play([4, 4], 1)]
+after = [len(share) for share in pool.play([10, 10], 2, pull)]
+seconds = time.monotonic() - pulled[0]
+with open(sys.argv[2], "w") as file:
+    json.dump({"places": places, "before": before, "after": after, "messages": messages, "seconds": seconds}, file)
+pool.close()
+"""
+
+
+def in_host(host: str, *command: str, **more) -> subprocess.CompletedProcess:
+    return subprocess.run(["ip", "netns", "exec", host, *command], capture_output=True, text=True, timeout=120, **more)
+
+
+@pytest.fixture
+def hosts(tmp_path):
+    """Two hosts and a cable; skips where the system does not allow them."""
+    if sys.platform != "linux" or os.geteuid() != 0 or shutil.which("ip") is None:
+        pytest.skip("needs Linux, root and iproute2")
+    names = [f"chessnn-{end}-{os.getpid()}" for end in ("head", "node")]
+    try:
+        for name in names:
+            if subprocess.run(["ip", "netns", "add", name], capture_output=True).returncode:
+                pytest.skip("this system allows no network namespaces")
+        subprocess.run(["ip", "link", "add", "cable0", "netns", names[0], "type", "veth", "peer", "name", "cable1",
+                        "netns", names[1]], check=True)
+        for name, cable, address in zip(names, ("cable0", "cable1"), (HEAD, NODE)):
+            in_host(name, "ip", "address", "add", f"{address}/24", "dev", cable)
+            in_host(name, "ip", "link", "set", cable, "up")
+            in_host(name, "ip", "link", "set", "lo", "up")
+        yield names
+    finally:
+        for name in names:  # Ray's processes, and then the names
+            pids = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True).stdout.split()
+            subprocess.run(["kill", "-9", *pids], capture_output=True)
+            subprocess.run(["ip", "netns", "delete", name], capture_output=True)
+
+
+@pytest.mark.timeout(300)
+def test_two_hosts_play_together_and_one_goes_on_when_the_cable_is_pulled(hosts, tmp_path):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "a" * 32}
+    with tempfile.TemporaryDirectory(prefix="ray-") as short:  # Ray's sockets are in it, and their paths have a limit
+        head = in_host(hosts[0], *RAY, "start", "--head", f"--node-ip-address={HEAD}", "--port=6391", "--num-cpus=1",
+                       "--include-dashboard=false", f"--temp-dir={short}", env=environment)
+        assert head.returncode == 0, head
+        node = in_host(hosts[1], *RAY, "start", f"--address={HEAD}:6391", f"--node-ip-address={NODE}", "--num-cpus=1",
+                       env=environment)
+        assert node.returncode == 0, node
+        said = driven(hosts[0], tmp_path, environment)
+    assert said["places"] == [HEAD, NODE]
+    assert said["before"] == [4, 4] and said["after"] == [10, 10]
+    assert len(said["messages"]) == 1 and "its 10 games are played again" in said["messages"][0]
+    assert said["seconds"] < 60
+
+
+def driven(host: str, tmp_path: Path, environment: dict) -> dict:
+    """What the driver on `host` has to say."""
+    script = tmp_path / "driver.py"
+    script.write_text(DRIVER)
+    done = in_host(host, sys.executable, str(script), f"{HEAD}:6391", str(tmp_path / "said.json"), cwd=str(ROOT),
+                   env=environment)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads((tmp_path / "said.json").read_text())

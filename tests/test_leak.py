@@ -1,0 +1,51 @@
+"""Many short iterations: memory and file descriptors stay where they are, here and in the workers."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from .counts import full
+
+psutil = pytest.importorskip("psutil")
+ROOT = Path(__file__).parents[1]
+
+SCRIPT = """
+import json, sys
+import psutil
+from chessnn_colab.train_config import TrainConfig
+from chessnn_colab.training import train
+
+def measured():
+    own = psutil.Process()
+    workers = [child for child in own.children() if "spawn_main" in " ".join(child.cmdline())]
+    handles = sum(process.num_fds() for process in (own, *workers))
+    return own.memory_info().rss, sum(worker.memory_info().rss for worker in workers), handles, own.num_threads()
+
+if __name__ == "__main__":
+    config = TrainConfig(run=sys.argv[1], iterations=int(sys.argv[2]), channels=8, blocks=1, boards=8, workers=2,
+                         games_per_iteration=16, max_plies=12, batch_size=32, replay_capacity=1000, device="cpu",
+                         candidates=2, survivors=1, checkpoint_every=1)
+    print(json.dumps([measured() for report in train(config)]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(psutil.Process, "num_fds"), reason="counts file descriptors")
+@pytest.mark.timeout(900)
+def test_nothing_leaks(tmp_path):
+    """RSS grows by less than 1 MB in 100 iterations, by a straight line through all but the first fifth."""
+    iterations = full(50, 300)
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT)
+    done = subprocess.run([sys.executable, str(script), str(tmp_path / "run"), str(iterations)], capture_output=True,
+                          text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert done.returncode == 0, done.stderr
+    rows = np.array(json.loads(done.stdout.splitlines()[-1]))[iterations // 5:]
+    slopes = np.polyfit(np.arange(len(rows)), rows[:, :2] / 2**20, 1)[0] * 100
+    print(f"RSS slope in MB per 100 iterations: {slopes[0]:.2f} here, {slopes[1]:.2f} in two workers")
+    assert (slopes < full(3, 1)).all(), slopes  # over few iterations a single page cache counts for much
+    assert (rows[:, 2] == rows[0, 2]).all() and (rows[:, 3] == rows[0, 3]).all(), rows[:, 2:]
