@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from itertools import combinations, pairwise
 from typing import Any, Callable, Sequence
@@ -19,6 +18,7 @@ from .match_result import MatchResult
 from .players import PLAY_SEARCH, NetworkPlayer, Player
 from .ratings import Pairing, Ratings, rate
 from .run_folder import RATINGS_FILE, RunFolder
+from .sealed_json import encode_sealed
 from .search import SearchConfig
 
 FIXED_PLAYERS = ("random", "greedy", "minimax")
@@ -141,6 +141,6 @@ def _pairing(match: MatchResult) -> Pairing:
 def _save(run: str, ladder: Ladder) -> None:
     path = RunFolder.open(run).path / RATINGS_FILE
     try:
-        write_atomically(path, (json.dumps(ladder.to_dict(), indent=1) + "\n").encode("utf-8"))
+        write_atomically(path, encode_sealed(ladder.to_dict()))
     except OSError as error:
         raise RunError(f"cannot write the ratings {path}: {reason(error)}") from error

@@ -111,6 +111,8 @@ def _check_game(parsed: chess.pgn.Game, max_plies: int) -> None:
     if parsed.errors:
         raise NotationError(f"bad PGN, game {name}: {_brief(parsed.errors[0])}; {_WANTED}")
     check_board(parsed.board())
+    if not all(parsed.mainline_moves()):
+        raise NotationError(f"bad PGN, game {name}: a null move (0000); {_WANTED}")
     plies = parsed.end().ply() - parsed.ply()
     if plies > max_plies:
         raise NotationError(f"PGN game {name} of {plies:,} plies: expected at most {max_plies:,}")

@@ -1,20 +1,16 @@
-"""config.json of a run: written at its start, compared and renewed at every later one.
-
-Its last entry, `seal`, is the SHA-256 of the file, so that damage is found. A file without one was made by hand or by
-an earlier version, and is taken as it is.
-"""
+"""config.json of a run: written at its start, compared and renewed at every later one."""
 
 import json
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from .durable import BLANK_SEAL, SEAL_LENGTH, read_whole, seal, seal_holds, write_atomically
+from .durable import read_whole, write_atomically
 from .errors import ConfigError, RunError
+from .sealed_json import decode_sealed, encode_sealed
 
 CONFIG_FILE = "config.json"
 MAX_CONFIG_BYTES = 2**20
-_SEAL_KEY, _SEAL_KIND = b'"seal"', b"sha256:"
 
 
 def check_same_config(saved: Mapping[str, Any], wanted: Mapping[str, Any], may_change: Collection[str]) -> None:
@@ -65,34 +61,14 @@ def settle_config(folder: Path, wanted: dict[str, Any], may_change: Collection[s
     elif any((folder / name).exists() for name in ("metrics.jsonl", "checkpoints", "snapshots")):
         # A first start killed before config.json leaves none of these: it is written before them.
         raise RunError(f"{folder} holds a run without {CONFIG_FILE}: put that file back or choose another run folder")
-    write_atomically(folder / CONFIG_FILE, _sealed(wanted))
+    write_atomically(folder / CONFIG_FILE, encode_sealed(wanted))
 
 
 def read_config(folder: Path) -> dict[str, Any]:
     """Return config.json of the run in `folder`; RunError when it is missing or unreadable."""
     try:
-        data = read_whole(folder / CONFIG_FILE, MAX_CONFIG_BYTES)
-        config = json.loads(data)
+        return decode_sealed(read_whole(folder / CONFIG_FILE, MAX_CONFIG_BYTES))
     except FileNotFoundError as error:
         raise RunError(f"{folder} is not a run folder: it has no {CONFIG_FILE}") from error
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise RunError(f"{folder / CONFIG_FILE} cannot be read: {error}") from error
-    if not isinstance(config, dict):
-        raise RunError(f"{folder / CONFIG_FILE} cannot be read: expected a JSON object, got {type(config).__name__}")
-    if (_SEAL_KEY in data or _SEAL_KIND in data) and not _seal_holds(data):
-        raise RunError(f"{folder / CONFIG_FILE} cannot be read: it is not as it was written (its seal does not match). "
-                       "Put a copy of it back; or, if you changed it yourself, remove the line with its seal")
-    return {name: value for name, value in config.items() if name != "seal"}
-
-
-def _sealed(config: Mapping[str, Any]) -> bytes:
-    text = json.dumps({**config, "seal": (_SEAL_KIND + BLANK_SEAL).decode("ascii")}, indent=2)
-    data = (text + "\n").encode("ascii")
-    return seal(data, data.rindex(_SEAL_KIND) + len(_SEAL_KIND))
-
-
-def _seal_holds(data: bytes) -> bool:
-    """Key and kind are looked for apart, so that no one flipped bit makes a sealed file look like one without."""
-    start = _SEAL_KEY + b": \"" + _SEAL_KIND
-    place = data.rfind(start)
-    return place >= 0 and len(data) >= place + len(start) + SEAL_LENGTH and seal_holds(data, place + len(start))

@@ -11,7 +11,6 @@
     .lock                            held by the process that trains
 """
 
-import json
 import math
 import os
 import re
@@ -38,6 +37,7 @@ from .errors import CheckpointError, ConfigError, RunError
 from .report_log import ReportLog
 from .run_config import plain_config, read_config, settle_config
 from .run_lock import RunLock
+from .sealed_json import decode_sealed
 from .snapshot import load_snapshot, save_snapshot
 
 _SUBFOLDERS = ("checkpoints", "snapshots", "games", "tensorboard", "logs")
@@ -239,11 +239,11 @@ class RunFolder:
         """Iteration -> rating, of the snapshots in ratings.json (see ladder)."""
         path = self.path / RATINGS_FILE
         try:
-            players = json.loads(read_whole(path, MAX_RATINGS_BYTES))["players"]
+            players = decode_sealed(read_whole(path, MAX_RATINGS_BYTES))["players"]
             rated = {player["snapshot"]: float(player["rating"]) for player in players}
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+        except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
             raise RunError(f"{path} cannot be read ({error!r}): delete it and rate the run again") from error
         return {key: rating for key, rating in rated.items() if isinstance(key, int) and math.isfinite(rating)}
 

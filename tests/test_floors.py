@@ -16,7 +16,7 @@ games.chess
 notation
 network spikes
 search tree actor
-report records array_files run_config run_lock report_log checkpoint snapshot run_folder mirror tensorboard
+report records array_files sealed_json run_config run_lock report_log checkpoint snapshot run_folder mirror tensorboard
 pgn perft
 selfplay
 worker_process worker_contracts pool workers cluster

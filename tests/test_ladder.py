@@ -12,6 +12,7 @@ from chessnn_colab.ladder import Ladder, rate_run, spread
 from chessnn_colab.match_result import MatchGame, MatchResult
 from chessnn_colab.openings import BOOK
 from chessnn_colab.ratings import Pairing, rate
+from chessnn_colab.sealed_json import decode_sealed
 from chessnn_colab.search import SearchConfig
 from tests.small_run import make_run
 
@@ -63,7 +64,7 @@ def test_ratings_follow_the_games(ladder):
 
 
 def test_the_run_keeps_its_ratings_and_names_the_best(run, ladder):
-    saved = json.loads((Path(run) / "ratings.json").read_text(encoding="utf-8"))
+    saved = decode_sealed((Path(run) / "ratings.json").read_bytes())
     assert saved == json.loads(json.dumps(ladder.to_dict()))
     assert saved["best"] == ladder.best and saved["anchor"] == "random" and len(saved["players"]) == 5
     assert not [name for name in os.listdir(run) if name.startswith(".ratings")]
