@@ -1,12 +1,13 @@
 # make run    train for MINUTES (5) in the notebook, headless, printing progress
 # make test   every test
 # make lab    the notebook in JupyterLab
+# make reliability   the promises of README's table, each with its full count
 PYTHON ?= python3
 MINUTES ?= 5
 RUN ?= runs/chess
 BIN := .venv/bin
 .DEFAULT_GOAL := help
-.PHONY: help run test lab notebooks repository
+.PHONY: help run test lab reliability notebooks repository
 
 help:
 	@grep '^# make' Makefile | cut -c3-
@@ -27,9 +28,12 @@ test: .venv/installed
 lab: .venv/installed
 	$(BIN)/python -m jupyterlab notebooks/train.ipynb
 
+reliability: .venv/installed
+	$(BIN)/python tools/reliability.py
+
 # Notebooks are generated from the .py files beside them.
 notebooks: .venv/installed
-	$(BIN)/python tools/make_notebook.py notebooks/train.py
+	$(BIN)/python tools/make_notebook.py notebooks/train.py notebooks/scale_out.py
 
 # make repository URL=https://github.com/you/your-fork: point the badge and the install cell there
 repository: .venv/installed

@@ -5,7 +5,7 @@ The public names, found when first used: a worker process imports this package a
 
 from importlib import import_module
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _HOMES = {
     "check_device": "check", "detect_device": "devices", "plan_workers": "devices",

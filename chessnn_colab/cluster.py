@@ -21,9 +21,11 @@ from .worker_process import MALLOC_SETTINGS, THREAD_VARIABLES, serve
 from .pool import Pool, Worker
 from .worker_contracts import Life
 
+# Of a death Ray prints pages of logs; the pool says it in a sentence. Read when ray is imported.
+os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", "Raylet is terminated|worker died or was killed")
 try:
     import ray
-    from ray.exceptions import GetTimeoutError, RayActorError, RayError
+    from ray.exceptions import ActorUnavailableError, GetTimeoutError, RayActorError, RayError
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 except ImportError as error:
     raise ConfigError(f"pool='ray' needs Ray ({error}): pip install 'ray>=2.50'") from error
@@ -188,6 +190,8 @@ class ActorLife:
                     self.inbox.put((self.worker, self, payload))
         except GetTimeoutError:
             self._end = self._end or f"did not answer for {SILENCE_SECONDS:.0f} s: its machine may be gone"
+        except ActorUnavailableError:
+            self._end = self._end or "is out of reach: its machine may be gone"
         except RayActorError as error:
             self._end = self._end or f"died: {first_line(error)}"
         except (RayError, RuntimeError) as error:  # RuntimeError: this process has left the cluster

@@ -109,9 +109,10 @@ class Pool:
             raise WorkerError(f"{len(games)} shares of games for {len(self._workers)} workers (a closed pool has none)")
         for worker in self._workers:
             self._forget(worker)
+        self._round = _Round(list(games), seed, on_update or (lambda share, games, plies: None))
+        for worker in self._workers:
             if worker.life is None:
                 self._bear(worker)
-        self._round = _Round(list(games), seed, on_update or (lambda share, games, plies: None))
         self._give_out()
 
     def pump(self) -> None:

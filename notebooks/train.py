@@ -68,7 +68,9 @@ match_evaluations = 48  #@param {type:"integer"}
 # %% [markdown]
 # ## Train
 # A bar for each worker and one for all; after every iteration the curves and a game from it are drawn anew. The last line
-# says what happened. Losses fall first; wins come later.
+# says what happened. Losses fall first; wins come later. If you ticked Drive, the run is copied to `MyDrive/chessnn_colab` after
+# every checkpoint, and brought back from there when this machine has lost it; training itself writes to the machine's own
+# disk, because Drive is slow and its connection drops.
 
 # %%
 from chessnn_colab.train_config import TrainConfig
@@ -76,23 +78,17 @@ from chessnn_colab.training import train
 from chessnn_colab.views.progress import make_progress
 
 run = Path(run_folder) if Path(run_folder).is_absolute() else root / run_folder
-config = TrainConfig(run=str(run), minutes=minutes, preset=preset, search=search)
-for report in train(config, make_progress()):
-    pass
-
-# %% [markdown]
-# If you ticked Drive: the finished run is copied to `MyDrive/chessnn_colab`. Training writes to the machine's own disk,
-# because Drive is slow and its connection drops.
-
-# %%
+copy_to = None
 if copy_to_drive:
-    import shutil
-
     from google.colab import drive
 
     drive.mount("/content/drive")
-    kept = shutil.copytree(run, Path("/content/drive/MyDrive/chessnn_colab") / run.name, dirs_exist_ok=True)
-    print(f"copied to {kept}")
+    kept = Path("/content/drive/MyDrive/chessnn_colab")
+    kept.mkdir(exist_ok=True)
+    copy_to = str(kept / run.name)
+config = TrainConfig(run=str(run), minutes=minutes, preset=preset, search=search, copy_to=copy_to)
+for report in train(config, make_progress()):
+    pass
 
 # %% [markdown]
 # ## How it went

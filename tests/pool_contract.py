@@ -131,7 +131,8 @@ class PoolContract:
             assert [games(worker) for worker in received] == [share(0, 8, 2), share(1, 8, 2)]
 
     def test_games_are_neither_lost_nor_doubled_under_kill_9_at_random(self):
-        """A game is known by its share, its number in it, and the seed of the call."""
+        """A game is known by its share, its number in it, and the seed of the call. No worker is killed so often in a
+        row that the pool gives up on it."""
         random, kills, call = np.random.default_rng(0), 0, 0
         with self.pool_of(seconds=0.002) as pool:
             while kills < full(6, 100):
@@ -140,7 +141,8 @@ class PoolContract:
 
                 def kill(index, games_done, plies, left=[1]):
                     nonlocal kills
-                    if games_done >= at and left and pool.received[index]:
+                    deaths = max(worker.deaths for worker in pool._workers)
+                    if games_done >= at and left and pool.received[index] and deaths < MAX_RESTARTS:
                         left.pop()
                         kills += 1
                         os.kill(pid_of(pool.received[index]), signal.SIGKILL)

@@ -46,6 +46,7 @@ def test_nothing_leaks(tmp_path):
     assert done.returncode == 0, done.stderr
     rows = np.array(json.loads(done.stdout.splitlines()[-1]))[iterations // 5:]
     slopes = np.polyfit(np.arange(len(rows)), rows[:, :2] / 2**20, 1)[0] * 100
-    print(f"RSS slope in MB per 100 iterations: {slopes[0]:.2f} here, {slopes[1]:.2f} in two workers")
+    print(f"\nmeasured: {slopes[0]:.2f} MB per 100 iterations here, {slopes[1]:.2f} in two workers, descriptors flat, "
+          f"{iterations} iterations")
     assert (slopes < full(3, 1)).all(), slopes  # over few iterations a single page cache counts for much
     assert (rows[:, 2] == rows[0, 2]).all() and (rows[:, 3] == rows[0, 3]).all(), rows[:, 2:]

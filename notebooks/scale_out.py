@@ -1,0 +1,93 @@
+# %% [markdown]
+# # The same training on many GPUs, or many machines
+#
+# `train.ipynb` uses every GPU of its machine by itself: a worker for each. This notebook runs the same workers as
+# [Ray](https://docs.ray.io) actors, which may be on other machines too. Here there is one machine, and the cluster is made up:
+# a head and two nodes of one core each, on this computer. On a real cluster only the address changes; `docs/cluster.md` has
+# the commands for one machine with eight GPUs, for SLURM and for Kubernetes.
+
+# %% [markdown]
+# ## Install
+# Ray is an extra: nothing else needs it. You should see Ray's version.
+
+# %%
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+root = next((place for place in (Path.cwd(), *Path.cwd().parents) if (place / "chessnn_colab" / "__init__.py").is_file()), None)
+if root is None:
+    raise RuntimeError("There is no checkout of the project around this notebook: open it from the notebooks folder of one.")
+sys.path.insert(0, str(root))
+if importlib.util.find_spec("ray") is None:
+    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "ray>=2.50"], check=True)
+import ray
+
+print("ray", ray.__version__)
+
+# %% tags=["parameters"]
+#@title Training { run: "auto" }
+minutes = 2  #@param {type:"number"}
+address = ""  #@param {type:"string"}
+run_folder = "runs/cluster"  #@param {type:"string"}
+
+# %% [markdown]
+# ## A cluster
+# With an address above (such as `auto` on a machine of the cluster) that one is used. Without, one is made up here. You should
+# see a line for each node and the worker plan: one worker for each GPU, or for each core where there is none.
+
+# %%
+from chessnn_colab.cluster import join_cluster, plan_cluster
+
+pretended = None
+if not address:
+    from ray.cluster_utils import Cluster
+
+    pretended = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    nodes = [pretended.add_node(num_cpus=1) for _ in range(2)]
+    address = pretended.address
+resources = join_cluster(address)
+for node in ray.nodes():
+    print(node["NodeManagerAddress"], "|", {name: count for name, count in node["Resources"].items() if name in ("CPU", "GPU")})
+print(plan_cluster(resources))
+
+# %% [markdown]
+# ## Train
+# The same bars and curves as ever; only `pool` and `address` are new. Weights go to each machine once a version, games come
+# back as packed numpy, and the learner stays here.
+
+# %%
+from chessnn_colab.train_config import TrainConfig
+from chessnn_colab.training import train
+from chessnn_colab.views.progress import make_progress
+
+run = Path(run_folder) if Path(run_folder).is_absolute() else root / run_folder
+config = TrainConfig(run=str(run), minutes=minutes, pool="ray", address=address)
+for report in train(config, make_progress()):
+    pass
+
+# %% [markdown]
+# ## Lose a machine
+# In the made-up cluster one node is taken away without a word while it plays. You should see that a worker died, that its games
+# are played again, and an iteration with as many games as any other. The lost worker waits for its node to come back, and the
+# others go on.
+
+# %%
+import dataclasses
+import threading
+
+if pretended is not None:
+    threading.Timer(15, lambda: pretended.remove_node(nodes[0], allow_graceful=False)).start()
+    for report in train(dataclasses.replace(config, minutes=None, iterations=1, games_per_iteration=256,
+                                            sample_reuse=1.0), make_progress()):
+        print(f"{report.games} games in iteration {report.iteration}")
+
+# %% [markdown]
+# ## Leave
+# The run is a folder like any other: look at it with `train.ipynb`, or go on with it there.
+
+# %%
+ray.shutdown()
+if pretended is not None:
+    pretended.shutdown()
