@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from .devices import PRECISIONS, choose_dtype
 from .errors import ConfigError
 from .games.base import Game
-from .network import NetworkOutput, SpikingNetwork, expected_value
+from .network import SpikingNetwork, expected_value
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,10 @@ class Learner:
             batch = {**batch, "chance": generator.random(len(batch["actions"]), np.float32)}
         batch = self.augmented(self.to_tensors(batch))
         state = self.game.unpack(batch["positions"])
+        asked = Asked.of(self.game.legal_action_mask(state), self.targets(batch))
         with self._autocast():
-            output = self.network(self.game.observe(state))
-        losses = losses_of(output, self.game.legal_action_mask(state), batch, self.config)
+            logits, wdl_logits = self.network.forward_at(self.game.observe(state), asked.rows, asked.actions)
+        losses = losses_of(logits, wdl_logits, asked, batch, self.config)
         self.optimizer.zero_grad(set_to_none=True)
         self.scaler.scale(losses.loss).backward()
         self.scaler.unscale_(self.optimizer)
@@ -83,6 +84,10 @@ class Learner:
         self.scaler.update()
         self.updates += 1
         return Losses(*(loss.detach() for loss in losses))
+
+    def targets(self, batch: Mapping[str, Tensor]) -> Tensor:
+        """int64 [B, n]: the actions whose probabilities are learned."""
+        return batch["actions"].unsqueeze(1) if self.config.policy_gradient else batch["policy_actions"]
 
     def augmented(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """The batch in the symmetries that its "chance" [B] picks, if it has one."""
@@ -125,18 +130,34 @@ class Learner:
         return torch.autocast(self.device.type, dtype=self.precision)
 
 
-def losses_of(output: NetworkOutput, legal: Tensor, batch: Mapping[str, Tensor], config: LearnerConfig) -> Losses:
-    """The losses of a batch of B positions; legal is bool [B, A]."""
-    targets = batch["actions"].unsqueeze(1) if config.policy_gradient else batch["policy_actions"]
-    chosen, entropy = log_policy(output.prior_logits, legal, targets)
+class Asked(NamedTuple):
+    """The logits that learning needs: of every legal action and then of the targets, some 50 of 4,672 a position."""
+
+    rows: Tensor     # int64 [n], positions in the batch
+    actions: Tensor  # int64 [n]
+    legal: int       # how many of the n are the legal ones
+    batch: int       # positions
+
+    @classmethod
+    def of(cls, legal: Tensor, targets: Tensor) -> "Asked":
+        """legal: bool [B, A]; targets: int64 [B, m]."""
+        rows, actions = legal.nonzero(as_tuple=True)
+        again = torch.arange(len(targets), device=legal.device).repeat_interleave(targets.shape[1])
+        return cls(torch.cat((rows, again)), torch.cat((actions, targets.flatten())), len(rows), len(targets))
+
+
+def losses_of(logits: Tensor, wdl_logits: Tensor, asked: Asked, batch: Mapping[str, Tensor],
+              config: LearnerConfig) -> Losses:
+    """The losses of a batch of B positions; logits [n] are those `asked` for, wdl_logits [B, 3]."""
+    chosen, entropy = log_policy(logits, asked)
     known = ~batch["value_targets"].isnan()
     target = wdl_target(batch["value_targets"].nan_to_num())
-    log_wdl = output.wdl_logits.log_softmax(1)
+    log_wdl = wdl_logits.log_softmax(1)
     value_loss = _mean_where(-(target * log_wdl).sum(1), known)
     accuracy = _mean_where((log_wdl.argmax(1) == target.argmax(1)).float(), known)
     if config.policy_gradient:
         # REINFORCE with the value head as baseline (Williams 1992).
-        advantage = batch["value_targets"].nan_to_num() - expected_value(output.wdl_logits).detach()
+        advantage = batch["value_targets"].nan_to_num() - expected_value(wdl_logits).detach()
         policy_loss = _mean_where(-chosen.squeeze(1) * advantage, known)
         loss = policy_loss - config.entropy_bonus * entropy.mean() + config.value_weight * value_loss
     else:
@@ -145,17 +166,10 @@ def losses_of(output: NetworkOutput, legal: Tensor, batch: Mapping[str, Tensor],
     return Losses(loss, policy_loss, value_loss, entropy.mean(), accuracy)
 
 
-def log_policy(logits: Tensor, legal: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
-    """Log probabilities [B, n] of `actions` [B, n] among the legal ones, and the policy's entropy [B] in nats.
-
-    Of 4,672 actions some thirty are legal: picking them out first leaves next to nothing to compute.
-    """
-    rows, columns = legal.nonzero(as_tuple=True)
-    width = logits.shape[1]
-    asked = torch.arange(len(logits), device=logits.device).unsqueeze(1) * width + actions
-    picked = logits.flatten().index_select(0, torch.cat((rows * width + columns, asked.flatten())))
-    there, chosen = picked[:len(rows)], picked[len(rows):].view_as(actions)
-    zero = torch.zeros_like(logits[:, 0])
+def log_policy(logits: Tensor, asked: Asked) -> tuple[Tensor, Tensor]:
+    """Log probabilities [B, m] of the targets among the legal actions, and the policy's entropy [B] in nats."""
+    rows, there, chosen = asked.rows[:asked.legal], logits[:asked.legal], logits[asked.legal:].view(asked.batch, -1)
+    zero = logits.new_zeros(asked.batch)
     highest = (zero - torch.inf).scatter_reduce(0, rows, there.detach(), "amax")
     log_total = highest + zero.index_add(0, rows, (there - highest[rows]).exp()).log()
     log_there = there - log_total[rows]
@@ -181,7 +195,11 @@ def optimizer_arrays(optimizer: torch.optim.Optimizer) -> dict[str, np.ndarray]:
 def load_optimizer_arrays(optimizer: torch.optim.Optimizer, arrays: Mapping[str, np.ndarray]) -> None:
     """The inverse of `optimizer_arrays`."""
     state: dict[int, dict[str, Tensor]] = {}
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     for key, array in arrays.items():
         number, name = key.split(".", 1)
-        state.setdefault(int(number), {})[name] = torch.from_numpy(np.array(array))
+        tensor, like = torch.from_numpy(np.array(array)), parameters[int(number)]
+        if tensor.shape == like.shape:  # a moment, laid out in memory as its weights are
+            tensor = torch.empty_like(like, device="cpu").copy_(tensor)
+        state.setdefault(int(number), {})[name] = tensor
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})

@@ -37,7 +37,7 @@ class PoolContract:
     """`plan` has two devices: those of the class, since Ray knows no "left"."""
 
     devices = ("left", "right")
-    notices_silence = 0.0  # seconds after which the driver itself takes a silent worker for dead; 0: never
+    kills = 6  # in a short run of the test that kills at random
 
     def make(self, factory, settings, plan, **more):
         raise NotImplementedError
@@ -135,7 +135,7 @@ class PoolContract:
         row that the pool gives up on it."""
         random, kills, call = np.random.default_rng(0), 0, 0
         with self.pool_of(seconds=0.002) as pool:
-            while kills < full(6, 100):
+            while kills < full(self.kills, 100):
                 call += 1
                 at = int(random.integers(1, 40))
 

@@ -37,6 +37,7 @@ def head():
 @pytest.mark.usefixtures("head")
 class TestRayPool(PoolContract):
     devices = ("cpu", "cpu")
+    kills = 2
 
     def make(self, factory, settings, plan, **more):
         return RayPool(factory, settings, plan, **more)

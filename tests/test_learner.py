@@ -6,8 +6,16 @@ import torch
 
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.chess import Chess
-from chessnn_colab.learner import Learner, LearnerConfig, load_optimizer_arrays, losses_of, optimizer_arrays, wdl_target
-from chessnn_colab.network import NetworkConfig, NetworkOutput, build_network, to_arrays
+from chessnn_colab.learner import (
+    Asked,
+    Learner,
+    LearnerConfig,
+    load_optimizer_arrays,
+    losses_of,
+    optimizer_arrays,
+    wdl_target,
+)
+from chessnn_colab.network import NetworkConfig, build_network, to_arrays
 from chessnn_colab.records import GameRecords
 from chessnn_colab.replay import Replay
 from chessnn_colab.selfplay import POLICY_WIDTH
@@ -73,10 +81,12 @@ def test_entropy_bonus_spreads_the_policy():
 
 def test_losses_by_hand():
     legal = torch.tensor([[True, True, False, True]])
-    output = NetworkOutput(torch.tensor([[0.0, 1.0, 9.0, 2.0]]), torch.tensor([[0.5, 0.2, -0.1]]))
+    logits, wdl_logits = torch.tensor([[0.0, 1.0, 9.0, 2.0]]), torch.tensor([[0.5, 0.2, -0.1]])
     batch = {"value_targets": torch.tensor([0.6]), "policy_actions": torch.tensor([[3, 1]]),
              "policy_weights": torch.tensor([[0.7, 0.3]]), "actions": torch.tensor([3])}
-    losses = losses_of(output, legal, batch, LearnerConfig(value_weight=2.0))
+    asked = Asked.of(legal, batch["policy_actions"])
+    assert asked.actions.tolist() == [0, 1, 3, 3, 1] and asked.legal == 3
+    losses = losses_of(logits[asked.rows, asked.actions], wdl_logits, asked, batch, LearnerConfig(value_weight=2.0))
     log_policy = torch.tensor([0.0, 1.0, 2.0]).log_softmax(0)
     policy = -(0.7 * log_policy[2] + 0.3 * log_policy[1])
     value = -(torch.tensor([0.6, 0.4, 0.0]) * torch.tensor([0.5, 0.2, -0.1]).log_softmax(0)).sum()

@@ -253,3 +253,34 @@ def test_energy_by_hand(steps, levels):
     assert energy.synaptic_operations == pytest.approx(stem + spiking, rel=1e-3)
     assert energy.macs == pytest.approx(heads)
     assert energy.dense_macs == pytest.approx(convolution * 27 + 2 * convolution * 16 + heads)
+
+
+def test_learning_sees_the_same_logits_as_playing():
+    """forward_at computes a few of forward's numbers, and its gradients are those of all of them."""
+    config = NetworkConfig(channels=8, blocks=1, value_hidden=8)
+    network = build_network(config, "cpu").train()
+    nn.init.normal_(network.policy.weight)
+    observation = (torch.rand(6, config.planes, 8, 8, generator=torch.Generator().manual_seed(0)) < 0.3).float()
+    rows, actions = torch.tensor([0, 0, 3, 5, 3]), torch.tensor([0, 4671, 64, 100, 64])
+    gradients = []
+    for part in (False, True):
+        network.zero_grad()
+        if part:
+            logits, wdl = network.forward_at(observation, rows, actions)
+        else:
+            output = network(observation)
+            logits, wdl = output.prior_logits[rows, actions], output.wdl_logits
+        (logits.square().sum() + wdl.square().sum()).backward()
+        gradients.append([logits, wdl, *(parameter.grad for parameter in network.parameters())])
+    for one, other in zip(*gradients):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("device, last", [("cpu", True), ("mps", False)])
+def test_memory_format(device, last, monkeypatch):
+    if device == "mps":
+        monkeypatch.setattr(nn.Module, "to", lambda module, device, memory_format: (
+            module if memory_format == torch.preserve_format else pytest.fail("MPS has channels last only in part")))
+    network = build_network(NetworkConfig(channels=8, blocks=1), device)
+    assert network.blocks[0].conv1.conv.weight.is_contiguous(memory_format=torch.channels_last) == last
+    assert all(array.flags.c_contiguous for array in to_arrays(network).values())
