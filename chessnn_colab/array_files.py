@@ -17,7 +17,8 @@ MAX_METADATA_BYTES = 64 * 2**20
 MAX_ARRAY_BYTES = 16 * 2**30
 
 
-def encode_arrays(group: str, arrays: Mapping[str, np.ndarray], header: dict[str, str] | None = None) -> bytes:
+def encode_arrays(group: str, arrays: Mapping[str, np.ndarray], header: dict[str, str] | None = None,
+                  limit: int = MAX_ARRAY_BYTES) -> bytes:
     """Return numpy arrays of any shape as one safetensors file; CheckpointError names what cannot be saved."""
     for name, array in arrays.items():
         if not isinstance(array, np.ndarray):
@@ -30,8 +31,8 @@ def encode_arrays(group: str, arrays: Mapping[str, np.ndarray], header: dict[str
         data = safetensors.numpy.save(ordered, metadata=header)
     except (safetensors.SafetensorError, TypeError) as error:
         raise CheckpointError(f"cannot save {group}: {error}") from error
-    if len(data) > MAX_ARRAY_BYTES:
-        raise CheckpointError(f"cannot save {group}: {len(data):,} bytes, more than the limit of {MAX_ARRAY_BYTES:,}")
+    if len(data) > limit:
+        raise CheckpointError(f"cannot save {group}: {len(data):,} bytes, more than the limit of {limit:,}")
     return data
 
 
@@ -65,7 +66,7 @@ def decode_metadata(source: Path, text: str | bytes, game: str | None = None) ->
     if not isinstance(metadata, dict):
         raise unusable(source, f"its metadata is a {type(metadata).__name__}, expected a dict")
     if game is not None and metadata.get("game") != game:
-        raise CheckpointError(f"{source} is of the game {metadata.get('game')!r}, expected {game!r}")
+        raise CheckpointError(f"{source} is of the game {metadata.get('game')!r:.60}, expected {game!r}")
     return metadata
 
 
@@ -86,7 +87,9 @@ def read_file(source: Path, path: Path, limit: int) -> bytes:
 
 
 def unusable(source: Path, what: str) -> CheckpointError:
-    return CheckpointError(f"{source} cannot be used: {what}. Take another copy or an older one; nothing was loaded")
+    return CheckpointError(
+        f"{source} cannot be used: {what:.300}. Take another copy or an older one; nothing was loaded"
+    )
 
 
 def not_saved(kind: str, path: Path, error: OSError) -> CheckpointError:

@@ -225,6 +225,7 @@ def _read_manifest(folder: Path) -> dict[str, dict[str, Any]]:
         manifest = json.loads(data)
         written_as, version, files = manifest["format"], manifest["version"], manifest["files"]
         listed = {name: (entry["bytes"], entry["sha256"]) for name, entry in files.items()}
+        whole_sizes = all(isinstance(size, int) for size, _ in listed.values())
         canonical = _canonical(manifest)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise unusable(folder, f"{MANIFEST} cannot be read ({error})") from error
@@ -233,7 +234,8 @@ def _read_manifest(folder: Path) -> dict[str, dict[str, Any]]:
     if version != FORMAT_VERSION:
         raise unusable(folder, f"{MANIFEST} says format {version!r}, this version reads format {FORMAT_VERSION}")
     # A manifest that is not byte for byte what we write was changed, even where it still parses.
-    if STATE not in listed or canonical != data or not all(_is_group_file(name) for name in listed.keys() - {STATE}):
+    named_well = STATE in listed and all(_is_group_file(name) for name in listed.keys() - {STATE})
+    if not (named_well and whole_sizes and canonical == data):
         raise unusable(folder, f"{MANIFEST} is not as it was written")
     return files
 
@@ -254,7 +256,8 @@ def _verified_files(folder: Path, files: Mapping[str, Mapping[str, Any]]) -> Ite
     if missing := sorted(files.keys() - present):
         raise unusable(folder, f"{missing[0]} is missing")
     for name, expected in files.items():
-        data = read_file(folder, folder / name, MAX_METADATA_BYTES if name == STATE else MAX_ARRAY_BYTES)
+        limit = MAX_METADATA_BYTES if name == STATE else MAX_ARRAY_BYTES
+        data = read_file(folder, folder / name, min(limit, expected["bytes"]))
         if len(data) != expected["bytes"]:
             raise unusable(folder, f"{name} has {len(data)} bytes where its manifest says {expected['bytes']}")
         if sha256(data) != expected["sha256"]:

@@ -32,7 +32,8 @@ def write_flushed(path: Path, data: bytes) -> None:
 
 
 def copy_flushed(source: Path, target: Path) -> str:
-    """Copy a file and return the SHA-256 of what was read, when the disk has it. Not atomic. Raises OSError."""
+    """Copy a plain file and return the SHA-256 of what was read, when the disk has it. Not atomic. Raises OSError."""
+    _plain_size(source)
     digest = hashlib.sha256()
     with open(source, "rb") as original, open(target, "wb") as copy:
         while chunk := original.read(_CHUNK):
@@ -90,14 +91,20 @@ def flush_folder(folder: Path) -> None:
 
 
 def read_whole(path: Path, limit: int) -> bytes:
-    """Read a plain file of at most `limit` bytes; OSError for anything else (a pipe would block for ever)."""
+    """Read a plain file of at most `limit` bytes; OSError for anything else."""
+    size = _plain_size(path)
+    if size > limit:
+        raise OSError(errno.EFBIG, f"{size:,} bytes, more than the {limit:,} expected at most", str(path))
+    with open(path, "rb") as file:
+        return file.read(limit)
+
+
+def _plain_size(path: Path) -> int:
+    """Return a file's size; OSError unless it is a plain one (a pipe would block for ever)."""
     status = os.stat(path)
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, "not a plain file", str(path))
-    if status.st_size > limit:
-        raise OSError(errno.EFBIG, f"{status.st_size:,} bytes, more than the {limit:,} expected at most", str(path))
-    with open(path, "rb") as file:
-        return file.read(limit)
+    return status.st_size
 
 
 def seal(data: bytes, at: int) -> bytes:

@@ -19,6 +19,7 @@ from .notation import (
 from .records import POLICY_WIDTH, GameRecords
 
 MAX_BYTES = 10_000_000
+MAX_GAMES = 20_000  # the smallest of games is a thousand times its text in memory
 MAX_PLIES = 2_000
 _RESULTS = {1: "1-0", 0: "1/2-1/2", -1: "0-1"}
 _RESULT_OF = {text: result for result, text in _RESULTS.items()}
@@ -67,7 +68,7 @@ def games_from_pgn(text: str, max_bytes: int = MAX_BYTES, max_plies: int = MAX_P
     """The games of a PGN text, main lines only.
 
     Raises NotationError for text without a game, unreadable or illegal moves, positions that cannot be, other kinds
-    of chess, and more bytes or plies than allowed.
+    of chess, more bytes or plies than allowed, and more than MAX_GAMES games.
     """
     size = len(text.encode("utf-8", "replace"))
     if size > max_bytes:
@@ -76,6 +77,8 @@ def games_from_pgn(text: str, max_bytes: int = MAX_BYTES, max_plies: int = MAX_P
     while (parsed := _read_game(stream)) is not None:
         _check_game(parsed, max_plies)
         games.append(parsed)
+        if len(games) > MAX_GAMES:
+            raise NotationError(f"PGN of more than {MAX_GAMES:,} games: expected at most that many")
     if not games or any(map(_is_empty, games)):
         raise NotationError(f"no game in PGN {quote(text)}, or in a part of it: {_WANTED}")
     return games

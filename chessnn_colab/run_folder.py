@@ -244,7 +244,7 @@ class RunFolder:
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
-            raise RunError(f"{path} cannot be read ({error!r}): delete it and rate the run again") from error
+            raise RunError(f"{path} cannot be read ({error!r:.200}): delete it and rate the run again") from error
         return {key: rating for key, rating in rated.items() if isinstance(key, int) and math.isfinite(rating)}
 
     def checkpoint_path(self, iteration: int) -> Path:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from .array_files import (
-    MAX_ARRAY_BYTES,
     absolute,
     decode_arrays,
     decode_metadata,
@@ -26,6 +25,7 @@ from .array_files import (
 from .checkpoint import Checkpoint
 from .durable import BLANK_SEAL, seal, seal_holds, write_atomically
 
+MAX_SNAPSHOT_BYTES = 2**30  # the largest preset takes a twentieth of it
 _FORMAT = "chessnn_colab snapshot 1"
 # Quotes inside names and metadata are escaped in the header, so only the seal itself can match.
 _SEAL_PLACE = re.compile(rb'"sha256":"(?=[0-9a-f]{64}")')
@@ -42,7 +42,7 @@ def save_snapshot(path: str | os.PathLike, weights: Mapping[str, np.ndarray], me
         "metadata": encode_metadata(metadata).decode("ascii"),
         "sha256": BLANK_SEAL.decode("ascii"),
     }
-    data = encode_arrays("weights", weights, header)
+    data = encode_arrays("weights", weights, header, MAX_SNAPSHOT_BYTES)
     place = _SEAL_PLACE.search(data).end()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -57,7 +57,7 @@ def load_snapshot(path: str | os.PathLike, game: str | None = None) -> Checkpoin
     game: when given, a snapshot of another game is refused. Raises CheckpointError naming the file.
     """
     path = absolute(path)
-    data = read_file(path, path, MAX_ARRAY_BYTES)
+    data = read_file(path, path, MAX_SNAPSHOT_BYTES)
     header = data[8 : 8 + int.from_bytes(data[:8], "little")]
     place = _SEAL_PLACE.search(header)
     if place is None:

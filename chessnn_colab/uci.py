@@ -7,6 +7,7 @@ protocol: https://www.chessprogramming.org/UCI.
 
 from __future__ import annotations
 
+import io
 import math
 import queue
 import sys
@@ -34,6 +35,7 @@ CONSIDERED = 32          # root moves that sequential halving begins with
 VALUE_SCALE = 0.15       # see players.PLAY_SEARCH
 DISCOUNT = 0.99
 MARGIN = 0.05            # seconds of the clock left for everything but thinking
+MAX_DIGITS = 18          # of a number in a go
 MOVES_TO_GO = 30         # moves that the time on the clock is to last for, where nobody says
 
 
@@ -71,6 +73,9 @@ class Engine:
 
     def loop(self) -> None:
         """Obey until `quit` or the end of the input."""
+        for stream in (self.commands, self.answers):
+            if isinstance(stream, io.TextIOWrapper):  # a character that the system cannot write ends no game
+                stream.reconfigure(errors="backslashreplace")
         threading.Thread(target=self._read, daemon=True, name="uci-input").start()
         while (line := self.inbox.get()) is not None and line != "quit":
             self.obey(line)
@@ -265,8 +270,8 @@ def read_limits(words: list[str], board: chess.Board, simulations: int) -> Limit
         word = words.pop(0)
         if word in numbers:
             value = words.pop(0) if words else ""
-            if not value.lstrip("-").isdecimal():
-                raise ValueError(f"go {word} {quote(value)}: expected a whole number")
+            if not value.lstrip("-").isdecimal() or len(value) > MAX_DIGITS:
+                raise ValueError(f"go {word} {quote(value)}: expected a whole number of {MAX_DIGITS} digits at most")
             given[word] = int(value)
         elif word == "searchmoves":
             given[word] = tuple(parse_move(text, board) for text in words if text not in numbers)

@@ -47,7 +47,7 @@ ROWS = (
     Row("a full disk is a clear error and the previous checkpoint stands",
         ("test_full_disk.py", "test_checkpoint.py -k full_disk", "test_mirror.py -k restore"), "at every step of a save"),
     Row("a hostile checkpoint does nothing", ("test_hostile.py", "test_checkpoint.py -k hostile"), "0 executed"),
-    Row("bad FEN, moves and PGN", ("test_notation.py -k changed", "test_pgn.py -k changed"),
+    Row("bad FEN, moves and PGN", ("test_notation.py -k changed", "test_pgn.py -k changed", "test_fuzz.py"),
         "20,000 changed texts of each: the project's own errors or valid positions"),
     Row("no leak", ("test_leak.py",), ""),
     Row("resume is exact", ("test_training.py -k resuming_is_exact",), "N + N equals 2N, weights and games, bit by bit"),

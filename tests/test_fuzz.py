@@ -1,0 +1,155 @@
+"""Broken FEN, PGN, moves and UCI commands, through every reader: the project's own error, or what it read is chess."""
+
+import io
+import random
+import re
+from pathlib import Path
+
+import chess
+import numpy as np
+import pytest
+
+from chessnn_colab.errors import NotationError
+from chessnn_colab.games.chess import Chess
+from chessnn_colab.notation import board_from_fen, boards_from_state, parse_move, state_from_boards
+from chessnn_colab.pgn import games_from_pgn, records_from_pgn, records_to_pgn
+from chessnn_colab.uci import Engine, read_limits
+from chessnn_colab.views.play import read_move
+
+from .chess_games import FENS, check_legal_moves, check_positions, mutated, played_games
+from .counts import full
+from .small_run import make_run
+from .test_pgn import SCHOLARS_MATE, pgn_of
+
+FEN_TEXTS = full(900, 12_000)
+PGN_TEXTS = full(200, 8_000)
+COMMANDS = full(600, 8_000)
+
+SEEDS = [*FENS, *(board.fen(en_passant="fen") for board in played_games(60, 90, seed=21)),
+         "r1bqkb1r/pppp1Qpp/2n2n2/4p3/2B1P3/8/PPPP1PPP/RNB1K1NR b KQkq - 0 4",  # mate
+         "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", "8/8/8/8/8/5k2/8/5K1N w - - 3 90", "7k/8/8/8/8/8/7r/K7 w - - 100 160"]
+PGNS = [SCHOLARS_MATE, *map(pgn_of, played_games(12, 14, seed=22)), *map(pgn_of, played_games(4, 60, seed=23)),
+        "\n\n".join(map(pgn_of, played_games(3, 8, seed=24)))]
+PLAIN = "abcdefgh0123456789kqrnbpKQRNBPOxw-+=#/. *[]{}();$\"\\\n"
+STRANGE = "\0\x1b\x7f\x85\r\t\ufeff\u00a0\u00b2\u0663\u00e9\u2654\u2028\u202e\uff11\ud800\U0001f642"
+
+
+def broken(rng: random.Random, sources: list[str]) -> str:
+    """One of `sources` with characters, fields or digits changed, or a part of it repeated without end."""
+    text = rng.choice(sources)
+    kind = rng.randrange(5)
+    if kind == 0:
+        return mutated(rng, text, PLAIN)
+    if kind == 1:
+        return mutated(rng, text, STRANGE)
+    if kind == 2:  # fields: two exchanged, or one of another text in the place of one
+        fields, others = (re.findall(r"\s+|\S+", source) for source in (text, rng.choice(sources)))
+        one, other = rng.randrange(len(fields)), rng.randrange(len(fields))
+        fields[one], fields[other] = rng.choice(((fields[other], fields[one]), (rng.choice(others), fields[other])))
+        return "".join(fields)
+    places = [match.span() for match in re.finditer(r"\d+", text)] or [(0, 0)]
+    start, end = rng.choice(places)
+    if kind == 3:
+        digits = rng.choice((str(rng.randrange(10)), "-1", "1e9", "0x1", "+1", "1_0", "\u0663", "9" * 20, "9" * 5000))
+        return text[:start] + digits + text[end:]
+    start, end = sorted(rng.randrange(len(text) + 1) for _ in range(2))
+    return text[:end] + text[start:end][:40] * rng.choice((2, 100, 1000)) + text[end:]
+
+
+def read(reader, text: str):
+    """What `reader` makes of a text, None when it is refused as it should be."""
+    try:
+        return reader(text)
+    except NotationError as error:
+        assert str(error).isprintable() and len(str(error)) < 700, f"{text!r}: {error!r}"
+    except Exception as error:
+        raise AssertionError(f"{text!r}: {error!r}") from error
+
+
+def test_a_broken_fen_is_refused_or_is_that_position():
+    rng, game, boards, texts = random.Random(31), Chess(), [], []
+    for _ in range(FEN_TEXTS):
+        text = broken(rng, SEEDS)
+        if (board := read(board_from_fen, text)) is not None:
+            assert board.is_valid(), text
+            boards.append(board)
+            texts.append(text)
+    assert FEN_TEXTS // 20 < len(boards) < FEN_TEXTS
+    state = state_from_boards(boards, game)
+    check_positions(state, boards)
+    check_legal_moves(game, state, boards)
+    for text, board, back in zip(texts, boards, boards_from_state(state), strict=True):
+        assert back.is_valid() and back.fen(en_passant="fen") == board.fen(en_passant="fen"), text
+        assert read(board_from_fen, back.fen(en_passant="fen")) == board, text
+
+
+def test_a_broken_pgn_is_refused_or_holds_games_of_chess(caplog):
+    rng, game, taken = random.Random(32), Chess(), 0
+    for _ in range(PGN_TEXTS):
+        text = broken(rng, PGNS)
+        games = read(games_from_pgn, text)
+        records = read(lambda text: records_from_pgn(text, game), text)
+        assert games is not None or records is None, text
+        if records is None:
+            continue
+        taken += 1
+        assert all(parsed.end().board().is_valid() for parsed in games), text
+        back = records_from_pgn("\n\n".join(records_to_pgn(records, game)), game)
+        for name, array in records.to_arrays().items():
+            np.testing.assert_array_equal(array, getattr(back, name), f"{name} of {text!r}")
+    assert PGN_TEXTS // 20 < taken < PGN_TEXTS
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("reader", [parse_move, lambda text, board: read_move(board, text)], ids=["UCI or SAN", "board"])
+def test_a_broken_move_is_refused_or_legal(reader):
+    rng, boards = random.Random(33), [chess.Board(fen) for fen in SEEDS]
+    boards = [board for board in boards if any(board.legal_moves)]
+    for _ in range(COMMANDS):
+        board = rng.choice(boards)
+        move = rng.choice(list(board.legal_moves))
+        text = broken(rng, [move.uci(), board.san(move)])
+        played = read(lambda text: reader(text, board), text)
+        assert played is None or board.is_legal(played), (text, board.fen())
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory) -> Engine:
+    run = make_run(Path(tmp_path_factory.mktemp("fuzz")) / "run", (0,))
+    return Engine(run, None, "cpu", io.StringIO(), io.StringIO())
+
+
+def test_a_broken_uci_position_is_answered_or_taken(engine):
+    rng = random.Random(34)
+    sources = ["position startpos moves e2e4 e7e5 g1f3", "setoption name Simulations value 64", "isready", "ucinewgame",
+               *(f"position fen {fen}" for fen in SEEDS), f"position fen {FENS[1]} moves e1g1 a6e2 c3e2"]
+    taken = 0
+    for _ in range(COMMANDS):
+        line, before = broken(rng, sources), engine.board
+        engine.answers.seek(0)
+        engine.answers.truncate()
+        try:
+            engine.obey(line)
+        except Exception as error:
+            raise AssertionError(f"{line!r}: {error!r}") from error
+        said = engine.answers.getvalue()
+        assert said[:-1].isprintable() and said[-1:] in ("", "\n"), line
+        assert engine.board.is_valid() and (engine.board is before or not said), line
+        taken += engine.board is not before
+    assert COMMANDS // 50 < taken < COMMANDS
+
+
+def test_a_broken_go_is_refused_or_has_limits():
+    rng = random.Random(35)
+    sources = ["wtime 1000 btime 900 winc 10 binc 10 movestogo 3", "movetime 50", "nodes 7 searchmoves e2e4 d2d4",
+               "depth 3", "infinite", "ponder wtime 1 btime 1"]
+    for _ in range(COMMANDS):
+        line = broken(rng, sources)
+        try:
+            limits = read_limits(line.split(), chess.Board(), 16)
+        except (NotationError, ValueError):
+            continue
+        except Exception as error:
+            raise AssertionError(f"{line!r}: {error!r}") from error
+        assert limits.seconds is None or limits.seconds >= 0, line
+        assert all(map(chess.Board().is_legal, limits.moves)), line
