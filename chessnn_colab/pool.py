@@ -135,8 +135,7 @@ class Pool:
 
     def close(self) -> None:
         """Stop the workers: by message, then by signal, in about CLOSE_SECONDS. A second call does nothing."""
-        lives = [worker.life for worker in self._workers if worker.life is not None]
-        self._workers = []
+        lives, self._workers = [worker.life for worker in self._workers if worker.life is not None], []
         for life in lives:
             life.send(pickle.dumps(("close",)))
         started = time.monotonic()
@@ -189,17 +188,15 @@ class Pool:
             waiting.remove(share)
             self._tickets += 1
             worker.share, worker.ticket, worker.given = share, self._tickets, time.monotonic()
-            self._tell(worker, ("play", worker.ticket, self._round.games[share], worker_seed(self._round.seed, share)))
-
-    def _tell(self, worker: Worker, message: tuple) -> None:
-        worker.life.send(pickle.dumps(message))
+            order = ("play", worker.ticket, self._round.games[share], worker_seed(self._round.seed, share))
+            worker.life.send(pickle.dumps(order))
 
     def _forget(self, worker: Worker) -> None:
         """Have a worker end what an interrupted call has left it with."""
         if worker.share is not None:
             worker.share = None
             if worker.life is not None:
-                self._tell(worker, ("stop", worker.ticket))
+                worker.life.send(pickle.dumps(("stop", worker.ticket)))
 
     def _stop(self, now: float) -> None:
         """Tell everyone to hand over what they have; once."""
@@ -207,7 +204,7 @@ class Pool:
             self._round.stopped = now
             self._round.waiting.clear()
             for worker in self._players():
-                self._tell(worker, ("stop", worker.ticket))
+                worker.life.send(pickle.dumps(("stop", worker.ticket)))
 
     def _players(self) -> list[Worker]:
         return [worker for worker in self._workers if worker.share is not None]
@@ -291,26 +288,25 @@ class Pool:
 
     def _died(self, worker: Worker, how: str) -> None:
         """Replace a worker that is gone; its share waits for whoever is free first."""
-        if self._round is None:
-            return self._lost(worker, f"{how} while starting")
         worker.deaths += 1
         again = self._give_back(worker)
-        if worker.deaths > MAX_RESTARTS or max(self._round.deaths) > MAX_RESTARTS:
+        if max([worker.deaths, *(self._round.deaths if self._round else [])]) > MAX_RESTARTS:
             self._fail(f"worker {worker.index} {how}; {MAX_RESTARTS} restarts did not help{self._log_end(worker)}")
-        if self._round.failure:
+        if self._round and self._round.failure:
             worker.life, worker.ready = None, False  # the next call of play begins with a new one
             return
         self._say(f"worker {worker.index} {how}; a new one takes its place"
                   + (f" and its {again} games are played again" if again else ""))
         self._bear(worker)
-        self._give_out()
+        if self._round:
+            self._give_out()
 
     def _lost(self, worker: Worker, why: str) -> None:
         """A worker that cannot be replaced: the others go on without it, if there are others."""
         worker.life, worker.ready = None, False
         why = f"worker {worker.index} {why}{self._log_end(worker)}"
         if self._round is None:
-            raise WorkerError(why)
+            self._fail(why)
         self._give_back(worker)
         left = sum(other.life is not None for other in self._workers)
         if not left:
@@ -334,7 +330,9 @@ class Pool:
         return self._round.games[share]
 
     def _fail(self, why: str) -> None:
-        """End the call, once the others have handed over their games."""
+        """End the call, once the others have handed over their games; before the first call, the pool."""
+        if self._round is None:
+            raise WorkerError(why)
         self._round.failure = self._round.failure or why
         self._stop(time.monotonic())
 

@@ -31,6 +31,7 @@ print("ray", ray.__version__)
 minutes = 2  #@param {type:"number"}
 address = ""  #@param {type:"string"}
 run_folder = "runs/cluster"  #@param {type:"string"}
+games_with_a_loss = 256  #@param {type:"integer"}
 
 # %% [markdown]
 # ## A cluster
@@ -78,10 +79,12 @@ import dataclasses
 import threading
 
 if pretended is not None:
-    threading.Timer(15, lambda: pretended.remove_node(nodes[0], allow_graceful=False)).start()
-    for report in train(dataclasses.replace(config, minutes=None, iterations=1, games_per_iteration=256,
-                                            sample_reuse=1.0), make_progress()):
+    loss = threading.Timer(10, lambda: pretended.remove_node(nodes[0], allow_graceful=False))
+    loss.start()
+    again = dataclasses.replace(config, minutes=None, iterations=1, games_per_iteration=games_with_a_loss, sample_reuse=1.0)
+    for report in train(again, make_progress()):
         print(f"{report.games} games in iteration {report.iteration}")
+    loss.cancel()
 
 # %% [markdown]
 # ## Leave

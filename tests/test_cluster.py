@@ -63,10 +63,10 @@ def test_a_machine_that_is_lost_is_a_dead_worker_and_the_call_completes(head, mo
 
 def test_training_on_a_cluster(head, tmp_path):
     config = TrainConfig(run=str(tmp_path / "run"), pool="ray", iterations=2, games_per_iteration=8, boards=4,
-                         max_plies=12, channels=8, blocks=1, batch_size=16, replay_capacity=1000, device="cpu")
+                         max_plies=12, channels=8, blocks=1, batch_size=16, replay_capacity=1000, device="cpu", workers=2)
     reports = list(train(config))
     assert [report.games for report in reports] == [8, 8]
-    local = dataclasses.replace(config, run=str(tmp_path / "local"), pool="inline", workers=2)
+    local = dataclasses.replace(config, run=str(tmp_path / "local"), pool="inline")
     for one, other in zip(reports, train(local)):
         assert (one.plies, one.policy_loss) == (other.plies, other.policy_loss), "the games are those of any other pool"
 

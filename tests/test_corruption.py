@@ -1,4 +1,7 @@
-"""Damage to any file of a run is found by what reads it; test_checkpoint does the same inside checkpoints and snapshots."""
+"""Damage to any file of a run is found by what reads it, and said with the file's name.
+
+test_checkpoint does the same to a checkpoint and a snapshot that stand alone, with more kinds of arrays in them.
+"""
 
 import json
 
@@ -6,8 +9,8 @@ import numpy as np
 import pytest
 
 from chessnn_colab.durable import write_atomically
-from chessnn_colab.errors import RunError
-from chessnn_colab.run_folder import RunFolder
+from chessnn_colab.errors import CheckpointError, RunError
+from chessnn_colab.run_folder import RunFolder, find_checkpoint
 from chessnn_colab.sealed_json import decode_sealed, encode_sealed
 
 from .damage import damaged_copies
@@ -62,6 +65,31 @@ def test_every_damage_of_the_reports_is_refused_or_is_a_torn_last_line(run):
             continue
         with pytest.raises(RunError, match="metrics.jsonl"):
             run.read_reports()
+            pytest.fail(what)
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "optimizer.safetensors", "replay.safetensors", "state.json",
+                                  "manifest.json"])
+def test_every_damage_of_a_runs_only_checkpoint_is_laid_to_its_file(run, name):
+    """Damage to a size or a hash in the manifest is laid to the file that it is of."""
+    groups = {group: {"a": np.arange(99)} for group in ("weights", "optimizer", "replay")}
+    path = run.save_checkpoint(3, groups, {}) / name
+    data, said = path.read_bytes(), "" if name == "manifest.json" else name
+    for what, damaged in damaged_copies(data, seed=3):
+        path.write_bytes(damaged)
+        with pytest.raises(CheckpointError, match=f"000003 cannot be used: .*{said}"):
+            find_checkpoint(run.path)
+            pytest.fail(f"{name}: {what}")
+    path.write_bytes(data)
+    assert find_checkpoint(run.path).weights["a"][98] == 98
+
+
+def test_every_damage_of_a_runs_snapshot_is_laid_to_it(run):
+    path = run.snapshots()[-1]
+    for what, damaged in damaged_copies(path.read_bytes(), seed=4):
+        path.write_bytes(damaged)
+        with pytest.raises(CheckpointError, match="snapshots/000003.safetensors cannot be used"):
+            find_checkpoint(path)
             pytest.fail(what)
 
 

@@ -12,7 +12,8 @@ import pytest
 from chessnn_colab.errors import NotationError
 from chessnn_colab.games.chess import Chess
 from chessnn_colab.notation import board_from_fen, boards_from_state, parse_move, state_from_boards
-from chessnn_colab.pgn import games_from_pgn, records_from_pgn, records_to_pgn
+from chessnn_colab.pgn import MAX_GAMES, games_from_pgn, records_from_pgn, records_to_pgn
+from chessnn_colab.records import GameRecords
 from chessnn_colab.uci import Engine, read_limits
 from chessnn_colab.views.play import read_move
 
@@ -28,8 +29,9 @@ COMMANDS = full(600, 8_000)
 SEEDS = [*FENS, *(board.fen(en_passant="fen") for board in played_games(60, 90, seed=21)),
          "r1bqkb1r/pppp1Qpp/2n2n2/4p3/2B1P3/8/PPPP1PPP/RNB1K1NR b KQkq - 0 4",  # mate
          "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", "8/8/8/8/8/5k2/8/5K1N w - - 3 90", "7k/8/8/8/8/8/7r/K7 w - - 100 160"]
-PGNS = [SCHOLARS_MATE, *map(pgn_of, played_games(12, 14, seed=22)), *map(pgn_of, played_games(4, 60, seed=23)),
+PGNS = [SCHOLARS_MATE, *map(pgn_of, played_games(12, 10, seed=22)), pgn_of(played_games(1, 40, seed=23)[0]),
         "\n\n".join(map(pgn_of, played_games(3, 8, seed=24)))]
+NINES = ("9" * 20, "9" * 400, "9" * 5000)  # too large for an int64, for a float, for int()
 PLAIN = "abcdefgh0123456789kqrnbpKQRNBPOxw-+=#/. *[]{}();$\"\\\n"
 STRANGE = "\0\x1b\x7f\x85\r\t\ufeff\u00a0\u00b2\u0663\u00e9\u2654\u2028\u202e\uff11\ud800\U0001f642"
 
@@ -50,10 +52,10 @@ def broken(rng: random.Random, sources: list[str]) -> str:
     places = [match.span() for match in re.finditer(r"\d+", text)] or [(0, 0)]
     start, end = rng.choice(places)
     if kind == 3:
-        digits = rng.choice((str(rng.randrange(10)), "-1", "1e9", "0x1", "+1", "1_0", "\u0663", "9" * 20, "9" * 5000))
+        digits = rng.choice((str(rng.randrange(10)), "-1", "1e9", "0x1", "+1", "1_0", "\u0663", *NINES))
         return text[:start] + digits + text[end:]
     start, end = sorted(rng.randrange(len(text) + 1) for _ in range(2))
-    return text[:end] + text[start:end][:40] * rng.choice((2, 100, 1000)) + text[end:]
+    return text[:end] + text[start:end][:40] * rng.choice((2, 20, 300)) + text[end:]
 
 
 def read(reader, text: str):
@@ -84,7 +86,7 @@ def test_a_broken_fen_is_refused_or_is_that_position():
 
 
 def test_a_broken_pgn_is_refused_or_holds_games_of_chess(caplog):
-    rng, game, taken = random.Random(32), Chess(), 0
+    rng, game, taken, parts = random.Random(32), Chess(), [], []
     for _ in range(PGN_TEXTS):
         text = broken(rng, PGNS)
         games = read(games_from_pgn, text)
@@ -92,16 +94,24 @@ def test_a_broken_pgn_is_refused_or_holds_games_of_chess(caplog):
         assert games is not None or records is None, text
         if records is None:
             continue
-        taken += 1
         assert all(parsed.end().board().is_valid() for parsed in games), text
-        back = records_from_pgn("\n\n".join(records_to_pgn(records, game)), game)
-        for name, array in records.to_arrays().items():
-            np.testing.assert_array_equal(array, getattr(back, name), f"{name} of {text!r}")
-    assert PGN_TEXTS // 20 < taken < PGN_TEXTS
+        taken.append(text)
+        parts.append(records)
+    assert PGN_TEXTS // 20 < len(taken) < PGN_TEXTS
     assert not caplog.records
+    for first in range(0, len(parts), 200):
+        some = GameRecords.concatenate(parts[first:first + 200])
+        back = records_from_pgn("\n\n".join(records_to_pgn(some, game)), game)
+        for name, array in some.to_arrays().items():
+            np.testing.assert_array_equal(array, getattr(back, name), f"{name}, one of {taken[first:first + 200]}")
 
 
-@pytest.mark.parametrize("reader", [parse_move, lambda text, board: read_move(board, text)], ids=["UCI or SAN", "board"])
+def test_more_games_than_memory_has_room_for_are_refused():
+    with pytest.raises(NotationError, match=f"more than {MAX_GAMES:,} games"):
+        games_from_pgn("1. e4 *\n\n" * (MAX_GAMES + 1))
+
+
+@pytest.mark.parametrize("reader", [parse_move, lambda text, board: read_move(board, text)], ids=["engine", "board"])
 def test_a_broken_move_is_refused_or_legal(reader):
     rng, boards = random.Random(33), [chess.Board(fen) for fen in SEEDS]
     boards = [board for board in boards if any(board.legal_moves)]
@@ -137,6 +147,15 @@ def test_a_broken_uci_position_is_answered_or_taken(engine):
         assert engine.board.is_valid() and (engine.board is before or not said), line
         taken += engine.board is not before
     assert COMMANDS // 50 < taken < COMMANDS
+
+
+def test_bytes_that_are_no_text_do_not_end_a_uci_game(engine):
+    """A terminal of another encoding, whichever way: the command is refused, and the next one is answered."""
+    commands, answers = io.BytesIO(b"isready\n\xff\xe9\nposition fen \xe2\x99\x94\nisready\n"), io.BytesIO()
+    talking = Engine(engine.run, None, "cpu", io.TextIOWrapper(commands, "ascii"), io.TextIOWrapper(answers, "ascii"))
+    talking.loop()
+    said = answers.getvalue().decode("ascii").splitlines()
+    assert [line.split()[0] for line in said] == ["readyok", "info", "info", "readyok"] and "xff" in said[1]
 
 
 def test_a_broken_go_is_refused_or_has_limits():

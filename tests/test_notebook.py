@@ -50,6 +50,17 @@ def test_run_all_in_seconds(tmp_path):
     assert any("<img" in output.get("data", {}).get("text/html", "") for output in shown), "the sample game's board"
 
 
+@pytest.mark.timeout(600)
+def test_scale_out_runs_and_loses_a_machine(tmp_path):
+    pytest.importorskip("ray", reason="the extra [cluster] is not installed")
+    command = [sys.executable, str(ROOT / "tools/run_notebook.py"), str(ROOT / "notebooks/scale_out.ipynb"),
+               str(tmp_path / "executed.ipynb"), "minutes=0.05", "games_with_a_loss=128", f"run_folder={str(tmp_path / 'run')!r}"]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "CHESSNN_UI": "text"}, timeout=600)
+    assert done.returncode == 0, done.stderr[-3000:]
+    for line in ("Iteration 1 |", "a new one takes its place and its 64 games are played again", "128 games in iteration 2"):
+        assert line in done.stdout, done.stdout[-3000:]
+
+
 def test_without_checkout_or_repository_the_notebook_says_what_to_do(tmp_path):
     """As on Colab with the placeholder still in place."""
     done = subprocess.run([sys.executable, str(ROOT / "tools/run_notebook.py"), str(_alone(tmp_path)),

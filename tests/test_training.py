@@ -5,6 +5,7 @@ import json
 import math
 import pickle
 import shutil
+import sys
 import time
 
 import numpy as np
@@ -342,3 +343,11 @@ def test_a_checkpoint_of_another_game_is_refused(run, tmp_path):
         state.write_text(state.read_text().replace('"chess"', '"gomok"'))
     with pytest.raises(CheckpointError):
         list(train(tiny(tmp_path, iterations=1)))
+
+
+def test_a_cluster_without_ray_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.delitem(sys.modules, "chessnn_colab.cluster", raising=False)
+    with pytest.raises(ConfigError, match="pool='ray' needs Ray.*pip install"):
+        next(train(tiny(tmp_path / "run", pool="ray", workers=None)))
+    assert not (tmp_path / "run").exists()

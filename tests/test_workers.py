@@ -97,6 +97,16 @@ class TestLocalPool(PoolContract):
                     with pytest.raises(WorkerError, match="no worker is left"):
                         pool.play([3, 3], call)
 
+    def test_a_worker_that_dies_at_its_start_is_tried_again(self, tmp_path):
+        messages = []
+        with self.pool_of(messages=messages, trouble={"start": "dies once"}, mark=str(tmp_path / "died")) as pool:
+            assert [games(worker) for worker in pool.play([1, 1], 0)] == [share(0, 1, 0), share(1, 1, 0)]
+        assert messages and all("was killed by signal 9" in text for text in messages)
+
+    def test_but_not_for_ever(self):
+        with pytest.raises(WorkerError, match="signal 9: probably out of memory; 3 restarts did not help"):
+            self.pool_of(trouble={"start": "dies"})
+
     def test_a_start_that_hangs_is_given_up(self, monkeypatch):
         monkeypatch.setattr(supervision, "READY_SECONDS", 0.05)
         with pytest.raises(WorkerError, match="worker . did not start within"):

@@ -20,8 +20,10 @@ class ToyJob:
     def __init__(self, device: str, seconds: float = 0.0, trouble: dict | None = None, mark: str = "", big: int = 0):
         self.device, self.seconds, self.trouble, self.mark, self.big = device, seconds, trouble or {}, mark, big
         self.version, self.messages = -1, []
-        if "start" in self.trouble:
+        if self.trouble.get("start") == "cannot start":
             raise RuntimeError("no such chip")
+        if "start" in self.trouble:
+            self._misbehave(self.trouble["start"])
         if self.trouble.get(device) == "broken":
             raise DeviceError(f"{device} does not work: no kernel image")
 
