@@ -111,8 +111,9 @@ def test_an_option_it_does_not_have_is_named(fake):
 
 @pytest.mark.skipif(STOCKFISH is None, reason="no stockfish here")
 def test_stockfish_at_level_0():
+    """Level 0 rolls dice that nobody can seed: against random it loses nothing, and draws a game now and then."""
     player = make_player("engine:stockfish?Skill Level=0&nodes=200", Chess(300))
     assert "Stockfish" in player.name and find_engine("stockfish") == STOCKFISH
-    result = play_match(player, make_player("random", Chess(300)), 2, seed=0)
+    result = play_match(player, make_player("random", Chess(300)), 8, seed=0)
     player.close()
-    assert result.wins == 2
+    assert result.losses == 0 and result.wins >= 4
