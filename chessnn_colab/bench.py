@@ -14,19 +14,15 @@ import numpy as np
 import torch
 
 from .bench_clock import Clock
-from .bench_compare import bench_libraries, bench_network
+from .bench_compare import RULES_BATCH, bench_libraries, bench_network, rules_clocks
 from .bench_self_play import bench_learner, bench_memory, bench_policy, bench_self_play, bench_tree
 from .devices import choose_dtype, detect_device, inventory, keep_freed_memory, plan_workers
 from .errors import ConfigError
-from .games.base import finished, where
-from .games.chess import Chess
 from .network import build_network, preset, to_arrays
 from .records import GameRecords
 from .selfplay import SelfPlay, SelfPlayConfig
 from .train_config import TrainConfig
 from .workers import LocalPool
-
-RULES_BATCH = 1024
 
 
 def bench(name: str, device: str = "auto", preset_name: str = "cpu", seconds: float = 10.0,
@@ -54,26 +50,10 @@ def bench(name: str, device: str = "auto", preset_name: str = "cpu", seconds: fl
 
 
 def bench_rules(device: str, preset_name: str, seconds: float, dtype: torch.dtype) -> dict[str, Any]:
-    """Legal mask and step over unfinished games of random play, RULES_BATCH boards; finished games start again."""
-    game = Chess(device=device)
-    generator = torch.Generator(device).manual_seed(0)
-    start = state = game.init(RULES_BATCH)
-    mask_clock, step_clock = Clock(device), Clock(device)
-    warm = 20
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline or not mask_clock.count:
-        if warm == 0:
-            mask_clock, step_clock = Clock(device), Clock(device)
-        warm -= 1
-        mask = mask_clock.time(game.legal_action_mask, state, count=RULES_BATCH)
-        noise = torch.rand(mask.shape, generator=generator, device=device)
-        action = torch.where(mask, noise, -1.0).argmax(1)
-        after = step_clock.time(game.step, state, action)
-        state = where(finished(after), start, after)
-    total = mask_clock.seconds + step_clock.seconds
-    return {"positions_per_second": mask_clock.count / total, "batch": RULES_BATCH,
-            "mask_us": 1e6 * mask_clock.seconds / mask_clock.count,
-            "step_us": 1e6 * step_clock.seconds / mask_clock.count}
+    """Legal mask and step of random play (see rules_clocks)."""
+    mask, step = rules_clocks(device, seconds)
+    return {"positions_per_second": mask.count / (mask.seconds + step.seconds), "batch": RULES_BATCH,
+            "mask_us": 1e6 * mask.seconds / mask.count, "step_us": 1e6 * step.seconds / step.count}
 
 
 def bench_transport(device: str, preset_name: str, seconds: float, dtype: torch.dtype) -> dict[str, Any]:

@@ -15,9 +15,12 @@ from spikingjelly.activation_based import functional, neuron, surrogate
 from torch import nn
 
 from .bench_clock import Clock, evaluation_rate, random_observations
+from .games.base import finished, where
+from .games.chess import Chess
 from .network import SpikingLayer, SpikingNetwork, actor_copy, build_network, preset
 
 NETWORK_BATCH = 512
+RULES_BATCH = 1024
 ROUNDS = 5
 
 
@@ -60,12 +63,43 @@ def plain_neurons(network: SpikingNetwork) -> nn.Module:
 def bench_libraries(device: str, preset_name: str, seconds: float, dtype: torch.dtype) -> dict[str, Any]:
     """Random play from the start position, legal moves and a move each ply, by the other libraries that are here.
 
-    One core each, one game after another, as they are used in Python; `bench rules` is the same work here.
+    python-chess and OpenSpiel: one core, one game after another, as they are used in Python. pgx: RULES_BATCH games in
+    lockstep on all cores, compiled, as JAX runs it here. `ours` is the same work by this package (see bench rules).
     """
-    players: dict[str, Callable[[float], float]] = {"python_chess": python_chess_rate}
+    others: dict[str, Callable[[float], float]] = {"python_chess": python_chess_rate}
     if find_spec("pyspiel"):
-        players["open_spiel"] = open_spiel_rate
-    return {f"{name}_positions_per_second": play(seconds / len(players)) for name, play in players.items()}
+        others["open_spiel"] = open_spiel_rate
+    if find_spec("pgx"):
+        others["pgx"] = pgx_rate
+    share = seconds / (len(others) + 1)
+    ours = rules_clocks(device, share)
+    rates = {"ours": ours[0].count / sum(clock.seconds for clock in ours)}
+    rates |= {name: play(share) for name, play in others.items()}
+    faster = [name for name, rate in rates.items() if rate > rates["ours"]]
+    return {**{f"{name}_positions_per_second": rate for name, rate in rates.items()}, "faster_than_ours": faster}
+
+
+def rules_clocks(device: str, seconds: float) -> tuple[Clock, Clock]:
+    """Legal mask and step over unfinished games of random play, RULES_BATCH boards; finished games start again.
+
+    The clocks of the mask and of the step, counting positions; choosing moves and starting again is not in them.
+    """
+    game = Chess(device=device)
+    generator = torch.Generator(device).manual_seed(0)
+    start = state = game.init(RULES_BATCH)
+    clocks = mask_clock, step_clock = Clock(device), Clock(device)
+    warm = 20
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline or not mask_clock.count:
+        if warm == 0:
+            clocks = mask_clock, step_clock = Clock(device), Clock(device)
+        warm -= 1
+        mask = mask_clock.time(game.legal_action_mask, state, count=RULES_BATCH)
+        noise = torch.rand(mask.shape, generator=generator, device=device)
+        action = torch.where(mask, noise, -1.0).argmax(1)
+        after = step_clock.time(game.step, state, action, count=RULES_BATCH)
+        state = where(finished(after), start, after)
+    return clocks
 
 
 def python_chess_rate(seconds: float) -> float:
@@ -90,10 +124,36 @@ def open_spiel_rate(seconds: float) -> float:
     rng, game, clock = random.Random(0), pyspiel.load_game("chess"), Clock("cpu")
     deadline = time.monotonic() + seconds
 
-    def ply(state) -> None:
+    def ply(state) -> bool:
         state.apply_action(rng.choice(state.legal_actions()))
+        return not state.is_terminal()  # this finds the next legal moves, so it belongs to the work
     while time.monotonic() < deadline:
         state = game.new_initial_state()
-        while not state.is_terminal():
-            clock.time(ply, state, count=1)
+        while clock.time(ply, state, count=1):
+            pass
+    return clock.rate
+
+
+def pgx_rate(seconds: float) -> float:
+    """Steps of pgx, which find the legal moves too; choosing moves and starting again is not in the time, as for us."""
+    import jax
+    import pgx
+    env, key, clock = pgx.make("chess"), jax.random.PRNGKey(0), Clock("cpu")
+
+    def choose(state, key):
+        return jax.random.categorical(key, jax.numpy.where(state.legal_action_mask, 0.0, -jax.numpy.inf))
+
+    def start_again(state, fresh):
+        over = state.terminated | state.truncated
+        return jax.tree_util.tree_map(lambda old, new: jax.numpy.where(over, new, old), state, fresh)
+    step, choose, start_again = (jax.jit(jax.vmap(function)) for function in (env.step, choose, start_again))
+    keys = jax.random.split(key, RULES_BATCH)
+    fresh = state = jax.jit(jax.vmap(env.init))(keys)
+    jax.block_until_ready(step(state, choose(state, keys)))  # compiled
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline or not clock.count:
+        key, now = jax.random.split(key)
+        action = jax.block_until_ready(choose(state, jax.random.split(now, RULES_BATCH)))
+        state = clock.time(lambda: jax.block_until_ready(step(state, action)), count=RULES_BATCH)
+        state = jax.block_until_ready(start_again(state, fresh))
     return clock.rate

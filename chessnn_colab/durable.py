@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 SEAL_LENGTH = 64
+NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # for os.open: a link there leads to somebody else's file
 _CHUNK = 2**20  # bytes copied and hashed at a time
 BLANK_SEAL = b"0" * SEAL_LENGTH
 # Network and cloud file systems answer so when they cannot flush a folder or lock a file.

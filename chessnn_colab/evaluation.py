@@ -14,10 +14,11 @@ from .errors import ConfigError, RunError
 from .games.chess import Chess
 from .match_pgn import GamesFolder
 from .match_result import MatchResult
-from .network import NetworkConfig, SpikingNetwork, build_network, load_arrays
+from .network import SpikingNetwork
 from .notation import move_from_action, state_from_boards
 from .players import BASELINES, PLAY_SEARCH, PLAY_TWO_RUNG, NetworkPlayer, Player, make_player
 from .run_folder import RunFolder
+from .saved_run import saved_network
 from .search import SearchConfig
 from .snapshot import load_snapshot
 
@@ -34,9 +35,7 @@ def load_network(run: str, snapshot: int | None = None, device: str = "auto") ->
     if iteration not in paths:
         raise RunError(f"{run} has no snapshot {iteration}: expected one of {', '.join(map(str, paths))}")
     checkpoint = load_snapshot(paths[iteration], "chess")
-    network = build_network(NetworkConfig.from_dict(checkpoint.metadata["network"]), detect_device(device).device)
-    load_arrays(network, checkpoint.weights)
-    return network.eval(), iteration
+    return saved_network(paths[iteration], checkpoint, detect_device(device).device).eval(), iteration
 
 
 def evaluate_run(run: str, opponent: str = "random", games: int = 200, candidates: int | None = None,

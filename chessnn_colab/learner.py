@@ -193,9 +193,14 @@ def optimizer_arrays(optimizer: torch.optim.Optimizer) -> dict[str, np.ndarray]:
 
 
 def load_optimizer_arrays(optimizer: torch.optim.Optimizer, arrays: Mapping[str, np.ndarray]) -> None:
-    """The inverse of `optimizer_arrays`."""
+    """The inverse of `optimizer_arrays`. Raises ConfigError when the arrays are not this optimizer's, all or none."""
     state: dict[int, dict[str, Tensor]] = {}
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    shapes = {f"{number}.{name}": () if name == "step" else tuple(parameter.shape)
+              for number, parameter in enumerate(parameters) for name in ("step", "exp_avg", "exp_avg_sq")}
+    given = {name: tuple(array.shape) for name, array in arrays.items()}
+    if given and given != shapes or any(array.dtype != np.float32 for array in arrays.values()):
+        raise ConfigError(f"{len(given)} arrays of an optimizer do not fit the {len(shapes)} of this network")
     for key, array in arrays.items():
         number, name = key.split(".", 1)
         tensor, like = torch.from_numpy(np.array(array)), parameters[int(number)]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 import logging
+import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Mapping, NamedTuple
 
@@ -27,6 +28,7 @@ from .errors import ConfigError
 logging.getLogger("torch._library.triton").setLevel(logging.ERROR)
 
 ENCODINGS = ("direct", "rate")
+LARGEST = 10_000  # of any size of a network: a slip of the hand, or a file made to harm, is no reason to swap for hours
 
 
 @dataclass(frozen=True)
@@ -46,21 +48,28 @@ class NetworkConfig:
 
     def __post_init__(self):
         for name in ("planes", "actions", "channels", "blocks", "steps", "levels", "value_hidden"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"network {name}={getattr(self, name)}: expected a whole number from 1 up")
+            value = getattr(self, name)
+            if type(value) is not int or not 1 <= value <= LARGEST:
+                raise ConfigError(f"network {name}={value!r:.60}: expected a whole number from 1 to {LARGEST:,}")
+        for name in ("tau", "threshold"):
+            value = getattr(self, name)
+            if type(value) not in (int, float) or not 0 < value < math.inf:
+                raise ConfigError(f"network {name}={value!r:.60}: expected a number above 0")
         if self.actions % 64:
             raise ConfigError(f"network actions={self.actions}: expected a multiple of 64, one plane of squares each")
         if not self.tau > 1:
             raise ConfigError(f"network tau={self.tau}: expected more than 1 time step")
         if self.encoding not in ENCODINGS:
-            raise ConfigError(f"unknown encoding {self.encoding!r}: expected one of {', '.join(ENCODINGS)}")
+            raise ConfigError(f"unknown encoding {self.encoding!r:.60}: expected one of {', '.join(ENCODINGS)}")
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "NetworkConfig":
-        """Raises ConfigError on an unknown key."""
+        """Raises ConfigError on an unknown key, and for what is no dict."""
+        if not isinstance(values, Mapping):
+            raise ConfigError(f"network settings: expected a dict, got {values!r:.60}")
         known = {field.name for field in fields(cls)}
         unknown = sorted(set(values) - known)
         if unknown:
@@ -310,12 +319,17 @@ def to_arrays(network: SpikingNetwork) -> dict[str, np.ndarray]:
     return {name: tensor.detach().cpu().numpy().copy() for name, tensor in network.state_dict().items()}
 
 
-def load_arrays(network: SpikingNetwork, arrays: Mapping[str, np.ndarray]) -> None:
-    """The inverse of `to_arrays`. Raises ConfigError when the arrays are another network's."""
+def check_fit(network: SpikingNetwork, arrays: Mapping[str, np.ndarray]) -> None:
+    """Raises ConfigError when the arrays are not those of a network of this shape."""
     expected = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
     given = {name: tuple(array.shape) for name, array in arrays.items()}
     if expected != given:
         wrong = sorted(name for name in expected.keys() | given.keys() if expected.get(name) != given.get(name))
         raise ConfigError(f"weights do not fit this network: {wrong[0]} is {given.get(wrong[0])}, "
                           f"expected {expected.get(wrong[0])} ({len(wrong)} arrays differ); choose the preset they came from")
+
+
+def load_arrays(network: SpikingNetwork, arrays: Mapping[str, np.ndarray]) -> None:
+    """The inverse of `to_arrays`. Raises ConfigError when the arrays are another network's."""
+    check_fit(network, arrays)
     network.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in arrays.items()})

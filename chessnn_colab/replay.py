@@ -6,8 +6,8 @@ from typing import Mapping
 
 import numpy as np
 
-from .errors import ConfigError
-from .records import GameRecords
+from .errors import ConfigError, RecordsError
+from .records import POSITION_WORDS, GameRecords
 
 FIELDS = ("positions", "actions", "policy_actions", "policy_weights", "root_values", "value_targets")
 
@@ -52,10 +52,14 @@ class Replay:
         return {name: array[slots] for name, array in self._arrays.items()}
 
     @classmethod
-    def from_arrays(cls, capacity: int, arrays: Mapping[str, np.ndarray]) -> "Replay":
-        """A replay with the positions of `to_arrays`, the newest of them if `capacity` has shrunk."""
+    def from_arrays(cls, capacity: int, arrays: Mapping[str, np.ndarray], num_actions: int) -> "Replay":
+        """A replay with the positions of `to_arrays`, the newest of them if `capacity` has shrunk.
+
+        Raises RecordsError when these are not positions of a game of `num_actions` actions.
+        """
         replay = cls(capacity)
         if arrays:
+            _check(arrays, num_actions)
             kept = {name: arrays[name][-capacity:] for name in FIELDS}
             replay._size = len(kept["actions"])
             replay._next = replay._size % capacity
@@ -63,3 +67,15 @@ class Replay:
             for name, array in kept.items():
                 replay._arrays[name][:replay._size] = array
         return replay
+
+
+def _check(arrays: Mapping[str, np.ndarray], num_actions: int) -> None:
+    """Positions and what belongs to them are the records of one long game."""
+    length, nothing = np.array([len(arrays.get("actions", ()))], np.int32), np.zeros(1)
+    records = GameRecords.from_arrays({**arrays, "game_lengths": length, "endings": nothing.astype(np.uint8),
+                                       "results": nothing.astype(np.int8)})
+    if records.position_words != POSITION_WORDS:
+        raise RecordsError(f"positions of {records.position_words} words, expected {POSITION_WORDS}")
+    for actions in (records.actions, records.policy_actions):
+        if actions.size and actions.max() >= num_actions:
+            raise RecordsError(f"action {actions.max()} of {num_actions}")

@@ -10,7 +10,7 @@ import os
 import socket
 from pathlib import Path
 
-from .durable import NOT_SUPPORTED
+from .durable import NO_LINK, NOT_SUPPORTED
 from .errors import RunError
 
 try:
@@ -35,7 +35,7 @@ class RunLock:
         earlier = _HELD.get(self.folder)
         if earlier is not None and earlier.held:
             earlier.release()
-        self._descriptor: int | None = os.open(self.folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
+        self._descriptor: int | None = os.open(self.folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | NO_LINK, 0o644)
         try:
             self._acquire()
         except BaseException:

@@ -18,7 +18,7 @@ from .budget import Budget
 from .devices import Inventory, WorkerPlan, detect_device, inventory, keep_freed_memory
 from .errors import ConfigError, RunError, WorkerError
 from .games.chess import ENDINGS, Chess
-from .learner import Learner, Losses, load_optimizer_arrays, optimizer_arrays
+from .learner import Learner, Losses, optimizer_arrays
 from .mirror import Mirror, restore_run
 from .network import build_network, load_arrays, to_arrays
 from .pgn import records_to_pgn
@@ -26,6 +26,7 @@ from .records import GameRecords
 from .replay import Replay
 from .report import Report
 from .run_folder import RunFolder, find_checkpoint
+from .saved_run import restore_state
 from .selfplay import SelfPlay
 from .tensorboard import TensorBoard
 from .train_config import FIXED_FIELDS, TrainConfig
@@ -280,13 +281,9 @@ class Trainer:
             self._save()
             return
         self._say((*self.folder.messages, *latest.messages))
-        checkpoint, metadata = latest.checkpoint, latest.checkpoint.metadata
-        load_arrays(self.network, checkpoint.groups["weights"])
-        load_optimizer_arrays(self.learner.optimizer, checkpoint.groups["optimizer"])
-        self.replay = Replay.from_arrays(self.config.replay_capacity, checkpoint.groups["replay"])
-        self.iteration, self.seconds = metadata["iteration"], metadata["seconds"]
-        self.total_games, self.total_positions = metadata["total_games"], metadata["total_positions"]
-        self.learner.updates = metadata["updates"]
+        counts, self.replay = restore_state(self.folder.checkpoint_path(latest.iteration), latest.checkpoint,
+                                            self.learner, self.config.replay_capacity)
+        self.iteration, self.seconds, self.total_games, self.total_positions, _ = counts
         self.network.eval()
         self.folder.rewind(self.iteration)
         self.progress.message(f"Resuming {self.folder.path} after iteration {self.iteration} "
@@ -294,8 +291,8 @@ class Trainer:
 
     def _start_from(self, other: str) -> None:
         checkpoint = find_checkpoint(other, "chess")
-        load_arrays(self.network, checkpoint.groups["weights"])
-        self.progress.message(f"Starting from the weights of {other}, iteration {checkpoint.metadata['iteration']}")
+        load_arrays(self.network, checkpoint.weights)
+        self.progress.message(f"Starting from the weights of {other}, iteration {checkpoint.metadata.get('iteration')}")
 
 
 def planned_workers(config: TrainConfig, device: str, machine: Inventory) -> WorkerPlan:

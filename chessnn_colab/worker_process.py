@@ -27,6 +27,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .durable import NO_LINK
 from .errors import DeviceError, WorkerError
 
 LOG = logging.getLogger("chessnn_colab.worker")  # says nothing in a worker without a log file
@@ -132,7 +133,7 @@ def _write_to(log: Path) -> None:
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
         begun_anew = os.O_TRUNC if log.exists() and log.stat().st_size > MAX_LOG_BYTES else os.O_APPEND
-        file = os.open(log, os.O_WRONLY | os.O_CREAT | begun_anew, 0o644)
+        file = os.open(log, os.O_WRONLY | os.O_CREAT | NO_LINK | begun_anew, 0o644)
     except OSError as error:  # playing is worth more than a log of it
         print(f"no log of this worker: {error}", file=sys.stderr)
         return

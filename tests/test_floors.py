@@ -20,7 +20,7 @@ report records array_files sealed_json run_config run_lock report_log checkpoint
 pgn perft
 selfplay
 worker_process worker_contracts pool workers cluster
-replay learner
+replay learner saved_run
 openings ratings minimax engine_player players match_result match_pgn arena
 train_config budget training
 evaluation ladder tactics

@@ -169,7 +169,7 @@ def test_replay_keeps_the_latest_in_order():
 def test_replay_round_trip(capacity):
     replay = Replay(10)
     replay.add(records_of(6)), replay.add(records_of(8, 6))
-    again = Replay.from_arrays(capacity, replay.to_arrays())
+    again = Replay.from_arrays(capacity, replay.to_arrays(), Chess.num_actions)
     kept = list(range(4, 14))[-capacity:]
     assert again.to_arrays()["root_values"].tolist() == kept
     again.add(records_of(2, 50))

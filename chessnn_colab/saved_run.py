@@ -1,0 +1,87 @@
+"""What a checkpoint or a snapshot holds, looked at before it is believed.
+
+A hash says that a file is as it was written, not who wrote it: one made by hand, or by another version, is to end in a
+CheckpointError that names it, before memory is taken for what it claims to be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from .array_files import unusable
+from .checkpoint import Checkpoint
+from .learner import Learner, load_optimizer_arrays
+from .network import NetworkConfig, SpikingNetwork, build_network, check_fit, load_arrays
+from .replay import Replay
+
+LARGEST_COUNT = 2**53
+
+
+class Counts(NamedTuple):
+    """How far a run was when it was saved."""
+
+    iteration: int
+    seconds: float
+    total_games: int
+    total_positions: int
+    updates: int
+
+
+def saved_network(path: Path, checkpoint: Checkpoint, device: torch.device | str) -> SpikingNetwork:
+    """The network of a snapshot or checkpoint read from `path`, on `device`. Raises CheckpointError."""
+    with _making_sense_of(path):
+        config = NetworkConfig.from_dict(checkpoint.metadata["network"])
+        with torch.device("meta"):  # shapes without memory
+            check_fit(SpikingNetwork(config, portable=True), checkpoint.weights)
+        _check_finite(checkpoint.weights)
+    network = build_network(config, device)
+    load_arrays(network, checkpoint.weights)
+    return network
+
+
+def restore_state(path: Path, checkpoint: Checkpoint, learner: Learner, replay_capacity: int) -> tuple[Counts, Replay]:
+    """Give `learner` the weights and moments of a checkpoint read from `path`; the counts and the positions beside them.
+
+    Raises CheckpointError, with `learner` as it was or in part changed: it is not to be used then.
+    """
+    with _making_sense_of(path):
+        groups, metadata = checkpoint.groups, checkpoint.metadata
+        counts = Counts(*(_count(name, metadata[name]) for name in Counts._fields))
+        if int(path.name) != counts.iteration:
+            raise ValueError(f"it was saved at iteration {counts.iteration}")
+        replay = Replay.from_arrays(replay_capacity, groups["replay"], learner.game.num_actions)
+        for arrays in (groups["weights"], groups["optimizer"]):
+            _check_finite(arrays)
+        load_arrays(learner.network, groups["weights"])
+        load_optimizer_arrays(learner.optimizer, groups["optimizer"])
+    learner.updates = counts.updates
+    return counts, replay
+
+
+def _check_finite(arrays: Mapping[str, np.ndarray]) -> None:
+    for name, array in arrays.items():
+        if array.dtype.kind not in "fiu" or not np.isfinite(array).all():
+            raise ValueError(f"{name} ({array.dtype}) holds NaN, infinity or no number at all; had training diverged?")
+
+
+def _count(name: str, value: object) -> int | float:
+    if type(value) not in ((int, float) if name == "seconds" else (int,)) or not 0 <= value < LARGEST_COUNT:
+        raise ValueError(f"{name} is {value!r:.60}")
+    return value
+
+
+@contextmanager
+def _making_sense_of(path: Path) -> Iterator[None]:
+    """Whatever fails within is the fault of the contents of `path`."""
+    try:
+        yield
+    except KeyError as error:
+        raise unusable(path, f"it has no {error}") from error
+    except Exception as error:
+        raise unusable(path, str(error)) from error

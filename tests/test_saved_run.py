@@ -1,0 +1,159 @@
+"""Files whose hashes hold and whose contents are no run's: each ends in an error that names the file."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from chessnn_colab.checkpoint import load_checkpoint, save_checkpoint
+from chessnn_colab.errors import CheckpointError, RunError
+from chessnn_colab.evaluation import load_network
+from chessnn_colab.snapshot import load_snapshot, save_snapshot
+from chessnn_colab.train_config import TrainConfig
+from chessnn_colab.training import train
+
+WEIGHT, MOMENT = "stem.conv.weight", "0.exp_avg"
+
+
+def config(run: Path) -> TrainConfig:
+    return TrainConfig(run=str(run), device="cpu", channels=8, blocks=1, iterations=1, games_per_iteration=2, boards=2,
+                       max_plies=10, batch_size=8, replay_capacity=50, search="policy", pool="inline")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> Path:
+    run = tmp_path_factory.mktemp("saved") / "run"
+    assert len(list(train(config(run)))) == 1
+    return run
+
+
+def changed(holder: dict, name: str, value: object) -> dict:
+    """`holder` with `name` set, or gone where the value is None."""
+    rest = {key: old for key, old in holder.items() if key != name}
+    return rest if value is None else {**rest, name: value}
+
+
+def with_nan(array: np.ndarray) -> np.ndarray:
+    array = array.copy()
+    array.flat[3] = np.nan
+    return array
+
+
+NETWORKS = {
+    "no network": None, "text": "small", "a list": [8, 1], "a number": 3, "an unknown setting": {"chanels": 8},
+    "channels in words": {"channels": "eight"}, "channels a float": {"channels": 8.0}, "true": {"blocks": True},
+    "none at all": {"channels": 0}, "nan": {"tau": float("nan")}, "no threshold": {"threshold": 0},
+    "huge": {"channels": 10**12}, "large": {"channels": 10_000}, "many": {"blocks": 300}, "another": {"blocks": 2},
+    "an encoding in a list": {"encoding": ["direct"]}, "a long encoding": {"encoding": "x" * 10_000},
+}
+
+
+@pytest.mark.parametrize("kind", sorted(NETWORKS))
+def test_a_snapshot_of_no_network(trained, tmp_path, kind):
+    snapshot = load_snapshot(trained / "snapshots" / "000001.safetensors")
+    network = NETWORKS[kind]
+    if isinstance(network, dict):
+        network = {**snapshot.metadata["network"], **network}
+    refuse_snapshot(trained, tmp_path, snapshot.weights, changed(snapshot.metadata, "network", network))
+
+
+WEIGHTS = {
+    "none": lambda weights: {}, "one fewer": lambda weights: changed(weights, WEIGHT, None),
+    "one more": lambda weights: {**weights, "more": np.zeros(1)},
+    "another shape": lambda weights: changed(weights, WEIGHT, np.zeros((8, 27, 1, 1), np.float32)),
+    "a number more": lambda weights: changed(weights, WEIGHT, np.zeros((8, 27, 3, 4), np.float32)),
+    "nan": lambda weights: changed(weights, WEIGHT, with_nan(weights[WEIGHT])),
+    "truths": lambda weights: changed(weights, WEIGHT, weights[WEIGHT] > 0),
+}
+
+
+@pytest.mark.parametrize("kind", sorted(WEIGHTS))
+def test_a_snapshot_of_no_weights(trained, tmp_path, kind):
+    snapshot = load_snapshot(trained / "snapshots" / "000001.safetensors")
+    refuse_snapshot(trained, tmp_path, WEIGHTS[kind](snapshot.weights), snapshot.metadata)
+
+
+def refuse_snapshot(trained: Path, tmp_path: Path, weights: dict, metadata: dict) -> None:
+    (tmp_path / "snapshots").mkdir()
+    (tmp_path / "config.json").write_bytes((trained / "config.json").read_bytes())
+    save_snapshot(tmp_path / "snapshots" / "000001.safetensors", weights, metadata)
+    with pytest.raises(CheckpointError, match="000001.safetensors cannot be used") as caught:
+        load_network(str(tmp_path), device="cpu")
+    assert len(str(caught.value)) < 700
+
+
+STATES = {
+    "no iteration": ("iteration", None), "an iteration in words": ("iteration", "one"), "a negative": ("iteration", -1),
+    "half an iteration": ("iteration", 1.5), "another's iteration": ("iteration", 7),
+    "no seconds": ("seconds", None), "nan seconds": ("seconds", float("nan")), "a list": ("seconds", [1]),
+    "true games": ("total_games", True), "no positions": ("total_positions", None), "too many": ("updates", 10**40),
+}
+
+
+@pytest.mark.parametrize("kind", sorted(STATES))
+def test_a_checkpoint_whose_state_is_wrong(trained, tmp_path, kind):
+    checkpoint = load_checkpoint(trained / "checkpoints" / "000001")
+    refuse_resume(trained, tmp_path, checkpoint.groups, changed(checkpoint.metadata, *STATES[kind]))
+
+
+def replaced(group: str, name: str, change) -> "callable":
+    return lambda groups: {**groups, group: changed(groups[group], name, change(groups[group][name]))}
+
+
+GROUPS = {
+    "no weights": lambda groups: changed(groups, "weights", None),
+    "no optimizer": lambda groups: changed(groups, "optimizer", None),
+    "no replay": lambda groups: changed(groups, "replay", None),
+    "weights of another": replaced("weights", WEIGHT, lambda array: array[:4]),
+    "weights not numbers": replaced("weights", WEIGHT, with_nan),
+    "half the moments": replaced("optimizer", MOMENT, lambda array: None),
+    "moments of another": replaced("optimizer", MOMENT, lambda array: array[:4]),
+    "moments not numbers": replaced("optimizer", MOMENT, with_nan),
+    "moments named oddly": lambda groups: {**groups, "optimizer": {"exp_avg": np.zeros(1, np.float32)}},
+    "moments in whole numbers": replaced("optimizer", MOMENT, lambda array: array.astype(np.int64)),
+    "no actions": replaced("replay", "actions", lambda array: None),
+    "too few actions": replaced("replay", "actions", lambda array: array[1:]),
+    "actions of another game": replaced("replay", "actions", lambda array: array + np.uint16(60_000)),
+    "actions in fractions": replaced("replay", "actions", lambda array: array.astype(np.float32)),
+    "positions of another game": replaced("replay", "positions", lambda array: array[:, :4].copy()),
+    "flat positions": replaced("replay", "positions", lambda array: array[:, 0].copy()),
+    "weights above one": replaced("replay", "policy_weights", lambda array: array + np.float16(2)),
+    "an array more": lambda groups: {**groups, "replay": {**groups["replay"], "more": np.zeros(1)}},
+}
+
+
+@pytest.mark.parametrize("kind", sorted(GROUPS))
+def test_a_checkpoint_whose_arrays_are_wrong(trained, tmp_path, kind):
+    checkpoint = load_checkpoint(trained / "checkpoints" / "000001")
+    refuse_resume(trained, tmp_path, GROUPS[kind](checkpoint.groups), checkpoint.metadata)
+
+
+def refuse_resume(trained: Path, run: Path, groups: dict, metadata: dict) -> None:
+    (run / "config.json").write_bytes((trained / "config.json").read_bytes())
+    save_checkpoint(run / "checkpoints" / "000001", groups, metadata)
+    before = sorted(path.name for path in (run / "checkpoints" / "000001").iterdir())
+    values = {**json.loads((run / "config.json").read_text()), "run": str(run)}
+    values.pop("seal")
+    with pytest.raises(CheckpointError, match="000001 cannot be used") as caught:
+        list(train(TrainConfig.from_dict(values)))
+    assert len(str(caught.value)) < 700
+    assert sorted(path.name for path in (run / "checkpoints" / "000001").iterdir()) == before
+
+
+def test_starting_from_a_checkpoint_without_weights(trained, tmp_path):
+    checkpoint = load_checkpoint(trained / "checkpoints" / "000001")
+    save_checkpoint(tmp_path / "other", changed(checkpoint.groups, "weights", None), checkpoint.metadata)
+    values = vars(config(tmp_path / "run")) | {"from_checkpoint": str(tmp_path / "other")}
+    with pytest.raises(CheckpointError, match="without weights"):
+        list(train(TrainConfig(**values)))
+
+
+def test_a_lock_that_is_a_link_leaves_what_it_points_at(trained, tmp_path):
+    diary = tmp_path / "diary.txt"
+    diary.write_text("precious")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / ".lock").symlink_to(diary)
+    with pytest.raises(RunError, match="cannot use .* as a run folder"):
+        list(train(config(tmp_path / "run")))
+    assert diary.read_text() == "precious"
