@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from .games.base import Game, map_fields, select
 from .network import SpikingNetwork, expected_value
@@ -16,6 +17,7 @@ from .tree import Expansion, tree_search
 # what they lose is the tail of the prior.
 ROOT_ACTIONS = 128
 TREE_ACTIONS = 64   # the same for every node of a tree
+CACHED_ROWS = 256   # positions a CPU's thread looks at in one go
 
 
 class Actor:
@@ -29,47 +31,78 @@ class Actor:
         self.network = network
         self.config = config
         self.discount = discount
+        self.on_cpu = game.device.type == "cpu"
 
     @torch.no_grad()
     def act(self, state: Any, generator: torch.Generator, gumbel_scale: float = 1.0) -> PolicyOutput:
         """One improved policy for every row of `state`; rows of finished games come out meaningless."""
         if self.config.search != "tree":
             return improve_policy(self.root(state), self.recurrent_fn, self.config, generator, gumbel_scale)
-        root = self.root(state, TREE_ACTIONS)
+        root = self.root(state, TREE_ACTIONS, TREE_ACTIONS)
         gumbel = gumbel_scale * sample_gumbel(root.prior_logits, generator)
         return tree_search(root, Branches(self, state, self.config.num_simulations + 1).expand, self.config, gumbel)
 
-    def root(self, state: Any, columns: int = ROOT_ACTIONS) -> Root:
-        """The network's opinion of `state`: its likeliest legal actions, at most `columns`, and its value."""
-        rates = self.network.firing_rates(self.game.observe(state))
-        actions, logits = self.likeliest(state, rates, columns)
-        return Root(actions, logits, expected_value(self.network.wdl_logits(rates)), Seen(state, rates))
+    def root(self, state: Any, most: int = ROOT_ACTIONS, least: int = 1) -> Root:
+        """The network's opinion of `state`: its likeliest legal actions (see likeliest) and its value."""
+        rates, wdl_logits = self._look(state)
+        return Root(*self.likeliest(state, rates, most, least), expected_value(wdl_logits), Seen(state, rates))
 
     def recurrent_fn(self, seen: "Seen", rows: Tensor, action: Tensor | None) -> tuple[Step, "Seen"]:
         """Play `action` [N], or each position's likeliest, in rows `rows` [N] of `seen` (search.RecurrentFn)."""
         before = select(seen.state, rows)
         if action is None:
-            action = self._prior(before, seen.rates.index_select(0, rows)).argmax(1)
+            actions, logits = self._policy(before, seen.rates, rows)
+            action = actions.gather(1, logits.argmax(1, keepdim=True)).squeeze(1)
         return self.play(before, action)
 
     def play(self, before: Any, action: Tensor) -> tuple[Step, "Seen"]:
         """Play `action` [N] in `before` and look at what it leads to."""
         after = self.game.step(before, action)
-        rates = self.network.firing_rates(self.game.observe(after))
+        rates, wdl_logits = self._look(after)
         reward = (after.rewards - before.rewards).gather(1, before.current_player.unsqueeze(1)).squeeze(1)
         same_player = after.current_player == before.current_player
         sign = torch.where(same_player, self.discount, -self.discount)
         discount = torch.where(after.terminated, 0.0, sign)
-        value = expected_value(self.network.wdl_logits(rates))
-        return Step(reward, discount, value), Seen(after, rates)
+        return Step(reward, discount, expected_value(wdl_logits)), Seen(after, rates)
 
-    def likeliest(self, state: Any, rates: Tensor, columns: int) -> tuple[Tensor, Tensor]:
-        """The `columns` likeliest legal actions int64 [N, columns] and their logits, ILLEGAL beyond the last."""
-        logits, actions = self._prior(state, rates).topk(min(columns, self.game.num_actions), dim=1)
-        return actions, logits
+    def likeliest(self, state: Any, rates: Tensor, most: int, least: int = 1) -> tuple[Tensor, Tensor]:
+        """Legal actions int64 [N, A] and their logits, ILLEGAL in columns left over; least <= A <= most.
 
-    def _prior(self, state: Any, rates: Tensor) -> Tensor:
-        return torch.where(self.game.legal_action_mask(state), self.network.prior_logits(rates), ILLEGAL)
+        Where there are more than `most` the likeliest are taken.
+        """
+        actions, logits = self._policy(state, rates, torch.arange(len(rates), device=rates.device))
+        if logits.shape[1] > most:
+            logits, columns = logits.topk(most, dim=1)
+            actions = actions.gather(1, columns)
+        room = (0, max(0, least - logits.shape[1]))
+        return functional.pad(actions, room), functional.pad(logits, room, value=ILLEGAL)
+
+    def _look(self, state: Any) -> tuple[Tensor, Tensor]:
+        """SpikingNetwork.rates_and_wdl of `state`; on a CPU in parts, which stay in its cache from layer to layer."""
+        rows, most = len(state.current_player), CACHED_ROWS * torch.get_num_threads()
+        if not self.on_cpu or rows <= most:
+            return self.network.rates_and_wdl(self.game.observe(state))
+        parts = [select(state, slice(first, first + most)) for first in range(0, rows, most)]
+        rates, wdl_logits = zip(*(self.network.rates_and_wdl(self.game.observe(part)) for part in parts))
+        return torch.cat(rates), torch.cat(wdl_logits)
+
+    def _policy(self, state: Any, rates: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """As `likeliest`, without limits; position i has the rates of row rows[i].
+
+        A CPU lists the legal actions, some 30 of 4,672, and asks for their logits alone. Elsewhere the host would have
+        to wait for their number, so all are worked out and masked.
+        """
+        if not self.on_cpu:
+            logits = self.network.prior_logits(rates.index_select(0, rows))
+            logits = torch.where(self.game.legal_action_mask(state), logits, ILLEGAL)
+            return torch.arange(logits.shape[1], device=rates.device).expand_as(logits), logits
+        listed, actions = self.game.legal_actions(state)
+        logits = self.network.prior_logits_at(rates, rows[listed], actions)
+        counts = torch.bincount(listed, minlength=len(rows))
+        place = listed, torch.arange(len(listed)) - (counts.cumsum(0) - counts)[listed]
+        shape = len(rows), max(1, int(counts.max()))
+        return (actions.new_zeros(shape).index_put(place, actions),
+                logits.new_full(shape, ILLEGAL).index_put(place, logits))
 
 
 class Seen(NamedTuple):
@@ -97,7 +130,7 @@ class Branches:
         before = select(self.states, parent)
         step, seen = self.actor.play(before, action)
         self._keep(seen.state, node)
-        return Expansion(step, *self.actor.likeliest(seen.state, seen.rates, TREE_ACTIONS))
+        return Expansion(step, *self.actor.likeliest(seen.state, seen.rates, TREE_ACTIONS, TREE_ACTIONS))
 
     def _keep(self, state: Any, node: int) -> None:
         first = node * self.batch

@@ -44,16 +44,22 @@ def wait_for(device: str) -> None:
 
 @torch.no_grad()
 def evaluation_rate(network: Callable, observation: torch.Tensor, device: str, seconds: float) -> float:
-    """Positions a second, the median over calls after two for warming up."""
+    """Positions a second (see seconds_a_call)."""
+    return len(observation) / seconds_a_call(lambda: network(observation), device, seconds)
+
+
+@torch.no_grad()
+def seconds_a_call(function: Callable[[], Any], device: str, seconds: float) -> float:
+    """The median over the calls that fit into `seconds`, three at least, after two for warming up."""
     for _ in range(2):
-        network(observation)
+        function()
     times = []
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline or len(times) < 3:
         clock = Clock(device)
-        clock.time(network, observation)
+        clock.time(function)
         times.append(clock.seconds)
-    return len(observation) / statistics.median(times)
+    return statistics.median(times)
 
 
 @torch.no_grad()

@@ -7,6 +7,7 @@ import sys
 import time
 from collections import Counter
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 import torch
 
 from .actor import Actor
-from .bench_clock import Clock, evaluation_rate, random_observations
+from .bench_clock import Clock, random_observations, seconds_a_call
 from .devices import inventory, plan_workers
 from .games.base import finished
 from .games.chess import Chess, ChessState
@@ -30,6 +31,7 @@ from .workers import LocalPool
 TREE_SIMULATIONS = 32
 SAMPLE_REUSE = 4       # at which the learner's share is measured
 MEMORY_BOARDS = 1024
+ROUNDED = 4096         # numbers of logits asked for are remembered to so many, since hardly two are the same
 
 
 def bench_self_play(device: str, preset_name: str, seconds: float, dtype: torch.dtype) -> dict[str, Any]:
@@ -100,41 +102,44 @@ class CountingActor(Actor):
 
 
 class TimedNetwork:
-    """A network that remembers which parts of it were called on which batches, and how long that took."""
+    """A network that remembers which parts of it were called on how many rows, and how long that took."""
 
     def __init__(self, network: SpikingNetwork, device: str):
         self.network, self.clock = network, Clock(device)
-        self.calls: Counter[tuple[str, int]] = Counter()
+        self.calls: Counter[tuple[str, int, int]] = Counter()  # by part, rows of the batch and logits asked for
 
     @property
     def rows(self) -> int:
         """Positions evaluated, finished and illegal ones included."""
-        return sum(batch * calls for (part, batch), calls in self.calls.items() if part == "firing_rates")
+        return sum(batch * calls for (part, batch, _), calls in self.calls.items() if part == "rates_and_wdl")
 
-    def firing_rates(self, observation: torch.Tensor) -> torch.Tensor:
-        return self._timed("firing_rates", observation)
+    def rates_and_wdl(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return self._timed("rates_and_wdl", len(observation), 0, observation)
 
     def prior_logits(self, rates: torch.Tensor) -> torch.Tensor:
-        return self._timed("prior_logits", rates)
+        return self._timed("prior_logits", len(rates), 0, rates)
 
-    def wdl_logits(self, rates: torch.Tensor) -> torch.Tensor:
-        return self._timed("wdl_logits", rates)
+    def prior_logits_at(self, rates: torch.Tensor, rows: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
+        return self._timed("prior_logits_at", len(rates), ROUNDED * round(len(rows) / ROUNDED), rates, rows, actions)
 
-    def _timed(self, part: str, batch: torch.Tensor) -> torch.Tensor:
-        self.calls[part, len(batch)] += 1
-        return self.clock.time(getattr(self.network, part), batch)
+    def _timed(self, part: str, batch: int, asked: int, *inputs: torch.Tensor):
+        self.calls[part, batch, asked] += 1
+        return self.clock.time(getattr(self.network, part), *inputs)
 
 
 @torch.no_grad()
 def bare_seconds(timed: TimedNetwork, device: str) -> float:
     """How long the same calls take the network alone: the same parts on batches of the same sizes, nothing between."""
-    seconds = 0.0
-    for (part, batch), calls in timed.calls.items():
-        given = random_observations(device, batch)
-        if part != "firing_rates":
-            given = timed.network.firing_rates(given)
-        rate = evaluation_rate(getattr(timed.network, part), given, device, min(1.0, 0.1 + 0.001 * calls))
-        seconds += calls * batch / rate
+    seconds, network, actions = 0.0, timed.network, timed.network.config.actions
+    for (part, batch, asked), calls in timed.calls.items():
+        inputs = (random_observations(device, batch),)
+        if part != "rates_and_wdl":
+            inputs = network.rates_and_wdl(*inputs)[:1]
+        if part == "prior_logits_at":  # as many of each position, spread over the actions
+            places = torch.arange(asked, device=device)
+            inputs += (places * batch // max(1, asked), places * 577 % actions)
+        call_seconds = seconds_a_call(partial(getattr(network, part), *inputs), device, min(1.0, 0.1 + 0.001 * calls))
+        seconds += calls * call_seconds
     return seconds
 
 

@@ -72,7 +72,7 @@ class Learner:
             batch = {**batch, "chance": generator.random(len(batch["actions"]), np.float32)}
         batch = self.augmented(self.to_tensors(batch))
         state = self.game.unpack(batch["positions"])
-        asked = Asked.of(self.game.legal_action_mask(state), self.targets(batch))
+        asked = Asked.of(*self.game.legal_actions(state), self.targets(batch), self.game.num_actions)
         with self._autocast():
             logits, wdl_logits = self.network.forward_at(self.game.observe(state), asked.rows, asked.actions)
         losses = losses_of(logits, wdl_logits, asked, batch, self.config)
@@ -113,7 +113,7 @@ class Learner:
         self.network.train()
         for batch in batches:
             state = self.game.unpack(self.to_tensors(batch)["positions"])
-            self.network.firing_rates(self.game.observe(state))
+            self.network.rates_and_wdl(self.game.observe(state))
         for norm, momentum in zip(norms, momenta):
             norm.momentum = momentum
         self.network.eval()
@@ -131,19 +131,18 @@ class Learner:
 
 
 class Asked(NamedTuple):
-    """The logits that learning needs: of every legal action and then of the targets, some 50 of 4,672 a position."""
+    """The logits that learning needs: those of the legal actions, some 30 of 4,672 a position."""
 
     rows: Tensor     # int64 [n], positions in the batch
     actions: Tensor  # int64 [n]
-    legal: int       # how many of the n are the legal ones
-    batch: int       # positions
+    targets: Tensor  # int64 [B, m], which of the n is each action to learn
 
     @classmethod
-    def of(cls, legal: Tensor, targets: Tensor) -> "Asked":
-        """legal: bool [B, A]; targets: int64 [B, m]."""
-        rows, actions = legal.nonzero(as_tuple=True)
-        again = torch.arange(len(targets), device=legal.device).repeat_interleave(targets.shape[1])
-        return cls(torch.cat((rows, again)), torch.cat((actions, targets.flatten())), len(rows), len(targets))
+    def of(cls, rows: Tensor, actions: Tensor, targets: Tensor, num_actions: int) -> "Asked":
+        """rows, actions: as Game.legal_actions lists them; targets: int64 [B, m], legal or of no weight."""
+        first = torch.arange(len(targets), device=rows.device).unsqueeze(1) * num_actions
+        places = torch.searchsorted(rows * num_actions + actions, first + targets)
+        return cls(rows, actions, places.clamp(max=len(rows) - 1))
 
 
 def losses_of(logits: Tensor, wdl_logits: Tensor, asked: Asked, batch: Mapping[str, Tensor],
@@ -168,12 +167,11 @@ def losses_of(logits: Tensor, wdl_logits: Tensor, asked: Asked, batch: Mapping[s
 
 def log_policy(logits: Tensor, asked: Asked) -> tuple[Tensor, Tensor]:
     """Log probabilities [B, m] of the targets among the legal actions, and the policy's entropy [B] in nats."""
-    rows, there, chosen = asked.rows[:asked.legal], logits[:asked.legal], logits[asked.legal:].view(asked.batch, -1)
-    zero = logits.new_zeros(asked.batch)
-    highest = (zero - torch.inf).scatter_reduce(0, rows, there.detach(), "amax")
-    log_total = highest + zero.index_add(0, rows, (there - highest[rows]).exp()).log()
-    log_there = there - log_total[rows]
-    return chosen - log_total.unsqueeze(1), -zero.index_add(0, rows, log_there.exp() * log_there)
+    zero = logits.new_zeros(len(asked.targets))
+    highest = (zero - torch.inf).scatter_reduce(0, asked.rows, logits.detach(), "amax")
+    log_total = highest + zero.index_add(0, asked.rows, (logits - highest[asked.rows]).exp()).log()
+    log_there = logits - log_total[asked.rows]
+    return log_there[asked.targets], -zero.index_add(0, asked.rows, log_there.exp() * log_there)
 
 
 def wdl_target(value: Tensor) -> Tensor:

@@ -217,10 +217,26 @@ class SquareWise(nn.Conv2d):
 
     def at(self, x: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
         """[n]: forward(x)[rows, columns] and nothing else; rows and columns int64 [n]."""
-        squares = x.flatten(2).transpose(1, 2).flatten(0, 1)  # [B * 64, inputs]
+        squares = x.permute(0, 2, 3, 1).flatten(0, 2)  # [B * 64, inputs]
         plane = torch.div(columns, 64, rounding_mode="floor")
         weight, bias = self.weight.flatten(1).index_select(0, plane), self.bias.index_select(0, plane)
         return (squares.index_select(0, rows * 64 + columns % 64) * weight).sum(1) + bias
+
+
+class ValueInput(nn.Linear):
+    """The value head's first layer, on what the last neurons say square by square [B, channels, 8, 8], and on the sums
+    over squares of that and of the planes [B, planes, 8, 8], which count the pieces."""
+
+    def __init__(self, channels: int, planes: int, outputs: int):
+        super().__init__(channels * 65 + planes, outputs)
+        self.parts = (channels * 64, channels, planes)
+
+    def forward(self, rates: Tensor, observation: Tensor) -> Tensor:
+        """float32 [B, outputs]. Sums are in eighths, to be of the size of one square."""
+        squares, sums, planes = self.weight.split(self.parts, 1)
+        squares = squares.unflatten(1, (-1, 64)) + sums.unsqueeze(2) / 8  # a sum weighs every square alike
+        hidden = functional_nn.linear(rates.permute(0, 2, 3, 1).flatten(1), squares.transpose(1, 2).flatten(1), self.bias)
+        return torch.addmm(hidden, observation.mean((2, 3)), planes.t(), alpha=8)
 
 
 class SpikingNetwork(nn.Module):
@@ -237,34 +253,40 @@ class SpikingNetwork(nn.Module):
         self.blocks = nn.ModuleList(Block(config, portable) for _ in range(config.blocks))
         self.neurons = SpikingLayer(config, portable)
         self.policy = SquareWise(config.channels, config.actions // 64)
-        self.value = nn.Sequential(nn.Linear(config.channels * 65 + config.planes, config.value_hidden), nn.ReLU(),
-                                   nn.Linear(config.value_hidden, 3))
+        self.value = nn.ModuleList((ValueInput(config.channels, config.planes, config.value_hidden), nn.ReLU(),
+                                    nn.Linear(config.value_hidden, 3)))
         nn.init.normal_(self.policy.weight, std=0.01)
         nn.init.normal_(self.value[2].weight, std=0.01)
 
     def forward(self, observation: Tensor) -> NetworkOutput:
         """observation [B, planes, 8, 8] of zeros and ones. Membranes start at rest: one reset a forward."""
-        rates = self._rates(observation)
-        with torch.autocast(rates.device.type, enabled=False):  # small heads, wide output: converting it costs more
-            return NetworkOutput(self.policy(rates), self._wdl_logits(rates, observation))
+        rates, wdl_logits = self.rates_and_wdl(observation)
+        return NetworkOutput(self.prior_logits(rates), wdl_logits)
 
     def forward_at(self, observation: Tensor, rows: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
         """What learning needs: the prior logits [n] of `actions` [n] in `rows` [n] of the batch, and WDL logits [B, 3]."""
-        rates = self._rates(observation)
-        with torch.autocast(rates.device.type, enabled=False):
-            return self.policy.at(rates, rows, actions), self._wdl_logits(rates, observation)
+        rates, wdl_logits = self.rates_and_wdl(observation)
+        return self.prior_logits_at(rates, rows, actions), wdl_logits
 
-    def firing_rates(self, observation: Tensor) -> Tensor:
-        """[B, channels + planes, 8, 8]: spikes a time step of the last neurons, and of the input: its planes."""
-        return torch.cat((self._rates(observation), observation), 1)
+    def rates_and_wdl(self, observation: Tensor) -> tuple[Tensor, Tensor]:
+        """float32 [B, channels, 8, 8], spikes a time step of the last neurons; and the value head's logits [B, 3].
+
+        What the policy is to be known of, some positions or some actions, is asked for afterwards.
+        """
+        rates = self._rates(observation)
+        with torch.autocast(rates.device.type, enabled=False):  # the heads are small: converting them costs more
+            first, rectify, last = self.value
+            return rates, last(rectify(first(rates, observation.float())))
 
     def prior_logits(self, rates: Tensor) -> Tensor:
-        """float32 [B, actions]: the policy head on `firing_rates`."""
-        return self.policy(rates[:, :self.config.channels])
+        """float32 [B, actions]: the policy head on rates [B, channels, 8, 8]."""
+        with torch.autocast(rates.device.type, enabled=False):
+            return self.policy(rates)
 
-    def wdl_logits(self, rates: Tensor) -> Tensor:
-        """float32 [B, 3]: the value head on `firing_rates`."""
-        return self._wdl_logits(rates[:, :self.config.channels], rates[:, self.config.channels:])
+    def prior_logits_at(self, rates: Tensor, rows: Tensor, actions: Tensor) -> Tensor:
+        """float32 [n]: prior_logits(rates)[rows, actions], without the rest of them."""
+        with torch.autocast(rates.device.type, enabled=False):
+            return self.policy.at(rates, rows, actions)
 
     def _rates(self, observation: Tensor) -> Tensor:
         functional.reset_net(self)
@@ -273,11 +295,6 @@ class SpikingNetwork(nn.Module):
             x = block(x)
         spikes = self.neurons(x).float()
         return spikes.squeeze(0) if self.config.steps == 1 else spikes.mean(0)
-
-    def _wdl_logits(self, rates: Tensor, observation: Tensor) -> Tensor:
-        """What the last neurons say square by square, and everything's sum over squares, which counts the pieces."""
-        sums = torch.cat((rates.mean((2, 3)), observation.mean((2, 3))), 1) * 8
-        return self.value(torch.cat((rates.flatten(1), sums), 1)).float()
 
     def _currents(self, observation: Tensor) -> Tensor:
         """[T, B, channels, 8, 8]: the input currents of every time step."""

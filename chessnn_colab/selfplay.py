@@ -15,6 +15,7 @@ from typing import Any, Callable, Mapping
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from .actor import Actor
 from .devices import choose_dtype, describe, out_of_memory, require_device
@@ -236,10 +237,11 @@ def sample_actions(policy: PolicyOutput, generator: torch.Generator) -> Tensor:
 
 
 def best_actions(policy: PolicyOutput) -> dict[str, Tensor]:
-    """The POLICY_WIDTH best actions of the improved policy and their weights, made to sum to one."""
+    """The POLICY_WIDTH best actions of the improved policy and their weights, made to sum to one; the rest zeros."""
     weights, columns = policy.action_weights.topk(min(POLICY_WIDTH, policy.action_weights.shape[1]), dim=1)
-    weights = weights / weights.sum(1, keepdim=True)
-    return {"policy_actions": policy.actions.gather(1, columns), "policy_weights": weights}
+    weights, actions = weights / weights.sum(1, keepdim=True), policy.actions.gather(1, columns)
+    room = (0, POLICY_WIDTH - weights.shape[1])
+    return {"policy_actions": functional.pad(actions, room), "policy_weights": functional.pad(weights, room)}
 
 
 class Assembler:

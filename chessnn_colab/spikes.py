@@ -74,7 +74,7 @@ def estimate_energy(network: SpikingNetwork, observation: Tensor) -> Energy:
 
     def count(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
         x = inputs[0]
-        fan_out = output[0].numel() * (module.weight[0].numel() if isinstance(module, nn.Conv2d) else x.shape[1])
+        fan_out = output[0].numel() * module.weight[0].numel()
         frames = len(x) // batch  # time steps in one call
         counts["dense"] += fan_out
         if bool((x == x.round()).all()) and isinstance(module, nn.Conv2d) and module.kernel_size == (3, 3):

@@ -207,7 +207,7 @@ class Search:
             self.nodes += 1
             return branches.expand(parent, action, node)
         with torch.no_grad():
-            root = actor.root(state, TREE_ACTIONS)
+            root = actor.root(state, TREE_ACTIONS, TREE_ACTIONS)
             self.nodes += 1
             policy = tree_search(root, expand, config, torch.zeros_like(root.prior_logits))
         move = self._chosen(policy)

@@ -11,6 +11,7 @@ from chessnn_colab.learner import (
     Learner,
     LearnerConfig,
     load_optimizer_arrays,
+    log_policy,
     losses_of,
     optimizer_arrays,
     wdl_target,
@@ -80,12 +81,12 @@ def test_entropy_bonus_spreads_the_policy():
 
 
 def test_losses_by_hand():
-    legal = torch.tensor([[True, True, False, True]])
+    rows, legal = torch.tensor([0, 0, 0]), torch.tensor([0, 1, 3])
     logits, wdl_logits = torch.tensor([[0.0, 1.0, 9.0, 2.0]]), torch.tensor([[0.5, 0.2, -0.1]])
     batch = {"value_targets": torch.tensor([0.6]), "policy_actions": torch.tensor([[3, 1]]),
              "policy_weights": torch.tensor([[0.7, 0.3]]), "actions": torch.tensor([3])}
-    asked = Asked.of(legal, batch["policy_actions"])
-    assert asked.actions.tolist() == [0, 1, 3, 3, 1] and asked.legal == 3
+    asked = Asked.of(rows, legal, batch["policy_actions"], 4)
+    assert asked.targets.tolist() == [[2, 1]]
     losses = losses_of(logits[asked.rows, asked.actions], wdl_logits, asked, batch, LearnerConfig(value_weight=2.0))
     log_policy = torch.tensor([0.0, 1.0, 2.0]).log_softmax(0)
     policy = -(0.7 * log_policy[2] + 0.3 * log_policy[1])
@@ -94,6 +95,15 @@ def test_losses_by_hand():
     torch.testing.assert_close(losses.value_loss, value)
     torch.testing.assert_close(losses.loss, policy + 2 * value)
     torch.testing.assert_close(losses.entropy, -(log_policy.exp() * log_policy).sum())
+
+
+def test_a_target_left_over_weighs_nothing():
+    """Records fill spare places with action 0, legal or not, and weight 0; after the last legal action too."""
+    rows, legal = torch.tensor([0, 0, 1]), torch.tensor([2, 3, 1])
+    asked = Asked.of(rows, legal, torch.tensor([[3, 0, 0], [1, 0, 3]]), 4)
+    chosen, _ = log_policy(torch.tensor([0.5, 1.0, 3.0]), asked)
+    assert torch.isfinite(chosen).all()
+    torch.testing.assert_close(chosen[:, 0], torch.tensor([torch.tensor([0.5, 1.0]).log_softmax(0)[1], 0.0]))
 
 
 def test_a_position_without_a_value_target_teaches_no_value():

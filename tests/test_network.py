@@ -129,9 +129,11 @@ def test_folded_actor_equals_the_original_and_leaves_it_alone(config):
 def test_the_heads_apart_are_forward():
     network = actor_copy(lively())
     with torch.no_grad():
-        rates, whole = network.firing_rates(planes(8)), network(planes(8))
+        (rates, wdl_logits), whole = network.rates_and_wdl(planes(8)), network(planes(8))
         torch.testing.assert_close(network.prior_logits(rates), whole.prior_logits)
-        torch.testing.assert_close(network.wdl_logits(rates), whole.wdl_logits)
+        torch.testing.assert_close(wdl_logits, whole.wdl_logits)
+        rows, actions = torch.tensor([0, 7, 3, 3]), torch.tensor([0, 4671, 64, 200])
+        torch.testing.assert_close(network.prior_logits_at(rates, rows, actions), whole.prior_logits[rows, actions])
     values = expected_value(torch.tensor([[20.0, 0, 0], [0, 20, 0], [0, 0, 20], [1, 1, 1]]))
     torch.testing.assert_close(values, torch.tensor([1.0, 0, -1, 0]), atol=1e-5, rtol=0)
 
@@ -253,6 +255,18 @@ def test_energy_by_hand(steps, levels):
     assert energy.synaptic_operations == pytest.approx(stem + spiking, rel=1e-3)
     assert energy.macs == pytest.approx(heads)
     assert energy.dense_macs == pytest.approx(convolution * 27 + 2 * convolution * 16 + heads)
+
+
+def test_the_value_head_reads_squares_and_sums():
+    """Its first layer is one matrix product with the squares, then the sums over them in eighths, then the planes'."""
+    first = SpikingNetwork(SMALL).value[0]
+    generator = torch.Generator().manual_seed(0)
+    rates = torch.randint(0, 5, (6, SMALL.channels, 8, 8), generator=generator).float()
+    observation = (torch.rand(6, SMALL.planes, 8, 8, generator=generator) < 0.3).float()
+    sums = torch.cat((rates.sum((2, 3)), observation.sum((2, 3))), 1) / 8
+    expected = nn.functional.linear(torch.cat((rates.flatten(1), sums), 1), first.weight, first.bias)
+    for layout in (torch.contiguous_format, torch.channels_last):
+        torch.testing.assert_close(first(rates.contiguous(memory_format=layout), observation), expected, rtol=1e-4, atol=1e-4)
 
 
 def test_learning_sees_the_same_logits_as_playing():

@@ -100,8 +100,8 @@ class Ignorant:
     def __init__(self, likes: int | None = None):
         self.likes = likes
 
-    def firing_rates(self, observation):
-        return observation
+    def rates_and_wdl(self, observation):
+        return observation, torch.zeros(len(observation), 3)
 
     def prior_logits(self, rates):
         logits = torch.zeros(len(rates), Chess.num_actions)
@@ -109,8 +109,8 @@ class Ignorant:
             logits[:, self.likes] = 3.0
         return logits
 
-    def wdl_logits(self, rates):
-        return torch.zeros(len(rates), 3)
+    def prior_logits_at(self, rates, rows, actions):
+        return self.prior_logits(rates)[rows, actions]
 
 
 @pytest.mark.parametrize("fen, mates", [
@@ -154,8 +154,12 @@ class Oracle:
     def __init__(self, game):
         self.game = game
 
-    def firing_rates(self, observation):
-        return observation
+    def rates_and_wdl(self, packed):
+        value = 20 * self.mate_in_one(self.game.unpack(packed))
+        return packed, torch.stack((value, torch.zeros_like(value), torch.zeros_like(value)), 1)
+
+    def prior_logits_at(self, packed, rows, actions):
+        return self.prior_logits(packed)[rows, actions]
 
     def prior_logits(self, packed):
         state = self.game.unpack(packed)
@@ -164,10 +168,6 @@ class Oracle:
         after = self.game.step(select(state, rows), actions)
         logits[rows, actions] = -self.mate_in_one(after)
         return logits
-
-    def wdl_logits(self, packed):
-        value = 20 * self.mate_in_one(self.game.unpack(packed))
-        return torch.stack((value, torch.zeros_like(value), torch.zeros_like(value)), 1)
 
     def mate_in_one(self, state):
         rows, actions = self.game.legal_action_mask(state).nonzero().unbind(1)

@@ -119,14 +119,14 @@ def test_schedule_by_hand():
 class Blank(nn.Module):
     """A network that knows nothing: every move as likely, every position even."""
 
-    def firing_rates(self, observation):
-        return observation.new_zeros(len(observation), 1)
+    def rates_and_wdl(self, observation):
+        return observation.new_zeros(len(observation), 1), observation.new_zeros(len(observation), 3)
 
     def prior_logits(self, rates):
         return rates.new_zeros(len(rates), Chess.num_actions)
 
-    def wdl_logits(self, rates):
-        return rates.new_zeros(len(rates), 3)
+    def prior_logits_at(self, rates, rows, actions):
+        return rates.new_zeros(len(rows))
 
 
 def moves_found(fens: list[str], network, **settings) -> list[chess.Move]:
@@ -146,7 +146,7 @@ def test_finds_a_mate_in_one_without_knowing_anything():
 
 def test_finds_a_mate_in_two_without_knowing_anything():
     fens = ["8/8/8/8/8/k1K5/8/7R w - - 0 1", "k7/8/2K5/8/8/8/8/6R1 w - - 0 1"]
-    for fen, move in zip(fens, moves_found(fens, Blank(), num_simulations=600, max_num_considered_actions=16)):
+    for fen, move in zip(fens, moves_found(fens, Blank(), num_simulations=600, max_num_considered_actions=64)):
         board = chess.Board(fen)
         assert mates_within(board, 2), f"no mate in two in {fen}: the test looks at nothing"
         board.push(move)
@@ -173,13 +173,10 @@ def mates_within(board: chess.Board, moves: int) -> bool:
 class Winning(Blank):
     """Sees a won game for whoever has the queen: plane 4 is the mover's own queens."""
 
-    def firing_rates(self, observation):
-        return observation[:, 4].flatten(1).sum(1, keepdim=True)
-
-    def wdl_logits(self, rates):
-        queen = rates[:, 0] > 0
-        return torch.stack((torch.where(queen, 4.0, -4.0), torch.zeros_like(rates[:, 0]),
-                            torch.where(queen, -4.0, 4.0)), 1)
+    def rates_and_wdl(self, observation):
+        queens = observation[:, 4].flatten(1).sum(1, keepdim=True)
+        sure = torch.where(queens > 0, 4.0, -4.0)
+        return queens, torch.cat((sure, torch.zeros_like(sure), -sure), 1)
 
 
 def test_knows_when_a_line_repeats():

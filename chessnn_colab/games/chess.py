@@ -119,6 +119,14 @@ class Chess:
         """bool [B, 4672]; of a finished game: the moves the position alone would allow."""
         return bb.unpack_bits(state.moves, self._bool_bits)
 
+    def legal_actions(self, state: ChessState) -> tuple[Tensor, Tensor]:
+        """int64 [n] and int64 [n]: row and action of everything legal_action_mask allows, row after row, actions
+        ascending. How many there are is known to the host first: a GPU is waited for."""
+        rows, planes = state.moves.nonzero(as_tuple=True)
+        origins = bb.unpack_bits(state.moves[rows, planes].unsqueeze(1), self._bool_bits)
+        which, squares = origins.nonzero(as_tuple=True)
+        return rows[which], planes[which] * 64 + squares
+
     def observe(self, state: ChessState) -> Tensor:
         """float32 [B, C, 8, 8], every plane binary: what the network sees.
 

@@ -1,0 +1,101 @@
+"""What the actor asks of game and network: the same answers in parts and lists on a CPU as whole and masked elsewhere."""
+
+import pytest
+import torch
+
+from chessnn_colab import actor as actor_module
+from chessnn_colab.actor import Actor
+from chessnn_colab.games.base import select
+from chessnn_colab.games.chess import Chess
+from chessnn_colab.network import NetworkConfig, actor_copy, build_network
+from chessnn_colab.notation import state_from_fens
+from chessnn_colab.search import ILLEGAL, SearchConfig
+
+MATED, ONE_MOVE = "R5k1/5ppp/8/8/8/8/8/6K1 b - - 0 1", "7k/8/8/8/8/8/r7/7K w - - 0 1"
+MOST_MOVES = "R6R/3Q4/1Q4Q1/4Q3/2Q4Q/Q4Q2/pp1Q4/kBNN1KB1 w - - 0 1"  # 218
+
+
+def opinionated() -> Actor:
+    """An actor whose network prefers some moves to others."""
+    network = build_network(NetworkConfig(channels=8, blocks=1, value_hidden=8), "cpu")
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for weights in network.parameters():
+            weights += 0.3 * torch.randn(weights.shape, generator=generator)
+    return Actor(Chess(), actor_copy(network.eval()), SearchConfig())
+
+
+@pytest.fixture
+def positions():
+    game = Chess()
+    named = state_from_fens([MATED, ONE_MOVE, MOST_MOVES], game)
+    played = game.starts(61, "random-plies", torch.Generator().manual_seed(3))
+    return type(named)(**{name: torch.cat((getattr(named, name), getattr(played, name))) for name in vars(named)})
+
+
+def as_dicts(actions: torch.Tensor, logits: torch.Tensor) -> list[dict[int, float]]:
+    """Of each row the legal actions and their logits, rounded."""
+    return [{action: round(logit, 3) for action, logit in zip(*row) if logit > ILLEGAL / 2}
+            for row in zip(actions.tolist(), logits.tolist())]
+
+
+def test_the_legal_actions_are_those_of_the_mask(positions):
+    game = Chess()
+    rows, actions = game.legal_actions(positions)
+    expected = game.legal_action_mask(positions).nonzero(as_tuple=True)
+    assert torch.equal(rows, expected[0]) and torch.equal(actions, expected[1])
+    assert torch.bincount(rows, minlength=3)[:3].tolist() == [0, 1, 218]
+
+
+@torch.no_grad()
+def test_a_list_of_actions_says_what_a_mask_says(positions):
+    actor = opinionated()
+    rates, _ = actor.network.rates_and_wdl(actor.game.observe(positions))
+    opinions = []
+    for actor.on_cpu in (True, False):
+        opinions.append(as_dicts(*actor.likeliest(positions, rates, 4672)))
+    assert opinions[0] == opinions[1]
+    assert [len(row) for row in opinions[0][:3]] == [0, 1, 218]
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("on_cpu", [True, False])
+def test_the_likeliest_are_kept_and_room_is_left(positions, on_cpu):
+    actor = opinionated()
+    actor.on_cpu = on_cpu
+    rates, _ = actor.network.rates_and_wdl(actor.game.observe(positions))
+    everything = as_dicts(*actor.likeliest(positions, rates, 4672))
+    actions, logits = actor.likeliest(positions, rates, 5, 5)
+    assert actions.shape == logits.shape == (64, 5)
+    for kept, row in zip(as_dicts(actions, logits), everything):
+        assert sorted(kept.values()) == sorted(row.values())[-5:] and kept.items() <= row.items()
+    few = select(positions, torch.tensor([0, 1]))
+    actions, logits = actor.likeliest(few, rates[:2], 128, 64)
+    assert actions.shape[1] >= 64 and [len(row) for row in as_dicts(actions, logits)] == [0, 1]
+    assert actions.min() >= 0
+
+
+@torch.no_grad()
+def test_the_reply_is_the_likeliest(positions):
+    actor = opinionated()
+    seen = actor.root(positions).embedding
+    rows = torch.tensor([5, 2, 2, 40, 1])
+    played = []
+    for actor.on_cpu in (True, False):
+        played.append(actor.recurrent_fn(seen, rows, None)[1].state.pieces)
+    assert torch.equal(*played)
+    best = torch.tensor([max(row, key=row.get) for row in as_dicts(*actor.likeliest(positions, seen.rates, 4672))[1:]])
+    expected = actor.game.step(select(positions, rows), best[rows - 1])
+    assert torch.equal(expected.pieces, played[0])
+
+
+@torch.no_grad()
+def test_looking_in_parts_changes_nothing(positions, monkeypatch):
+    actor = opinionated()
+    whole = actor.root(positions)
+    monkeypatch.setattr(actor_module, "CACHED_ROWS", 5)
+    parts = actor.root(positions)
+    torch.testing.assert_close(parts.value, whole.value)
+    torch.testing.assert_close(parts.embedding.rates, whole.embedding.rates)
+    torch.testing.assert_close(parts.prior_logits, whole.prior_logits, atol=1e-4, rtol=1e-4)
+    assert torch.equal(parts.actions, whole.actions)
