@@ -18,7 +18,8 @@ from .bench_compare import RULES_BATCH, bench_libraries, bench_network, rules_cl
 from .bench_self_play import bench_learner, bench_memory, bench_policy, bench_self_play, bench_tree
 from .devices import choose_dtype, detect_device, inventory, keep_freed_memory, plan_workers
 from .errors import ConfigError
-from .network import build_network, preset, to_arrays
+from .network import build_network, to_arrays
+from .network_config import preset
 from .records import GameRecords
 from .selfplay import SelfPlay, SelfPlayConfig
 from .train_config import TrainConfig

@@ -17,7 +17,8 @@ from torch import nn
 from .bench_clock import Clock, evaluation_rate, random_observations
 from .games.base import finished, where
 from .games.chess import Chess
-from .network import SpikingLayer, SpikingNetwork, actor_copy, build_network, preset
+from .network import SpikingLayer, SpikingNetwork, actor_copy, build_network
+from .network_config import preset
 
 NETWORK_BATCH = 512
 RULES_BATCH = 1024

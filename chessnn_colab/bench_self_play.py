@@ -20,7 +20,8 @@ from .devices import inventory, plan_workers
 from .games.base import finished
 from .games.chess import Chess, ChessState
 from .learner import Learner
-from .network import SpikingNetwork, actor_copy, build_network, preset, to_arrays
+from .network import SpikingNetwork, actor_copy, build_network, to_arrays
+from .network_config import preset
 from .records import GameRecords
 from .replay import Replay
 from .search import Root, SearchConfig

@@ -16,7 +16,8 @@ from .devices import DeviceChoice, WorkerPlan, detect_device, plan_workers
 from .errors import ConfigError
 from .games.chess import Chess
 from .learner import Learner, LearnerConfig
-from .network import PRESETS, build_network, preset, to_arrays
+from .network import build_network, to_arrays
+from .network_config import PRESETS, preset
 from .records import GameRecords
 from .replay import Replay
 from .search import SearchConfig

@@ -17,7 +17,8 @@ import torch
 from .array_files import unusable
 from .checkpoint import Checkpoint
 from .learner import Learner, load_optimizer_arrays
-from .network import NetworkConfig, SpikingNetwork, build_network, check_fit, load_arrays
+from .network import SpikingNetwork, build_network, check_fit, load_arrays
+from .network_config import NetworkConfig
 from .replay import Replay
 
 LARGEST_COUNT = 2**53

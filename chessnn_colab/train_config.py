@@ -11,7 +11,7 @@ from .devices import Inventory, WorkerPlan, plan_workers
 from .errors import ConfigError
 from .games.chess import NUM_OBSERVATION_PLANES, Chess
 from .learner import LearnerConfig
-from .network import NetworkConfig, preset
+from .network_config import NetworkConfig, preset
 from .run_folder import RunFolder
 from .search import SearchConfig
 from .selfplay import SelfPlayConfig

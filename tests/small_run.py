@@ -4,7 +4,8 @@ from pathlib import Path
 
 import torch
 
-from chessnn_colab.network import NetworkConfig, build_network, to_arrays
+from chessnn_colab.network import build_network, to_arrays
+from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.run_folder import RunFolder
 
 CONFIG = NetworkConfig(channels=8, blocks=1, value_hidden=8)

@@ -7,7 +7,8 @@ from chessnn_colab import actor as actor_module
 from chessnn_colab.actor import Actor
 from chessnn_colab.games.base import select
 from chessnn_colab.games.chess import Chess
-from chessnn_colab.network import NetworkConfig, actor_copy, build_network
+from chessnn_colab.network import actor_copy, build_network
+from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.notation import state_from_fens
 from chessnn_colab.search import ILLEGAL, SearchConfig
 

@@ -9,7 +9,8 @@ from torch import nn
 from chessnn_colab.__main__ import main
 from chessnn_colab.bench_clock import random_observations
 from chessnn_colab.bench_compare import plain_network
-from chessnn_colab.network import NetworkConfig, SpikingLayer, actor_copy, build_network
+from chessnn_colab.network import SpikingLayer, actor_copy, build_network
+from chessnn_colab.network_config import NetworkConfig
 
 SELF_PLAY_FIGURES = ["moves_per_second", "games_per_second", "search_efficiency", "overhead_us_per_evaluation",
                      "bytes_per_position", "evaluations_per_second"]

@@ -9,7 +9,7 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "chessnn_colab"
 # From the ground up; modules on one line are neighbours, in the order in which they may import each other.
 FLOORS = """
-errors durable
+errors durable network_config
 devices advice
 games.bitboards games.base games.chess_moves games.chess_material games.chess_mirror games.chess_starts
 games.chess

@@ -16,7 +16,8 @@ from chessnn_colab.learner import (
     optimizer_arrays,
     wdl_target,
 )
-from chessnn_colab.network import NetworkConfig, build_network, to_arrays
+from chessnn_colab.network import build_network, to_arrays
+from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.records import GameRecords
 from chessnn_colab.replay import Replay
 from chessnn_colab.selfplay import POLICY_WIDTH

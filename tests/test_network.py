@@ -12,9 +12,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.network import (
-    PRESETS, NetworkConfig, SpikingLayer, SpikingNetwork, actor_copy, build_network, expected_value, load_arrays, preset,
-    to_arrays,
+    SpikingLayer, SpikingNetwork, actor_copy, build_network, expected_value, load_arrays, to_arrays,
 )
+from chessnn_colab.network_config import PRESETS, NetworkConfig, preset
 from chessnn_colab.spikes import estimate_energy, firing_rates, probe
 
 SMALL = NetworkConfig(channels=16, blocks=2, steps=3, levels=1)

@@ -1,0 +1,74 @@
+"""The shape of a network, and the shapes that have names. Knows no torch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from .errors import ConfigError
+
+ENCODINGS = ("direct", "rate")
+LARGEST = 10_000  # of any size of a network: a slip of the hand, or a file made to harm, is no reason to swap for hours
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """The shape of a SpikingNetwork. Defaults are the "cpu" preset for chess."""
+
+    planes: int = 27         # binary input planes
+    actions: int = 4672      # policy logits, a multiple of 64
+    channels: int = 32
+    blocks: int = 3
+    steps: int = 1           # T, time steps a forward
+    levels: int = 4          # most spikes a neuron fires in one step: 1 is the LIF neuron, more the I-LIF
+    tau: float = 2.0         # membrane time constant, in steps
+    threshold: float = 1.0   # membrane potential at which a neuron fires
+    encoding: str = "direct"  # "direct": the same current each step; "rate": planes thinned at random each step
+    value_hidden: int = 64   # width of the value head's hidden layer
+
+    def __post_init__(self):
+        for name in ("planes", "actions", "channels", "blocks", "steps", "levels", "value_hidden"):
+            value = getattr(self, name)
+            if type(value) is not int or not 1 <= value <= LARGEST:
+                raise ConfigError(f"network {name}={value!r:.60}: expected a whole number from 1 to {LARGEST:,}")
+        for name in ("tau", "threshold"):
+            value = getattr(self, name)
+            if type(value) not in (int, float) or not 0 < value < math.inf:
+                raise ConfigError(f"network {name}={value!r:.60}: expected a number above 0")
+        if self.actions % 64:
+            raise ConfigError(f"network actions={self.actions}: expected a multiple of 64, one plane of squares each")
+        if not self.tau > 1:
+            raise ConfigError(f"network tau={self.tau}: expected more than 1 time step")
+        if self.encoding not in ENCODINGS:
+            raise ConfigError(f"unknown encoding {self.encoding!r:.60}: expected one of {', '.join(ENCODINGS)}")
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "NetworkConfig":
+        """Raises ConfigError on an unknown key, and for what is no dict."""
+        if not isinstance(values, Mapping):
+            raise ConfigError(f"network settings: expected a dict, got {values!r:.60}")
+        known = {field.name for field in fields(cls)}
+        unknown = sorted(set(values) - known)
+        if unknown:
+            raise ConfigError(f"unknown network settings {', '.join(unknown)}: expected some of {', '.join(sorted(known))}")
+        return cls(**values)
+
+
+PRESETS: dict[str, NetworkConfig] = {
+    "cpu": NetworkConfig(),
+    "t4": NetworkConfig(channels=64, blocks=6),
+    "a100": NetworkConfig(channels=128, blocks=10, value_hidden=128),
+    "h100": NetworkConfig(channels=192, blocks=15, value_hidden=256),
+}
+
+
+def preset(name: str) -> NetworkConfig:
+    """The network of one of PRESETS. Raises ConfigError listing them."""
+    if name not in PRESETS:
+        raise ConfigError(f"unknown preset {name!r}: expected one of {', '.join(PRESETS)}")
+    return PRESETS[name]
