@@ -182,7 +182,7 @@ def bench_memory(device: str, preset_name: str, seconds: float, dtype: torch.dty
     network = actor_copy(build_network(preset(preset_name), device).eval(), dtype)
     actor = Actor(Chess(config.max_plies, device), network, TrainConfig().search_config(), config.discount)
     before = resident_bytes()
-    lockstep = Lockstep(actor, config, 100 * MEMORY_BOARDS, 0)
+    lockstep = Lockstep(actor, config, 4 * MEMORY_BOARDS, 0)
     sizes, deadline = [], time.monotonic() + seconds
     while time.monotonic() < deadline or len(sizes) < 2:
         lockstep.play_block()

@@ -60,6 +60,10 @@ class Tree:
         self.roots = torch.arange(self.batch, device=like.device)
         self.add(0, root.actions, root.prior_logits, root.value)
 
+    @property
+    def on_cpu(self) -> bool:
+        return self.actions.device.type == "cpu"
+
     def add(self, number: int, actions: Tensor, prior_logits: Tensor, value: Tensor) -> None:
         """Put node `number` into every tree."""
         rows = slice(number * self.batch, (number + 1) * self.batch)
@@ -123,7 +127,7 @@ def _descend(tree: Tree, number: int, max_depth: int) -> Path:
         for level, here in zip((nodes, children, edges), (node, child, edge)):
             level.append(here)
         node = torch.where(new, tree.nowhere, child)
-        if node.device.type == "cpu" and bool((node == tree.nowhere).all()):
+        if tree.on_cpu and bool((node == tree.nowhere).all()):
             break  # elsewhere asking would cost more than going on
     nodes, children, edges = torch.stack(nodes), torch.stack(children), torch.stack(edges)
     children = torch.where(children == UNVISITED, tree.roots + number * tree.batch, children)

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from chessnn_colab import bench_compare
 from chessnn_colab.__main__ import main
 from chessnn_colab.bench_clock import random_observations
 from chessnn_colab.bench_compare import plain_network
@@ -16,7 +17,7 @@ SELF_PLAY_FIGURES = ["moves_per_second", "games_per_second", "search_efficiency"
                      "bytes_per_position", "evaluations_per_second"]
 FIGURES = {
     "rules": ["positions_per_second"],
-    "libraries": ["python_chess_positions_per_second"],
+    "libraries": ["ours_positions_per_second", "python_chess_positions_per_second"],
     "network": ["evaluations_per_second", "plain_evaluations_per_second", "speedup"],
     "self-play": SELF_PLAY_FIGURES, "tree": SELF_PLAY_FIGURES, "policy": SELF_PLAY_FIGURES,
     "transport": ["transport_share", "bytes_per_position"],
@@ -36,6 +37,14 @@ def test_bench_all_ends_in_json_with_every_figure(capsys):
         assert result[name].get("bytes_per_position", 0) <= 128
     assert 0 < result["learner"]["learner_share"] < 1
     assert result["tree"]["evaluations_per_move"] <= 33 and result["policy"]["evaluations_per_move"] <= 1.05
+
+
+def test_what_is_faster_is_named(capsys, monkeypatch):
+    for rate, faster in ((1e12, ["python_chess"]), (1.0, [])):
+        monkeypatch.setattr(bench_compare, "python_chess_rate", lambda seconds: rate)
+        assert main(["bench", "libraries", "--seconds", "0.2", "--json", "--device", "cpu"]) == 0
+        named = json.loads(capsys.readouterr().out)["faster_than_ours"]
+        assert [name for name in named if name == "python_chess"] == faster
 
 
 def test_one_bench_prints_a_line_a_figure(capsys):

@@ -101,6 +101,18 @@ def test_draws_that_nobody_claimed_do_not_end_a_pgn_game():
     assert records.results.tolist() == [1, -1, 0] and records.game_lengths.tolist() == [9, 8, 8]
 
 
+def test_words_beside_the_moves_are_left_out():
+    text = """[Event "e9 and {f9"]
+[Round "i4"]
+
+% Nf9 as an escape
+1. e4 {e9 is no move
+nor is i4} e5 ; nor f9
+2. d2-d4!? $14 exd4 3. Qxd4 +- = dis ch (3. c3) 3... Nc6 N *"""
+    (parsed,) = games_from_pgn(text)
+    assert [move.uci() for move in parsed.mainline_moves()] == ["e2e4", "e7e5", "d2d4", "e5d4", "d1d4", "b8c6"]
+
+
 @pytest.mark.parametrize("text, reason", [
     ("", "no game"), (" \n\n ", "no game"), ("hello world, this is no chess", "no game"), ("<html></html>", "no game"),
     ("1. e4 e5 2. Ke3 *", "Ke3"), ("1. e5 *", "e5"), (SCHOLARS_MATE + "\nand some words more", "no game"),
@@ -109,6 +121,7 @@ def test_draws_that_nobody_claimed_do_not_end_a_pgn_game():
     ('[Variant "Chess960"]\n[FEN "bqnbnrkr/pppppppp/8/8/8/8/PPPPPPPP/BQNBNRKR w KQkq - 0 1"]\n\n1. e4 *', "Chess960"),
     ("1. e4 $" + "9" * 10_000, "bad PGN"), ("1. e4 -- 2. d4 *", "0000"),
     (SCHOLARS_MATE.replace("1-0", "0-1"), "0-1"), ('[White "A"]\n\n*', "no moves"),
+    ("1. e9 e4 *", "e9"), ("1. e4 Nf9 2. d4 *", "Nf9"), ("1. e4 e5 2. i4 *", "i4"), ("1. e4 (1. d9) e5 *", "d9"),
 ])
 def test_a_bad_pgn_is_refused(text, reason, caplog):
     with pytest.raises(NotationError) as caught:

@@ -16,6 +16,9 @@ from chessnn_colab.pgn import records_from_pgn, records_to_pgn
 from chessnn_colab.records import GameRecords
 from chessnn_colab.search import SearchConfig
 from chessnn_colab.selfplay import Assembler, Lockstep, SelfPlay, SelfPlayConfig, play_games, start_positions, td_returns
+from chessnn_colab.tree import Tree
+
+from .test_chess_moves import NothingReadBack
 
 TRUNCATED, CHECKMATE = ENDINGS.index("truncated"), ENDINGS.index("checkmate")
 MATING = {"games": 48, "max_plies": 80, "few_piece_starts": 1.0, "random_starts": 0.0}
@@ -84,6 +87,19 @@ def test_with_lambda_one_value_targets_are_the_movers_outcome_faded_by_the_dista
         left = span[-1] - span
         np.testing.assert_allclose(records.value_targets[span], signs * 0.99 ** left, atol=1e-3)
         assert records.value_targets[span[-1]] == 1.0  # who mates is who moves last
+
+
+@pytest.mark.parametrize("search", ["two-rung", "tree", "policy"])
+def test_a_ply_reads_nothing_back_where_the_host_would_wait(search, monkeypatch):
+    """The code for GPUs, run here: no size and no branch of a ply depends on the data, and nothing is float64."""
+    monkeypatch.setattr(Tree, "on_cpu", False)
+    network = actor_copy(build_network(TINY, "cpu").eval())
+    actor = Actor(Chess(), network, SearchConfig(search=search, num_simulations=4))
+    actor.on_cpu = False
+    lockstep = Lockstep(actor, SelfPlayConfig(boards=4), 8, 0)
+    with NothingReadBack():
+        for _ in range(3):
+            lockstep._ply()
 
 
 def test_a_game_at_the_cap_is_labelled_by_material_never_as_a_mate(records):
