@@ -70,7 +70,7 @@ class Actor:
 
         Where there are more than `most` the likeliest are taken.
         """
-        actions, logits = self._policy(state, rates, torch.arange(len(rates), device=rates.device))
+        actions, logits = self._policy(state, rates)
         if logits.shape[1] > most:
             logits, columns = logits.topk(most, dim=1)
             actions = actions.gather(1, columns)
@@ -86,21 +86,21 @@ class Actor:
         rates, wdl_logits = zip(*(self.network.rates_and_wdl(self.game.observe(part)) for part in parts))
         return torch.cat(rates), torch.cat(wdl_logits)
 
-    def _policy(self, state: Any, rates: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """As `likeliest`, without limits; position i has the rates of row rows[i].
+    def _policy(self, state: Any, rates: Tensor, rows: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """As `likeliest`, without limits; position i has the rates of row rows[i], without `rows` those of row i.
 
         A CPU lists the legal actions, some 30 of 4,672, and asks for their logits alone. Elsewhere the host would have
         to wait for their number, so all are worked out and masked.
         """
         if not self.on_cpu:
-            logits = self.network.prior_logits(rates.index_select(0, rows))
+            logits = self.network.prior_logits(rates if rows is None else rates.index_select(0, rows))
             logits = torch.where(self.game.legal_action_mask(state), logits, ILLEGAL)
             return torch.arange(logits.shape[1], device=rates.device).expand_as(logits), logits
         listed, actions = self.game.legal_actions(state)
-        logits = self.network.prior_logits_at(rates, rows[listed], actions)
-        counts = torch.bincount(listed, minlength=len(rows))
+        logits = self.network.prior_logits_at(rates, listed if rows is None else rows[listed], actions)
+        counts = torch.bincount(listed, minlength=len(state.current_player))
         place = listed, torch.arange(len(listed)) - (counts.cumsum(0) - counts)[listed]
-        shape = len(rows), max(1, int(counts.max()))
+        shape = len(counts), max(1, int(counts.max()))
         return (actions.new_zeros(shape).index_put(place, actions),
                 logits.new_full(shape, ILLEGAL).index_put(place, logits))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import resource
 import sys
 import time
@@ -32,7 +33,7 @@ from .workers import LocalPool
 TREE_SIMULATIONS = 32
 SAMPLE_REUSE = 4       # at which the learner's share is measured
 MEMORY_BOARDS = 1024
-ROUNDED = 4096         # numbers of logits asked for are remembered to so many, since hardly two are the same
+ROUNDED = 512          # numbers of logits asked for are rounded up to so many, since hardly two are the same
 
 
 def bench_self_play(device: str, preset_name: str, seconds: float, dtype: torch.dtype) -> dict[str, Any]:
@@ -121,7 +122,7 @@ class TimedNetwork:
         return self._timed("prior_logits", len(rates), 0, rates)
 
     def prior_logits_at(self, rates: torch.Tensor, rows: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
-        return self._timed("prior_logits_at", len(rates), ROUNDED * round(len(rows) / ROUNDED), rates, rows, actions)
+        return self._timed("prior_logits_at", len(rates), ROUNDED * math.ceil(len(rows) / ROUNDED), rates, rows, actions)
 
     def _timed(self, part: str, batch: int, asked: int, *inputs: torch.Tensor):
         self.calls[part, batch, asked] += 1
@@ -184,7 +185,7 @@ def bench_memory(device: str, preset_name: str, seconds: float, dtype: torch.dty
     before = resident_bytes()
     lockstep = Lockstep(actor, config, 4 * MEMORY_BOARDS, 0)
     sizes, deadline = [], time.monotonic() + seconds
-    while time.monotonic() < deadline or len(sizes) < 2:
+    while (time.monotonic() < deadline or len(sizes) < 2) and lockstep.active == MEMORY_BOARDS:
         lockstep.play_block()
         sizes.append(resident_bytes())
     mebi = 2.0**20

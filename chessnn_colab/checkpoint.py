@@ -52,9 +52,6 @@ class Checkpoint:
 
     @property
     def weights(self) -> dict[str, np.ndarray]:
-        """Raises CheckpointError when there are none."""
-        if "weights" not in self.groups:
-            raise CheckpointError(f"a checkpoint without weights: it has {', '.join(sorted(self.groups)) or 'no arrays'}")
         return self.groups["weights"]
 
 

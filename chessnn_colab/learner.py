@@ -136,13 +136,15 @@ class Asked(NamedTuple):
     rows: Tensor     # int64 [n], positions in the batch
     actions: Tensor  # int64 [n]
     targets: Tensor  # int64 [B, m], which of the n is each action to learn
+    legal: Tensor    # bool [B, m], whether it is one of them
 
     @classmethod
     def of(cls, rows: Tensor, actions: Tensor, targets: Tensor, num_actions: int) -> "Asked":
-        """rows, actions: as Game.legal_actions lists them; targets: int64 [B, m], legal or of no weight."""
-        first = torch.arange(len(targets), device=rows.device).unsqueeze(1) * num_actions
-        places = torch.searchsorted(rows * num_actions + actions, first + targets)
-        return cls(rows, actions, places.clamp(max=len(rows) - 1))
+        """rows, actions: as Game.legal_actions lists them; targets: int64 [B, m]."""
+        listed = rows * num_actions + actions
+        wanted = torch.arange(len(targets), device=rows.device).unsqueeze(1) * num_actions + targets
+        places = torch.searchsorted(listed, wanted).clamp(max=len(rows) - 1)
+        return cls(rows, actions, places, listed[places] == wanted)
 
 
 def losses_of(logits: Tensor, wdl_logits: Tensor, asked: Asked, batch: Mapping[str, Tensor],
@@ -166,12 +168,16 @@ def losses_of(logits: Tensor, wdl_logits: Tensor, asked: Asked, batch: Mapping[s
 
 
 def log_policy(logits: Tensor, asked: Asked) -> tuple[Tensor, Tensor]:
-    """Log probabilities [B, m] of the targets among the legal actions, and the policy's entropy [B] in nats."""
+    """Log probabilities [B, m] of the targets among the legal actions, and the policy's entropy [B] in nats.
+
+    A target that is not legal, which fills a place left over, has 0 and teaches nothing.
+    """
     zero = logits.new_zeros(len(asked.targets))
     highest = (zero - torch.inf).scatter_reduce(0, asked.rows, logits.detach(), "amax")
     log_total = highest + zero.index_add(0, asked.rows, (logits - highest[asked.rows]).exp()).log()
     log_there = logits - log_total[asked.rows]
-    return log_there[asked.targets], -zero.index_add(0, asked.rows, log_there.exp() * log_there)
+    chosen = torch.where(asked.legal, log_there[asked.targets], 0.0)
+    return chosen, -zero.index_add(0, asked.rows, log_there.exp() * log_there)
 
 
 def wdl_target(value: Tensor) -> Tensor:

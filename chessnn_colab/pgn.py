@@ -26,8 +26,8 @@ _RESULTS = {1: "1-0", 0: "1/2-1/2", -1: "0-1"}
 _RESULT_OF = {text: result for result, text in _RESULTS.items()}
 _NO_RESULT = "*"
 _WANTED = 'expected headers like [White "..."] and legal moves like 1. e4 e5'
-_COMMENT = re.compile(r"\{[^}]*\}|;.*")
-_ALMOST_A_MOVE = re.compile(r"[A-Za-z]+[0-9]\w*")
+_COMMENT = re.compile(r"\{[^}]*(?:\}|\Z)|;.*")
+_ALMOST_A_MOVE = re.compile(r"(?<![A-Za-z])[A-Za-z]+[0-9]\w*")
 _CUT_SHORT = (UNFINISHED, TRUNCATED)
 _CLAIMS = (THREEFOLD_REPETITION, FIFTY_MOVES)  # in ordinary chess a player has to ask for these draws
 
@@ -90,7 +90,7 @@ def games_from_pgn(text: str, max_bytes: int = MAX_BYTES, max_plies: int = MAX_P
 
 def _check_words(text: str) -> None:
     """python-chess leaves out words that it does not know. One that looks like a move, such as e9, is no remark."""
-    lines = (line for line in text.splitlines() if not line.startswith("%") and not chess.pgn.TAG_REGEX.match(line))
+    lines = (line for line in text.lstrip("\ufeff").splitlines() if not line.startswith(("[", "%")))
     unknown = chess.pgn.MOVETEXT_REGEX.sub(" ", _COMMENT.sub(" ", "\n".join(lines)))
     if word := _ALMOST_A_MOVE.search(unknown):
         raise NotationError(f"bad PGN: {quote(word[0])} is no move; {_WANTED}")

@@ -16,6 +16,7 @@ import torch
 
 from .array_files import unusable
 from .checkpoint import Checkpoint
+from .devices import out_of_memory
 from .learner import Learner, load_optimizer_arrays
 from .network import SpikingNetwork, build_network, check_fit, load_arrays
 from .network_config import NetworkConfig
@@ -36,14 +37,22 @@ class Counts(NamedTuple):
 
 def saved_network(path: Path, checkpoint: Checkpoint, device: torch.device | str) -> SpikingNetwork:
     """The network of a snapshot or checkpoint read from `path`, on `device`. Raises CheckpointError."""
+    weights = saved_weights(path, checkpoint)
     with _making_sense_of(path):
         config = NetworkConfig.from_dict(checkpoint.metadata["network"])
         with torch.device("meta"):  # shapes without memory
-            check_fit(SpikingNetwork(config, portable=True), checkpoint.weights)
-        _check_finite(checkpoint.weights)
+            check_fit(SpikingNetwork(config, portable=True), weights)
     network = build_network(config, device)
-    load_arrays(network, checkpoint.weights)
+    load_arrays(network, weights)
     return network
+
+
+def saved_weights(path: Path | str, checkpoint: Checkpoint) -> dict[str, np.ndarray]:
+    """The weights of a snapshot or checkpoint read from `path`, of whatever network. Raises CheckpointError."""
+    with _making_sense_of(path):
+        weights = checkpoint.groups["weights"]
+        _check_finite(weights)
+    return weights
 
 
 def restore_state(path: Path, checkpoint: Checkpoint, learner: Learner, replay_capacity: int) -> tuple[Counts, Replay]:
@@ -51,15 +60,15 @@ def restore_state(path: Path, checkpoint: Checkpoint, learner: Learner, replay_c
 
     Raises CheckpointError, with `learner` as it was or in part changed: it is not to be used then.
     """
+    weights = saved_weights(path, checkpoint)
     with _making_sense_of(path):
         groups, metadata = checkpoint.groups, checkpoint.metadata
         counts = Counts(*(_count(name, metadata[name]) for name in Counts._fields))
         if int(path.name) != counts.iteration:
             raise ValueError(f"it was saved at iteration {counts.iteration}")
         replay = Replay.from_arrays(replay_capacity, groups["replay"], learner.game.num_actions)
-        for arrays in (groups["weights"], groups["optimizer"]):
-            _check_finite(arrays)
-        load_arrays(learner.network, groups["weights"])
+        _check_finite(groups["optimizer"])
+        load_arrays(learner.network, weights)
         load_optimizer_arrays(learner.optimizer, groups["optimizer"])
     learner.updates = counts.updates
     return counts, replay
@@ -78,11 +87,13 @@ def _count(name: str, value: object) -> int | float:
 
 
 @contextmanager
-def _making_sense_of(path: Path) -> Iterator[None]:
-    """Whatever fails within is the fault of the contents of `path`."""
+def _making_sense_of(path: Path | str) -> Iterator[None]:
+    """Whatever fails within is the fault of the contents of `path`, unless memory ran out."""
     try:
         yield
     except KeyError as error:
         raise unusable(path, f"it has no {error}") from error
     except Exception as error:
+        if out_of_memory(error):
+            raise
         raise unusable(path, str(error)) from error

@@ -26,7 +26,7 @@ from .records import GameRecords
 from .replay import Replay
 from .report import Report
 from .run_folder import RunFolder, find_checkpoint
-from .saved_run import restore_state
+from .saved_run import restore_state, saved_weights
 from .selfplay import SelfPlay
 from .tensorboard import TensorBoard
 from .train_config import FIXED_FIELDS, TrainConfig
@@ -291,7 +291,7 @@ class Trainer:
 
     def _start_from(self, other: str) -> None:
         checkpoint = find_checkpoint(other, "chess")
-        load_arrays(self.network, checkpoint.weights)
+        load_arrays(self.network, saved_weights(other, checkpoint))
         self.progress.message(f"Starting from the weights of {other}, iteration {checkpoint.metadata.get('iteration')}")
 
 

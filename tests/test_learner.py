@@ -102,9 +102,12 @@ def test_a_target_left_over_weighs_nothing():
     """Records fill spare places with action 0, legal or not, and weight 0; after the last legal action too."""
     rows, legal = torch.tensor([0, 0, 1]), torch.tensor([2, 3, 1])
     asked = Asked.of(rows, legal, torch.tensor([[3, 0, 0], [1, 0, 3]]), 4)
-    chosen, _ = log_policy(torch.tensor([0.5, 1.0, 3.0]), asked)
-    assert torch.isfinite(chosen).all()
-    torch.testing.assert_close(chosen[:, 0], torch.tensor([torch.tensor([0.5, 1.0]).log_softmax(0)[1], 0.0]))
+    logits = torch.tensor([0.5, 1.0, 3.0], requires_grad=True)
+    chosen, _ = log_policy(logits, asked)
+    log_policy_there = torch.tensor([0.5, 1.0]).log_softmax(0)
+    torch.testing.assert_close(chosen, torch.tensor([[float(log_policy_there[1]), 0, 0], [0, 0, 0]]))
+    chosen[:, 1:].sum().backward()
+    assert logits.grad.abs().sum() == 0
 
 
 def test_a_position_without_a_value_target_teaches_no_value():

@@ -102,8 +102,8 @@ def test_draws_that_nobody_claimed_do_not_end_a_pgn_game():
 
 
 def test_words_beside_the_moves_are_left_out():
-    text = """[Event "e9 and {f9"]
-[Round "i4"]
+    text = """\ufeff[Event "e9 and {f9"]
+[Round "i4" ]
 
 % Nf9 as an escape
 1. e4 {e9 is no move
@@ -111,6 +111,12 @@ nor is i4} e5 ; nor f9
 2. d2-d4!? $14 exd4 3. Qxd4 +- = dis ch (3. c3) 3... Nc6 N *"""
     (parsed,) = games_from_pgn(text)
     assert [move.uci() for move in parsed.mainline_moves()] == ["e2e4", "e7e5", "d2d4", "e5d4", "d1d4", "b8c6"]
+
+
+@pytest.mark.parametrize("text", ["{" * 1_000_000, "a" * 1_000_000, "a1" * 500_000, ";{" * 500_000])
+def test_a_long_text_of_nothing_is_refused_at_once(text):
+    with pytest.raises(NotationError):
+        games_from_pgn(text)
 
 
 @pytest.mark.parametrize("text, reason", [

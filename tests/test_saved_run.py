@@ -145,7 +145,10 @@ def test_starting_from_a_checkpoint_without_weights(trained, tmp_path):
     checkpoint = load_checkpoint(trained / "checkpoints" / "000001")
     save_checkpoint(tmp_path / "other", changed(checkpoint.groups, "weights", None), checkpoint.metadata)
     values = vars(config(tmp_path / "run")) | {"from_checkpoint": str(tmp_path / "other")}
-    with pytest.raises(CheckpointError, match="without weights"):
+    with pytest.raises(CheckpointError, match="other cannot be used: it has no 'weights'"):
+        list(train(TrainConfig(**values)))
+    save_checkpoint(tmp_path / "other", GROUPS["weights not numbers"](checkpoint.groups), checkpoint.metadata)
+    with pytest.raises(CheckpointError, match="other cannot be used: .*NaN"):
         list(train(TrainConfig(**values)))
 
 
