@@ -76,15 +76,28 @@ for report in train(config, make_progress()):
 
 # %%
 import dataclasses
-import threading
+
+
+class LosesANode:
+    """The usual progress, and a node is gone as soon as anybody has played."""
+
+    def __init__(self, progress):
+        self.progress, self.lost = progress, False
+
+    def __getattr__(self, name):
+        return getattr(self.progress, name)
+
+    def worker_update(self, worker, games, plies):
+        if not self.lost:
+            self.lost = True
+            pretended.remove_node(nodes[0], allow_graceful=False)
+        self.progress.worker_update(worker, games, plies)
+
 
 if pretended is not None:
-    loss = threading.Timer(10, lambda: pretended.remove_node(nodes[0], allow_graceful=False))
-    loss.start()
     again = dataclasses.replace(config, minutes=None, iterations=1, games_per_iteration=games_with_a_loss, sample_reuse=1.0)
-    for report in train(again, make_progress()):
+    for report in train(again, LosesANode(make_progress())):
         print(f"{report.games} games in iteration {report.iteration}")
-    loss.cancel()
 
 # %% [markdown]
 # ## Leave
