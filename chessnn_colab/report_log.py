@@ -68,13 +68,13 @@ class ReportLog:
     def _parse(self, number: int, line: bytes) -> dict[str, Any]:
         try:
             report = json.loads(line, object_hook=_null_to_nan)
-            if isinstance(report["iteration"], int) and (_seal_holds(line) or not _is_sealed(line)):
-                report.pop("seal", None)
-                return report
-        except (ValueError, KeyError, TypeError, RecursionError):
-            pass
-        raise RunError(f"line {number} of {self.path} is no report, or damaged: {line[:60]!r}. "
-                       "Remove that line and try again")
+            if not isinstance(report["iteration"], int) or _is_sealed(line) and not _seal_holds(line):
+                raise ValueError("no iteration, or a seal that does not match")
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise RunError(f"line {number} of {self.path} is no report, or damaged: {line[:60]!r}. "
+                           "Remove that line and try again") from error
+        report.pop("seal", None)
+        return report
 
 
 def _encode(report: Mapping[str, Any]) -> bytes:

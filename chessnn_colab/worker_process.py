@@ -245,8 +245,8 @@ class LocalLife:
         try:
             while (payload := self.outbox.get()) is not None:
                 self.connection.send_bytes(payload)
-        except OSError:
-            pass  # the reader reports the death
+        except ConnectionError:
+            return  # the worker is gone: the reader says so, after all that it had sent
 
     def wait(self, seconds: float) -> bool:
         """True once the process has ended (or never began)."""
