@@ -9,6 +9,7 @@ three network calls whatever its breadth. Names follow mctx (https://github.com/
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Callable, NamedTuple
 
@@ -16,8 +17,10 @@ import torch
 from torch import Tensor
 
 from .errors import ConfigError
+from .games.base import rows_of
 
 ILLEGAL = -1e9  # the logit of an action that is not there
+ROUNDED = 8     # a CPU asks about so many rows more at a time: every new size costs it milliseconds of preparation
 SEARCHES = ("two-rung", "tree", "policy")
 
 
@@ -28,6 +31,11 @@ class Root(NamedTuple):
     prior_logits: Tensor  # float32 [B, A]
     value: Tensor         # float32 [B], in [-1, 1], for the player to move
     embedding: Any        # the positions themselves, in whatever form recurrent_fn takes
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether sizes may depend on the data: elsewhere the host would have to wait for them."""
+        return self.actions.device.type == "cpu"
 
 
 class Step(NamedTuple):
@@ -109,8 +117,9 @@ def two_rung(root: Root, recurrent_fn: RecurrentFn, config: SearchConfig, gumbel
     columns = scores.topk(m, dim=1).indices  # [B, m]
     batch = torch.arange(len(scores), device=scores.device)
 
-    rows = batch.repeat_interleave(m)
-    first, children = recurrent_fn(root.embedding, rows, root.actions.gather(1, columns).flatten())
+    rows, actions = batch.repeat_interleave(m), root.actions.gather(1, columns).flatten()
+    there = (scores.gather(1, columns) > ILLEGAL / 2).flatten()
+    first, children, place = _ask(recurrent_fn, root.embedding, rows, actions, there if root.on_cpu else None)
     q = (first.reward + first.discount * first.value).view(-1, m)
     visits = torch.ones_like(q)
     scale = _sigma_scale(config, 1)
@@ -118,7 +127,8 @@ def two_rung(root: Root, recurrent_fn: RecurrentFn, config: SearchConfig, gumbel
     survivors = tried.topk(s, dim=1).indices  # [B, s], into columns
 
     rows = (batch.unsqueeze(1) * m + survivors).flatten()
-    second, _ = recurrent_fn(children, rows, None)
+    going_on = there[rows] & (first.discount[rows] != 0)
+    second, _, _ = _ask(recurrent_fn, children, place[rows], None, going_on if root.on_cpu else None)
     reply_value = second.reward + second.discount * second.value
     # A child looked at twice is worth the mean of its own value and its best reply's, as a tree would back it up.
     twice = first.reward[rows] + first.discount[rows] * (first.value[rows] + reply_value) / 2
@@ -131,6 +141,21 @@ def two_rung(root: Root, recurrent_fn: RecurrentFn, config: SearchConfig, gumbel
     best = final.gather(1, survivors).argmax(1, keepdim=True)
     column = columns.gather(1, survivors.gather(1, best))
     return PolicyOutput(root.actions.gather(1, column).squeeze(1), root.actions, weights, value)
+
+
+def _ask(recurrent_fn: RecurrentFn, embedding: Any, rows: Tensor, action: Tensor | None,
+         wanted: Tensor | None) -> tuple[Step, Any, Tensor]:
+    """recurrent_fn of the rows that are `wanted` [N], or None: of all; the rest of the step is zeros.
+
+    Also int64 [N]: the row of the new embedding that each position is in.
+    """
+    size = len(rows) if wanted is None else min(len(rows), ROUNDED * math.ceil(max(1, int(wanted.sum())) / ROUNDED))
+    if size == len(rows):
+        return *recurrent_fn(embedding, rows, action), torch.arange(size, device=rows.device)
+    kept = rows_of(wanted, size)
+    step, embedding = recurrent_fn(embedding, rows[kept], None if action is None else action[kept])
+    step = Step(*(field.new_zeros(len(rows)).index_copy(0, kept, field) for field in step))
+    return step, embedding, torch.zeros_like(rows).index_copy(0, kept, torch.arange(size))
 
 
 def completed_policy(root: Root, columns: Tensor, q: Tensor, visits: Tensor,

@@ -20,7 +20,7 @@ from torch.nn import functional
 from .actor import Actor
 from .devices import choose_dtype, describe, out_of_memory, require_device
 from .errors import ConfigError
-from .games.base import Game, concatenate, finished, select, where
+from .games.base import Game, concatenate, finished, rows_of, select, where
 from .games.chess import Chess
 from .network import actor_copy, build_network, load_arrays
 from .network_config import NetworkConfig
@@ -29,7 +29,7 @@ from .search import PolicyOutput, SearchConfig, sample_gumbel
 
 POLICY_WIDTH = 16      # actions kept of each policy target: what lies beyond the 16 best is dropped
 PLIES_A_BLOCK = 8      # plies between two copies to the host
-FEW_ROWS = 16          # below so many boards a smaller batch saves nothing
+FEW_ROWS = 16          # boards are left behind so many at a time
 
 # on_progress(games done, plies done, records of the games done since the last call) -> go on?
 OnProgress = Callable[[int, int, GameRecords], bool]
@@ -179,8 +179,7 @@ class Lockstep:
         block = {name: torch.stack([row[name] for row in rows]).cpu().numpy() for name in rows[0]}
         playing = self.number >= 0
         self.active = int(playing.sum())
-        if 0 < self.active <= len(playing) // 2 and len(playing) > FEW_ROWS:
-            self._shrink(playing)
+        self._shrink(playing)
         return block
 
     def _ply(self) -> dict[str, Tensor]:
@@ -215,10 +214,16 @@ class Lockstep:
         self.state = where(ended & (self.number >= 0), fresh, after)
 
     def _shrink(self, playing: Tensor) -> None:
-        """Leave boards without a game behind; sizes are powers of two, so that a GPU meets few shapes."""
-        size = max(2 ** math.ceil(math.log2(self.active)), FEW_ROWS)
-        kept = (~playing).to(torch.int64).argsort(stable=True)[:size]
-        self.state, self.number = select(self.state, kept), self.number[kept]
+        """Leave boards without a game behind."""
+        size = room_for(self.active, self.game.device.type == "cpu")
+        if 0 < size < len(playing):
+            kept = rows_of(playing, size)
+            self.state, self.number = select(self.state, kept), self.number[kept]
+
+
+def room_for(active: int, on_cpu: bool) -> int:
+    """Boards to go on with when `active` have a game; a GPU meets powers of two alone, so that it knows few shapes."""
+    return FEW_ROWS * math.ceil(active / FEW_ROWS) if on_cpu else 2 ** math.ceil(math.log2(max(active, 1)))
 
 
 def start_positions(game: Game, config: SelfPlayConfig, count: int, generator: torch.Generator) -> Any:

@@ -46,7 +46,7 @@ class Tree:
     """
 
     def __init__(self, root: Root, nodes: int):
-        like = root.prior_logits
+        like, self.on_cpu = root.prior_logits, root.on_cpu
         self.batch, self.columns = like.shape
         self.nowhere = nodes * self.batch
         self.actions = torch.zeros(self.nowhere + 1, self.columns, dtype=torch.int64, device=like.device)
@@ -59,10 +59,6 @@ class Tree:
         self.choice = torch.zeros(self.nowhere + 1, dtype=torch.int64, device=like.device)  # column to try next
         self.roots = torch.arange(self.batch, device=like.device)
         self.add(0, root.actions, root.prior_logits, root.value)
-
-    @property
-    def on_cpu(self) -> bool:
-        return self.actions.device.type == "cpu"
 
     def add(self, number: int, actions: Tensor, prior_logits: Tensor, value: Tensor) -> None:
         """Put node `number` into every tree."""

@@ -1,16 +1,18 @@
 """What the actor asks of game and network: the same answers in parts and lists on a CPU as whole and masked elsewhere."""
 
+import math
+
 import pytest
 import torch
 
 from chessnn_colab import actor as actor_module
 from chessnn_colab.actor import Actor
-from chessnn_colab.games.base import select
-from chessnn_colab.games.chess import Chess
+from chessnn_colab.games.base import concatenate, select
+from chessnn_colab.games.chess import ENDINGS, Chess
 from chessnn_colab.network import actor_copy, build_network
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.notation import state_from_fens
-from chessnn_colab.search import ILLEGAL, SearchConfig
+from chessnn_colab.search import ILLEGAL, Root, SearchConfig
 
 MATED, ONE_MOVE = "R5k1/5ppp/8/8/8/8/8/6K1 b - - 0 1", "7k/8/8/8/8/8/r7/7K w - - 0 1"
 MOST_MOVES = "R6R/3Q4/1Q4Q1/4Q3/2Q4Q/Q4Q2/pp1Q4/kBNN1KB1 w - - 0 1"  # 218
@@ -109,3 +111,34 @@ def test_looking_in_parts_changes_nothing(positions, monkeypatch):
     torch.testing.assert_close(parts.value, whole.value)
     torch.testing.assert_close(parts.embedding.rates, whole.embedding.rates)
     assert_same(as_dicts(*parts[:2]), as_dicts(*whole[:2]))
+
+
+@torch.no_grad()
+def test_what_nobody_wants_to_know_is_not_asked(positions, monkeypatch):
+    """Too few moves, and moves that end the game: left out, the same is played and taught."""
+    actor, looked, outputs = opinionated(), [], []
+    named = state_from_fens(["6k1/5ppp/8/8/8/8/8/R3K2R w KQ - 0 1", "7k/5Q2/6K1/8/8/8/8/8 w - - 0 1", ONE_MOVE], actor.game)
+    positions = concatenate([select(positions, slice(1, 28)), named])
+    original = actor.network.rates_and_wdl
+    monkeypatch.setattr(actor.network, "rates_and_wdl", lambda planes: looked.append(len(planes)) or original(planes))
+    for on_cpu in (True, False):
+        monkeypatch.setattr(Root, "on_cpu", on_cpu)
+        outputs.append(actor.act(positions, torch.Generator().manual_seed(1)))
+    left_out, asked = looked[:3], looked[3:]
+    assert asked == [30, 30 * 8, 30 * 4] and left_out[0] == 30
+    legal = torch.bincount(actor.game.legal_actions(positions)[0]).clamp(max=8)
+    assert left_out[1] == 8 * math.ceil(int(legal.sum()) / 8) < 30 * 8
+    assert 30 * 4 - 16 < left_out[2] < 30 * 4
+    for one, other in zip(*outputs):
+        torch.testing.assert_close(one, other)
+
+
+@torch.no_grad()
+def test_a_single_move_that_ends_the_game_is_played():
+    """Nothing is left to look at after it."""
+    actor = opinionated()
+    state = state_from_fens(["7k/6Q1/8/8/8/8/8/K7 b - - 0 1"], actor.game)  # the king takes the queen: bare kings
+    output = actor.act(state, torch.Generator().manual_seed(0))
+    after = actor.game.step(state, output.action)
+    assert ENDINGS[int(after.ending)] == "insufficient_material"
+    assert output.action_weights.max() == 1 and torch.isfinite(output.value).all()

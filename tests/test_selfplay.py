@@ -14,9 +14,8 @@ from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.notation import boards_from_state
 from chessnn_colab.pgn import records_from_pgn, records_to_pgn
 from chessnn_colab.records import GameRecords
-from chessnn_colab.search import SearchConfig
-from chessnn_colab.selfplay import Assembler, Lockstep, SelfPlay, SelfPlayConfig, play_games, start_positions, td_returns
-from chessnn_colab.tree import Tree
+from chessnn_colab.search import Root, SearchConfig
+from chessnn_colab.selfplay import Assembler, Lockstep, SelfPlay, SelfPlayConfig, play_games, room_for, start_positions, td_returns
 
 from .test_chess_moves import NothingReadBack
 
@@ -92,7 +91,7 @@ def test_with_lambda_one_value_targets_are_the_movers_outcome_faded_by_the_dista
 @pytest.mark.parametrize("search", ["two-rung", "tree", "policy"])
 def test_a_ply_reads_nothing_back_where_the_host_would_wait(search, monkeypatch):
     """The code for GPUs, run here: no size and no branch of a ply depends on the data, and nothing is float64."""
-    monkeypatch.setattr(Tree, "on_cpu", False)
+    monkeypatch.setattr(Root, "on_cpu", False)
     network = actor_copy(build_network(TINY, "cpu").eval())
     actor = Actor(Chess(), network, SearchConfig(search=search, num_simulations=4))
     actor.on_cpu = False
@@ -166,6 +165,19 @@ def test_short_games_are_not_preferred():
     first = Chess().unpack(torch.from_numpy(records.positions[ends - records.game_lengths]))
     men = np.array([len(board.piece_map()) for board in boards_from_state(first)])
     assert (men < 32).sum() == 16
+
+
+def test_boards_whose_games_are_over_are_left_behind():
+    actor = Actor(Chess(80), actor_copy(build_network(TINY, "cpu").eval()), SearchConfig(search="policy"))
+    lockstep, sizes = Lockstep(actor, SelfPlayConfig(boards=64, few_piece_starts=1.0, random_starts=0.0), 64, 0), set()
+    while lockstep.active:
+        lockstep.play_block()
+        assert lockstep.active == 0 or len(lockstep.number) == len(lockstep.state.ply) < lockstep.active + 16
+        assert (lockstep.number >= 0).sum() == lockstep.active
+        sizes.add(len(lockstep.number))
+    assert sizes == {64, 48}
+    assert [room_for(active, on_cpu=True) for active in (0, 1, 16, 17, 100)] == [0, 16, 16, 32, 112]
+    assert [room_for(active, on_cpu=False) for active in (1, 16, 17, 100, 512)] == [1, 16, 32, 128, 512]
 
 
 @pytest.mark.parametrize("kind", ["few-piece", "random-plies", "standard"])
