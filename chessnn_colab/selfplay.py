@@ -216,14 +216,15 @@ class Lockstep:
     def _shrink(self, playing: Tensor) -> None:
         """Leave boards without a game behind."""
         size = room_for(self.active, self.game.device.type == "cpu")
-        if 0 < size < len(playing):
+        if size < len(playing):
             kept = rows_of(playing, size)
             self.state, self.number = select(self.state, kept), self.number[kept]
 
 
 def room_for(active: int, on_cpu: bool) -> int:
-    """Boards to go on with when `active` have a game; a GPU meets powers of two alone, so that it knows few shapes."""
-    return FEW_ROWS * math.ceil(active / FEW_ROWS) if on_cpu else 2 ** math.ceil(math.log2(max(active, 1)))
+    """Boards to go on with when `active` of them have a game; a GPU meets powers of two alone, so few shapes."""
+    blocks = max(1, math.ceil(active / FEW_ROWS))
+    return FEW_ROWS * (blocks if on_cpu else 2 ** math.ceil(math.log2(blocks)))
 
 
 def start_positions(game: Game, config: SelfPlayConfig, count: int, generator: torch.Generator) -> Any:
