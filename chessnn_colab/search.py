@@ -17,7 +17,6 @@ import torch
 from torch import Tensor
 
 from .errors import ConfigError
-from .games.base import rows_of
 
 ILLEGAL = -1e9  # the logit of an action that is not there
 ROUNDED = 8     # a CPU asks about so many rows more at a time: every new size costs it milliseconds of preparation
@@ -156,6 +155,11 @@ def _ask(recurrent_fn: RecurrentFn, embedding: Any, rows: Tensor, action: Tensor
     step, embedding = recurrent_fn(embedding, rows[kept], None if action is None else action[kept])
     step = Step(*(field.new_zeros(len(rows)).index_copy(0, kept, field) for field in step))
     return step, embedding, torch.zeros_like(rows).index_copy(0, kept, torch.arange(size))
+
+
+def rows_of(wanted: Tensor, size: int) -> Tensor:
+    """int64 [size]: the rows where `wanted` (bool [B]) holds, in order, filled up with others; `size` is enough for all."""
+    return (~wanted).to(torch.uint8).argsort(stable=True)[:size]
 
 
 def completed_policy(root: Root, columns: Tensor, q: Tensor, visits: Tensor,

@@ -20,12 +20,12 @@ from torch.nn import functional
 from .actor import Actor
 from .devices import choose_dtype, describe, out_of_memory, require_device
 from .errors import ConfigError
-from .games.base import Game, concatenate, finished, rows_of, select, where
+from .games.base import Game, concatenate, finished, select, where
 from .games.chess import Chess
 from .network import actor_copy, build_network, load_arrays
 from .network_config import NetworkConfig
 from .records import GameRecords
-from .search import PolicyOutput, SearchConfig, sample_gumbel
+from .search import PolicyOutput, SearchConfig, rows_of, sample_gumbel
 
 POLICY_WIDTH = 16      # actions kept of each policy target: what lies beyond the 16 best is dropped
 PLIES_A_BLOCK = 8      # plies between two copies to the host

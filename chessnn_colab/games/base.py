@@ -60,11 +60,6 @@ def select(state: S, index: Tensor | slice) -> S:
     return map_fields(lambda field: field[index], state)
 
 
-def rows_of(wanted: Tensor, size: int) -> Tensor:
-    """int64 [size]: the rows where `wanted` (bool [B]) holds, in order, filled up with others; `size` is enough for all."""
-    return (~wanted).to(torch.uint8).argsort(stable=True)[:size]
-
-
 def where(condition: Tensor, state: S, other: S) -> S:
     """`state` in the rows where `condition` (bool [B]) holds, `other` elsewhere."""
     def pick(field: Tensor, alternative: Tensor) -> Tensor:
