@@ -127,7 +127,7 @@ class TrainConfig:
         boards = self.boards or (64 if on_cpu else 512)
         games = max(128, boards * workers) if on_cpu else 2 * boards * workers
         defaults = {"games_per_iteration": games, "boards": boards, "batch_size": 512 if device == "cpu" else 1024,
-                    "replay_capacity": 60_000 if on_cpu else 500_000}
+                    "replay_capacity": 300_000 if on_cpu else 500_000}
         chosen = {key: value for key, value in defaults.items() if getattr(self, key) is None}
         return dataclasses.replace(self, preset=name, **chosen)
 
