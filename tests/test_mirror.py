@@ -73,6 +73,7 @@ def test_the_copy_is_the_run(run, drive):
     for iteration in (1, 2, 3):
         save(run, iteration)
         assert opened.update() == []
+        opened.wait()  # a copy that lags behind may leave checkpoints out
     assert opened.close() == []
     assert contents(drive) == contents(run.path)
     assert RunFolder.open(drive).checkpoints() == [2, 3]
