@@ -11,7 +11,7 @@ _HOMES = {
     "check_device": "check", "detect_device": "devices", "plan_workers": "devices",
     "TrainConfig": "train_config", "train": "training", "Report": "report", "make_progress": "views.progress",
     "load_network": "evaluation", "evaluate_run": "evaluation", "choose_move": "evaluation",
-    "Chess": "games.chess", "SpikingNetwork": "network", "NetworkConfig": "network_config",
+    "Chess": "games.chess.rules", "SpikingNetwork": "network", "NetworkConfig": "network_config",
     "PRESETS": "network_config",
     "GameRecords": "records", "ChessnnError": "errors",
 }

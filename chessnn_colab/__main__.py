@@ -148,7 +148,7 @@ def run_check(options: argparse.Namespace) -> None:
 
 
 def run_perft(options: argparse.Namespace) -> None:
-    from .perft import format_perft, perft
+    from .games.chess.perft import format_perft, perft
     print(format_perft(perft(options.fen, options.depth)))
 
 

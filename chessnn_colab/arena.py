@@ -16,9 +16,9 @@ from torch import Tensor
 
 from .errors import ConfigError
 from .games.base import finished, select
-from .games.chess import ENDINGS, Chess, ChessState
+from .games.chess.rules import ENDINGS, Chess, ChessState
 from .match_result import FORFEIT, MatchGame, MatchResult
-from .notation import move_from_action, state_from_boards
+from .games.chess.notation import move_from_action, state_from_boards
 from .openings import BOOK, Opening
 from .players import Player
 

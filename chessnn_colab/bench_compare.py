@@ -16,7 +16,7 @@ from torch import nn
 
 from .bench_clock import Clock, evaluation_rate, random_observations
 from .games.base import finished, where
-from .games.chess import Chess
+from .games.chess.rules import Chess
 from .network import SpikingLayer, SpikingNetwork, actor_copy, build_network
 from .network_config import preset
 

@@ -19,7 +19,7 @@ from .actor import Actor
 from .bench_clock import Clock, random_observations, seconds_a_call
 from .devices import inventory, plan_workers
 from .games.base import finished
-from .games.chess import Chess, ChessState
+from .games.chess.rules import Chess, ChessState
 from .learner import Learner
 from .network import SpikingNetwork, actor_copy, build_network, to_arrays
 from .network_config import preset

@@ -14,7 +14,7 @@ import torch
 from .advice import Facts, advice, gather_facts, versions
 from .devices import DeviceChoice, WorkerPlan, detect_device, plan_workers
 from .errors import ConfigError
-from .games.chess import Chess
+from .games.chess.rules import Chess
 from .learner import Learner, LearnerConfig
 from .network import build_network, to_arrays
 from .network_config import PRESETS, preset

@@ -11,11 +11,11 @@ import torch
 from .arena import MATCH_PLIES, play_match
 from .devices import detect_device
 from .errors import ConfigError, RunError
-from .games.chess import Chess
+from .games.chess.rules import Chess
 from .match_pgn import GamesFolder
 from .match_result import MatchResult
 from .network import SpikingNetwork
-from .notation import move_from_action, state_from_boards
+from .games.chess.notation import move_from_action, state_from_boards
 from .players import BASELINES, PLAY_SEARCH, PLAY_TWO_RUNG, NetworkPlayer, Player, make_player
 from .run_folder import RunFolder
 from .saved_run import saved_network

@@ -13,7 +13,7 @@ from .devices import detect_device
 from .durable import reason, write_atomically
 from .errors import ConfigError, RunError
 from .evaluation import find_player, load_network
-from .games.chess import Chess
+from .games.chess.rules import Chess
 from .match_result import MatchResult
 from .players import PLAY_SEARCH, NetworkPlayer, Player
 from .ratings import Pairing, Ratings, rate

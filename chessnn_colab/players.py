@@ -12,7 +12,7 @@ from .devices import choose_dtype
 from .engine_player import parse_engine
 from .errors import ConfigError
 from .games.base import Game
-from .games.chess import Chess
+from .games.chess.rules import Chess
 from .minimax import MinimaxPlayer
 from .network import SpikingNetwork, actor_copy
 from .search import SearchConfig

@@ -21,7 +21,7 @@ from .actor import Actor
 from .devices import choose_dtype, describe, out_of_memory, require_device
 from .errors import ConfigError
 from .games.base import Game, concatenate, finished, select, where
-from .games.chess import Chess
+from .games.chess.rules import Chess
 from .network import actor_copy, build_network, load_arrays
 from .network_config import NetworkConfig
 from .records import GameRecords

@@ -14,8 +14,8 @@ import chess
 import torch
 
 from .evaluation import load_network
-from .games.chess import Chess
-from .notation import board_from_fen, move_from_action, state_from_boards
+from .games.chess.rules import Chess
+from .games.chess.notation import board_from_fen, move_from_action, state_from_boards
 from .players import NetworkPlayer, Player
 from .run_folder import RunFolder
 from .search import SearchConfig

@@ -9,7 +9,7 @@ from typing import Any, Mapping
 
 from .devices import Inventory, WorkerPlan, plan_workers
 from .errors import ConfigError
-from .games.chess import NUM_OBSERVATION_PLANES, Chess
+from .games.chess.rules import NUM_OBSERVATION_PLANES, Chess
 from .learner import LearnerConfig
 from .network_config import NetworkConfig, preset
 from .run_folder import RunFolder

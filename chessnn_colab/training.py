@@ -17,11 +17,11 @@ from . import spikes
 from .budget import Budget
 from .devices import Inventory, WorkerPlan, detect_device, inventory, keep_freed_memory
 from .errors import ConfigError, RunError, WorkerError
-from .games.chess import ENDINGS, Chess
+from .games.chess.rules import ENDINGS, Chess
 from .learner import Learner, Losses, optimizer_arrays
 from .mirror import Mirror, restore_run
 from .network import build_network, load_arrays, to_arrays
-from .pgn import records_to_pgn
+from .games.chess.pgn import records_to_pgn
 from .records import GameRecords
 from .replay import Replay
 from .report import Report

@@ -23,9 +23,9 @@ from .actor import TREE_ACTIONS, Actor, Branches
 from .devices import choose_dtype
 from .errors import ChessnnError
 from .evaluation import load_network
-from .games.chess import Chess
+from .games.chess.rules import Chess
 from .network import actor_copy
-from .notation import board_from_fen, move_from_action, parse_move, quote, state_from_boards
+from .games.chess.notation import board_from_fen, move_from_action, parse_move, quote, state_from_boards
 from .search import PolicyOutput, SearchConfig
 from .tree import tree_search
 

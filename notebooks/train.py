@@ -124,8 +124,8 @@ GameReplay(reports[-1].sample_game) if reports else print("No iteration has fini
 # %%
 from chessnn_colab import spikes
 from chessnn_colab.evaluation import load_network
-from chessnn_colab.games.chess import Chess
-from chessnn_colab.notation import state_from_fens
+from chessnn_colab.games.chess.rules import Chess
+from chessnn_colab.games.chess.notation import state_from_fens
 
 network, iteration = load_network(run, device="cpu")
 game = Chess()

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 
 from chessnn_colab.games.base import concatenate, finished, select, where
-from chessnn_colab.games.chess import Chess, ChessState
-from chessnn_colab.notation import reopen, state_from_boards
+from chessnn_colab.games.chess.rules import Chess, ChessState
+from chessnn_colab.games.chess.notation import reopen, state_from_boards
 
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 POSITION_3 = "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1"

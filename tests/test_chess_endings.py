@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from chessnn_colab.games.base import finished, map_fields, select
-from chessnn_colab.games.chess import ENDINGS, Chess, ChessState
-from chessnn_colab.notation import state_from_boards, state_from_fens
+from chessnn_colab.games.chess.rules import ENDINGS, Chess, ChessState
+from chessnn_colab.games.chess.notation import state_from_boards, state_from_fens
 
 from . import chess_games
 from .chess_games import PairedGames, action_of, any_move, both_colours, check_legal_moves, check_positions

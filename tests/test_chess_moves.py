@@ -12,8 +12,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from chessnn_colab.games.base import finished
-from chessnn_colab.games.chess import Chess
-from chessnn_colab.notation import state_from_boards, state_from_fens
+from chessnn_colab.games.chess.rules import Chess
+from chessnn_colab.games.chess.notation import state_from_boards, state_from_fens
 
 from . import chess_games
 from .chess_games import (

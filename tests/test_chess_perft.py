@@ -5,9 +5,9 @@ from __future__ import annotations
 import chess
 import pytest
 
-from chessnn_colab import perft as perft_module
+from chessnn_colab.games.chess import perft as perft_module
 from chessnn_colab.errors import ConfigError, NotationError
-from chessnn_colab.perft import format_perft, perft
+from chessnn_colab.games.chess.perft import format_perft, perft
 
 from . import chess_games
 

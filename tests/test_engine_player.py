@@ -13,8 +13,8 @@ from chessnn_colab import engine_player
 from chessnn_colab.arena import play_match
 from chessnn_colab.engine_player import OUTSIDE_PATH, EnginePlayer, find_engine, parse_engine
 from chessnn_colab.errors import ConfigError
-from chessnn_colab.games.chess import Chess
-from chessnn_colab.notation import move_from_action
+from chessnn_colab.games.chess.rules import Chess
+from chessnn_colab.games.chess.notation import move_from_action
 from chessnn_colab.players import make_player
 
 STOCKFISH = shutil.which("stockfish") or shutil.which("stockfish", path=":".join(OUTSIDE_PATH))

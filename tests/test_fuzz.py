@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from chessnn_colab.errors import NotationError
-from chessnn_colab.games.chess import Chess
-from chessnn_colab.notation import board_from_fen, boards_from_state, parse_move, state_from_boards
-from chessnn_colab.pgn import MAX_GAMES, games_from_pgn, records_from_pgn, records_to_pgn
+from chessnn_colab.games.chess.rules import Chess
+from chessnn_colab.games.chess.notation import board_from_fen, boards_from_state, parse_move, state_from_boards
+from chessnn_colab.games.chess.pgn import MAX_GAMES, games_from_pgn, records_from_pgn, records_to_pgn
 from chessnn_colab.records import GameRecords
 from chessnn_colab.uci import Engine, read_limits
 from chessnn_colab.views.play import read_move

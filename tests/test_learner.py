@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from chessnn_colab.errors import ConfigError
-from chessnn_colab.games.chess import Chess
+from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.learner import (
     Asked,
     Learner,

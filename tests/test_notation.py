@@ -9,8 +9,8 @@ import pytest
 
 from chessnn_colab.errors import NotationError
 from chessnn_colab.games.base import finished
-from chessnn_colab.games.chess import ENDINGS, Chess
-from chessnn_colab.notation import (
+from chessnn_colab.games.chess.rules import ENDINGS, Chess
+from chessnn_colab.games.chess.notation import (
     action_from_move, board_from_fen, boards_from_state, fens_from_state, move_from_action, parse_move,
     state_from_boards, state_from_fens,
 )

@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from chessnn_colab.errors import NotationError
-from chessnn_colab.games.chess import ENDINGS, Chess
-from chessnn_colab.notation import move_from_action
-from chessnn_colab.pgn import games_from_pgn, records_from_pgn, records_to_pgn
+from chessnn_colab.games.chess.rules import ENDINGS, Chess
+from chessnn_colab.games.chess.notation import move_from_action
+from chessnn_colab.games.chess.pgn import games_from_pgn, records_from_pgn, records_to_pgn
 
 from .chess_games import MUTATIONS, check_positions, mutated, played_games
 

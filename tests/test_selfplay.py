@@ -8,11 +8,11 @@ import torch
 from chessnn_colab.actor import Actor
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.base import finished
-from chessnn_colab.games.chess import ENDINGS, Chess
+from chessnn_colab.games.chess.rules import ENDINGS, Chess
 from chessnn_colab.network import actor_copy, build_network
 from chessnn_colab.network_config import NetworkConfig
-from chessnn_colab.notation import boards_from_state
-from chessnn_colab.pgn import records_from_pgn, records_to_pgn
+from chessnn_colab.games.chess.notation import boards_from_state
+from chessnn_colab.games.chess.pgn import records_from_pgn, records_to_pgn
 from chessnn_colab.records import GameRecords
 from chessnn_colab.search import Root, SearchConfig
 from chessnn_colab.selfplay import Assembler, Lockstep, SelfPlay, SelfPlayConfig, play_games, room_for, start_positions, td_returns

@@ -15,9 +15,9 @@ from chessnn_colab import training
 from chessnn_colab.budget import Budget
 from chessnn_colab.errors import ChessnnError, CheckpointError, ConfigError, RunError
 from chessnn_colab.evaluation import evaluate_run, load_network
-from chessnn_colab.games.chess import ENDINGS
+from chessnn_colab.games.chess.rules import ENDINGS
 from chessnn_colab.network import to_arrays
-from chessnn_colab.pgn import games_from_pgn
+from chessnn_colab.games.chess.pgn import games_from_pgn
 from chessnn_colab.pool import Pool
 from chessnn_colab.report import Report
 from chessnn_colab.run_folder import RunFolder

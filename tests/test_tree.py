@@ -12,10 +12,10 @@ import chessnn_colab.tree as tree_module
 from chessnn_colab.actor import Actor
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.base import concatenate, select
-from chessnn_colab.games.chess import Chess
+from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.network import build_network
 from chessnn_colab.network_config import NetworkConfig
-from chessnn_colab.notation import move_from_action, state_from_boards, state_from_fens
+from chessnn_colab.games.chess.notation import move_from_action, state_from_boards, state_from_fens
 from chessnn_colab.players import NetworkPlayer
 from chessnn_colab.records import GameRecords
 from chessnn_colab.search import ILLEGAL, Root, SearchConfig, Step

@@ -17,8 +17,8 @@ from typing import Callable, Iterator
 import chess
 import torch
 
-from chessnn_colab.games.chess import Chess
-from chessnn_colab.notation import boards_from_state
+from chessnn_colab.games.chess.rules import Chess
+from chessnn_colab.games.chess.notation import boards_from_state
 
 VALUES = {chess.PAWN: 1, chess.KNIGHT: 3, chess.BISHOP: 3, chess.ROOK: 5, chess.QUEEN: 9, chess.KING: 0}
 MOST_SOLUTIONS = 3

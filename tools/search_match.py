@@ -10,7 +10,7 @@ import sys
 
 from chessnn_colab.arena import MATCH_PLIES, play_match
 from chessnn_colab.evaluation import load_network
-from chessnn_colab.games.chess import Chess
+from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.players import NetworkPlayer
 from chessnn_colab.search import SearchConfig
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from . import bitboards as bb
-from .chess_moves import UNDERPROMOTION_DIRECTIONS
+from .moves import UNDERPROMOTION_DIRECTIONS
 
 # Swaps of neighbouring bits, pairs and nibbles turn every byte, a rank, round.
 _SWAPS = ((1, 0x5555555555555555), (2, 0x3333333333333333), (4, 0x0F0F0F0F0F0F0F0F))

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from . import bitboards as bb
-from .chess_moves import PAWN, UNDERPROMOTION_PLANES
+from .moves import PAWN, UNDERPROMOTION_PLANES
 
 if TYPE_CHECKING:
-    from .chess import Chess, ChessState
+    from .rules import Chess, ChessState
 
 VALUES = (1, 3, 3, 5, 9, 0)
 _QUEENING = 8              # a queen for a pawn

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from ..errors import ConfigError
+from ...errors import ConfigError
 from . import bitboards as bb
-from .base import concatenate, finished, select, where
+from ..base import concatenate, finished, select, where
 
 if TYPE_CHECKING:
-    from .chess import Chess, ChessState
+    from .rules import Chess, ChessState
 
 _WHITE = (0xFF00, 0x42, 0x24, 0x81, 0x08, 0x10)
 STANDARD_PIECES = _WHITE + tuple(bb.signed(int.from_bytes(board.to_bytes(8, "little"), "big")) for board in _WHITE)

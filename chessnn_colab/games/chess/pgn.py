@@ -12,12 +12,12 @@ import chess.pgn
 import numpy as np
 import torch
 
-from .errors import NotationError
-from .games.chess import ENDINGS, FIFTY_MOVES, THREEFOLD_REPETITION, TRUNCATED, UNFINISHED, Chess
+from ...errors import NotationError
+from .rules import ENDINGS, FIFTY_MOVES, THREEFOLD_REPETITION, TRUNCATED, UNFINISHED, Chess
 from .notation import (
     action_from_move, boards_from_state, check_board, move_from_action, play_on, quote, state_from_boards,
 )
-from .records import POLICY_WIDTH, GameRecords
+from ...records import POLICY_WIDTH, GameRecords
 
 MAX_BYTES = 10_000_000
 MAX_GAMES = 20_000  # the smallest of games is a thousand times its text in memory

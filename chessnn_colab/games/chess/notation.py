@@ -13,11 +13,11 @@ from typing import Iterator, Sequence
 import chess
 import torch
 
-from .errors import NotationError
-from .games.base import where
-from .games.bitboards import DIRECTIONS, KNIGHT_JUMPS, signed
-from .games.chess import Chess, ChessState, destinations
-from .games.chess_moves import KNIGHT_PLANES, UNDERPROMOTION_PLANES
+from ...errors import NotationError
+from ..base import where
+from .bitboards import DIRECTIONS, KNIGHT_JUMPS, signed
+from .rules import Chess, ChessState, destinations
+from .moves import KNIGHT_PLANES, UNDERPROMOTION_PLANES
 
 MAX_COUNTER = 32_767  # of either FEN counter: a packed position keeps its ply in 16 bits
 _PIECES = (chess.PAWN, chess.KNIGHT, chess.BISHOP, chess.ROOK, chess.QUEEN, chess.KING)

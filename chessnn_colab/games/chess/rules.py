@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 from . import bitboards as bb
-from . import chess_material, chess_mirror, chess_starts
-from .base import finished, where
-from .chess_moves import (
+from . import material, symmetry, starts
+from ..base import finished, where
+from .moves import (
     CASTLE_KINGSIDE_PLANE, CASTLE_QUEENSIDE_PLANE, DOUBLE_PUSH_PLANE, KING, NUM_PLANES, PAWN, QUEEN,
     ROOK, UNDERPROMOTION_DIRECTIONS, UNDERPROMOTION_PLANES, MoveGenerator,
 )
@@ -69,7 +69,7 @@ class Chess:
         self.device = torch.device(device)
         self._generator = MoveGenerator(self.device)
         self.destinations = destinations().to(self.device)
-        self.action_images = torch.stack((torch.arange(self.num_actions), chess_mirror.mirror_actions())).to(self.device)
+        self.action_images = torch.stack((torch.arange(self.num_actions), symmetry.mirror_actions())).to(self.device)
         self._bool_bits = bb.bits_table(torch.bool, self.device)
         self._float_bits = bb.bits_table(torch.float32, self.device)
         self._hash_multipliers = _random_odd_numbers(2, 15).to(self.device).unsqueeze(-1)
@@ -77,9 +77,9 @@ class Chess:
 
     def init(self, batch_size: int) -> ChessState:
         """The standard start position, `batch_size` times."""
-        pieces = torch.tensor(chess_starts.STANDARD_PIECES, dtype=torch.int64, device=self.device).repeat(batch_size, 1)
+        pieces = torch.tensor(starts.STANDARD_PIECES, dtype=torch.int64, device=self.device).repeat(batch_size, 1)
         zero = torch.zeros(batch_size, dtype=torch.int64, device=self.device)
-        return self.from_position(pieces, zero + chess_starts.STANDARD_CASTLING, zero, zero, zero, zero)
+        return self.from_position(pieces, zero + starts.STANDARD_CASTLING, zero, zero, zero, zero)
 
     def from_position(self, pieces: Tensor, castling_rights: Tensor, ep_square: Tensor, halfmove_clock: Tensor,
                       ply: Tensor, current_player: Tensor) -> ChessState:
@@ -135,7 +135,7 @@ class Chess:
         thermometer.
         """
         rights = state.castling_rights
-        flags = torch.stack([(rights & rook) != 0 for rook in chess_starts.CASTLING_ROOKS]
+        flags = torch.stack([(rights & rook) != 0 for rook in starts.CASTLING_ROOKS]
                             + [state.repetitions > 1, state.in_check, torch.ones_like(state.in_check)]
                             + [state.halfmove_clock >= mark for mark in CLOCK_THERMOMETER], 1)
         planes = torch.cat((state.pieces, state.ep_square.unsqueeze(1), state.attacks, -flags.to(torch.int64)), 1)
@@ -151,8 +151,8 @@ class Chess:
         pieces = state.pieces
         words = [sum(pieces[:, number - 1] for number in range(1, 13) if number >> bit & 1) for bit in range(4)]
         rights = state.castling_rights
-        extra = sum(((rights & rook) != 0) * (1 << i) for i, rook in enumerate(chess_starts.CASTLING_ROOKS))
-        on_file = sum(((state.ep_square & (chess_starts.EP_A << file)) != 0) * (file + 1) for file in range(8))
+        extra = sum(((rights & rook) != 0) * (1 << i) for i, rook in enumerate(starts.CASTLING_ROOKS))
+        on_file = sum(((state.ep_square & (starts.EP_A << file)) != 0) * (file + 1) for file in range(8))
         extra = extra | (on_file << 4) | (state.halfmove_clock.clamp(max=127) << 8)
         extra = extra | (state.repetitions.clamp(max=3) << 15) | (state.current_player << 17)
         return torch.stack((*words, extra | (state.ply.clamp(max=65535) << 18)), 1)
@@ -162,9 +162,9 @@ class Chess:
         bits, extra = packed[:, :4], packed[:, 4]
         pieces = torch.stack([_all_of([bits[:, bit] if number >> bit & 1 else ~bits[:, bit] for bit in range(4)])
                               for number in range(1, 13)], 1)
-        rights = sum(((extra >> i) & 1) * rook for i, rook in enumerate(chess_starts.CASTLING_ROOKS))
+        rights = sum(((extra >> i) & 1) * rook for i, rook in enumerate(starts.CASTLING_ROOKS))
         on_file = (extra >> 4) & 15
-        ep_square = torch.where(on_file > 0, chess_starts.EP_A << (on_file - 1).clamp(min=0), 0)
+        ep_square = torch.where(on_file > 0, starts.EP_A << (on_file - 1).clamp(min=0), 0)
         history = torch.zeros(packed.shape[0], HISTORY, dtype=torch.int64, device=packed.device)
         ply = (extra >> 18) & 65535
         return self._state(pieces.t(), rights, ep_square, (extra >> 8) & 127, ply, torch.zeros_like(ply),
@@ -175,16 +175,16 @@ class Chess:
 
         chance: float32 [B] in [0, 1). Also int64 [B]: which row of `action_images` a position's actions follow.
         """
-        flip = (chance < 0.5) & chess_mirror.may_mirror(packed)
-        return torch.where(flip.unsqueeze(1), chess_mirror.mirror_packed(packed), packed), flip.to(torch.int64)
+        flip = (chance < 0.5) & symmetry.may_mirror(packed)
+        return torch.where(flip.unsqueeze(1), symmetry.mirror_packed(packed), packed), flip.to(torch.int64)
 
     def material(self, state: ChessState) -> Tensor:
         """int64 [B]: the mover's material less the opponent's (P 1, N 3, B 3, R 5, Q 9)."""
-        return chess_material.balance(state.pieces)
+        return material.balance(state.pieces)
 
     def gains(self, state: ChessState) -> Tensor:
         """int64 [B, 4672]: the material each action wins at once, by capture and promotion."""
-        return chess_material.gains(self, state)
+        return material.gains(self, state)
 
     def truncation_value(self, state: ChessState) -> Tensor:
         """float32 [B] in (-0.5, 0.5), the mover's view: what a game stopped at the cap is labelled.
@@ -195,7 +195,7 @@ class Chess:
 
     def starts(self, count: int, kind: str, generator: torch.Generator) -> ChessState:
         """`count` start positions: "standard", "few-piece" (kings and a handful) or "random-plies" (see chess_starts)."""
-        return chess_starts.make(self, count, kind, generator)
+        return starts.make(self, count, kind, generator)
 
     def _state(self, pieces, castling_rights, ep_square, clock, ply, plies_played, player, history,
                repetitions: Tensor | None = None) -> ChessState:

@@ -10,10 +10,10 @@ from typing import Iterator
 import torch
 from torch import Tensor
 
-from .errors import ConfigError
-from .games.base import select
-from .games.bitboards import count_bits
-from .games.chess import Chess, ChessState
+from ...errors import ConfigError
+from ..base import select
+from .bitboards import count_bits
+from .rules import Chess, ChessState
 from .notation import board_from_fen, move_from_action, reopen, state_from_boards
 
 BATCH = 8_192  # positions expanded at once
