@@ -23,7 +23,7 @@ from .network_config import preset
 from .records import GameRecords
 from .selfplay import SelfPlay, SelfPlayConfig
 from .train_config import TrainConfig
-from .workers import LocalPool
+from .workers.local import LocalPool
 
 
 def bench(name: str, device: str = "auto", preset_name: str = "cpu", seconds: float = 10.0,

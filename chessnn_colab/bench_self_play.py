@@ -28,7 +28,7 @@ from .replay import Replay
 from .search import Root, SearchConfig
 from .selfplay import Lockstep, SelfPlay, SelfPlayConfig, play_games
 from .train_config import TrainConfig
-from .workers import LocalPool
+from .workers.local import LocalPool
 
 TREE_SIMULATIONS = 32
 SAMPLE_REUSE = 4       # at which the learner's share is measured

@@ -23,7 +23,7 @@ from .replay import Replay
 from .search import SearchConfig
 from .selfplay import SelfPlay, SelfPlayConfig
 from .training import share_games, summary_of_games
-from .workers import LocalPool
+from .workers.local import LocalPool
 
 TIMED_BATCH = 256
 SPAWN_SECONDS = 60.0

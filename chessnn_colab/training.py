@@ -30,8 +30,8 @@ from .saved_run import restore_state, saved_weights
 from .selfplay import SelfPlay
 from .tensorboard import TensorBoard
 from .train_config import FIXED_FIELDS, TrainConfig
-from .pool import Pool
-from .workers import InlinePool, LocalPool
+from .workers.pool import Pool
+from .workers.local import InlinePool, LocalPool
 
 NORM_BATCHES = 8          # replay batches over which batch norm is re-estimated
 PROBE_POSITIONS = 256     # replay positions at which firing rates are measured
@@ -239,7 +239,7 @@ class Trainer:
             return InlinePool(*job, self.progress.message)
         supervision = {"timeout": self.config.worker_timeout, "on_message": self.progress.message}
         if self.config.pool == "ray":
-            from .cluster import RayPool  # Ray is an extra
+            from .workers.ray import RayPool  # Ray is an extra
             return RayPool(*job, address=self.config.address, **supervision)
         return LocalPool(*job, logs=self.folder.logs_folder, **supervision)
 
@@ -299,7 +299,7 @@ def planned_workers(config: TrainConfig, device: str, machine: Inventory) -> Wor
     """Who plays where: on this machine, or in the cluster."""
     if config.pool != "ray":
         return config.worker_plan(device, machine)
-    from .cluster import join_cluster, plan_cluster  # Ray is an extra
+    from .workers.ray import join_cluster, plan_cluster  # Ray is an extra
     return plan_cluster(join_cluster(config.address), config.workers, config.workers_per_gpu, config.selfplay_device,
                         config.device_failure)
 

@@ -39,7 +39,7 @@ games_with_a_loss = 256  #@param {type:"integer"}
 # see a line for each node and the worker plan: one worker for each GPU, or for each core where there is none.
 
 # %%
-from chessnn_colab.cluster import join_cluster, plan_cluster
+from chessnn_colab.workers.ray import join_cluster, plan_cluster
 
 pretended = None
 if not address:

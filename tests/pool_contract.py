@@ -10,8 +10,8 @@ import pytest
 
 from chessnn_colab.devices import WorkerPlan
 from chessnn_colab.errors import WorkerError
-from chessnn_colab.pool import MAX_RESTARTS
-from chessnn_colab.worker_contracts import worker_seed
+from chessnn_colab.workers.pool import MAX_RESTARTS
+from chessnn_colab.workers.protocol import worker_seed
 
 from .counts import full
 from .toy_job import ToyJob

@@ -17,8 +17,8 @@ from .toy_job import ToyJob
 ray = pytest.importorskip("ray", reason="the extra [cluster] is not installed")
 from ray.cluster_utils import Cluster  # noqa: E402
 
-from chessnn_colab import cluster  # noqa: E402
-from chessnn_colab.cluster import RayPool, plan_cluster  # noqa: E402
+from chessnn_colab.workers import ray as cluster  # noqa: E402
+from chessnn_colab.workers.ray import RayPool, plan_cluster  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
 

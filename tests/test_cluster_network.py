@@ -22,7 +22,7 @@ RAY = [sys.executable, "-m", "ray.scripts.scripts"]
 DRIVER = """
 import json, subprocess, sys, time
 import numpy as np
-from chessnn_colab import cluster
+from chessnn_colab.workers import ray as cluster
 from chessnn_colab.devices import WorkerPlan
 from tests.toy_job import ToyJob
 cluster.SILENCE_SECONDS = 5.0

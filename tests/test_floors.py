@@ -19,7 +19,7 @@ search tree actor
 report records array_files sealed_json run_config run_lock report_log checkpoint snapshot run_folder mirror tensorboard
 games.chess.pgn games.chess.perft
 selfplay
-worker_process worker_contracts pool workers cluster
+workers.process workers.protocol workers.pool workers.local workers.ray
 replay learner saved_run
 openings ratings minimax engine_player players match_result match_pgn arena
 train_config budget training
@@ -79,8 +79,8 @@ def test_only_views_draw(name):
 
 
 @pytest.mark.parametrize("name", ["records", "checkpoint", "snapshot", "run_folder", "mirror", "report_log", "array_files",
-                                  "durable", "report", "worker_process", "worker_contracts", "pool", "workers",
-                                  "cluster"])
+                                  "durable", "report", "workers.process", "workers.protocol", "workers.pool", "workers.local",
+                                  "workers.ray"])
 def test_the_numpy_transport_knows_no_torch(name):
     assert not {found for found in imports(name, modules()[name]) if found.split(".")[0] == "torch"}
 

@@ -18,7 +18,7 @@ from chessnn_colab.evaluation import evaluate_run, load_network
 from chessnn_colab.games.chess.rules import ENDINGS
 from chessnn_colab.network import to_arrays
 from chessnn_colab.games.chess.pgn import games_from_pgn
-from chessnn_colab.pool import Pool
+from chessnn_colab.workers.pool import Pool
 from chessnn_colab.report import Report
 from chessnn_colab.run_folder import RunFolder
 from chessnn_colab.train_config import TrainConfig
@@ -347,7 +347,7 @@ def test_a_checkpoint_of_another_game_is_refused(run, tmp_path):
 
 def test_a_cluster_without_ray_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    monkeypatch.delitem(sys.modules, "chessnn_colab.cluster", raising=False)
+    monkeypatch.delitem(sys.modules, "chessnn_colab.workers.ray", raising=False)
     with pytest.raises(ConfigError, match="pool='ray' needs Ray.*pip install"):
         next(train(tiny(tmp_path / "run", pool="ray", workers=None)))
     assert not (tmp_path / "run").exists()

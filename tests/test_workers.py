@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from chessnn_colab import pool as supervision
-from chessnn_colab import worker_process
+from chessnn_colab.workers import pool as supervision
+from chessnn_colab.workers import process as worker_process
 from chessnn_colab.devices import WorkerPlan
 from chessnn_colab.errors import WorkerError
-from chessnn_colab.pool import MAX_RESTARTS
-from chessnn_colab.worker_process import exit_in_words
-from chessnn_colab.workers import InlinePool, LocalPool
+from chessnn_colab.workers.pool import MAX_RESTARTS
+from chessnn_colab.workers.process import exit_in_words
+from chessnn_colab.workers.local import InlinePool, LocalPool
 
 from .pool_contract import PoolContract, games, pid_of, share
 from .toy_job import ToyJob
@@ -167,7 +167,7 @@ def test_the_inline_pool_plays_the_same_games():
 PARENT = """
 import sys, numpy as np
 from chessnn_colab.devices import WorkerPlan
-from chessnn_colab.workers import LocalPool
+from chessnn_colab.workers.local import LocalPool
 from tests.toy_job import ToyJob
 if __name__ == "__main__":
     pool = LocalPool(ToyJob, {"seconds": 0.1}, WorkerPlan(("one",), 1))

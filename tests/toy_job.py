@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from chessnn_colab.errors import DeviceError
-from chessnn_colab.worker_contracts import worker_seed
+from chessnn_colab.workers.protocol import worker_seed
 
 
 class ToyJob:

@@ -17,11 +17,11 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any, Callable, Mapping, Sequence
 
-from .devices import WorkerPlan
-from .durable import reason
-from .errors import WorkerError
-from .worker_contracts import Arrays, Job, Life, OnMessage, OnUpdate, worker_seed
-from .worker_process import require_numpy
+from ..devices import WorkerPlan
+from ..durable import reason
+from ..errors import WorkerError
+from .protocol import Arrays, Job, Life, OnMessage, OnUpdate, worker_seed
+from .process import require_numpy
 
 MAX_RESTARTS = 3          # of a worker that finishes nothing in between, or for one share
 READY_SECONDS = 180.0     # for a worker to start: it imports torch, and may wait for a GPU

@@ -6,10 +6,10 @@ import time
 from pathlib import Path
 from typing import Any, Callable, Mapping, Sequence
 
-from .devices import WorkerPlan
+from ..devices import WorkerPlan
 from .pool import Pool, Worker
-from .worker_contracts import Arrays, Job, Life, OnMessage, OnUpdate, worker_seed
-from .worker_process import LocalLife
+from .protocol import Arrays, Job, Life, OnMessage, OnUpdate, worker_seed
+from .process import LocalLife
 
 
 class LocalPool(Pool):

@@ -15,11 +15,11 @@ import time
 from pathlib import Path
 from typing import Any, Mapping
 
-from .devices import WorkerPlan
-from .errors import ConfigError, WorkerError
-from .worker_process import MALLOC_SETTINGS, THREAD_VARIABLES, serve
+from ..devices import WorkerPlan
+from ..errors import ConfigError, WorkerError
+from .process import MALLOC_SETTINGS, THREAD_VARIABLES, serve
 from .pool import Pool, Worker
-from .worker_contracts import Life
+from .protocol import Life
 
 # Of a death Ray prints pages of logs; the pool says it in a sentence. Read when ray is imported.
 os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", "Raylet is terminated|worker died or was killed")
