@@ -17,10 +17,10 @@ from .match_result import MatchResult
 from .network import SpikingNetwork
 from .games.chess.notation import move_from_action, state_from_boards
 from .players import BASELINES, PLAY_SEARCH, PLAY_TWO_RUNG, NetworkPlayer, Player, make_player
-from .run_folder import RunFolder
+from .runs.folder import RunFolder
 from .saved_run import saved_network
 from .search import SearchConfig
-from .snapshot import load_snapshot
+from .runs.snapshot import load_snapshot
 
 
 def load_network(run: str, snapshot: int | None = None, device: str = "auto") -> tuple[SpikingNetwork, int]:

@@ -17,7 +17,7 @@ from .games.chess.rules import Chess
 from .match_result import MatchResult
 from .players import PLAY_SEARCH, NetworkPlayer, Player
 from .ratings import Pairing, Ratings, rate
-from .run_folder import RATINGS_FILE, RunFolder
+from .runs.folder import RATINGS_FILE, RunFolder
 from .sealed_json import encode_sealed
 from .search import SearchConfig
 

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from .array_files import unusable
-from .checkpoint import Checkpoint
+from .runs.checkpoint import Checkpoint
 from .devices import out_of_memory
 from .learner import Learner, load_optimizer_arrays
 from .network import SpikingNetwork, build_network, check_fit, load_arrays

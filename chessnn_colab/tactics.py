@@ -17,7 +17,7 @@ from .evaluation import load_network
 from .games.chess.rules import Chess
 from .games.chess.notation import board_from_fen, move_from_action, state_from_boards
 from .players import NetworkPlayer, Player
-from .run_folder import RunFolder
+from .runs.folder import RunFolder
 from .search import SearchConfig
 
 

@@ -12,7 +12,7 @@ from .errors import ConfigError
 from .games.chess.rules import NUM_OBSERVATION_PLANES, Chess
 from .learner import LearnerConfig
 from .network_config import NetworkConfig, preset
-from .run_folder import RunFolder
+from .runs.folder import RunFolder
 from .search import SearchConfig
 from .selfplay import SelfPlayConfig
 

@@ -19,16 +19,16 @@ from .devices import Inventory, WorkerPlan, detect_device, inventory, keep_freed
 from .errors import ConfigError, RunError, WorkerError
 from .games.chess.rules import ENDINGS, Chess
 from .learner import Learner, Losses, optimizer_arrays
-from .mirror import Mirror, restore_run
+from .runs.backup import Mirror, restore_run
 from .network import build_network, load_arrays, to_arrays
 from .games.chess.pgn import records_to_pgn
 from .records import GameRecords
 from .replay import Replay
 from .report import Report
-from .run_folder import RunFolder, find_checkpoint
+from .runs.folder import RunFolder, find_checkpoint
 from .saved_run import restore_state, saved_weights
 from .selfplay import SelfPlay
-from .tensorboard import TensorBoard
+from .runs.tensorboard import TensorBoard
 from .train_config import FIXED_FIELDS, TrainConfig
 from .workers.pool import Pool
 from .workers.local import InlinePool, LocalPool

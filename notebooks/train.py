@@ -100,7 +100,7 @@ for report in train(config, make_progress()):
 from IPython.display import display
 
 from chessnn_colab.report import Report
-from chessnn_colab.run_folder import RunFolder
+from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.views import plots
 
 reports = [Report.from_dict(values) for values in RunFolder.open(run).read_reports()]

@@ -6,7 +6,7 @@ import torch
 
 from chessnn_colab.network import build_network, to_arrays
 from chessnn_colab.network_config import NetworkConfig
-from chessnn_colab.run_folder import RunFolder
+from chessnn_colab.runs.folder import RunFolder
 
 CONFIG = NetworkConfig(channels=8, blocks=1, value_hidden=8)
 

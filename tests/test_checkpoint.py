@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-import chessnn_colab.checkpoint as checkpoint_module
-from chessnn_colab.checkpoint import load_checkpoint, remove_checkpoint, save_checkpoint
+import chessnn_colab.runs.checkpoint as checkpoint_module
+from chessnn_colab.runs.checkpoint import load_checkpoint, remove_checkpoint, save_checkpoint
 from chessnn_colab.errors import CheckpointError
-from chessnn_colab.snapshot import load_snapshot, save_snapshot
+from chessnn_colab.runs.snapshot import load_snapshot, save_snapshot
 
 from .damage import KILLS, Payload, damaged_copies
 
@@ -229,7 +229,7 @@ KILLED_SAVES = """
 import os, random, signal, sys, time
 from pathlib import Path
 import numpy as np
-from chessnn_colab.checkpoint import load_checkpoint, save_checkpoint
+from chessnn_colab.runs.checkpoint import load_checkpoint, save_checkpoint
 
 def save_for_ever(folder, generation, channel):
     while True:

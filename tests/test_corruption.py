@@ -10,7 +10,7 @@ import pytest
 
 from chessnn_colab.durable import write_atomically
 from chessnn_colab.errors import CheckpointError, RunError
-from chessnn_colab.run_folder import RunFolder, find_checkpoint
+from chessnn_colab.runs.folder import RunFolder, find_checkpoint
 from chessnn_colab.sealed_json import decode_sealed, encode_sealed
 
 from .damage import damaged_copies

@@ -16,7 +16,7 @@ games.chess.rules
 games.chess.notation
 network spikes
 search tree actor
-report records array_files sealed_json run_config run_lock report_log checkpoint snapshot run_folder mirror tensorboard
+report records array_files sealed_json runs.config_file runs.lock runs.metrics runs.checkpoint runs.snapshot runs.folder runs.backup runs.tensorboard
 games.chess.pgn games.chess.perft
 selfplay
 workers.process workers.protocol workers.pool workers.local workers.ray
@@ -78,7 +78,7 @@ def test_only_views_draw(name):
     assert not drawing or name.startswith("views."), f"{name} imports {drawing}"
 
 
-@pytest.mark.parametrize("name", ["records", "checkpoint", "snapshot", "run_folder", "mirror", "report_log", "array_files",
+@pytest.mark.parametrize("name", ["records", "runs.checkpoint", "runs.snapshot", "runs.folder", "runs.backup", "runs.metrics", "array_files",
                                   "durable", "report", "workers.process", "workers.protocol", "workers.pool", "workers.local",
                                   "workers.ray"])
 def test_the_numpy_transport_knows_no_torch(name):

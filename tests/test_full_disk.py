@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from chessnn_colab.checkpoint import load_checkpoint, save_checkpoint
+from chessnn_colab.runs.checkpoint import load_checkpoint, save_checkpoint
 from chessnn_colab.errors import ChessnnError, CheckpointError, RecordsError, RunError
 from chessnn_colab.records import GameRecords
-from chessnn_colab.run_folder import RunFolder
-from chessnn_colab.snapshot import load_snapshot, save_snapshot
-from chessnn_colab.tensorboard import TensorBoard
+from chessnn_colab.runs.folder import RunFolder
+from chessnn_colab.runs.snapshot import load_snapshot, save_snapshot
+from chessnn_colab.runs.tensorboard import TensorBoard
 from chessnn_colab.training import train
 
 from .sample_reports import make_report
@@ -154,7 +154,7 @@ def test_training_ends_in_one_sentence_and_goes_on_when_there_is_room(disk, leav
 LIMITED = """
 import resource, signal, sys
 import numpy as np
-from chessnn_colab.checkpoint import load_checkpoint, save_checkpoint
+from chessnn_colab.runs.checkpoint import load_checkpoint, save_checkpoint
 from chessnn_colab.errors import CheckpointError
 save_checkpoint(sys.argv[1], {"weights": {"a": np.zeros(10)}}, {"value": 1})
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -16,10 +16,10 @@ import torch
 from chessnn_colab.durable import BLANK_SEAL, seal
 from chessnn_colab.errors import CheckpointError, ChessnnError
 from chessnn_colab.evaluation import load_network
-from chessnn_colab.mirror import restore_run
+from chessnn_colab.runs.backup import restore_run
 from chessnn_colab.records import GameRecords
-from chessnn_colab.run_folder import RunFolder, find_checkpoint
-from chessnn_colab.snapshot import load_snapshot
+from chessnn_colab.runs.folder import RunFolder, find_checkpoint
+from chessnn_colab.runs.snapshot import load_snapshot
 from chessnn_colab.train_config import TrainConfig
 from chessnn_colab.training import train
 from chessnn_colab.uci import Engine

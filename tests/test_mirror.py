@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from chessnn_colab import checkpoint, mirror
-from chessnn_colab.checkpoint import load_checkpoint
+from chessnn_colab.runs import checkpoint, backup as mirror
+from chessnn_colab.runs.checkpoint import load_checkpoint
 from chessnn_colab.errors import CheckpointError, ConfigError, RunError
-from chessnn_colab.mirror import Mirror, restore_run
-from chessnn_colab.run_folder import RunFolder
+from chessnn_colab.runs.backup import Mirror, restore_run
+from chessnn_colab.runs.folder import RunFolder
 
 from .counts import full
 
@@ -183,7 +183,7 @@ def test_a_slow_drive_does_not_hold_up_training_and_keeps_what_it_reads(run, dri
 
 
 def test_two_processes_cannot_copy_to_one_folder(run, drive, tmp_path):
-    script = ("import sys\nfrom chessnn_colab.run_folder import RunFolder\n"
+    script = ("import sys\nfrom chessnn_colab.runs.folder import RunFolder\n"
               "RunFolder.create_or_open(sys.argv[1], {})\nprint('open', flush=True)\nsys.stdin.read()\n")
     with subprocess.Popen([sys.executable, "-c", script, str(drive)], cwd=ROOT, stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, text=True) as other:
@@ -307,8 +307,8 @@ KILLED_COPY = """
 import os, random, signal, sys, time
 from pathlib import Path
 import numpy as np
-from chessnn_colab.mirror import Mirror
-from chessnn_colab.run_folder import RunFolder
+from chessnn_colab.runs.backup import Mirror
+from chessnn_colab.runs.folder import RunFolder
 
 def train_for_ever(path, drive, channel):
     run = RunFolder.create_or_open(path, {})

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from chessnn_colab.errors import CheckpointError, ConfigError, RunError
-from chessnn_colab.run_config import check_same_config
-from chessnn_colab.run_folder import RunFolder, find_checkpoint
+from chessnn_colab.runs.config_file import check_same_config
+from chessnn_colab.runs.folder import RunFolder, find_checkpoint
 
 from .damage import KILLS
 
@@ -268,7 +268,7 @@ def test_find_checkpoint_takes_a_run_a_checkpoint_or_a_snapshot(run):
 
 SECOND_PROCESS = """
 import sys
-from chessnn_colab.run_folder import RunFolder
+from chessnn_colab.runs.folder import RunFolder
 run = RunFolder.create_or_open(sys.argv[1], {})
 run.append_report({"iteration": 1})
 print("open", flush=True)
@@ -330,7 +330,7 @@ def test_a_file_system_without_locks_is_said(tmp_path, monkeypatch):
 KILLED_RUN = """
 import os, random, signal, sys, time
 import numpy as np
-from chessnn_colab.run_folder import RunFolder
+from chessnn_colab.runs.folder import RunFolder
 
 def train_for_ever(path, channel):
     run = RunFolder.create_or_open(path, {})

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from chessnn_colab.checkpoint import load_checkpoint, save_checkpoint
+from chessnn_colab.runs.checkpoint import load_checkpoint, save_checkpoint
 from chessnn_colab.errors import CheckpointError, RunError
 from chessnn_colab.evaluation import load_network
-from chessnn_colab.snapshot import load_snapshot, save_snapshot
+from chessnn_colab.runs.snapshot import load_snapshot, save_snapshot
 from chessnn_colab.train_config import TrainConfig
 from chessnn_colab.training import train
 

@@ -20,7 +20,7 @@ from chessnn_colab.network import to_arrays
 from chessnn_colab.games.chess.pgn import games_from_pgn
 from chessnn_colab.workers.pool import Pool
 from chessnn_colab.report import Report
-from chessnn_colab.run_folder import RunFolder
+from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.train_config import TrainConfig
 from chessnn_colab.training import share_games, train
 

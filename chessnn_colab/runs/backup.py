@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .checkpoint import MANIFEST, copy_checkpoint
-from .durable import copy_verified, file_sha256, reason
-from .errors import CheckpointError, ChessnnError, ConfigError, RunError
-from .run_config import CONFIG_FILE
-from .run_folder import RATINGS_FILE, RunFolder, folder_path
+from ..durable import copy_verified, file_sha256, reason
+from ..errors import CheckpointError, ChessnnError, ConfigError, RunError
+from .config_file import CONFIG_FILE
+from .folder import RATINGS_FILE, RunFolder, folder_path
 
 CLOSE_SECONDS = 120.0
 # Whatever is not a checkpoint or config.json; reports before checkpoints, so that none is missing from the copy.

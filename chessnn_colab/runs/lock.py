@@ -10,8 +10,8 @@ import os
 import socket
 from pathlib import Path
 
-from .durable import NO_LINK, NOT_SUPPORTED
-from .errors import RunError
+from ..durable import NO_LINK, NOT_SUPPORTED
+from ..errors import RunError
 
 try:
     import fcntl

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from .array_files import (
+from ..array_files import (
     MAX_ARRAY_BYTES,
     MAX_METADATA_BYTES,
     absolute,
@@ -32,8 +32,8 @@ from .array_files import (
     read_file,
     unusable,
 )
-from .durable import copy_flushed, flush_folder, reason, sha256, write_flushed
-from .errors import CheckpointError
+from ..durable import copy_flushed, flush_folder, reason, sha256, write_flushed
+from ..errors import CheckpointError
 
 FORMAT_VERSION = 1
 MANIFEST, STATE, SUFFIX = "manifest.json", "state.json", ".safetensors"

@@ -5,9 +5,9 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from .durable import read_whole, write_atomically
-from .errors import ConfigError, RunError
-from .sealed_json import decode_sealed, encode_sealed
+from ..durable import read_whole, write_atomically
+from ..errors import ConfigError, RunError
+from ..sealed_json import decode_sealed, encode_sealed
 
 CONFIG_FILE = "config.json"
 MAX_CONFIG_BYTES = 2**20

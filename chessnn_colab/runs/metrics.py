@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .durable import flush_folder, read_whole, reason, write_atomically
-from .errors import RunError
+from ..durable import flush_folder, read_whole, reason, write_atomically
+from ..errors import RunError
 
 MAX_LOG_BYTES = 2**30
 _SEAL_KEY, _SEAL_KIND = b'"seal"', b"crc32:"

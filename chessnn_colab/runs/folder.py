@@ -32,12 +32,12 @@ from .checkpoint import (
     remove_checkpoint,
     save_checkpoint,
 )
-from .durable import read_whole, reason, write_atomically
-from .errors import CheckpointError, ConfigError, RunError
-from .report_log import ReportLog
-from .run_config import plain_config, read_config, settle_config
-from .run_lock import RunLock
-from .sealed_json import decode_sealed
+from ..durable import read_whole, reason, write_atomically
+from ..errors import CheckpointError, ConfigError, RunError
+from .metrics import ReportLog
+from .config_file import plain_config, read_config, settle_config
+from .lock import RunLock
+from ..sealed_json import decode_sealed
 from .snapshot import load_snapshot, save_snapshot
 
 _SUBFOLDERS = ("checkpoints", "snapshots", "games", "tensorboard", "logs")

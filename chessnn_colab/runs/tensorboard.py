@@ -7,9 +7,9 @@ from pathlib import Path
 
 from torch.utils.tensorboard import SummaryWriter
 
-from .durable import reason
-from .errors import RunError
-from .report import Report
+from ..durable import reason
+from ..errors import RunError
+from ..report import Report
 
 _SCALARS = {
     "loss/total": "loss", "loss/policy": "policy_loss", "loss/value": "value_loss", "policy/entropy": "entropy",

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .array_files import (
+from ..array_files import (
     absolute,
     decode_arrays,
     decode_metadata,
@@ -23,7 +23,7 @@ from .array_files import (
     unusable,
 )
 from .checkpoint import Checkpoint
-from .durable import BLANK_SEAL, seal, seal_holds, write_atomically
+from ..durable import BLANK_SEAL, seal, seal_holds, write_atomically
 
 MAX_SNAPSHOT_BYTES = 2**30  # the largest preset takes a twentieth of it
 _FORMAT = "chessnn_colab snapshot 1"
