@@ -170,7 +170,7 @@ def run_watch(options: argparse.Namespace) -> None:
 
 
 def run_evaluate(options: argparse.Namespace) -> None:
-    from .evaluation import evaluate_run
+    from .arena.evaluate import evaluate_run
     result = evaluate_run(options.run, options.opponent, options.games, options.candidates, options.survivors,
                           options.snapshot, options.seed, options.device, options.search, options.simulations,
                           options.save)
@@ -178,8 +178,8 @@ def run_evaluate(options: argparse.Namespace) -> None:
 
 
 def run_ladder(options: argparse.Namespace) -> None:
-    from .evaluation import play_search
-    from .ladder import rate_run
+    from .arena.evaluate import play_search
+    from .arena.ladder import rate_run
     search = play_search(options.search, options.candidates, options.survivors, options.simulations)
     opponents = [opponent.strip() for opponent in options.opponents.split(",")]
     ladder = rate_run(options.run, opponents, options.games, options.snapshots, options.anchor, search,
@@ -188,8 +188,8 @@ def run_ladder(options: argparse.Namespace) -> None:
 
 
 def run_tactics(options: argparse.Namespace) -> None:
-    from .evaluation import play_search
-    from .tactics import solved_over_run
+    from .arena.evaluate import play_search
+    from .arena.chess.tactics import solved_over_run
     search = play_search(options.search, options.candidates, options.survivors, options.simulations)
     snapshots = None if options.snapshot is None else [options.snapshot]
     shares = solved_over_run(options.run, search, snapshots, options.seed, options.device)
@@ -200,7 +200,7 @@ def run_tactics(options: argparse.Namespace) -> None:
 
 
 def run_uci(options: argparse.Namespace) -> None:
-    from .uci import Engine
+    from .arena.chess.uci import Engine
     Engine(options.run, options.snapshot, options.device).loop()
 
 

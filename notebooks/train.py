@@ -123,7 +123,7 @@ GameReplay(reports[-1].sample_game) if reports else print("No iteration has fini
 
 # %%
 from chessnn_colab import spikes
-from chessnn_colab.evaluation import load_network
+from chessnn_colab.arena.evaluate import load_network
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.games.chess.notation import state_from_fens
 
@@ -143,7 +143,7 @@ display(plots.energy_bars(spikes.estimate_energy(network, planes).to_dict()))
 # across it its 95 % interval: few games, wide line.
 
 # %%
-from chessnn_colab.evaluation import evaluate_run
+from chessnn_colab.arena.evaluate import evaluate_run
 
 results = []
 for opponent in ("random", "greedy", "minimax"):
@@ -157,7 +157,7 @@ display(plots.match_bar(results[1::2]))
 # You are White: type a move (e2e4 or Nf3) or choose one from the list. An illegal one is refused and nothing is lost.
 
 # %%
-from chessnn_colab.evaluation import choose_move
+from chessnn_colab.arena.evaluate import choose_move
 from chessnn_colab.views.play import play_widget
 
 play_widget(choose_move(network))

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 import torch
 
-from chessnn_colab.arena import MATCH_PLIES, play_match
+from chessnn_colab.arena.match import MATCH_PLIES, play_match
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.chess.rules import Chess
-from chessnn_colab.match_pgn import GamesFolder, match_to_pgn
-from chessnn_colab.match_result import MatchGame, MatchResult, elo_difference, score_interval, wilson_interval
+from chessnn_colab.arena.chess.match_pgn import GamesFolder, match_to_pgn
+from chessnn_colab.arena.result import MatchGame, MatchResult, elo_difference, score_interval, wilson_interval
 from chessnn_colab.network import build_network
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.games.chess.notation import action_from_move, boards_from_state, move_from_action, parse_move, state_from_fens
-from chessnn_colab.openings import BOOK, Opening
+from chessnn_colab.arena.chess.openings import BOOK, Opening
 from chessnn_colab.games.chess.pgn import games_from_pgn, records_from_pgn
-from chessnn_colab.players import GreedyPlayer, NetworkPlayer, RandomPlayer
+from chessnn_colab.arena.players import GreedyPlayer, NetworkPlayer, RandomPlayer
 from chessnn_colab.search import SearchConfig
 
 START = [Opening("the start", ())]

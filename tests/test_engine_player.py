@@ -9,13 +9,13 @@ import chess
 import pytest
 import torch
 
-from chessnn_colab import engine_player
-from chessnn_colab.arena import play_match
-from chessnn_colab.engine_player import OUTSIDE_PATH, EnginePlayer, find_engine, parse_engine
+from chessnn_colab.arena.chess import engine as engine_player
+from chessnn_colab.arena.match import play_match
+from chessnn_colab.arena.chess.engine import OUTSIDE_PATH, EnginePlayer, find_engine, parse_engine
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.games.chess.notation import move_from_action
-from chessnn_colab.players import make_player
+from chessnn_colab.arena.players import make_player
 
 STOCKFISH = shutil.which("stockfish") or shutil.which("stockfish", path=":".join(OUTSIDE_PATH))
 

@@ -6,10 +6,10 @@ import pytest
 
 from chessnn_colab.__main__ import main
 from chessnn_colab.errors import ChessnnError, ConfigError, RunError
-from chessnn_colab.evaluation import evaluate_run, find_player, play_search
+from chessnn_colab.arena.evaluate import evaluate_run, find_player, play_search
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.games.chess.pgn import games_from_pgn
-from chessnn_colab.players import PLAY_SEARCH
+from chessnn_colab.arena.players import PLAY_SEARCH
 from chessnn_colab.search import SEARCHES
 from tests.small_run import make_run
 

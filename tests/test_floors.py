@@ -21,11 +21,11 @@ games.chess.pgn games.chess.perft
 selfplay
 workers.process workers.protocol workers.pool workers.local workers.ray
 replay learner saved_run
-openings ratings minimax engine_player players match_result match_pgn arena
+arena.chess.openings arena.ratings arena.chess.minimax arena.chess.engine arena.players arena.result arena.chess.match_pgn arena.match
 train_config budget training
-evaluation ladder tactics
+arena.evaluate arena.ladder arena.chess.tactics
 views.front_end views.plots views.board views.play views.progress views.progress_widgets
-check uci bench_clock bench_compare bench_self_play bench
+check arena.chess.uci bench_clock bench_compare bench_self_play bench
 __main__
 """.split()
 # For type checkers only; and the widget face, imported when it is asked for.

@@ -15,14 +15,14 @@ import torch
 
 from chessnn_colab.durable import BLANK_SEAL, seal
 from chessnn_colab.errors import CheckpointError, ChessnnError
-from chessnn_colab.evaluation import load_network
+from chessnn_colab.arena.evaluate import load_network
 from chessnn_colab.runs.backup import restore_run
 from chessnn_colab.records import GameRecords
 from chessnn_colab.runs.folder import RunFolder, find_checkpoint
 from chessnn_colab.runs.snapshot import load_snapshot
 from chessnn_colab.train_config import TrainConfig
 from chessnn_colab.training import train
-from chessnn_colab.uci import Engine
+from chessnn_colab.arena.chess.uci import Engine
 
 from .damage import Payload
 from .small_run import make_run

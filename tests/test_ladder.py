@@ -8,10 +8,10 @@ import pytest
 
 from chessnn_colab.__main__ import main
 from chessnn_colab.errors import ConfigError, RunError
-from chessnn_colab.ladder import Ladder, rate_run, spread
-from chessnn_colab.match_result import MatchGame, MatchResult
-from chessnn_colab.openings import BOOK
-from chessnn_colab.ratings import Pairing, rate
+from chessnn_colab.arena.ladder import Ladder, rate_run, spread
+from chessnn_colab.arena.result import MatchGame, MatchResult
+from chessnn_colab.arena.chess.openings import BOOK
+from chessnn_colab.arena.ratings import Pairing, rate
 from chessnn_colab.sealed_json import decode_sealed
 from chessnn_colab.search import SearchConfig
 from tests.small_run import make_run

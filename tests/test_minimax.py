@@ -4,11 +4,11 @@ import chess
 import pytest
 import torch
 
-from chessnn_colab.arena import play_match
+from chessnn_colab.arena.match import play_match
 from chessnn_colab.games.chess.rules import Chess
-from chessnn_colab.minimax import MATE, PIECE_VALUES, MinimaxPlayer, bonus
+from chessnn_colab.arena.chess.minimax import MATE, PIECE_VALUES, MinimaxPlayer, bonus
 from chessnn_colab.games.chess.notation import move_from_action, state_from_boards, state_from_fens
-from chessnn_colab.players import make_player
+from chessnn_colab.arena.players import make_player
 
 from .chess_games import played_games
 

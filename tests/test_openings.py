@@ -2,7 +2,7 @@
 
 import chess
 
-from chessnn_colab.openings import BOOK
+from chessnn_colab.arena.chess.openings import BOOK
 
 VALUES = {chess.PAWN: 1, chess.KNIGHT: 3, chess.BISHOP: 3, chess.ROOK: 5, chess.QUEEN: 9, chess.KING: 0}
 

@@ -5,12 +5,12 @@ import pytest
 import torch
 
 from chessnn_colab.errors import RunError
-from chessnn_colab.evaluation import play_search
+from chessnn_colab.arena.evaluate import play_search
 from chessnn_colab.games.chess.rules import Chess
-from chessnn_colab.minimax import MinimaxPlayer
+from chessnn_colab.arena.chess.minimax import MinimaxPlayer
 from chessnn_colab.games.chess.notation import action_from_move, state_from_boards
-from chessnn_colab.players import make_player
-from chessnn_colab.tactics import load_suite, solved_over_run, solved_share
+from chessnn_colab.arena.players import make_player
+from chessnn_colab.arena.chess.tactics import load_suite, solved_over_run, solved_share
 
 from .counts import full
 from .small_run import make_run

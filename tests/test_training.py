@@ -14,7 +14,7 @@ import pytest
 from chessnn_colab import training
 from chessnn_colab.budget import Budget
 from chessnn_colab.errors import ChessnnError, CheckpointError, ConfigError, RunError
-from chessnn_colab.evaluation import evaluate_run, load_network
+from chessnn_colab.arena.evaluate import evaluate_run, load_network
 from chessnn_colab.games.chess.rules import ENDINGS
 from chessnn_colab.network import to_arrays
 from chessnn_colab.games.chess.pgn import games_from_pgn

@@ -16,7 +16,7 @@ from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.network import build_network
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.games.chess.notation import move_from_action, state_from_boards, state_from_fens
-from chessnn_colab.players import NetworkPlayer
+from chessnn_colab.arena.players import NetworkPlayer
 from chessnn_colab.records import GameRecords
 from chessnn_colab.search import ILLEGAL, Root, SearchConfig, Step
 from chessnn_colab.selfplay import play_games

@@ -11,7 +11,7 @@ import chess.engine
 import pytest
 
 from chessnn_colab.errors import RunError
-from chessnn_colab.uci import MARGIN, Engine, read_limits
+from chessnn_colab.arena.chess.uci import MARGIN, Engine, read_limits
 
 from .small_run import make_run
 

@@ -1,4 +1,4 @@
-"""Make chessnn_colab/data/tactics.txt: mates in one, mates in two and hanging pieces, each solved exhaustively.
+"""Make chessnn_colab/arena/chess/data/tactics.txt: mates in one, mates in two and hanging pieces, each solved exhaustively.
 
     python tools/make_tactics.py --each 100 --seed 0
 
@@ -133,7 +133,7 @@ def main() -> int:
     options = parser.parse_args()
     suites = {"mate-in-one": (mates_in_one, ["random-plies", "few-piece"]), "mate-in-two": (mates_in_two, ["few-piece"]),
               "hanging-piece": (hanging, ["random-plies", "standard"])}
-    path = Path(__file__).parent.parent / "chessnn_colab" / "data" / "tactics.txt"
+    path = Path(__file__).parent.parent / "chessnn_colab" / "arena" / "chess" / "data" / "tactics.txt"
     with open(path, "w", encoding="utf-8") as out:
         for number, (name, (solve, kinds)) in enumerate(suites.items()):
             lines = collect(solve, kinds, options.each, options.seed + 1000 * number)

@@ -8,10 +8,10 @@ from __future__ import annotations
 import argparse
 import sys
 
-from chessnn_colab.arena import MATCH_PLIES, play_match
-from chessnn_colab.evaluation import load_network
+from chessnn_colab.arena.match import MATCH_PLIES, play_match
+from chessnn_colab.arena.evaluate import load_network
 from chessnn_colab.games.chess.rules import Chess
-from chessnn_colab.players import NetworkPlayer
+from chessnn_colab.arena.players import NetworkPlayer
 from chessnn_colab.search import SearchConfig
 
 

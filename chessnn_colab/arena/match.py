@@ -14,12 +14,12 @@ import chess
 import torch
 from torch import Tensor
 
-from .errors import ConfigError
-from .games.base import finished, select
-from .games.chess.rules import ENDINGS, Chess, ChessState
-from .match_result import FORFEIT, MatchGame, MatchResult
-from .games.chess.notation import move_from_action, state_from_boards
-from .openings import BOOK, Opening
+from ..errors import ConfigError
+from ..games.base import finished, select
+from ..games.chess.rules import ENDINGS, Chess, ChessState
+from .result import FORFEIT, MatchGame, MatchResult
+from ..games.chess.notation import move_from_action, state_from_boards
+from .chess.openings import BOOK, Opening
 from .players import Player
 
 MATCH_PLIES = 300

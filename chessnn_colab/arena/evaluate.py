@@ -8,19 +8,19 @@ from pathlib import Path
 import chess
 import torch
 
-from .arena import MATCH_PLIES, play_match
-from .devices import detect_device
-from .errors import ConfigError, RunError
-from .games.chess.rules import Chess
-from .match_pgn import GamesFolder
-from .match_result import MatchResult
-from .network import SpikingNetwork
-from .games.chess.notation import move_from_action, state_from_boards
+from .match import MATCH_PLIES, play_match
+from ..devices import detect_device
+from ..errors import ConfigError, RunError
+from ..games.chess.rules import Chess
+from .chess.match_pgn import GamesFolder
+from .result import MatchResult
+from ..network import SpikingNetwork
+from ..games.chess.notation import move_from_action, state_from_boards
 from .players import BASELINES, PLAY_SEARCH, PLAY_TWO_RUNG, NetworkPlayer, Player, make_player
-from .runs.folder import RunFolder
-from .saved_run import saved_network
-from .search import SearchConfig
-from .runs.snapshot import load_snapshot
+from ..runs.folder import RunFolder
+from ..saved_run import saved_network
+from ..search import SearchConfig
+from ..runs.snapshot import load_snapshot
 
 
 def load_network(run: str, snapshot: int | None = None, device: str = "auto") -> tuple[SpikingNetwork, int]:

@@ -19,15 +19,15 @@ from typing import Any, TextIO
 import chess
 import torch
 
-from .actor import TREE_ACTIONS, Actor, Branches
-from .devices import choose_dtype
-from .errors import ChessnnError
-from .evaluation import load_network
-from .games.chess.rules import Chess
-from .network import actor_copy
-from .games.chess.notation import board_from_fen, move_from_action, parse_move, quote, state_from_boards
-from .search import PolicyOutput, SearchConfig
-from .tree import tree_search
+from ...actor import TREE_ACTIONS, Actor, Branches
+from ...devices import choose_dtype
+from ...errors import ChessnnError
+from ..evaluate import load_network
+from ...games.chess.rules import Chess
+from ...network import actor_copy
+from ...games.chess.notation import board_from_fen, move_from_action, parse_move, quote, state_from_boards
+from ...search import PolicyOutput, SearchConfig
+from ...tree import tree_search
 
 FIRST_RUNG = 16          # simulations of the smallest search
 MOST_SIMULATIONS = 4096  # of the largest: a tree holds them all in memory

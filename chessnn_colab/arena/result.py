@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Any, Sequence
 
-from .openings import Opening
+from .chess.openings import Opening
 
 FORFEIT = "forfeit"
 NORMAL_95 = 1.959964   # standard deviations either side that hold 95 %

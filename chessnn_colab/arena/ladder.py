@@ -8,18 +8,18 @@ from typing import Any, Callable, Sequence
 
 import numpy as np
 
-from .arena import MATCH_PLIES, play_match
-from .devices import detect_device
-from .durable import reason, write_atomically
-from .errors import ConfigError, RunError
-from .evaluation import find_player, load_network
-from .games.chess.rules import Chess
-from .match_result import MatchResult
+from .match import MATCH_PLIES, play_match
+from ..devices import detect_device
+from ..durable import reason, write_atomically
+from ..errors import ConfigError, RunError
+from .evaluate import find_player, load_network
+from ..games.chess.rules import Chess
+from .result import MatchResult
 from .players import PLAY_SEARCH, NetworkPlayer, Player
 from .ratings import Pairing, Ratings, rate
-from .runs.folder import RATINGS_FILE, RunFolder
-from .sealed_json import encode_sealed
-from .search import SearchConfig
+from ..runs.folder import RATINGS_FILE, RunFolder
+from ..sealed_json import encode_sealed
+from ..search import SearchConfig
 
 FIXED_PLAYERS = ("random", "greedy", "minimax")
 

@@ -13,12 +13,12 @@ from typing import Sequence
 import chess
 import torch
 
-from .evaluation import load_network
-from .games.chess.rules import Chess
-from .games.chess.notation import board_from_fen, move_from_action, state_from_boards
-from .players import NetworkPlayer, Player
-from .runs.folder import RunFolder
-from .search import SearchConfig
+from ..evaluate import load_network
+from ...games.chess.rules import Chess
+from ...games.chess.notation import board_from_fen, move_from_action, state_from_boards
+from ..players import NetworkPlayer, Player
+from ...runs.folder import RunFolder
+from ...search import SearchConfig
 
 
 @dataclass(frozen=True)

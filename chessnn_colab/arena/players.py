@@ -7,15 +7,15 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from .actor import Actor
-from .devices import choose_dtype
-from .engine_player import parse_engine
-from .errors import ConfigError
-from .games.base import Game
-from .games.chess.rules import Chess
-from .minimax import MinimaxPlayer
-from .network import SpikingNetwork, actor_copy
-from .search import SearchConfig
+from ..actor import Actor
+from ..devices import choose_dtype
+from .chess.engine import parse_engine
+from ..errors import ConfigError
+from ..games.base import Game
+from ..games.chess.rules import Chess
+from .chess.minimax import MinimaxPlayer
+from ..network import SpikingNetwork, actor_copy
+from ..search import SearchConfig
 
 # At play: 48 evaluations a move. LOG.md has the matches that chose these.
 PLAY_SEARCH = SearchConfig(search="tree", num_simulations=47, value_scale=0.15)

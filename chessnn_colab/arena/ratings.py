@@ -20,7 +20,7 @@ from typing import Sequence
 
 import numpy as np
 
-from .errors import ConfigError
+from ..errors import ConfigError
 
 # Every pairing is given one game more, half drawn, a quarter won and a quarter lost, which keeps perfect scores finite:
 # 200 wins of 200 are worth 1,041 points. It pulls a score of 0.75 in 100 games by 2 points, where the error is 70.

@@ -20,8 +20,8 @@ import chess.engine
 import torch
 from torch import Tensor
 
-from .errors import ConfigError
-from .games.chess.notation import action_from_move
+from ...errors import ConfigError
+from ...games.chess.notation import action_from_move
 
 PROCESSES = 2
 PATIENCE = 30.0      # seconds an engine may take for a move; then it is killed and the game is lost

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import chess.pgn
 
-from .durable import reason, write_atomically
-from .errors import ConfigError
-from .games.chess.rules import ENDINGS, TRUNCATED
-from .match_result import FORFEIT, MatchGame, MatchResult
-from .games.chess.notation import move_from_action
+from ...durable import reason, write_atomically
+from ...errors import ConfigError
+from ...games.chess.rules import ENDINGS, TRUNCATED
+from ..result import FORFEIT, MatchGame, MatchResult
+from ...games.chess.notation import move_from_action
 
 # The PGN standard's words. The rules of chess would let a game at the ply cap go on: the match's rules make it a draw.
 _TERMINATIONS = {FORFEIT: "abandoned", ENDINGS[TRUNCATED]: "adjudication"}

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .games.chess import bitboards as bb
-from .games.base import finished, select
-from .games.chess.rules import CHECKMATE, Chess, ChessState
+from ...games.chess import bitboards as bb
+from ...games.base import finished, select
+from ...games.chess.rules import CHECKMATE, Chess, ChessState
 
 MATE = 1_000_000.0
 PIECE_VALUES = (100, 310, 325, 500, 900, 0)  # P N B R Q K, centipawns
