@@ -205,7 +205,7 @@ def run_uci(options: argparse.Namespace) -> None:
 
 
 def run_bench(options: argparse.Namespace) -> None:
-    from .bench import bench
+    from .bench.table import bench
     figures = bench(options.name, options.device, options.preset, options.seconds, options.precision)
     if options.json:
         return print(json.dumps(figures))

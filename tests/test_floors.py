@@ -25,7 +25,7 @@ arena.chess.openings arena.ratings arena.chess.minimax arena.chess.engine arena.
 train_config budget training
 arena.evaluate arena.ladder arena.chess.tactics
 views.front_end views.plots views.board views.play views.progress views.progress_widgets
-check arena.chess.uci bench_clock bench_compare bench_self_play bench
+check arena.chess.uci bench.clock bench.compare bench.self_play bench.table
 __main__
 """.split()
 # For type checkers only; and the widget face, imported when it is asked for.

@@ -14,11 +14,11 @@ import torch
 from spikingjelly.activation_based import functional, neuron, surrogate
 from torch import nn
 
-from .bench_clock import Clock, evaluation_rate, random_observations
-from .games.base import finished, where
-from .games.chess.rules import Chess
-from .network import SpikingLayer, SpikingNetwork, actor_copy, build_network
-from .network_config import preset
+from .clock import Clock, evaluation_rate, random_observations
+from ..games.base import finished, where
+from ..games.chess.rules import Chess
+from ..network import SpikingLayer, SpikingNetwork, actor_copy, build_network
+from ..network_config import preset
 
 NETWORK_BATCH = 512
 RULES_BATCH = 1024

@@ -8,7 +8,7 @@ from typing import Any, Callable
 
 import torch
 
-from .games.chess.rules import Chess
+from ..games.chess.rules import Chess
 
 
 class Clock:

@@ -15,20 +15,20 @@ from typing import Any
 import numpy as np
 import torch
 
-from .actor import Actor
-from .bench_clock import Clock, random_observations, seconds_a_call
-from .devices import inventory, plan_workers
-from .games.base import finished
-from .games.chess.rules import Chess, ChessState
-from .learner import Learner
-from .network import SpikingNetwork, actor_copy, build_network, to_arrays
-from .network_config import preset
-from .records import GameRecords
-from .replay import Replay
-from .search import Root, SearchConfig
-from .selfplay import Lockstep, SelfPlay, SelfPlayConfig, play_games
-from .train_config import TrainConfig
-from .workers.local import LocalPool
+from ..actor import Actor
+from .clock import Clock, random_observations, seconds_a_call
+from ..devices import inventory, plan_workers
+from ..games.base import finished
+from ..games.chess.rules import Chess, ChessState
+from ..learner import Learner
+from ..network import SpikingNetwork, actor_copy, build_network, to_arrays
+from ..network_config import preset
+from ..records import GameRecords
+from ..replay import Replay
+from ..search import Root, SearchConfig
+from ..selfplay import Lockstep, SelfPlay, SelfPlayConfig, play_games
+from ..train_config import TrainConfig
+from ..workers.local import LocalPool
 
 TREE_SIMULATIONS = 32
 SAMPLE_REUSE = 4       # at which the learner's share is measured

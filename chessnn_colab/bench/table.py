@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from .bench_clock import Clock
-from .bench_compare import RULES_BATCH, bench_libraries, bench_network, rules_clocks
-from .bench_self_play import bench_learner, bench_memory, bench_policy, bench_self_play, bench_tree
-from .devices import choose_dtype, detect_device, inventory, keep_freed_memory, plan_workers
-from .errors import ConfigError
-from .network import build_network, to_arrays
-from .network_config import preset
-from .records import GameRecords
-from .selfplay import SelfPlay, SelfPlayConfig
-from .train_config import TrainConfig
-from .workers.local import LocalPool
+from .clock import Clock
+from .compare import RULES_BATCH, bench_libraries, bench_network, rules_clocks
+from .self_play import bench_learner, bench_memory, bench_policy, bench_self_play, bench_tree
+from ..devices import choose_dtype, detect_device, inventory, keep_freed_memory, plan_workers
+from ..errors import ConfigError
+from ..network import build_network, to_arrays
+from ..network_config import preset
+from ..records import GameRecords
+from ..selfplay import SelfPlay, SelfPlayConfig
+from ..train_config import TrainConfig
+from ..workers.local import LocalPool
 
 
 def bench(name: str, device: str = "auto", preset_name: str = "cpu", seconds: float = 10.0,
