@@ -9,7 +9,7 @@ __version__ = "0.3.0"
 
 _HOMES = {
     "check_device": "check", "detect_device": "devices", "plan_workers": "devices",
-    "TrainConfig": "train_config", "train": "training", "Report": "report", "make_progress": "views.progress",
+    "TrainConfig": "config", "train": "training", "Report": "report", "make_progress": "views.progress",
     "load_network": "arena.evaluate", "evaluate_run": "arena.evaluate", "choose_move": "arena.evaluate",
     "Chess": "games.chess.rules", "SpikingNetwork": "network", "NetworkConfig": "network_config",
     "PRESETS": "network_config",

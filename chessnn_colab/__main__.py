@@ -11,7 +11,7 @@ import typing
 from typing import Any, Callable, Sequence
 
 from .errors import ChessnnError
-from .train_config import TrainConfig
+from .config import TrainConfig
 
 # Spellings of a shell user for fields whose own name is no good there.
 FLAGS = {"from_checkpoint": "--from"}

@@ -26,10 +26,10 @@ from .records import GameRecords
 from .replay import Replay
 from .report import Report
 from .runs.folder import RunFolder, find_checkpoint
-from .saved_run import restore_state, saved_weights
+from .restore import restore_state, saved_weights
 from .selfplay import SelfPlay
 from .runs.tensorboard import TensorBoard
-from .train_config import FIXED_FIELDS, TrainConfig
+from .config import FIXED_FIELDS, TrainConfig
 from .workers.pool import Pool
 from .workers.local import InlinePool, LocalPool
 

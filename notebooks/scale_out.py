@@ -59,7 +59,7 @@ print(plan_cluster(resources))
 # back as packed numpy, and the learner stays here.
 
 # %%
-from chessnn_colab.train_config import TrainConfig
+from chessnn_colab.config import TrainConfig
 from chessnn_colab.training import train
 from chessnn_colab.views.progress import make_progress
 

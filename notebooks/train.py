@@ -73,7 +73,7 @@ match_evaluations = 48  #@param {type:"integer"}
 # disk, because Drive is slow and its connection drops.
 
 # %%
-from chessnn_colab.train_config import TrainConfig
+from chessnn_colab.config import TrainConfig
 from chessnn_colab.training import train
 from chessnn_colab.views.progress import make_progress
 

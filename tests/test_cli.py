@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from chessnn_colab.__main__ import build_parser, field_types, main
-from chessnn_colab.train_config import TrainConfig
+from chessnn_colab.config import TrainConfig
 
 TINY = ["--iterations", "1", "--games-per-iteration", "4", "--boards", "2", "--max-plies", "12", "--channels", "8",
         "--blocks", "1", "--candidates", "2", "--survivors", "1", "--batch-size", "32", "--device", "cpu", "--pool",

@@ -8,7 +8,7 @@ import pytest
 
 from chessnn_colab.devices import WorkerPlan
 from chessnn_colab.errors import ConfigError, WorkerError
-from chessnn_colab.train_config import TrainConfig
+from chessnn_colab.config import TrainConfig
 from chessnn_colab.training import train
 
 from .pool_contract import PoolContract, games, share

@@ -20,9 +20,9 @@ report records array_files sealed_json runs.config_file runs.lock runs.metrics r
 games.chess.pgn games.chess.perft
 selfplay
 workers.process workers.protocol workers.pool workers.local workers.ray
-replay learner saved_run
+replay learner restore
 arena.chess.openings arena.ratings arena.chess.minimax arena.chess.engine arena.players arena.result arena.chess.match_pgn arena.match
-train_config budget training
+config budget training
 arena.evaluate arena.ladder arena.chess.tactics
 views.front_end views.plots views.board views.play views.progress views.progress_widgets
 check arena.chess.uci bench.clock bench.compare bench.self_play bench.table

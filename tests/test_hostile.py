@@ -20,7 +20,7 @@ from chessnn_colab.runs.backup import restore_run
 from chessnn_colab.records import GameRecords
 from chessnn_colab.runs.folder import RunFolder, find_checkpoint
 from chessnn_colab.runs.snapshot import load_snapshot
-from chessnn_colab.train_config import TrainConfig
+from chessnn_colab.config import TrainConfig
 from chessnn_colab.training import train
 from chessnn_colab.arena.chess.uci import Engine
 

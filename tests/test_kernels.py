@@ -17,7 +17,7 @@ CELL = """
 import os, sys
 os.environ["CHESSNN_UI"] = "text"
 sys.path.insert(0, {root!r})
-from chessnn_colab.train_config import TrainConfig
+from chessnn_colab.config import TrainConfig
 from chessnn_colab.training import train
 from chessnn_colab.views.progress import make_progress
 config = TrainConfig(run={run!r}, channels=8, blocks=1, boards=8, games_per_iteration={games}, max_plies=160,

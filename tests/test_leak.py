@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 SCRIPT = """
 import json, sys
 import psutil
-from chessnn_colab.train_config import TrainConfig
+from chessnn_colab.config import TrainConfig
 from chessnn_colab.training import train
 
 def measured():

@@ -10,7 +10,7 @@ from chessnn_colab.runs.checkpoint import load_checkpoint, save_checkpoint
 from chessnn_colab.errors import CheckpointError, RunError
 from chessnn_colab.arena.evaluate import load_network
 from chessnn_colab.runs.snapshot import load_snapshot, save_snapshot
-from chessnn_colab.train_config import TrainConfig
+from chessnn_colab.config import TrainConfig
 from chessnn_colab.training import train
 
 WEIGHT, MOMENT = "stem.conv.weight", "0.exp_avg"

@@ -21,7 +21,7 @@ from chessnn_colab.games.chess.pgn import games_from_pgn
 from chessnn_colab.workers.pool import Pool
 from chessnn_colab.report import Report
 from chessnn_colab.runs.folder import RunFolder
-from chessnn_colab.train_config import TrainConfig
+from chessnn_colab.config import TrainConfig
 from chessnn_colab.training import share_games, train
 
 TINY = dict(preset="cpu", channels=8, blocks=1, games_per_iteration=6, boards=3, max_plies=16, candidates=2, survivors=1,

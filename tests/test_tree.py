@@ -20,7 +20,7 @@ from chessnn_colab.arena.players import NetworkPlayer
 from chessnn_colab.records import GameRecords
 from chessnn_colab.search import ILLEGAL, Root, SearchConfig, Step
 from chessnn_colab.selfplay import play_games
-from chessnn_colab.train_config import TrainConfig
+from chessnn_colab.config import TrainConfig
 from chessnn_colab.tree import UNVISITED, Expansion, Tree, considered_visits, tree_search
 
 GOLDEN = Path(__file__).parent / "golden" / "mctx.npz"  # made by tools/mctx_golden.py

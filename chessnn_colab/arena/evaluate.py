@@ -18,7 +18,7 @@ from ..network import SpikingNetwork
 from ..games.chess.notation import move_from_action, state_from_boards
 from .players import BASELINES, PLAY_SEARCH, PLAY_TWO_RUNG, NetworkPlayer, Player, make_player
 from ..runs.folder import RunFolder
-from ..saved_run import saved_network
+from ..restore import saved_network
 from ..search import SearchConfig
 from ..runs.snapshot import load_snapshot
 

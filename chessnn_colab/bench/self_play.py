@@ -27,7 +27,7 @@ from ..records import GameRecords
 from ..replay import Replay
 from ..search import Root, SearchConfig
 from ..selfplay import Lockstep, SelfPlay, SelfPlayConfig, play_games
-from ..train_config import TrainConfig
+from ..config import TrainConfig
 from ..workers.local import LocalPool
 
 TREE_SIMULATIONS = 32

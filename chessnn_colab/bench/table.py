@@ -22,7 +22,7 @@ from ..network import build_network, to_arrays
 from ..network_config import preset
 from ..records import GameRecords
 from ..selfplay import SelfPlay, SelfPlayConfig
-from ..train_config import TrainConfig
+from ..config import TrainConfig
 from ..workers.local import LocalPool
 
 
