@@ -8,12 +8,22 @@ from importlib import import_module
 __version__ = "0.3.0"
 
 _HOMES = {
-    "check_device": "check", "detect_device": "devices", "plan_workers": "devices",
-    "TrainConfig": "config", "train": "training", "Report": "report", "make_progress": "views.progress",
-    "load_network": "arena.evaluate", "evaluate_run": "arena.evaluate", "choose_move": "arena.evaluate",
-    "Chess": "games.chess.rules", "SpikingNetwork": "network", "NetworkConfig": "network_config",
+    "check_device": "check",
+    "detect_device": "devices",
+    "plan_workers": "devices",
+    "TrainConfig": "config",
+    "train": "training",
+    "Report": "report",
+    "make_progress": "views.progress",
+    "load_network": "arena.evaluate",
+    "evaluate_run": "arena.evaluate",
+    "choose_move": "arena.evaluate",
+    "Chess": "games.chess.rules",
+    "SpikingNetwork": "network",
+    "NetworkConfig": "network_config",
     "PRESETS": "network_config",
-    "GameRecords": "records", "ChessnnError": "errors",
+    "GameRecords": "records",
+    "ChessnnError": "errors",
 }
 __all__ = sorted(_HOMES)
 

@@ -65,8 +65,9 @@ def build_parser() -> argparse.ArgumentParser:
     uci.add_argument("--device", default="auto")
 
     bench = command("bench", run_bench, "measure speed: rules, network, self-play and more")
-    bench.add_argument("name", help="rules, libraries, network, self-play, tree, policy, transport, workers, learner, "
-                       "memory, or all")
+    bench.add_argument(
+        "name", help="rules, libraries, network, self-play, tree, policy, transport, workers, learner, memory, or all"
+    )
     bench.add_argument("--device", default="auto")
     bench.add_argument("--preset", default="cpu")
     bench.add_argument("--seconds", type=float, default=10.0)
@@ -79,8 +80,11 @@ def add_measuring_commands(command: Callable[..., argparse.ArgumentParser]) -> N
     """The commands that play: matches, ratings, puzzles."""
     evaluate = command("evaluate", run_evaluate, "play a run's network against an opponent")
     evaluate.add_argument("run")
-    evaluate.add_argument("--opponent", default="random", help="random, greedy, minimax, engine:PATH, or RUN or "
-                          "RUN@SNAPSHOT for another run's network")
+    evaluate.add_argument(
+        "--opponent",
+        default="random",
+        help="random, greedy, minimax, engine:PATH, or RUN or RUN@SNAPSHOT for another run's network",
+    )
     evaluate.add_argument("--games", type=int, default=200, help="an even number: every opening with both colours")
     evaluate.add_argument("--snapshot", type=int, help="iteration of the weights (default: the last)")
     evaluate.add_argument("--save", metavar="DIR", help="keep every game there, as PGN")
@@ -104,8 +108,11 @@ def add_config_options(parser: argparse.ArgumentParser) -> None:
     """An option for every field of TrainConfig, named and defaulted after it."""
     for field, kind in zip(dataclasses.fields(TrainConfig), field_types()):
         flag = FLAGS.get(field.name, "--" + field.name.replace("_", "-"))
-        more = {"dest": field.name, "default": field.default,
-                "help": f"default: {'by device' if field.default is None else field.default}"}
+        more = {
+            "dest": field.name,
+            "default": field.default,
+            "help": f"default: {'by device' if field.default is None else field.default}",
+        }
         if kind is bool:
             parser.add_argument(flag, action=argparse.BooleanOptionalAction, **more)
         else:
@@ -137,24 +144,27 @@ def field_types() -> list[Any]:
 
 
 def whole_numbers(text: str) -> tuple[int, ...]:
-    """"0,1" as (0, 1)."""
+    """ "0,1" as (0, 1)."""
     return tuple(int(part) for part in text.split(","))
 
 
 def run_check(options: argparse.Namespace) -> None:
     from .check import check_device
+
     report = check_device(options.device, options.workers, options.games)
     print(json.dumps(report.to_dict()) if options.json else report)
 
 
 def run_perft(options: argparse.Namespace) -> None:
     from .games.chess.perft import format_perft, perft
+
     print(format_perft(perft(options.fen, options.depth)))
 
 
 def run_train(options: argparse.Namespace) -> None:
     from .training import train
     from .views.progress import make_progress
+
     names = [field.name for field in dataclasses.fields(TrainConfig)]
     config = TrainConfig(**{name: getattr(options, name) for name in names})
     for _ in train(config, make_progress()):
@@ -165,31 +175,54 @@ def run_watch(options: argparse.Namespace) -> None:
     from .report import Report
     from .runs.folder import RunFolder
     from .views.progress import report_lines
+
     for values in RunFolder.open(options.run).read_reports():
         print("\n".join(report_lines(Report.from_dict(values))))
 
 
 def run_evaluate(options: argparse.Namespace) -> None:
     from .arena.evaluate import evaluate_run
-    result = evaluate_run(options.run, options.opponent, options.games, options.candidates, options.survivors,
-                          options.snapshot, options.seed, options.device, options.search, options.simulations,
-                          options.save)
+
+    result = evaluate_run(
+        options.run,
+        options.opponent,
+        options.games,
+        options.candidates,
+        options.survivors,
+        options.snapshot,
+        options.seed,
+        options.device,
+        options.search,
+        options.simulations,
+        options.save,
+    )
     print(json.dumps(result.to_dict()) if options.json else result)
 
 
 def run_ladder(options: argparse.Namespace) -> None:
     from .arena.evaluate import play_search
     from .arena.ladder import rate_run
+
     search = play_search(options.search, options.candidates, options.survivors, options.simulations)
     opponents = [opponent.strip() for opponent in options.opponents.split(",")]
-    ladder = rate_run(options.run, opponents, options.games, options.snapshots, options.anchor, search,
-                      options.seed, options.device, lambda match: print(match, file=sys.stderr, flush=True))
+    ladder = rate_run(
+        options.run,
+        opponents,
+        options.games,
+        options.snapshots,
+        options.anchor,
+        search,
+        options.seed,
+        options.device,
+        lambda match: print(match, file=sys.stderr, flush=True),
+    )
     print(json.dumps(ladder.to_dict()) if options.json else ladder)
 
 
 def run_tactics(options: argparse.Namespace) -> None:
     from .arena.evaluate import play_search
     from .arena.chess.tactics import solved_over_run
+
     search = play_search(options.search, options.candidates, options.survivors, options.simulations)
     snapshots = None if options.snapshot is None else [options.snapshot]
     shares = solved_over_run(options.run, search, snapshots, options.seed, options.device)
@@ -201,11 +234,13 @@ def run_tactics(options: argparse.Namespace) -> None:
 
 def run_uci(options: argparse.Namespace) -> None:
     from .arena.chess.uci import Engine
+
     Engine(options.run, options.snapshot, options.device).loop()
 
 
 def run_bench(options: argparse.Namespace) -> None:
     from .bench.table import bench
+
     figures = bench(options.name, options.device, options.preset, options.seconds, options.precision)
     if options.json:
         return print(json.dumps(figures))

@@ -16,8 +16,8 @@ from .tree import Expansion, tree_search
 # Columns kept for the root's legal actions: the likeliest so many. Positions with more are all but unheard of, and
 # what they lose is the tail of the prior.
 ROOT_ACTIONS = 128
-TREE_ACTIONS = 64   # the same for every node of a tree
-CACHED_ROWS = 256   # positions a CPU's thread looks at in one go
+TREE_ACTIONS = 64  # the same for every node of a tree
+CACHED_ROWS = 256  # positions a CPU's thread looks at in one go
 
 
 class Actor:
@@ -101,8 +101,10 @@ class Actor:
         counts = torch.bincount(listed, minlength=len(state.current_player))
         place = listed, torch.arange(len(listed)) - (counts.cumsum(0) - counts)[listed]
         shape = len(counts), max(1, int(counts.max()))
-        return (actions.new_zeros(shape).index_put(place, actions),
-                logits.new_full(shape, ILLEGAL).index_put(place, logits))
+        return (
+            actions.new_zeros(shape).index_put(place, actions),
+            logits.new_full(shape, ILLEGAL).index_put(place, logits),
+        )
 
 
 class Seen(NamedTuple):
@@ -134,4 +136,4 @@ class Branches:
 
     def _keep(self, state: Any, node: int) -> None:
         first = node * self.batch
-        map_fields(lambda kept, new: kept[first:first + self.batch].copy_(new), self.states, state)
+        map_fields(lambda kept, new: kept[first : first + self.batch].copy_(new), self.states, state)

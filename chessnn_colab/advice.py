@@ -28,7 +28,7 @@ class DriverGpu:
     """A GPU as the NVIDIA driver shows it, whatever torch makes of it."""
 
     name: str
-    driver: str                                # its version, like 535.104.05; "" where unknown
+    driver: str  # its version, like 535.104.05; "" where unknown
     capability: tuple[int, int] | None = None  # None where the driver does not say
 
 
@@ -36,22 +36,31 @@ class DriverGpu:
 class Facts:
     """What the advice follows from; tests make their own."""
 
-    place: str                         # Colab, Kaggle or local
+    place: str  # Colab, Kaggle or local
     torch_version: str
-    torch_cuda: str | None             # the CUDA version torch was built for; None for a build without
-    machine: Inventory                 # what torch sees
+    torch_cuda: str | None  # the CUDA version torch was built for; None for a build without
+    machine: Inventory  # what torch sees
     driver_gpus: tuple[DriverGpu, ...] = ()
-    arch_list: tuple[str, ...] = ()    # the GPU architectures this torch has code for, like sm_75
+    arch_list: tuple[str, ...] = ()  # the GPU architectures this torch has code for, like sm_75
     visible_devices: str | None = None  # CUDA_VISIBLE_DEVICES, where it is set
-    ram_bytes: int | None = None       # None where the system does not say
-    shm_bytes: int | None = None       # /dev/shm; None where there is none
+    ram_bytes: int | None = None  # None where the system does not say
+    shm_bytes: int | None = None  # /dev/shm; None where there is none
 
 
 def gather_facts(environment: Mapping[str, str] = os.environ) -> Facts:
     """Look at this machine and this torch."""
     architectures = tuple(torch.cuda.get_arch_list()) if torch.version.cuda else ()
-    return Facts(find_place(environment), torch.__version__, torch.version.cuda, inventory(), driver_gpus(),
-                 architectures, environment.get("CUDA_VISIBLE_DEVICES"), ram_bytes(), shm_bytes())
+    return Facts(
+        find_place(environment),
+        torch.__version__,
+        torch.version.cuda,
+        inventory(),
+        driver_gpus(),
+        architectures,
+        environment.get("CUDA_VISIBLE_DEVICES"),
+        ram_bytes(),
+        shm_bytes(),
+    )
 
 
 def find_place(environment: Mapping[str, str]) -> str:
@@ -70,8 +79,10 @@ def advice(facts: Facts) -> tuple[str, ...]:
     if facts.driver_gpus and not facts.machine.gpus:
         texts.append(_unseen(facts, facts.driver_gpus[0]))
     elif not facts.machine.gpus and facts.place == "Colab":
-        texts.append("No GPU in this Colab runtime: Runtime > Change runtime type > T4 GPU, then run the notebook again. "
-                     "Training works on the CPU too, slowly.")
+        texts.append(
+            "No GPU in this Colab runtime: Runtime > Change runtime type > T4 GPU, then run the notebook again. "
+            "Training works on the CPU too, slowly."
+        )
     elif not facts.machine.gpus and facts.place == "Kaggle":
         texts.append("No GPU in this Kaggle session: Settings > Accelerator > GPU T4 x2, then run the notebook again.")
     for gpu in facts.machine.gpus:
@@ -85,33 +96,43 @@ def _unseen(facts: Facts, gpu: DriverGpu) -> str:
     number = gpu.driver.partition(".")[0]
     major = int(number) if number.isdecimal() else CUDA_13_DRIVER
     if major < CUDA_12_DRIVER:
-        return (f"This machine has {gpu.name} with NVIDIA driver {gpu.driver}, too old for any torch that runs here: "
-                f"update the driver to {CUDA_13_DRIVER} or newer.")
+        return (
+            f"This machine has {gpu.name} with NVIDIA driver {gpu.driver}, too old for any torch that runs here: "
+            f"update the driver to {CUDA_13_DRIVER} or newer."
+        )
     too_old = gpu.capability is not None and gpu.capability < TURING
     install = _install("cu126" if too_old or major < CUDA_13_DRIVER else "cu130", too_old)
     if facts.torch_cuda is None:
         return f"This machine has {gpu.name}, but torch {facts.torch_version} is a build without CUDA: {install}."
     if facts.visible_devices is not None:
-        return (f"The driver shows {gpu.name}, but CUDA_VISIBLE_DEVICES={facts.visible_devices!r} hides it from torch: "
-                "unset it, then restart the runtime (kernel).")
-    return (f"The driver ({gpu.driver}) shows {gpu.name}, but torch {facts.torch_version} (CUDA {facts.torch_cuda}) "
-            f"cannot use it: update the NVIDIA driver, or {install}.")
+        return (
+            f"The driver shows {gpu.name}, but CUDA_VISIBLE_DEVICES={facts.visible_devices!r} hides it from torch: "
+            "unset it, then restart the runtime (kernel)."
+        )
+    return (
+        f"The driver ({gpu.driver}) shows {gpu.name}, but torch {facts.torch_version} (CUDA {facts.torch_cuda}) "
+        f"cannot use it: update the NVIDIA driver, or {install}."
+    )
 
 
 def _unsupported(facts: Facts, name: str, capability: tuple[int, int]) -> str:
     """For a GPU that torch sees and has no code for."""
-    text = (f"{name} (compute capability {capability[0]}.{capability[1]}) is not supported by torch "
-            f"{facts.torch_version}, which has code for {', '.join(facts.arch_list)}: ")
+    text = (
+        f"{name} (compute capability {capability[0]}.{capability[1]}) is not supported by torch "
+        f"{facts.torch_version}, which has code for {', '.join(facts.arch_list)}: "
+    )
     other = "choose another GPU (Settings > Accelerator > GPU T4 x2), " if facts.place == "Kaggle" else ""
     if capability < TURING:
-        return f"{text}{other}{_install('cu126', too_old=True)}, or use device=\"cpu\"."
-    return f"{text}{other}{_install('cu130')}, or use device=\"cpu\"."
+        return f'{text}{other}{_install("cu126", too_old=True)}, or use device="cpu".'
+    return f'{text}{other}{_install("cu130")}, or use device="cpu".'
 
 
 def _install(wheel: str, too_old: bool = False) -> str:
-    torch_package = "\"torch<2.15\"" if too_old else "torch"
-    return (f"pip install --force-reinstall {torch_package} torchvision --index-url {WHEELS}{wheel}, "
-            "then restart the runtime (kernel)")
+    torch_package = '"torch<2.15"' if too_old else "torch"
+    return (
+        f"pip install --force-reinstall {torch_package} torchvision --index-url {WHEELS}{wheel}, "
+        "then restart the runtime (kernel)"
+    )
 
 
 def supported(capability: tuple[int, int], architectures: tuple[str, ...]) -> bool:
@@ -123,7 +144,9 @@ def supported(capability: tuple[int, int], architectures: tuple[str, ...]) -> bo
         kind, _, number = name.partition("_")
         digits = number.rstrip("af")
         built = (int(digits[:-1]), int(digits[-1]))
-        if kind == "sm" and (built == capability or number == digits and built[0] == capability[0] and built < capability):
+        if kind == "sm" and (
+            built == capability or number == digits and built[0] == capability[0] and built < capability
+        ):
             return True
         if kind == "compute" and built <= capability:
             return True
@@ -171,8 +194,9 @@ def parse_driver_gpus(output: str) -> tuple[DriverGpu, ...]:
     return tuple(gpus)
 
 
-def driver_files(proc: Path = Path("/proc/driver/nvidia/gpus"),
-                 node: Path = Path("/dev/nvidiactl")) -> tuple[DriverGpu, ...]:
+def driver_files(
+    proc: Path = Path("/proc/driver/nvidia/gpus"), node: Path = Path("/dev/nvidiactl")
+) -> tuple[DriverGpu, ...]:
     """The GPUs by Linux's files; none without the device node, for a container shows the host's /proc."""
     found = sorted(proc.glob("*/information")) if node.exists() else []
     lines = [line for path in found for line in path.read_text().splitlines()]

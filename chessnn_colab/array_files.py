@@ -17,8 +17,9 @@ MAX_METADATA_BYTES = 64 * 2**20
 MAX_ARRAY_BYTES = 16 * 2**30
 
 
-def encode_arrays(group: str, arrays: Mapping[str, np.ndarray], header: dict[str, str] | None = None,
-                  limit: int = MAX_ARRAY_BYTES) -> bytes:
+def encode_arrays(
+    group: str, arrays: Mapping[str, np.ndarray], header: dict[str, str] | None = None, limit: int = MAX_ARRAY_BYTES
+) -> bytes:
     """Return numpy arrays of any shape as one safetensors file; CheckpointError names what cannot be saved."""
     for name, array in arrays.items():
         if not isinstance(array, np.ndarray):

@@ -41,8 +41,10 @@ class Speed:
     def __str__(self) -> str:
         if self.problem:
             return f"the network does not run: {self.problem}"
-        return (f"forward {self.forward_us:.0f} us, training {self.training_us:.0f} us a position "
-                f"(cpu preset, batch {TIMED_BATCH})")
+        return (
+            f"forward {self.forward_us:.0f} us, training {self.training_us:.0f} us a position "
+            f"(cpu preset, batch {TIMED_BATCH})"
+        )
 
 
 @dataclass(frozen=True)
@@ -67,14 +69,25 @@ class CheckReport:
         lines = [("device", f"{self.choice.device} ({self.choice.name})")]
         lines += [("", reason) for reason in self.choice.reasons]
         lines += [("place", facts.place), ("versions", ", ".join(f"{k} {v}" for k, v in self.versions.items()))]
-        lines += [(f"GPU {gpu.index}", f"{gpu.name}, {_gigabytes(gpu.memory)}, compute capability "
-                   f"{gpu.capability[0]}.{gpu.capability[1]}") for gpu in machine.gpus]
-        lines += [("CPU", f"{machine.cores} cores, {_gigabytes(facts.ram_bytes)} RAM, "
-                   f"/dev/shm {_gigabytes(facts.shm_bytes)}")]
+        lines += [
+            (
+                f"GPU {gpu.index}",
+                f"{gpu.name}, {_gigabytes(gpu.memory)}, compute capability {gpu.capability[0]}.{gpu.capability[1]}",
+            )
+            for gpu in machine.gpus
+        ]
+        lines += [
+            ("CPU", f"{machine.cores} cores, {_gigabytes(facts.ram_bytes)} RAM, /dev/shm {_gigabytes(facts.shm_bytes)}")
+        ]
         lines += [(f"on {speed.device}", str(speed)) for speed in self.speeds]
         lines += [("spawn", self.spawn_problem or f"a process and back in {self.spawn_seconds:.1f} s")]
-        lines += [("workers", f"{len(self.plan.devices)} on {', '.join(dict.fromkeys(self.plan.devices))}, "
-                   f"torch threads each: {self.plan.threads}")]
+        lines += [
+            (
+                "workers",
+                f"{len(self.plan.devices)} on {', '.join(dict.fromkeys(self.plan.devices))}, "
+                f"torch threads each: {self.plan.threads}",
+            )
+        ]
         lines += [("", note) for note in self.plan.notes]
         lines += _lines_of_games(self.workers) if self.workers else []
         lines += [("advice", text) for text in self.advice] or [("advice", "none: ready to train")]
@@ -83,12 +96,21 @@ class CheckReport:
 
 def _lines_of_games(found: dict[str, Any]) -> list[tuple[str, str]]:
     return [
-        ("games", f"{found['games']} on {found['workers']} workers ({', '.join(dict.fromkeys(found['descriptions']))}), "
-         f"{found['games_per_second']:.2f} games/s, {found['average_plies']:.0f} plies on average"),
-        ("results", f"{found['white_wins']} white, {found['draws']} draws, {found['black_wins']} black, "
-         f"{found['stopped']} stopped at the ply cap"),
-        ("transport", f"{found['positions']} positions came back as {found['arrays']} and trained as "
-         f"{found['tensors']}, loss {found['loss']:.2f}"),
+        (
+            "games",
+            f"{found['games']} on {found['workers']} workers ({', '.join(dict.fromkeys(found['descriptions']))}), "
+            f"{found['games_per_second']:.2f} games/s, {found['average_plies']:.0f} plies on average",
+        ),
+        (
+            "results",
+            f"{found['white_wins']} white, {found['draws']} draws, {found['black_wins']} black, "
+            f"{found['stopped']} stopped at the ply cap",
+        ),
+        (
+            "transport",
+            f"{found['positions']} positions came back as {found['arrays']} and trained as "
+            f"{found['tensors']}, loss {found['loss']:.2f}",
+        ),
     ]
 
 
@@ -107,10 +129,16 @@ def check_device(device: str = "auto", workers: int | None = None, games: int | 
     timed = every if device == "auto" else [choice.device]
     spawn_seconds, spawn_problem = spawn_round_trip()
     return CheckReport(
-        versions=versions(), facts=facts, choice=choice,
+        versions=versions(),
+        facts=facts,
+        choice=choice,
         speeds=tuple(time_network(name) for name in dict.fromkeys((*timed, "cpu"))),
-        spawn_seconds=spawn_seconds, spawn_problem=spawn_problem, plan=plan, advice=advice(facts),
-        workers=check_workers(plan, 16 if games is None else games) if workers is not None else None)
+        spawn_seconds=spawn_seconds,
+        spawn_problem=spawn_problem,
+        plan=plan,
+        advice=advice(facts),
+        workers=check_workers(plan, 16 if games is None else games) if workers is not None else None,
+    )
 
 
 def time_network(device: str) -> Speed:
@@ -173,8 +201,10 @@ def spawn_round_trip(target: Callable[[Connection], None] = send_array) -> tuple
         process.kill()
     if answered:
         return seconds, ""
-    return None, (f"a spawned process did not answer (exit code {process.exitcode}), so workers cannot run here: train "
-                  "with pool=\"inline\"")
+    return None, (
+        f"a spawned process did not answer (exit code {process.exitcode}), so workers cannot run here: train "
+        'with pool="inline"'
+    )
 
 
 def check_workers(plan: WorkerPlan, games: int) -> dict[str, Any]:
@@ -198,11 +228,19 @@ def check_workers(plan: WorkerPlan, games: int) -> dict[str, Any]:
     losses = learner.update(batch)
     summary = summary_of_games(records)
     return {
-        "workers": count, "games": records.num_games, "positions": records.num_positions, "seconds": seconds,
-        "games_per_second": records.num_games / seconds, "average_plies": summary["average_plies"],
-        "white_wins": summary["white_wins"], "draws": summary["draws"], "black_wins": summary["black_wins"],
-        "stopped": summary["endings"]["truncated"], "arrays": type(arrays[0]["positions"]).__name__,
-        "tensors": type(learner.to_tensors(batch)["positions"]).__name__, "loss": float(losses.loss),
+        "workers": count,
+        "games": records.num_games,
+        "positions": records.num_positions,
+        "seconds": seconds,
+        "games_per_second": records.num_games / seconds,
+        "average_plies": summary["average_plies"],
+        "white_wins": summary["white_wins"],
+        "draws": summary["draws"],
+        "black_wins": summary["black_wins"],
+        "stopped": summary["endings"]["truncated"],
+        "arrays": type(arrays[0]["positions"]).__name__,
+        "tensors": type(learner.to_tensors(batch)["positions"]).__name__,
+        "loss": float(losses.loss),
         "descriptions": descriptions,
     }
 

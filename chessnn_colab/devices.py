@@ -18,7 +18,9 @@ MAX_CPU_WORKERS = 16
 LEARNER_GPU = ("shared", "own")
 DEVICE_FAILURE = ("stop", "cpu")
 PRECISIONS = ("auto", "float32", "bfloat16", "float16")
-CPU_QUOTA = Path("/sys/fs/cgroup/cpu.max")  # a container's share of the CPU: "microseconds-of-work period", or "max period"
+CPU_QUOTA = Path(
+    "/sys/fs/cgroup/cpu.max"
+)  # a container's share of the CPU: "microseconds-of-work period", or "max period"
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class Gpu:
 
     index: int
     name: str
-    memory: int                  # bytes
+    memory: int  # bytes
     capability: tuple[int, int]
 
 
@@ -75,7 +77,9 @@ def inventory() -> Inventory:
                 continue
             gpus.append(Gpu(index, found.name, found.total_memory, (found.major, found.minor)))
     warned = [f"cuda: {_first_line(warning.message)}" for warning in caught]
-    return Inventory(tuple(gpus), torch.backends.mps.is_available(), usable_cores(), (*dict.fromkeys(warned), *problems))
+    return Inventory(
+        tuple(gpus), torch.backends.mps.is_available(), usable_cores(), (*dict.fromkeys(warned), *problems)
+    )
 
 
 def usable_cores(quota: Path = CPU_QUOTA) -> int:
@@ -89,8 +93,12 @@ def usable_cores(quota: Path = CPU_QUOTA) -> int:
         return cores
 
 
-def detect_device(requested: str | torch.device = "auto", machine: Inventory | None = None,
-                  probe: Callable[[str], None] | None = None, gpus: Sequence[int] | None = None) -> DeviceChoice:
+def detect_device(
+    requested: str | torch.device = "auto",
+    machine: Inventory | None = None,
+    probe: Callable[[str], None] | None = None,
+    gpus: Sequence[int] | None = None,
+) -> DeviceChoice:
     """The best device that works, or the `requested` one ("cpu", "mps", "cuda", "cuda:1").
 
     Each candidate computes something first; one that is there but broken is passed over, with its reason kept. `gpus`
@@ -110,8 +118,10 @@ def detect_device(requested: str | torch.device = "auto", machine: Inventory | N
             continue
         reasons.append(f"{device}: works")
         return DeviceChoice(device, describe(device, machine), tuple(reasons))
-    raise DeviceError(f"device {str(requested)!r} does not work: {'; '.join(reasons)}; choose another of "
-                      f"{', '.join(_present(machine))}, or auto")
+    raise DeviceError(
+        f"device {str(requested)!r} does not work: {'; '.join(reasons)}; choose another of "
+        f"{', '.join(_present(machine))}, or auto"
+    )
 
 
 def try_device(device: str) -> None:
@@ -135,8 +145,11 @@ def require_device(device: str) -> None:
 
 def out_of_memory(error: BaseException) -> bool:
     """Whether a device, or this machine, has no room for a tensor. CUDA has a type for it, MPS and the CPU have words."""
-    return (isinstance(error, (torch.cuda.OutOfMemoryError, MemoryError)) or isinstance(error, RuntimeError)
-            and any(words in str(error) for words in ("out of memory", "can't allocate memory")))
+    return (
+        isinstance(error, (torch.cuda.OutOfMemoryError, MemoryError))
+        or isinstance(error, RuntimeError)
+        and any(words in str(error) for words in ("out of memory", "can't allocate memory"))
+    )
 
 
 def describe(device: str, machine: Inventory | None = None) -> str:
@@ -181,9 +194,16 @@ def keep_freed_memory() -> None:
         mallopt(option, value)
 
 
-def plan_workers(machine: Inventory, device: str = "auto", workers: int | None = None, workers_per_gpu: int = 1,
-                 gpus: Sequence[int] | None = None, selfplay_device: str | None = None, learner_gpu: str = "shared",
-                 device_failure: str = "stop") -> WorkerPlan:
+def plan_workers(
+    machine: Inventory,
+    device: str = "auto",
+    workers: int | None = None,
+    workers_per_gpu: int = 1,
+    gpus: Sequence[int] | None = None,
+    selfplay_device: str | None = None,
+    learner_gpu: str = "shared",
+    device_failure: str = "stop",
+) -> WorkerPlan:
     """Who plays where, when `device` trains.
 
     One worker a GPU by default, since a lockstep batch fills it; `workers_per_gpu` for more. An explicit total of
@@ -197,8 +217,13 @@ def plan_workers(machine: Inventory, device: str = "auto", workers: int | None =
     """
     for name, value in (("workers", workers), ("workers_per_gpu", workers_per_gpu)):
         if value is not None and (not isinstance(value, int) or value < 1):
-            raise ConfigError(f"{name}={value!r}: expected a whole number from 1 up (leave it out and the machine decides)")
-    for name, value, known in (("learner_gpu", learner_gpu, LEARNER_GPU), ("device_failure", device_failure, DEVICE_FAILURE)):
+            raise ConfigError(
+                f"{name}={value!r}: expected a whole number from 1 up (leave it out and the machine decides)"
+            )
+    for name, value, known in (
+        ("learner_gpu", learner_gpu, LEARNER_GPU),
+        ("device_failure", device_failure, DEVICE_FAILURE),
+    ):
         if value not in known:
             raise ConfigError(f"{name}={value!r}: expected one of {', '.join(known)}")
     trains_on = _candidates(str(device), machine, gpus)[0]
@@ -222,8 +247,14 @@ def plan_workers(machine: Inventory, device: str = "auto", workers: int | None =
     return WorkerPlan(("cpu",) * count, max(machine.cores // count, 1) if workers else 1, notes)
 
 
-def _plan_gpus(machine: Inventory, wanted: list[int], workers: int | None, workers_per_gpu: int, notes: list[str],
-               device_failure: str) -> WorkerPlan:
+def _plan_gpus(
+    machine: Inventory,
+    wanted: list[int],
+    workers: int | None,
+    workers_per_gpu: int,
+    notes: list[str],
+    device_failure: str,
+) -> WorkerPlan:
     total = workers or len(wanted) * workers_per_gpu
     if workers and workers_per_gpu > 1:
         notes.append(f"workers={workers} is the total: workers_per_gpu={workers_per_gpu} is not used")
@@ -251,8 +282,9 @@ def _picked(machine: Inventory, gpus: Sequence[int] | None) -> list[int]:
         raise ConfigError(f"gpus={gpus!r}: expected different GPU numbers such as [0, 2] (leave gpus out for all)")
     missing = [index for index in gpus if index not in there]
     if missing:
-        raise DeviceError(f"GPU {', '.join(map(str, missing))} is not there: this machine shows "
-                          f"{', '.join(_present(machine))}")
+        raise DeviceError(
+            f"GPU {', '.join(map(str, missing))} is not there: this machine shows {', '.join(_present(machine))}"
+        )
     return list(gpus)
 
 

@@ -24,10 +24,10 @@ class LearnerConfig:
     learning_rate: float = 2e-3
     weight_decay: float = 1e-4
     clip_norm: float = 1.0
-    value_weight: float = 1.0       # of the value loss beside the policy's
-    entropy_bonus: float = 0.01     # with search="policy" only
-    policy_gradient: bool = False   # True with search="policy"
-    precision: str = "auto"         # of the convolutions; membranes, losses and weights stay float32
+    value_weight: float = 1.0  # of the value loss beside the policy's
+    entropy_bonus: float = 0.01  # with search="policy" only
+    policy_gradient: bool = False  # True with search="policy"
+    precision: str = "auto"  # of the convolutions; membranes, losses and weights stay float32
 
     def __post_init__(self):
         if self.batch_size < 2:
@@ -41,10 +41,10 @@ class LearnerConfig:
 class Losses(NamedTuple):
     """Scalars of one batch, each a tensor []."""
 
-    loss: Tensor            # what was minimised
-    policy_loss: Tensor     # nats
-    value_loss: Tensor      # nats
-    entropy: Tensor         # of the policy over legal moves, nats
+    loss: Tensor  # what was minimised
+    policy_loss: Tensor  # nats
+    value_loss: Tensor  # nats
+    entropy: Tensor  # of the policy over legal moves, nats
     value_accuracy: Tensor  # share of positions whose likeliest of win, draw, loss is the target's
 
 
@@ -59,8 +59,12 @@ class Learner:
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.precision == torch.float16)
         self.updates = 0
 
-    def update(self, batch: Mapping[str, np.ndarray], learning_rate: float | None = None,
-               generator: np.random.Generator | None = None) -> Losses:
+    def update(
+        self,
+        batch: Mapping[str, np.ndarray],
+        learning_rate: float | None = None,
+        generator: np.random.Generator | None = None,
+    ) -> Losses:
         """One AdamW step on a batch from replay; the losses come back as device scalars, detached.
 
         generator: shows every position as one of its symmetric images, at random; None: as it is.
@@ -95,8 +99,12 @@ class Learner:
             return batch
         positions, image = self.game.augment(batch["positions"], batch["chance"])
         images = self.game.action_images
-        return {**batch, "positions": positions, "actions": images[image, batch["actions"]],
-                "policy_actions": images[image.unsqueeze(1), batch["policy_actions"]]}
+        return {
+            **batch,
+            "positions": positions,
+            "actions": images[image, batch["actions"]],
+            "policy_actions": images[image.unsqueeze(1), batch["policy_actions"]],
+        }
 
     @torch.no_grad()
     def reestimate_norms(self, batches) -> None:
@@ -133,10 +141,10 @@ class Learner:
 class Asked(NamedTuple):
     """The logits that learning needs: those of the legal actions, some 30 of 4,672 a position."""
 
-    rows: Tensor     # int64 [n], positions in the batch
+    rows: Tensor  # int64 [n], positions in the batch
     actions: Tensor  # int64 [n]
     targets: Tensor  # int64 [B, m], which of the n is each action to learn
-    legal: Tensor    # bool [B, m], whether it is one of them
+    legal: Tensor  # bool [B, m], whether it is one of them
 
     @classmethod
     def of(cls, rows: Tensor, actions: Tensor, targets: Tensor, num_actions: int) -> "Asked":
@@ -147,8 +155,9 @@ class Asked(NamedTuple):
         return cls(rows, actions, places, listed[places] == wanted)
 
 
-def losses_of(logits: Tensor, wdl_logits: Tensor, asked: Asked, batch: Mapping[str, Tensor],
-              config: LearnerConfig) -> Losses:
+def losses_of(
+    logits: Tensor, wdl_logits: Tensor, asked: Asked, batch: Mapping[str, Tensor], config: LearnerConfig
+) -> Losses:
     """The losses of a batch of B positions; logits [n] are those `asked` for, wdl_logits [B, 3]."""
     chosen, entropy = log_policy(logits, asked)
     known = ~batch["value_targets"].isnan()
@@ -192,16 +201,22 @@ def _mean_where(values: Tensor, mask: Tensor) -> Tensor:
 def optimizer_arrays(optimizer: torch.optim.Optimizer) -> dict[str, np.ndarray]:
     """AdamW's moments and step counts by parameter number, for a checkpoint."""
     state = optimizer.state_dict()["state"]
-    return {f"{number}.{name}": tensor.detach().cpu().numpy().copy()
-            for number, moments in state.items() for name, tensor in moments.items()}
+    return {
+        f"{number}.{name}": tensor.detach().cpu().numpy().copy()
+        for number, moments in state.items()
+        for name, tensor in moments.items()
+    }
 
 
 def load_optimizer_arrays(optimizer: torch.optim.Optimizer, arrays: Mapping[str, np.ndarray]) -> None:
     """The inverse of `optimizer_arrays`. Raises ConfigError when the arrays are not this optimizer's, all or none."""
     state: dict[int, dict[str, Tensor]] = {}
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    shapes = {f"{number}.{name}": () if name == "step" else tuple(parameter.shape)
-              for number, parameter in enumerate(parameters) for name in ("step", "exp_avg", "exp_avg_sq")}
+    shapes = {
+        f"{number}.{name}": () if name == "step" else tuple(parameter.shape)
+        for number, parameter in enumerate(parameters)
+        for name in ("step", "exp_avg", "exp_avg_sq")
+    }
     given = {name: tuple(array.shape) for name, array in arrays.items()}
     if given and given != shapes or any(array.dtype != np.float32 for array in arrays.values()):
         raise ConfigError(f"{len(given)} arrays of an optimizer do not fit the {len(shapes)} of this network")

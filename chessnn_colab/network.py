@@ -29,7 +29,7 @@ logging.getLogger("torch._library.triton").setLevel(logging.ERROR)
 
 class NetworkOutput(NamedTuple):
     prior_logits: Tensor  # float32 [B, A], over all actions, legal or not
-    wdl_logits: Tensor    # float32 [B, 3], win, draw, loss for the mover
+    wdl_logits: Tensor  # float32 [B, 3], win, draw, loss for the mover
 
 
 def expected_value(wdl_logits: Tensor) -> Tensor:
@@ -52,8 +52,9 @@ class RoundStraight(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x: Tensor) -> Tensor:
         ctx.mark_dirty(x)
-        ctx.format = (torch.channels_last if x.is_contiguous(memory_format=torch.channels_last)
-                      else torch.contiguous_format)
+        ctx.format = (
+            torch.channels_last if x.is_contiguous(memory_format=torch.channels_last) else torch.contiguous_format
+        )
         return x.round_()
 
     @staticmethod
@@ -75,8 +76,15 @@ class SpikingLayer(nn.Module):
         self.keep = 1 - 1 / config.tau
         self.threshold = config.threshold
         self.levels = config.levels
-        self.node = neuron.LIFNode(tau=config.tau, decay_input=False, v_threshold=config.threshold, v_reset=None,
-                                   surrogate_function=arctangent, detach_reset=True, step_mode="m")
+        self.node = neuron.LIFNode(
+            tau=config.tau,
+            decay_input=False,
+            v_threshold=config.threshold,
+            v_reset=None,
+            surrogate_function=arctangent,
+            detach_reset=True,
+            step_mode="m",
+        )
 
     def forward(self, currents: Tensor) -> Tensor:
         steps = currents.shape[0]
@@ -170,7 +178,9 @@ class ValueInput(nn.Linear):
         """float32 [B, outputs]. Sums are in eighths, to be of the size of one square."""
         squares, sums, planes = self.weight.split(self.parts, 1)
         squares = squares.unflatten(1, (-1, 64)) + sums.unsqueeze(2) / 8  # a sum weighs every square alike
-        hidden = functional_nn.linear(rates.permute(0, 2, 3, 1).flatten(1), squares.transpose(1, 2).flatten(1), self.bias)
+        hidden = functional_nn.linear(
+            rates.permute(0, 2, 3, 1).flatten(1), squares.transpose(1, 2).flatten(1), self.bias
+        )
         return torch.addmm(hidden, observation.mean((2, 3)), planes.t(), alpha=8)
 
 
@@ -188,8 +198,13 @@ class SpikingNetwork(nn.Module):
         self.blocks = nn.ModuleList(Block(config, portable) for _ in range(config.blocks))
         self.neurons = SpikingLayer(config, portable)
         self.policy = SquareWise(config.channels, config.actions // 64)
-        self.value = nn.ModuleList((ValueInput(config.channels, config.planes, config.value_hidden), nn.ReLU(),
-                                    nn.Linear(config.value_hidden, 3)))
+        self.value = nn.ModuleList(
+            (
+                ValueInput(config.channels, config.planes, config.value_hidden),
+                nn.ReLU(),
+                nn.Linear(config.value_hidden, 3),
+            )
+        )
         nn.init.normal_(self.policy.weight, std=0.01)
         nn.init.normal_(self.value[2].weight, std=0.01)
 
@@ -277,8 +292,10 @@ def check_fit(network: SpikingNetwork, arrays: Mapping[str, np.ndarray]) -> None
     given = {name: tuple(array.shape) for name, array in arrays.items()}
     if expected != given:
         wrong = sorted(name for name in expected.keys() | given.keys() if expected.get(name) != given.get(name))
-        raise ConfigError(f"weights do not fit this network: {wrong[0]} is {given.get(wrong[0])}, "
-                          f"expected {expected.get(wrong[0])} ({len(wrong)} arrays differ); choose the preset they came from")
+        raise ConfigError(
+            f"weights do not fit this network: {wrong[0]} is {given.get(wrong[0])}, "
+            f"expected {expected.get(wrong[0])} ({len(wrong)} arrays differ); choose the preset they came from"
+        )
 
 
 def load_arrays(network: SpikingNetwork, arrays: Mapping[str, np.ndarray]) -> None:

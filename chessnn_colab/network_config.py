@@ -17,16 +17,16 @@ LARGEST = 10_000  # of any size of a network: a slip of the hand, or a file made
 class NetworkConfig:
     """The shape of a SpikingNetwork. Defaults are the "cpu" preset for chess."""
 
-    planes: int = 27         # binary input planes
-    actions: int = 4672      # policy logits, a multiple of 64
+    planes: int = 27  # binary input planes
+    actions: int = 4672  # policy logits, a multiple of 64
     channels: int = 32
     blocks: int = 3
-    steps: int = 1           # T, time steps a forward
-    levels: int = 4          # most spikes a neuron fires in one step: 1 is the LIF neuron, more the I-LIF
-    tau: float = 2.0         # membrane time constant, in steps
-    threshold: float = 1.0   # membrane potential at which a neuron fires
+    steps: int = 1  # T, time steps a forward
+    levels: int = 4  # most spikes a neuron fires in one step: 1 is the LIF neuron, more the I-LIF
+    tau: float = 2.0  # membrane time constant, in steps
+    threshold: float = 1.0  # membrane potential at which a neuron fires
     encoding: str = "direct"  # "direct": the same current each step; "rate": planes thinned at random each step
-    value_hidden: int = 64   # width of the value head's hidden layer
+    value_hidden: int = 64  # width of the value head's hidden layer
 
     def __post_init__(self):
         for name in ("planes", "actions", "channels", "blocks", "steps", "levels", "value_hidden"):
@@ -55,7 +55,9 @@ class NetworkConfig:
         known = {field.name for field in fields(cls)}
         unknown = sorted(set(values) - known)
         if unknown:
-            raise ConfigError(f"unknown network settings {', '.join(unknown)}: expected some of {', '.join(sorted(known))}")
+            raise ConfigError(
+                f"unknown network settings {', '.join(unknown)}: expected some of {', '.join(sorted(known))}"
+            )
         return cls(**values)
 
 

@@ -28,10 +28,12 @@ class Replay:
 
     def add(self, records: GameRecords) -> None:
         """Append every position of `records`, dropping the oldest where room runs out."""
-        new = {name: getattr(records, name)[-self.capacity:] for name in FIELDS}
+        new = {name: getattr(records, name)[-self.capacity :] for name in FIELDS}
         count = len(new["actions"])
         if not self._arrays:
-            self._arrays = {name: np.zeros((self.capacity, *array.shape[1:]), array.dtype) for name, array in new.items()}
+            self._arrays = {
+                name: np.zeros((self.capacity, *array.shape[1:]), array.dtype) for name, array in new.items()
+            }
         slots = (self._next + np.arange(count)) % self.capacity
         for name, array in new.items():
             self._arrays[name][slots] = array
@@ -65,15 +67,16 @@ class Replay:
             replay._next = replay._size % capacity
             replay._arrays = {name: np.zeros((capacity, *array.shape[1:]), array.dtype) for name, array in kept.items()}
             for name, array in kept.items():
-                replay._arrays[name][:replay._size] = array
+                replay._arrays[name][: replay._size] = array
         return replay
 
 
 def _check(arrays: Mapping[str, np.ndarray], num_actions: int) -> None:
     """Positions and what belongs to them are the records of one long game."""
     length, nothing = np.array([len(arrays.get("actions", ()))], np.int32), np.zeros(1)
-    records = GameRecords.from_arrays({**arrays, "game_lengths": length, "endings": nothing.astype(np.uint8),
-                                       "results": nothing.astype(np.int8)})
+    records = GameRecords.from_arrays(
+        {**arrays, "game_lengths": length, "endings": nothing.astype(np.uint8), "results": nothing.astype(np.int8)}
+    )
     if records.position_words != POSITION_WORDS:
         raise RecordsError(f"positions of {records.position_words} words, expected {POSITION_WORDS}")
     for actions in (records.actions, records.policy_actions):

@@ -11,23 +11,23 @@ class Report:
     """One iteration of training. Counts are of this iteration unless they say total; times are seconds."""
 
     iteration: int
-    seconds: float                 # of training so far, earlier sessions of the run included
-    games: int                     # played to an end
-    plies: int                     # new positions, those of games cut short by the clock included
+    seconds: float  # of training so far, earlier sessions of the run included
+    games: int  # played to an end
+    plies: int  # new positions, those of games cut short by the clock included
     white_wins: int
-    draws: int                     # by the rules; games stopped at the ply cap are in `endings` alone
+    draws: int  # by the rules; games stopped at the ply cap are in `endings` alone
     black_wins: int
-    endings: dict[str, int]        # kind of ending -> games
+    endings: dict[str, int]  # kind of ending -> games
     average_plies: float
-    buffer_size: int               # positions in replay
-    positions_per_second: float    # of self-play
+    buffer_size: int  # positions in replay
+    positions_per_second: float  # of self-play
     games_per_second: float
-    updates: int                   # gradient steps
+    updates: int  # gradient steps
     loss: float
-    policy_loss: float             # nats
-    value_loss: float              # nats
-    entropy: float                 # of the policy over legal moves, nats
-    value_accuracy: float          # share of positions whose result was called right
+    policy_loss: float  # nats
+    value_loss: float  # nats
+    entropy: float  # of the policy over legal moves, nats
+    value_accuracy: float  # share of positions whose result was called right
     learning_rate: float
     firing_rates: dict[str, float] = field(default_factory=dict)  # layer -> spikes a neuron a step, 0 to 1
     seconds_selfplay: float = 0.0
@@ -36,7 +36,7 @@ class Report:
     total_games: int = 0
     total_positions: int = 0
     total_updates: int = 0
-    sample_game: str = ""          # PGN of one of the games
+    sample_game: str = ""  # PGN of one of the games
 
     @property
     def white_win_rate(self) -> float:

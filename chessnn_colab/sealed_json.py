@@ -28,13 +28,15 @@ def decode_sealed(data: bytes) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise ValueError(f"expected a JSON object, got {type(values).__name__}")
     if (_SEAL_KEY in data or _SEAL_KIND in data) and not _seal_holds(data):
-        raise ValueError("it is not as it was written (its seal does not match). Put a copy of it back; or, if you "
-                         "changed it yourself, remove the line with its seal")
+        raise ValueError(
+            "it is not as it was written (its seal does not match). Put a copy of it back; or, if you "
+            "changed it yourself, remove the line with its seal"
+        )
     return {name: value for name, value in values.items() if name != "seal"}
 
 
 def _seal_holds(data: bytes) -> bool:
     """Key and kind are looked for apart, so that no one flipped bit makes a sealed file look like one without."""
-    start = _SEAL_KEY + b": \"" + _SEAL_KIND
+    start = _SEAL_KEY + b': "' + _SEAL_KIND
     place = data.rfind(start)
     return place >= 0 and len(data) >= place + len(start) + SEAL_LENGTH and seal_holds(data, place + len(start))

@@ -19,17 +19,17 @@ from torch import Tensor
 from .errors import ConfigError
 
 ILLEGAL = -1e9  # the logit of an action that is not there
-ROUNDED = 8     # a CPU asks about so many rows more at a time: every new size costs it milliseconds of preparation
+ROUNDED = 8  # a CPU asks about so many rows more at a time: every new size costs it milliseconds of preparation
 SEARCHES = ("two-rung", "tree", "policy")
 
 
 class Root(NamedTuple):
     """Positions to improve on. `A` columns hold each row's legal actions; columns left over have logit ILLEGAL."""
 
-    actions: Tensor       # int64 [B, A], what to hand to recurrent_fn
+    actions: Tensor  # int64 [B, A], what to hand to recurrent_fn
     prior_logits: Tensor  # float32 [B, A]
-    value: Tensor         # float32 [B], in [-1, 1], for the player to move
-    embedding: Any        # the positions themselves, in whatever form recurrent_fn takes
+    value: Tensor  # float32 [B], in [-1, 1], for the player to move
+    embedding: Any  # the positions themselves, in whatever form recurrent_fn takes
 
     @property
     def on_cpu(self) -> bool:
@@ -40,9 +40,9 @@ class Root(NamedTuple):
 class Step(NamedTuple):
     """What an action led to. q = reward + discount * value, for the player who acted."""
 
-    reward: Tensor        # float32 [N], to the player who acted
-    discount: Tensor      # float32 [N], 0 at an end, negative where the other player is to move
-    value: Tensor         # float32 [N], for the player now to move
+    reward: Tensor  # float32 [N], to the player who acted
+    discount: Tensor  # float32 [N], 0 at an end, negative where the other player is to move
+    value: Tensor  # float32 [N], for the player now to move
 
 
 # recurrent_fn(embedding, rows int64 [N], action int64 [N] or None) -> (Step, embedding of N positions):
@@ -51,10 +51,10 @@ RecurrentFn = Callable[[Any, Tensor, Tensor | None], tuple[Step, Any]]
 
 
 class PolicyOutput(NamedTuple):
-    action: Tensor          # int64 [B], the search's choice
-    actions: Tensor         # int64 [B, A], the root's columns
+    action: Tensor  # int64 [B], the search's choice
+    actions: Tensor  # int64 [B, A], the root's columns
     action_weights: Tensor  # float32 [B, A], the improved policy over them, summing to 1
-    value: Tensor           # float32 [B], the root's value after search
+    value: Tensor  # float32 [B], the root's value after search
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,12 @@ class SearchConfig:
     qtransform_completed_by_mix_value).
     """
 
-    search: str = "two-rung"    # or "tree"; or "policy": sample the prior, evaluate nothing
-    candidates: int = 8         # two-rung: root actions evaluated
-    survivors: int = 4          # of them, whose best reply is evaluated too
-    num_simulations: int = 32   # tree: evaluations after the root's
+    search: str = "two-rung"  # or "tree"; or "policy": sample the prior, evaluate nothing
+    candidates: int = 8  # two-rung: root actions evaluated
+    survivors: int = 4  # of them, whose best reply is evaluated too
+    num_simulations: int = 32  # tree: evaluations after the root's
     max_num_considered_actions: int = 16  # tree: root actions that sequential halving begins with
-    max_depth: int = 12         # tree: plies a simulation goes down at most
+    max_depth: int = 12  # tree: plies a simulation goes down at most
     value_scale: float = 0.1
     maxvisit_init: float = 50.0
 
@@ -78,8 +78,9 @@ class SearchConfig:
         if self.search not in SEARCHES:
             raise ConfigError(f"unknown search {self.search!r}: expected one of {', '.join(SEARCHES)}")
         if not 1 <= self.survivors <= self.candidates:
-            raise ConfigError(f"candidates={self.candidates}, survivors={self.survivors}: expected "
-                              "1 <= survivors <= candidates")
+            raise ConfigError(
+                f"candidates={self.candidates}, survivors={self.survivors}: expected 1 <= survivors <= candidates"
+            )
         for name in ("num_simulations", "max_num_considered_actions", "max_depth"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name}={getattr(self, name)}: expected a whole number from 1 up")
@@ -91,20 +92,24 @@ class SearchConfig:
         return 1 + more[self.search]
 
 
-def improve_policy(root: Root, recurrent_fn: RecurrentFn, config: SearchConfig, generator: torch.Generator,
-                   gumbel_scale: float = 1.0) -> PolicyOutput:
+def improve_policy(
+    root: Root, recurrent_fn: RecurrentFn, config: SearchConfig, generator: torch.Generator, gumbel_scale: float = 1.0
+) -> PolicyOutput:
     """Look ahead from every row of `root`, by two rungs or not at all. Raises ConfigError for search "tree".
 
     gumbel_scale: 1 explores as in training, 0 always takes what looks best. `generator` is on the root's device.
     """
     if config.search == "tree":
-        raise ConfigError("search 'tree' came to improve_policy: expected two-rung or policy; a tree wants more than "
-                          "recurrent_fn, so call Actor.act or tree.tree_search")
+        raise ConfigError(
+            "search 'tree' came to improve_policy: expected two-rung or policy; a tree wants more than "
+            "recurrent_fn, so call Actor.act or tree.tree_search"
+        )
     gumbel = gumbel_scale * sample_gumbel(root.prior_logits, generator)
     if config.search == "policy":
         column = (root.prior_logits + gumbel).argmax(1, keepdim=True)
-        return PolicyOutput(root.actions.gather(1, column).squeeze(1), root.actions, root.prior_logits.softmax(1),
-                            root.value)
+        return PolicyOutput(
+            root.actions.gather(1, column).squeeze(1), root.actions, root.prior_logits.softmax(1), root.value
+        )
     return two_rung(root, recurrent_fn, config, gumbel)
 
 
@@ -142,8 +147,9 @@ def two_rung(root: Root, recurrent_fn: RecurrentFn, config: SearchConfig, gumbel
     return PolicyOutput(root.actions.gather(1, column).squeeze(1), root.actions, weights, value)
 
 
-def _ask(recurrent_fn: RecurrentFn, embedding: Any, rows: Tensor, action: Tensor | None,
-         wanted: Tensor | None) -> tuple[Step, Any, Tensor]:
+def _ask(
+    recurrent_fn: RecurrentFn, embedding: Any, rows: Tensor, action: Tensor | None, wanted: Tensor | None
+) -> tuple[Step, Any, Tensor]:
     """recurrent_fn of the rows that are `wanted` [N], or None: of all; the rest of the step is zeros.
 
     Also int64 [N]: the row of the new embedding that each position is in.
@@ -162,8 +168,9 @@ def rows_of(wanted: Tensor, size: int) -> Tensor:
     return (~wanted).to(torch.uint8).argsort(stable=True)[:size]
 
 
-def completed_policy(root: Root, columns: Tensor, q: Tensor, visits: Tensor,
-                     config: SearchConfig) -> tuple[Tensor, Tensor]:
+def completed_policy(
+    root: Root, columns: Tensor, q: Tensor, visits: Tensor, config: SearchConfig
+) -> tuple[Tensor, Tensor]:
     """The improved policy [B, A] and the mixed value [B] after the actions in `columns` [B, m] got `q` and `visits`.
 
     Actions never tried count as worth the mixed value (Danihelka et al. 2022, equations 10, 11 and 33).

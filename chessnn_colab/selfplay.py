@@ -27,9 +27,9 @@ from .network_config import NetworkConfig
 from .records import GameRecords
 from .search import PolicyOutput, SearchConfig, rows_of, sample_gumbel
 
-POLICY_WIDTH = 16      # actions kept of each policy target: what lies beyond the 16 best is dropped
-PLIES_A_BLOCK = 8      # plies between two copies to the host
-FEW_ROWS = 16          # boards are left behind so many at a time
+POLICY_WIDTH = 16  # actions kept of each policy target: what lies beyond the 16 best is dropped
+PLIES_A_BLOCK = 8  # plies between two copies to the host
+FEW_ROWS = 16  # boards are left behind so many at a time
 
 # on_progress(games done, plies done, records of the games done since the last call) -> go on?
 OnProgress = Callable[[int, int, GameRecords], bool]
@@ -39,21 +39,25 @@ OnProgress = Callable[[int, int, GameRecords], bool]
 class SelfPlayConfig:
     """How games are played for training."""
 
-    boards: int = 64                # games in lockstep
-    max_plies: int = 160            # then a game is stopped, and labelled by material
-    few_piece_starts: float = 0.4   # share of games that start with a few pieces thrown on the board
-    random_starts: float = 0.2      # share that start after a few random moves; the rest start as chess does
-    sampling_plies: int = 30        # a game samples its moves until a random ply below this, then takes the search's
-    discount: float = 0.99          # what a win is worth a ply later
-    td_lambda: float = 0.85         # 1: value targets are the outcome alone; below, also the material soon to come
+    boards: int = 64  # games in lockstep
+    max_plies: int = 160  # then a game is stopped, and labelled by material
+    few_piece_starts: float = 0.4  # share of games that start with a few pieces thrown on the board
+    random_starts: float = 0.2  # share that start after a few random moves; the rest start as chess does
+    sampling_plies: int = 30  # a game samples its moves until a random ply below this, then takes the search's
+    discount: float = 0.99  # what a win is worth a ply later
+    td_lambda: float = 0.85  # 1: value targets are the outcome alone; below, also the material soon to come
 
     def __post_init__(self):
         if self.boards < 1 or self.max_plies < 1 or self.sampling_plies < 1:
-            raise ConfigError(f"boards={self.boards}, max_plies={self.max_plies}, sampling_plies={self.sampling_plies}: "
-                              "expected whole numbers from 1 up")
+            raise ConfigError(
+                f"boards={self.boards}, max_plies={self.max_plies}, sampling_plies={self.sampling_plies}: "
+                "expected whole numbers from 1 up"
+            )
         if min(self.few_piece_starts, self.random_starts) < 0 or self.few_piece_starts + self.random_starts > 1:
-            raise ConfigError(f"few_piece_starts={self.few_piece_starts}, random_starts={self.random_starts}: "
-                              "expected shares from 0 up that add up to at most 1")
+            raise ConfigError(
+                f"few_piece_starts={self.few_piece_starts}, random_starts={self.random_starts}: "
+                "expected shares from 0 up that add up to at most 1"
+            )
         for name in ("discount", "td_lambda"):
             if not 0 < getattr(self, name) <= 1:
                 raise ConfigError(f"{name}={getattr(self, name)}: expected more than 0 and at most 1")
@@ -65,8 +69,14 @@ class SelfPlay:
     game, network, search and self_play are the fields of their configs as plain dicts, so that they cross processes.
     """
 
-    def __init__(self, device: str, network: Mapping[str, Any], search: Mapping[str, Any],
-                 self_play: Mapping[str, Any], precision: str = "auto"):
+    def __init__(
+        self,
+        device: str,
+        network: Mapping[str, Any],
+        search: Mapping[str, Any],
+        self_play: Mapping[str, Any],
+        precision: str = "auto",
+    ):
         require_device(device)
         self.device = device
         self.messages: list[str] = []  # for the user
@@ -109,14 +119,18 @@ class SelfPlay:
     def _halve_boards(self) -> None:
         boards = self.config.boards
         if self._halved or boards == 1:
-            raise ConfigError(f"out of memory on {self.device} with boards={boards}, having halved them once: set boards "
-                              "lower, or let fewer workers share the device (workers_per_gpu)")
+            raise ConfigError(
+                f"out of memory on {self.device} with boards={boards}, having halved them once: set boards "
+                "lower, or let fewer workers share the device (workers_per_gpu)"
+            )
         self._halved = True
         self.config = dataclasses.replace(self.config, boards=boards // 2)
         if self.device.startswith("cuda"):
             torch.cuda.empty_cache()
-        self.messages.append(f"out of memory on {self.device} with boards={boards}: goes on with {boards // 2}, and "
-                             f"slower. Next time set boards={boards // 2}, or a smaller preset")
+        self.messages.append(
+            f"out of memory on {self.device} with boards={boards}: goes on with {boards // 2}, and "
+            f"slower. Next time set boards={boards // 2}, or a smaller preset"
+        )
 
     def _new_actor(self) -> Actor:
         return Actor(self.game, actor_copy(self.network, self.dtype), self.search, self.config.discount)
@@ -190,9 +204,18 @@ class Lockstep:
         action = torch.where(sampling, sample_actions(policy, self.generator), policy.action)
         after = self.game.step(state, action)
         ended = finished(after) & (number >= 0)
-        row = {"number": number, "position": self.game.pack(state), "player": state.current_player, "action": action,
-               "value": policy.value, "ended": ended, "ending": after.ending, "outcome": self._outcome(after),
-               "standing": self._standing(state), **best_actions(policy)}
+        row = {
+            "number": number,
+            "position": self.game.pack(state),
+            "player": state.current_player,
+            "action": action,
+            "value": policy.value,
+            "ended": ended,
+            "ending": after.ending,
+            "outcome": self._outcome(after),
+            "standing": self._standing(state),
+            **best_actions(policy),
+        }
         self._restart(after, ended)
         return row
 
@@ -256,8 +279,8 @@ class Assembler:
 
     def __init__(self, discount: float, td_lambda: float):
         self.discount, self.td_lambda = discount, td_lambda
-        self.games = 0   # finished so far
-        self.plies = 0   # played so far, in unfinished games too
+        self.games = 0  # finished so far
+        self.plies = 0  # played so far, in unfinished games too
         self._rows: dict[str, np.ndarray] | None = None
 
     def add(self, block: Mapping[str, np.ndarray]) -> GameRecords:
@@ -297,7 +320,8 @@ class Assembler:
             value_targets=self._value_targets(rows, lengths, ended, endings, outcome),
             game_lengths=lengths.astype(np.int32),
             endings=endings.astype(np.uint8),
-            results=results.astype(np.int8))
+            results=results.astype(np.int8),
+        )
 
     def _value_targets(self, rows: Mapping[str, np.ndarray], lengths, ended, endings, outcome) -> np.ndarray:
         """float16 [N]: what each position was worth to its mover, by `td_returns`; NaN in unfinished games."""
@@ -309,8 +333,9 @@ class Assembler:
         return (returns * np.where(rows["player"] == 0, 1.0, -1.0)).astype(np.float16)
 
 
-def td_returns(final: np.ndarray, standing: np.ndarray, lengths: np.ndarray, td_lambda: float,
-               discount: np.ndarray) -> np.ndarray:
+def td_returns(
+    final: np.ndarray, standing: np.ndarray, lengths: np.ndarray, td_lambda: float, discount: np.ndarray
+) -> np.ndarray:
     """[N] lambda-returns of games laid end to end, each of lengths[i] positions (Sutton & Barto 2018, 12.1).
 
     G[last] = final[i] and G[t] = (1 - lambda) standing[t + 1] + lambda discount[i] G[t + 1]: the outcome, mixed with

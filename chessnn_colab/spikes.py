@@ -19,8 +19,8 @@ class Energy:
     """An estimate of the arithmetic of one evaluation; memory traffic, which dominates on real chips, is left out."""
 
     synaptic_operations: float  # accumulates that spikes cause
-    macs: float                 # multiply-accumulates of the layers that take no spikes (the heads)
-    dense_macs: float           # what a ReLU network of the same shape would multiply, once instead of T times
+    macs: float  # multiply-accumulates of the layers that take no spikes (the heads)
+    dense_macs: float  # what a ReLU network of the same shape would multiply, once instead of T times
 
     @property
     def spiking_nanojoules(self) -> float:
@@ -31,8 +31,13 @@ class Energy:
         return self.dense_macs * PICOJOULES_MAC / 1000
 
     def to_dict(self) -> dict[str, float]:
-        return {"synaptic_operations": self.synaptic_operations, "macs": self.macs, "dense_macs": self.dense_macs,
-                "spiking_nanojoules": self.spiking_nanojoules, "dense_nanojoules": self.dense_nanojoules}
+        return {
+            "synaptic_operations": self.synaptic_operations,
+            "macs": self.macs,
+            "dense_macs": self.dense_macs,
+            "spiking_nanojoules": self.spiking_nanojoules,
+            "dense_nanojoules": self.dense_nanojoules,
+        }
 
 
 def probe(network: SpikingNetwork, observation: Tensor) -> dict[str, Tensor]:
@@ -44,8 +49,11 @@ def probe(network: SpikingNetwork, observation: Tensor) -> dict[str, Tensor]:
 
     def keep(name: str, counts: Tensor) -> None:
         spikes[name] = (counts.unsqueeze(1) > slots).float().flatten(0, 1)
-    hooks = [layer.register_forward_hook(lambda _, __, output, name=name: keep(name, output))
-             for name, layer in layers.items()]
+
+    hooks = [
+        layer.register_forward_hook(lambda _, __, output, name=name: keep(name, output))
+        for name, layer in layers.items()
+    ]
     training = network.training
     try:
         network.eval()

@@ -33,9 +33,9 @@ from .config import FIXED_FIELDS, TrainConfig
 from .workers.pool import Pool
 from .workers.local import InlinePool, LocalPool
 
-NORM_BATCHES = 8          # replay batches over which batch norm is re-estimated
-PROBE_POSITIONS = 256     # replay positions at which firing rates are measured
-LEARNING_PER_PLAY = 1.0   # seconds of learning for one of self-play, until it has been timed
+NORM_BATCHES = 8  # replay batches over which batch norm is re-estimated
+PROBE_POSITIONS = 256  # replay positions at which firing rates are measured
+LEARNING_PER_PLAY = 1.0  # seconds of learning for one of self-play, until it has been timed
 
 
 class Silence:
@@ -77,8 +77,10 @@ class Trainer:
         self._say(self.plan.notes)
         self.games_per_worker = share_games(config.games_per_iteration, len(self.plan.devices))
         if max(self.games_per_worker) < config.boards:
-            progress.message(f"{max(self.games_per_worker)} games a worker are fewer than its {config.boards} lockstep "
-                             "boards, which stay part empty: raise games_per_iteration or lower boards")
+            progress.message(
+                f"{max(self.games_per_worker)} games a worker are fewer than its {config.boards} lockstep "
+                "boards, which stay part empty: raise games_per_iteration or lower boards"
+            )
         self.network = build_network(config.network_config(), choice.device, config.seed)
         self.game = Chess(config.max_plies, choice.device)
         self.learner = Learner(self.network, self.game, config.learner_config())
@@ -110,12 +112,16 @@ class Trainer:
                 yield report
             self._take_what_came()
             self._save()
-            self.progress.message(f"Training stopped after iteration {self.iteration}; the run is in {self.folder.path}")
+            self.progress.message(
+                f"Training stopped after iteration {self.iteration}; the run is in {self.folder.path}"
+            )
         except KeyboardInterrupt:
             self._take_what_came()
             self._save()
-            self.progress.message(f"Interrupted: everything up to iteration {self.iteration} is kept in "
-                                  f"{self.folder.path}; run this again to go on")
+            self.progress.message(
+                f"Interrupted: everything up to iteration {self.iteration} is kept in "
+                f"{self.folder.path}; run this again to go on"
+            )
         except WorkerError:
             self._take_what_came()
             self._save()
@@ -155,13 +161,24 @@ class Trainer:
         elapsed = time.monotonic() - started
         self.seconds += elapsed
         report = Report(
-            iteration=self.iteration, seconds=self.seconds, **summary_of_games(records),
-            buffer_size=len(self.replay), positions_per_second=records.num_positions / play_seconds,
-            games_per_second=finished / play_seconds, updates=updates, **losses, learning_rate=rate,
-            firing_rates=self._firing_rates(), seconds_selfplay=played - started, seconds_learning=learned - played,
-            seconds_other=elapsed - (learned - started), total_games=self.total_games,
-            total_positions=self.total_positions, total_updates=self.learner.updates,
-            sample_game=self._sample_game(records))
+            iteration=self.iteration,
+            seconds=self.seconds,
+            **summary_of_games(records),
+            buffer_size=len(self.replay),
+            positions_per_second=records.num_positions / play_seconds,
+            games_per_second=finished / play_seconds,
+            updates=updates,
+            **losses,
+            learning_rate=rate,
+            firing_rates=self._firing_rates(),
+            seconds_selfplay=played - started,
+            seconds_learning=learned - played,
+            seconds_other=elapsed - (learned - started),
+            total_games=self.total_games,
+            total_positions=self.total_positions,
+            total_updates=self.learner.updates,
+            sample_game=self._sample_game(records),
+        )
         self.folder.append_report(report.to_dict())
         self.board.write(report)
         if self.iteration % self.config.checkpoint_every == 0:
@@ -232,14 +249,19 @@ class Trainer:
         return text
 
     def _open_pool(self) -> Pool | InlinePool:
-        settings = {"network": self.network.config.to_dict(), "search": vars(self.config.search_config()),
-                    "self_play": vars(self.config.selfplay_config()), "precision": self.config.precision}
+        settings = {
+            "network": self.network.config.to_dict(),
+            "search": vars(self.config.search_config()),
+            "self_play": vars(self.config.selfplay_config()),
+            "precision": self.config.precision,
+        }
         job = (SelfPlay, settings, self.plan)
         if self.config.pool == "inline":
             return InlinePool(*job, self.progress.message)
         supervision = {"timeout": self.config.worker_timeout, "on_message": self.progress.message}
         if self.config.pool == "ray":
             from .workers.ray import RayPool  # Ray is an extra
+
             return RayPool(*job, address=self.config.address, **supervision)
         return LocalPool(*job, logs=self.folder.logs_folder, **supervision)
 
@@ -257,11 +279,21 @@ class Trainer:
         if state == self._saved:
             return
         weights = to_arrays(self.network)
-        metadata = {"game": "chess", "iteration": self.iteration, "network": self.network.config.to_dict(),
-                    "config": self.config.to_dict(), "seconds": self.seconds, "total_games": self.total_games,
-                    "total_positions": self.total_positions, "updates": self.learner.updates}
-        groups = {"weights": weights, "optimizer": optimizer_arrays(self.learner.optimizer),
-                  "replay": self.replay.to_arrays()}
+        metadata = {
+            "game": "chess",
+            "iteration": self.iteration,
+            "network": self.network.config.to_dict(),
+            "config": self.config.to_dict(),
+            "seconds": self.seconds,
+            "total_games": self.total_games,
+            "total_positions": self.total_positions,
+            "updates": self.learner.updates,
+        }
+        groups = {
+            "weights": weights,
+            "optimizer": optimizer_arrays(self.learner.optimizer),
+            "replay": self.replay.to_arrays(),
+        }
         if self.iteration not in {int(path.stem) for path in self.folder.snapshots()}:
             # One taken already is this iteration's; an interrupt may come in the middle of the next one's learning.
             self.folder.save_snapshot(self.iteration, weights, metadata)
@@ -281,13 +313,15 @@ class Trainer:
             self._save()
             return
         self._say((*self.folder.messages, *latest.messages))
-        counts, self.replay = restore_state(self.folder.checkpoint_path(latest.iteration), latest.checkpoint,
-                                            self.learner, self.config.replay_capacity)
+        counts, self.replay = restore_state(
+            self.folder.checkpoint_path(latest.iteration), latest.checkpoint, self.learner, self.config.replay_capacity
+        )
         self.iteration, self.seconds, self.total_games, self.total_positions, _ = counts
         self.network.eval()
         self.folder.rewind(self.iteration)
-        self.progress.message(f"Resuming {self.folder.path} after iteration {self.iteration} "
-                              f"({len(self.replay):,} positions in replay)")
+        self.progress.message(
+            f"Resuming {self.folder.path} after iteration {self.iteration} ({len(self.replay):,} positions in replay)"
+        )
 
     def _start_from(self, other: str) -> None:
         checkpoint = find_checkpoint(other, "chess")
@@ -300,8 +334,14 @@ def planned_workers(config: TrainConfig, device: str, machine: Inventory) -> Wor
     if config.pool != "ray":
         return config.worker_plan(device, machine)
     from .workers.ray import join_cluster, plan_cluster  # Ray is an extra
-    return plan_cluster(join_cluster(config.address), config.workers, config.workers_per_gpu, config.selfplay_device,
-                        config.device_failure)
+
+    return plan_cluster(
+        join_cluster(config.address),
+        config.workers,
+        config.workers_per_gpu,
+        config.selfplay_device,
+        config.device_failure,
+    )
 
 
 def joined(chunks: Sequence[Sequence[Mapping[str, np.ndarray]]]) -> GameRecords:
@@ -321,8 +361,10 @@ def summary_of_games(records: GameRecords) -> dict[str, Any]:
     over = records.endings > 0
     by_rules = over & (records.endings < ENDINGS.index("truncated"))
     return {
-        "games": int(over.sum()), "plies": records.num_positions,
-        "white_wins": int((records.results[by_rules] > 0).sum()), "draws": int((records.results[by_rules] == 0).sum()),
+        "games": int(over.sum()),
+        "plies": records.num_positions,
+        "white_wins": int((records.results[by_rules] > 0).sum()),
+        "draws": int((records.results[by_rules] == 0).sum()),
         "black_wins": int((records.results[by_rules] < 0).sum()),
         "endings": {name: int((records.endings[over] == i).sum()) for i, name in enumerate(ENDINGS) if i > 0},
         "average_plies": float(records.game_lengths[over].mean()) if over.any() else 0.0,

@@ -28,7 +28,7 @@ class Expansion(NamedTuple):
     """A new node of every row: what led there, and its own prior over `A` columns, as Root has it."""
 
     step: Step
-    actions: Tensor       # int64 [B, A]
+    actions: Tensor  # int64 [B, A]
     prior_logits: Tensor  # float32 [B, A], ILLEGAL where a column is left over
 
 
@@ -53,7 +53,8 @@ class Tree:
         self.children = torch.full_like(self.actions, UNVISITED)  # rows of these arrays
         self.children[self.nowhere] = self.nowhere
         self.prior_logits, self.prior, self.visits, self.q = (
-            like.new_zeros(self.nowhere + 1, self.columns) for _ in range(4))
+            like.new_zeros(self.nowhere + 1, self.columns) for _ in range(4)
+        )
         self.raw_values, self.node_values, self.rewards = (like.new_zeros(self.nowhere + 1) for _ in range(3))
         self.discounts, self.node_visits = (like.new_ones(self.nowhere + 1) for _ in range(2))
         self.choice = torch.zeros(self.nowhere + 1, dtype=torch.int64, device=like.device)  # column to try next
@@ -106,11 +107,11 @@ def tree_search(root: Root, expand: ExpandFn, config: SearchConfig, gumbel: Tens
 class Path(NamedTuple):
     """The way down each tree; rows that stopped before a level are nowhere in it. An edge is node * A + column."""
 
-    nodes: Tensor     # int64 [D, B], where each level began
+    nodes: Tensor  # int64 [D, B], where each level began
     children: Tensor  # int64 [D, B], where it led
-    edges: Tensor     # int64 [D, B], by which edge
-    edge: Tensor      # int64 [B], the last
-    leaf: Tensor      # int64 [B], and its child: the new node, or one there already where the depth limit ended the way
+    edges: Tensor  # int64 [D, B], by which edge
+    edge: Tensor  # int64 [B], the last
+    leaf: Tensor  # int64 [B], and its child: the new node, or one there already where the depth limit ended the way
 
 
 def _descend(tree: Tree, number: int, max_depth: int) -> Path:
@@ -160,11 +161,11 @@ def _choose(tree: Tree, path: Path, config: SearchConfig) -> Tensor:
     nodes = path.nodes.flatten()
     visits = tree.visits.index_select(0, nodes)
     completed = tree.completed(nodes, visits, config)
-    below = nodes[tree.batch:]
-    improved = (tree.prior_logits.index_select(0, below) + completed[tree.batch:]).softmax(1)
-    share = visits[tree.batch:] / tree.node_visits[below].unsqueeze(1)
+    below = nodes[tree.batch :]
+    improved = (tree.prior_logits.index_select(0, below) + completed[tree.batch :]).softmax(1)
+    share = visits[tree.batch :] / tree.node_visits[below].unsqueeze(1)
     tree.choice[below] = (improved - share).argmax(1)
-    return completed[:tree.batch]
+    return completed[: tree.batch]
 
 
 def _score(considered_visit: Tensor, gumbel: Tensor, logits: Tensor, completed: Tensor, visits: Tensor) -> Tensor:

@@ -16,9 +16,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-root = next((place for place in (Path.cwd(), *Path.cwd().parents) if (place / "chessnn_colab" / "__init__.py").is_file()), None)
+root = next(
+    (place for place in (Path.cwd(), *Path.cwd().parents) if (place / "chessnn_colab" / "__init__.py").is_file()), None
+)
 if root is None:
-    raise RuntimeError("There is no checkout of the project around this notebook: open it from the notebooks folder of one.")
+    raise RuntimeError(
+        "There is no checkout of the project around this notebook: open it from the notebooks folder of one."
+    )
 sys.path.insert(0, str(root))
 if importlib.util.find_spec("ray") is None:
     subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "ray>=2.50"], check=True)
@@ -27,11 +31,11 @@ import ray
 print("ray", ray.__version__)
 
 # %% tags=["parameters"]
-#@title Training { run: "auto" }
-minutes = 2  #@param {type:"number"}
-address = ""  #@param {type:"string"}
-run_folder = "runs/cluster"  #@param {type:"string"}
-games_with_a_loss = 256  #@param {type:"integer"}
+# @title Training { run: "auto" }
+minutes = 2  # @param {type:"number"}
+address = ""  # @param {type:"string"}
+run_folder = "runs/cluster"  # @param {type:"string"}
+games_with_a_loss = 256  # @param {type:"integer"}
 
 # %% [markdown]
 # ## A cluster
@@ -50,7 +54,11 @@ if not address:
     address = pretended.address
 resources = join_cluster(address)
 for node in ray.nodes():
-    print(node["NodeManagerAddress"], "|", {name: count for name, count in node["Resources"].items() if name in ("CPU", "GPU")})
+    print(
+        node["NodeManagerAddress"],
+        "|",
+        {name: count for name, count in node["Resources"].items() if name in ("CPU", "GPU")},
+    )
 print(plan_cluster(resources))
 
 # %% [markdown]
@@ -95,7 +103,9 @@ class LosesANode:
 
 
 if pretended is not None:
-    again = dataclasses.replace(config, minutes=None, iterations=1, games_per_iteration=games_with_a_loss, sample_reuse=1.0)
+    again = dataclasses.replace(
+        config, minutes=None, iterations=1, games_per_iteration=games_with_a_loss, sample_reuse=1.0
+    )
     for report in train(again, LosesANode(make_progress())):
         print(f"{report.games} games in iteration {report.iteration}")
 

@@ -24,8 +24,10 @@ places = [Path.cwd(), *Path.cwd().parents, Path.cwd() / "chessnn-colab"]
 root = next((place for place in places if (place / "chessnn_colab" / "__init__.py").is_file()), None)
 if root is None:
     if "/OWNER/" in REPOSITORY:
-        raise RuntimeError("There is no checkout of the project around this notebook, and REPOSITORY above still says "
-                           "OWNER: put the repository's address there, or run `make repository URL=...` in a checkout.")
+        raise RuntimeError(
+            "There is no checkout of the project around this notebook, and REPOSITORY above still says "
+            "OWNER: put the repository's address there, or run `make repository URL=...` in a checkout."
+        )
     subprocess.run(["git", "clone", "--quiet", "--depth", "1", REPOSITORY, "chessnn-colab"], check=True)
     root = Path.cwd() / "chessnn-colab"
 sys.path.insert(0, str(root))
@@ -36,6 +38,7 @@ if missing:
     with tempfile.NamedTemporaryFile("w", suffix=".txt", delete=False) as pins:
         if importlib.util.find_spec("torch"):
             from importlib.metadata import version
+
             pins.write(f"torch=={version('torch')}\n")
     subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--constraint", pins.name, *missing], check=True)
 print(f"chessnn_colab from {root.name}/", "| installed: " + ", ".join(missing) if missing else "")
@@ -56,14 +59,14 @@ print(check_device())
 # greedy capturer; the README says what was measured where.
 
 # %% tags=["parameters"]
-#@title Training { run: "auto" }
-minutes = 20  #@param {type:"number"}
-preset = "auto"  #@param ["auto", "cpu", "t4", "a100", "h100"]
-search = "two-rung"  #@param ["two-rung", "tree", "policy"]
-run_folder = "runs/chess"  #@param {type:"string"}
-copy_to_drive = False  #@param {type:"boolean"}
-match_games = 40  #@param {type:"integer"}
-match_evaluations = 48  #@param {type:"integer"}
+# @title Training { run: "auto" }
+minutes = 20  # @param {type:"number"}
+preset = "auto"  # @param ["auto", "cpu", "t4", "a100", "h100"]
+search = "two-rung"  # @param ["two-rung", "tree", "policy"]
+run_folder = "runs/chess"  # @param {type:"string"}
+copy_to_drive = False  # @param {type:"boolean"}
+match_games = 40  # @param {type:"integer"}
+match_evaluations = 48  # @param {type:"integer"}
 
 # %% [markdown]
 # ## Train
@@ -104,7 +107,9 @@ from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.views import plots
 
 reports = [Report.from_dict(values) for values in RunFolder.open(run).read_reports()]
-display(plots.learning_curves(reports)) if reports else print("No iteration has finished yet: run the training cell again.")
+display(plots.learning_curves(reports)) if reports else print(
+    "No iteration has finished yet: run the training cell again."
+)
 
 # %% [markdown]
 # ## A game from the last iteration

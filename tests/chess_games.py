@@ -25,10 +25,20 @@ POSITION_5 = "rnbq1k1r/pp1Pbppp/2p5/8/2B5/8/PPP1NnPP/RNBQK2R w KQ - 1 8"
 POSITION_6 = "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10"
 PROMOTIONS = "n1n5/PPPk4/8/8/8/8/4Kppp/5N1N b - - 0 1"
 CASTLING = "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1"
-FENS = (chess.STARTING_FEN, KIWIPETE, POSITION_3, POSITION_4,
-        POSITION_5, POSITION_6, PROMOTIONS, CASTLING,
-        "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 1", "8/8/8/K1pP3q/8/8/8/7k w - c6 0 1",
-        "4k3/8/8/8/8/8/8/R3K3 b Q - 77 120", "8/8/4k3/8/8/3K4/8/R7 w - - 99 32767")
+FENS = (
+    chess.STARTING_FEN,
+    KIWIPETE,
+    POSITION_3,
+    POSITION_4,
+    POSITION_5,
+    POSITION_6,
+    PROMOTIONS,
+    CASTLING,
+    "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 1",
+    "8/8/8/K1pP3q/8/8/8/7k w - c6 0 1",
+    "4k3/8/8/8/8/8/8/R3K3 b Q - 77 120",
+    "8/8/4k3/8/8/3K4/8/R7 w - - 99 32767",
+)
 # How many changed texts the notation is tried on; CHESSNN_FULL=1 takes ten times as many.
 MUTATIONS = 20_000 if os.environ.get("CHESSNN_FULL") == "1" else 2_000
 
@@ -77,15 +87,28 @@ def check_positions(state: ChessState, boards: Sequence[chess.Board]) -> None:
     """Pieces, castling rights, en-passant square, counters and side to move are those of the boards."""
     rows, expected = _state_rows(state), np.array([_board_row(board) for board in boards], np.uint64)
     different = np.nonzero((rows != expected).any(1))[0]
-    assert not len(different), f"{boards[different[0]].fen(en_passant='fen')}: {rows[different[0]]}, " \
-                               f"expected {expected[different[0]]}"
+    assert not len(different), (
+        f"{boards[different[0]].fen(en_passant='fen')}: {rows[different[0]]}, expected {expected[different[0]]}"
+    )
 
 
 def _board_row(board: chess.Board) -> list[int]:
     ep_square = 0 if board.ep_square is None else 1 << board.ep_square
-    return [board.pawns, board.knights, board.bishops, board.rooks, board.queens, board.kings,
-            board.occupied_co[chess.WHITE], board.occupied_co[chess.BLACK], board.castling_rights, ep_square,
-            board.halfmove_clock, board.ply(), not board.turn]
+    return [
+        board.pawns,
+        board.knights,
+        board.bishops,
+        board.rooks,
+        board.queens,
+        board.kings,
+        board.occupied_co[chess.WHITE],
+        board.occupied_co[chess.BLACK],
+        board.castling_rights,
+        ep_square,
+        board.halfmove_clock,
+        board.ply(),
+        not board.turn,
+    ]
 
 
 def _state_rows(state: ChessState) -> np.ndarray:
@@ -95,6 +118,7 @@ def _state_rows(state: ChessState) -> np.ndarray:
     def from_white(bitboards: torch.Tensor) -> np.ndarray:
         bits = bitboards.numpy().view(np.uint64)
         return np.where(black, bits.byteswap(), bits)
+
     pieces = from_white(state.pieces.contiguous())
     own, opponent = pieces[:, :6], pieces[:, 6:]
     sides = [np.bitwise_or.reduce(side, 1, keepdims=True) for side in (own, opponent)]
@@ -185,12 +209,14 @@ def mutated(rng: random.Random, text: str, alphabet: str) -> str:
     """`text` with one to four places changed, cut, doubled, swapped or ended early."""
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
         place, other = sorted(rng.randrange(len(text) + 1) for _ in range(2))
-        text = rng.choice((
-            text[:place] + rng.choice(alphabet) + text[place + 1:],
-            text[:place] + rng.choice(alphabet) + text[place:],
-            text[:place] + text[place + 1:],
-            text[:place] + text[other:] if rng.random() < 0.2 else text,
-            text[:other] + text[place:other] + text[other:],
-            text[:place] if rng.random() < 0.1 else text,
-        ))
+        text = rng.choice(
+            (
+                text[:place] + rng.choice(alphabet) + text[place + 1 :],
+                text[:place] + rng.choice(alphabet) + text[place:],
+                text[:place] + text[place + 1 :],
+                text[:place] + text[other:] if rng.random() < 0.2 else text,
+                text[:other] + text[place:other] + text[other:],
+                text[:place] if rng.random() < 0.1 else text,
+            )
+        )
     return text

@@ -83,7 +83,7 @@ class PoolContract:
                 pool.play([5, 5], 1)
             assert "ValueError: a bad move" in str(caught.value) and "toy_job.py" in str(caught.value)
             one, other = [games(worker) for worker in caught.value.games]
-            assert one == share(0, 1, 1) and other == share(1, 5, 1)[:len(other)] and len(other) > 1
+            assert one == share(0, 1, 1) and other == share(1, 5, 1)[: len(other)] and len(other) > 1
 
     def test_a_job_that_sends_no_numpy_is_an_error(self):
         with self.pool_of(trouble={0: "not numpy"}) as pool:
@@ -125,6 +125,7 @@ class PoolContract:
             if games_done == 3 and index not in killed:
                 killed.add(index)
                 os.kill(pid_of(pool.received[index]), signal.SIGKILL)
+
         with self.pool_of(seconds=0.02) as pool:
             received = pool.play([8, 8], 2, kill)
             assert killed == {0, 1}
@@ -146,6 +147,7 @@ class PoolContract:
                         left.pop()
                         kills += 1
                         os.kill(pid_of(pool.received[index]), signal.SIGKILL)
+
                 received = pool.play([40, 30], call, kill)
                 assert [games(worker) for worker in received] == [share(0, 40, call), share(1, 30, call)], (call, at)
 
@@ -157,6 +159,7 @@ class PoolContract:
             if games_done == 2 and not stopped:
                 stopped.append(time.monotonic())
                 os.kill(pid_of(pool.received[index]), signal.SIGSTOP)
+
         messages, ended = [], []
         with self.pool_of(timeout=2.0, seconds=0.02, big=300_000) as pool:
             pool._say = lambda text: (messages.append(text), ended.append(time.monotonic()))

@@ -38,8 +38,10 @@ def positions():
 
 def as_dicts(actions: torch.Tensor, logits: torch.Tensor) -> list[dict[int, float]]:
     """Of each row the legal actions and their logits."""
-    return [{action: logit for action, logit in zip(*row) if logit > ILLEGAL / 2}
-            for row in zip(actions.tolist(), logits.tolist())]
+    return [
+        {action: logit for action, logit in zip(*row) if logit > ILLEGAL / 2}
+        for row in zip(actions.tolist(), logits.tolist())
+    ]
 
 
 def assert_same(some: list[dict[int, float]], others: list[dict[int, float]]) -> None:
@@ -105,7 +107,9 @@ def test_looking_in_parts_changes_nothing(positions, monkeypatch):
     monkeypatch.setattr(actor_module, "CACHED_ROWS", 5)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
     sizes = []
-    monkeypatch.setattr(actor.game, "observe", lambda state: sizes.append(len(state.ply)) or Chess.observe(actor.game, state))
+    monkeypatch.setattr(
+        actor.game, "observe", lambda state: sizes.append(len(state.ply)) or Chess.observe(actor.game, state)
+    )
     parts = actor.root(positions)
     assert sizes == [5] * 12 + [4]
     torch.testing.assert_close(parts.value, whole.value)
@@ -117,7 +121,9 @@ def test_looking_in_parts_changes_nothing(positions, monkeypatch):
 def test_what_nobody_wants_to_know_is_not_asked(positions, monkeypatch):
     """Too few moves, and moves that end the game: left out, the same is played and taught."""
     actor, looked, outputs = opinionated(), [], []
-    named = state_from_fens(["6k1/5ppp/8/8/8/8/8/R3K2R w KQ - 0 1", "7k/5Q2/6K1/8/8/8/8/8 w - - 0 1", ONE_MOVE], actor.game)
+    named = state_from_fens(
+        ["6k1/5ppp/8/8/8/8/8/R3K2R w KQ - 0 1", "7k/5Q2/6K1/8/8/8/8/8 w - - 0 1", ONE_MOVE], actor.game
+    )
     positions = concatenate([select(positions, slice(1, 28)), named])
     original = actor.network.rates_and_wdl
     monkeypatch.setattr(actor.network, "rates_and_wdl", lambda planes: looked.append(len(planes)) or original(planes))

@@ -16,7 +16,13 @@ from chessnn_colab.arena.chess.match_pgn import GamesFolder, match_to_pgn
 from chessnn_colab.arena.result import MatchGame, MatchResult, elo_difference, score_interval, wilson_interval
 from chessnn_colab.network import build_network
 from chessnn_colab.network_config import NetworkConfig
-from chessnn_colab.games.chess.notation import action_from_move, boards_from_state, move_from_action, parse_move, state_from_fens
+from chessnn_colab.games.chess.notation import (
+    action_from_move,
+    boards_from_state,
+    move_from_action,
+    parse_move,
+    state_from_fens,
+)
 from chessnn_colab.arena.chess.openings import BOOK, Opening
 from chessnn_colab.games.chess.pgn import games_from_pgn, records_from_pgn
 from chessnn_colab.arena.players import GreedyPlayer, NetworkPlayer, RandomPlayer
@@ -46,8 +52,12 @@ class Scripted:
             assert boards is None
         texts = [self.moves.get(int(ply)) for ply in state.ply]
         self.reasons = [f"{self.name} has gone home" for text in texts if text is None]
-        return torch.tensor([-1 if text is None else action_from_move(parse_move(text, board), board)
-                             for text, board in zip(texts, positions)])
+        return torch.tensor(
+            [
+                -1 if text is None else action_from_move(parse_move(text, board), board)
+                for text, board in zip(texts, positions)
+            ]
+        )
 
 
 FOOLS_MATE = {0: "f2f3", 1: "e7e5", 2: "g2g4", 3: "d8h4"}
@@ -195,15 +205,20 @@ def test_greedy_beats_random():
     assert result.wins > result.losses + 5
 
 
-@pytest.mark.parametrize("fen, best", [
-    ("7k/8/8/3q4/4P3/8/8/K7 w - - 0 1", {"e4d5"}),                      # takes the queen
-    ("7k/P7/8/8/8/8/8/K7 w - - 0 1", {"a7a8q"}),                        # queens rather than anything else
-    ("1n5k/P7/8/8/8/8/8/K7 w - - 0 1", {"a7b8q"}),                      # takes and queens
-    ("7k/8/8/2pP4/8/8/8/K7 w - c6 0 1", {"d5c6"}),                      # en passant is a pawn won
-    ("k7/8/8/8/8/7p/8/5bRK b - - 0 1",                                  # nothing to take
-     {"f1g2", "f1e2", "f1d3", "f1c4", "f1b5", "f1a6", "h3h2", "a8a7", "a8b7", "a8b8"}),
-    ("k7/8/8/8/8/8/p7/1R5K b - - 0 1", {"a2b1q"}),                      # Black alike
-])
+@pytest.mark.parametrize(
+    "fen, best",
+    [
+        ("7k/8/8/3q4/4P3/8/8/K7 w - - 0 1", {"e4d5"}),  # takes the queen
+        ("7k/P7/8/8/8/8/8/K7 w - - 0 1", {"a7a8q"}),  # queens rather than anything else
+        ("1n5k/P7/8/8/8/8/8/K7 w - - 0 1", {"a7b8q"}),  # takes and queens
+        ("7k/8/8/2pP4/8/8/8/K7 w - c6 0 1", {"d5c6"}),  # en passant is a pawn won
+        (
+            "k7/8/8/8/8/7p/8/5bRK b - - 0 1",  # nothing to take
+            {"f1g2", "f1e2", "f1d3", "f1c4", "f1b5", "f1a6", "h3h2", "a8a7", "a8b7", "a8b8"},
+        ),
+        ("k7/8/8/8/8/8/p7/1R5K b - - 0 1", {"a2b1q"}),  # Black alike
+    ],
+)
 def test_greedy_takes_the_most(fen, best):
     game = Chess()
     state = state_from_fens([fen], game)
@@ -240,8 +255,12 @@ def test_a_network_plays_legally_and_counts_its_evaluations():
 
 def test_wilson_interval_against_published_values():
     """Newcombe 1998, table I, method 3: 81/263, 15/148, 0/20, 1/29."""
-    for wins, games, low, high in ((81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0, 0.1611),
-                                   (1, 29, 0.0061, 0.1718)):
+    for wins, games, low, high in (
+        (81, 263, 0.2553, 0.3662),
+        (15, 148, 0.0624, 0.1605),
+        (0, 20, 0, 0.1611),
+        (1, 29, 0.0061, 0.1718),
+    ):
         assert wilson_interval(wins / games, games) == pytest.approx((low, high), abs=1e-4)
 
 
@@ -284,8 +303,10 @@ def test_elo_differences():
 def made_result(points: list[float]) -> MatchResult:
     """A match with these results, a pair an opening."""
     endings = {1.0: "checkmate", 0.5: "stalemate", 0.0: "checkmate"}
-    games = [MatchGame(BOOK[number // 2], number % 2 == 0, point, endings[point], (number,))
-             for number, point in enumerate(points)]
+    games = [
+        MatchGame(BOOK[number // 2], number % 2 == 0, point, endings[point], (number,))
+        for number, point in enumerate(points)
+    ]
     return MatchResult("net", "random", tuple(games), 37, 0, 1.5, 0.1)
 
 
@@ -295,8 +316,10 @@ def test_a_result_reads_and_serialises():
     assert result.to_dict()["elo"] is None and result.to_dict()["score"] == 1.0
     result = made_result([1.0, 0.5, 0.0, 1.0, 0.5, 1.0, 1.0, 1.0])
     values = result.to_dict()
-    assert values["results_by_ending"] == {"checkmate": {"wins": 5, "draws": 0, "losses": 1},
-                                           "stalemate": {"wins": 0, "draws": 2, "losses": 0}}
+    assert values["results_by_ending"] == {
+        "checkmate": {"wins": 5, "draws": 0, "losses": 1},
+        "stalemate": {"wins": 0, "draws": 2, "losses": 0},
+    }
     assert values["elo"] == pytest.approx(elo_difference(0.75)) and values["interval"] == list(result.interval)
     assert values["elo_error"] == pytest.approx((values["elo_interval"][1] - values["elo_interval"][0]) / 2)
     assert "Elo +191 ± " in str(result) and "6 checkmate (5 won, 1 lost), 2 stalemate" in str(result)

@@ -13,13 +13,21 @@ from chessnn_colab.bench.compare import plain_network
 from chessnn_colab.network import SpikingLayer, actor_copy, build_network
 from chessnn_colab.network_config import NetworkConfig
 
-SELF_PLAY_FIGURES = ["moves_per_second", "games_per_second", "search_efficiency", "overhead_us_per_evaluation",
-                     "bytes_per_position", "evaluations_per_second"]
+SELF_PLAY_FIGURES = [
+    "moves_per_second",
+    "games_per_second",
+    "search_efficiency",
+    "overhead_us_per_evaluation",
+    "bytes_per_position",
+    "evaluations_per_second",
+]
 FIGURES = {
     "rules": ["positions_per_second"],
     "libraries": ["ours_positions_per_second", "python_chess_positions_per_second"],
     "network": ["evaluations_per_second", "plain_evaluations_per_second", "speedup"],
-    "self-play": SELF_PLAY_FIGURES, "tree": SELF_PLAY_FIGURES, "policy": SELF_PLAY_FIGURES,
+    "self-play": SELF_PLAY_FIGURES,
+    "tree": SELF_PLAY_FIGURES,
+    "policy": SELF_PLAY_FIGURES,
     "transport": ["transport_share", "bytes_per_position"],
     "workers": ["games_per_second", "moves_per_second", "speedup"],
     "learner": ["learner_share", "update_ms"],

@@ -11,7 +11,16 @@ from chessnn_colab import advice as advice_module
 from chessnn_colab import check
 from chessnn_colab.__main__ import main
 from chessnn_colab.advice import (
-    DriverGpu, Facts, advice, driver_files, find_place, first_output, gather_facts, parse_driver_gpus, supported, versions,
+    DriverGpu,
+    Facts,
+    advice,
+    driver_files,
+    find_place,
+    first_output,
+    gather_facts,
+    parse_driver_gpus,
+    supported,
+    versions,
 )
 from chessnn_colab.check import check_device, spawn_round_trip, time_network
 from chessnn_colab.devices import Gpu, Inventory
@@ -28,38 +37,51 @@ CUDA_BUILD = Facts("local", "2.11.0+cu128", "12.8", T4, (DRIVER_T4,), ("sm_75", 
 
 # Advice
 
-@pytest.mark.parametrize("facts", [
-    CPU_BUILD,
-    CUDA_BUILD,
-    replace(CUDA_BUILD, place="Colab"),
-    replace(CPU_BUILD, machine=Inventory((), True, 8)),
-])
+
+@pytest.mark.parametrize(
+    "facts",
+    [CPU_BUILD, CUDA_BUILD, replace(CUDA_BUILD, place="Colab"), replace(CPU_BUILD, machine=Inventory((), True, 8))],
+)
 def test_no_advice_where_all_is_well(facts):
     assert advice(facts) == ()
 
 
-@pytest.mark.parametrize("facts, words", [
-    (replace(CPU_BUILD, place="Colab"), ["No GPU in this Colab runtime", "Runtime > Change runtime type"]),
-    (replace(CUDA_BUILD, place="Colab", machine=NO_GPU, driver_gpus=()), ["Runtime > Change runtime type"]),
-    (replace(CPU_BUILD, place="Kaggle"), ["Settings > Accelerator > GPU T4 x2"]),
-])
+@pytest.mark.parametrize(
+    "facts, words",
+    [
+        (replace(CPU_BUILD, place="Colab"), ["No GPU in this Colab runtime", "Runtime > Change runtime type"]),
+        (replace(CUDA_BUILD, place="Colab", machine=NO_GPU, driver_gpus=()), ["Runtime > Change runtime type"]),
+        (replace(CPU_BUILD, place="Kaggle"), ["Settings > Accelerator > GPU T4 x2"]),
+    ],
+)
 def test_advice_to_ask_for_a_gpu(facts, words):
     [text] = advice(facts)
     assert all(word in text for word in words)
 
 
-@pytest.mark.parametrize("gpu, install", [
-    (DRIVER_T4, "torch torchvision --index-url https://download.pytorch.org/whl/cu126"),
-    (replace(DRIVER_T4, driver="580.65.06"), "torch torchvision --index-url https://download.pytorch.org/whl/cu130"),
-    (DriverGpu("Tesla P100", "580.65.06", (6, 0)), '"torch<2.15" torchvision --index-url https://download.pytorch.org/whl/cu126'),
-    (DriverGpu("NVIDIA H200", ""), "torch torchvision --index-url https://download.pytorch.org/whl/cu130"),
-    (DriverGpu("NVIDIA H200", "[N/A]"), "torch torchvision --index-url https://download.pytorch.org/whl/cu130"),
-])
+@pytest.mark.parametrize(
+    "gpu, install",
+    [
+        (DRIVER_T4, "torch torchvision --index-url https://download.pytorch.org/whl/cu126"),
+        (
+            replace(DRIVER_T4, driver="580.65.06"),
+            "torch torchvision --index-url https://download.pytorch.org/whl/cu130",
+        ),
+        (
+            DriverGpu("Tesla P100", "580.65.06", (6, 0)),
+            '"torch<2.15" torchvision --index-url https://download.pytorch.org/whl/cu126',
+        ),
+        (DriverGpu("NVIDIA H200", ""), "torch torchvision --index-url https://download.pytorch.org/whl/cu130"),
+        (DriverGpu("NVIDIA H200", "[N/A]"), "torch torchvision --index-url https://download.pytorch.org/whl/cu130"),
+    ],
+)
 @pytest.mark.parametrize("place", ["local", "Colab"])
 def test_a_cpu_build_of_torch_beside_a_gpu_gets_the_wheel_that_fits(gpu, install, place):
     [text] = advice(replace(CPU_BUILD, place=place, driver_gpus=(gpu,)))
-    assert text == (f"This machine has {gpu.name}, but torch 2.13.0+cpu is a build without CUDA: "
-                    f"pip install --force-reinstall {install}, then restart the runtime (kernel).")
+    assert text == (
+        f"This machine has {gpu.name}, but torch 2.13.0+cpu is a build without CUDA: "
+        f"pip install --force-reinstall {install}, then restart the runtime (kernel)."
+    )
 
 
 def test_a_driver_too_old_for_any_torch():
@@ -77,8 +99,9 @@ def test_a_gpu_that_the_driver_shows_and_torch_does_not():
 
 def test_a_gpu_that_this_torch_no_longer_supports():
     [text] = advice(replace(CUDA_BUILD, machine=P100))
-    assert text.startswith("Tesla P100 (compute capability 6.0) is not supported by torch 2.11.0+cu128, which has code for "
-                           "sm_75, sm_80")
+    assert text.startswith(
+        "Tesla P100 (compute capability 6.0) is not supported by torch 2.11.0+cu128, which has code for sm_75, sm_80"
+    )
     assert '"torch<2.15"' in text and "cu126" in text and 'device="cpu"' in text and "Kaggle" not in text
     [text] = advice(replace(CUDA_BUILD, machine=P100, place="Kaggle"))
     assert "choose another GPU (Settings > Accelerator > GPU T4 x2)" in text
@@ -89,29 +112,36 @@ def test_a_gpu_that_this_torch_does_not_support_yet():
     assert "compute capability 10.0" in text and "cu130" in text and "torch<" not in text
 
 
-@pytest.mark.parametrize("capability, architectures, runs", [
-    ((7, 5), ("sm_75", "sm_80"), True),
-    ((8, 9), ("sm_75", "sm_86"), True),    # same major version, older minor
-    ((8, 0), ("sm_75", "sm_86"), False),   # code for a newer minor version does not run
-    ((6, 0), ("sm_75", "sm_90"), False),
-    ((12, 0), ("sm_90", "sm_120"), True),
-    ((12, 1), ("sm_90", "compute_120"), True),  # PTX is compiled for what comes after
-    ((9, 0), ("sm_80", "compute_120"), False),
-    ((9, 0), ("sm_90a",), True),
-    ((10, 3), ("sm_100f",), False),
-])
+@pytest.mark.parametrize(
+    "capability, architectures, runs",
+    [
+        ((7, 5), ("sm_75", "sm_80"), True),
+        ((8, 9), ("sm_75", "sm_86"), True),  # same major version, older minor
+        ((8, 0), ("sm_75", "sm_86"), False),  # code for a newer minor version does not run
+        ((6, 0), ("sm_75", "sm_90"), False),
+        ((12, 0), ("sm_90", "sm_120"), True),
+        ((12, 1), ("sm_90", "compute_120"), True),  # PTX is compiled for what comes after
+        ((9, 0), ("sm_80", "compute_120"), False),
+        ((9, 0), ("sm_90a",), True),
+        ((10, 3), ("sm_100f",), False),
+    ],
+)
 def test_supported(capability, architectures, runs):
     assert supported(capability, architectures) is runs
 
 
 # Facts
 
-@pytest.mark.parametrize("environment, place", [
-    ({"COLAB_RELEASE_TAG": "release-colab_20260801"}, "Colab"),
-    ({"KAGGLE_KERNEL_RUN_TYPE": "Interactive"}, "Kaggle"),
-    ({"KAGGLE_KERNEL_RUN_TYPE": "Interactive", "COLAB_RELEASE_TAG": "release-colab_20260801"}, "Kaggle"),
-    ({}, "local"),
-])
+
+@pytest.mark.parametrize(
+    "environment, place",
+    [
+        ({"COLAB_RELEASE_TAG": "release-colab_20260801"}, "Colab"),
+        ({"KAGGLE_KERNEL_RUN_TYPE": "Interactive"}, "Kaggle"),
+        ({"KAGGLE_KERNEL_RUN_TYPE": "Interactive", "COLAB_RELEASE_TAG": "release-colab_20260801"}, "Kaggle"),
+        ({}, "local"),
+    ],
+)
 def test_places(environment, place):
     assert find_place(environment) == place
 
@@ -131,8 +161,9 @@ def test_programs_that_are_missing_or_fail_print_nothing():
 
 
 def test_an_old_nvidia_smi_is_asked_for_less(monkeypatch):
-    monkeypatch.setattr(advice_module, "first_output",
-                        lambda command: None if "compute_cap" in command[1] else "Tesla K80, 470.82.01\n")
+    monkeypatch.setattr(
+        advice_module, "first_output", lambda command: None if "compute_cap" in command[1] else "Tesla K80, 470.82.01\n"
+    )
     assert advice_module.driver_gpus() == (DriverGpu("Tesla K80", "470.82.01"),)
 
 
@@ -153,11 +184,13 @@ def test_facts_of_this_machine():
 def test_memory_that_the_system_does_not_tell(monkeypatch):
     def unknown(name):
         raise ValueError("unrecognized configuration name")
+
     monkeypatch.setattr(os, "sysconf", unknown, raising=False)
     assert advice_module.ram_bytes() is None
 
 
 # The report
+
 
 @pytest.fixture(scope="module")
 def report():
@@ -166,9 +199,23 @@ def report():
 
 def test_the_report_prints_what_was_found(report):
     text = str(report)
-    for words in ("cpu (CPU)", "cpu: works", "place", "spikingjelly", "cores", "RAM", "on cpu", "forward", "training",
-                  "a process and back in", "2 on cpu", "3 on 2 workers (CPU)", "games/s", "plies on average",
-                  "came back as ndarray and trained as Tensor"):
+    for words in (
+        "cpu (CPU)",
+        "cpu: works",
+        "place",
+        "spikingjelly",
+        "cores",
+        "RAM",
+        "on cpu",
+        "forward",
+        "training",
+        "a process and back in",
+        "2 on cpu",
+        "3 on 2 workers (CPU)",
+        "games/s",
+        "plies on average",
+        "came back as ndarray and trained as Tensor",
+    ):
         assert words in text
     assert report.speeds[0].forward_us > 0 and report.speeds[0].training_us > 0 and report.spawn_seconds > 0
 
@@ -191,6 +238,7 @@ def test_games_went_the_whole_way(report):
 def test_a_network_that_does_not_run_is_reported(monkeypatch):
     def broken(config, device):
         raise RuntimeError("no kernel image is available\nmore")
+
     monkeypatch.setattr(check, "build_network", broken)
     speed = time_network("cpu")
     assert str(speed) == "the network does not run: RuntimeError: no kernel image is available"
@@ -214,17 +262,25 @@ def test_only_a_device_asked_for_is_timed(monkeypatch):
     assert [speed.device for speed in check_device().speeds] == ["cuda:0", "mps", "cpu"]
 
 
-@pytest.mark.parametrize("settings, error", [
-    ({"device": "cuda:99"}, DeviceError), ({"device": "toaster"}, DeviceError), ({"workers": 0}, ConfigError),
-    ({"workers": -1}, ConfigError), ({"workers": 1, "games": 0}, ConfigError), ({"games": 4}, ConfigError),
-])
+@pytest.mark.parametrize(
+    "settings, error",
+    [
+        ({"device": "cuda:99"}, DeviceError),
+        ({"device": "toaster"}, DeviceError),
+        ({"workers": 0}, ConfigError),
+        ({"workers": -1}, ConfigError),
+        ({"workers": 1, "games": 0}, ConfigError),
+        ({"games": 4}, ConfigError),
+    ],
+)
 def test_settings_that_cannot_be(settings, error):
     with pytest.raises(error):
         check_device(**settings)
 
 
-@pytest.mark.parametrize("arguments", [["--device", "cuda:99"], ["--workers", "0"], ["--games", "4"],
-                                       ["--workers", "1", "--games", "-1"]])
+@pytest.mark.parametrize(
+    "arguments", [["--device", "cuda:99"], ["--workers", "0"], ["--games", "4"], ["--workers", "1", "--games", "-1"]]
+)
 def test_the_command_says_one_sentence_and_exits_with_two(arguments, capsys):
     assert main(["check-device", *arguments]) == 2
     said = capsys.readouterr()

@@ -17,11 +17,22 @@ from .chess_games import PairedGames, action_of, any_move, both_colours, check_l
 
 # Few pieces and locked pawns: kings and rooks shuffle until something ends the game.
 SHUFFLES = (
-    "8/8/4k3/8/8/3K4/8/R7 w - - 0 1", "8/8/4k3/8/8/3K4/8/R6r w - - 0 1", "8/8/4k3/8/8/3KN3/8/R7 w - - 60 60",
-    "7k/8/8/1p1p1p1p/1P1P1P1P/8/8/K7 w - - 0 1", "k7/8/K7/1p6/1P6/8/8/8 w - - 0 1", chess_games.CASTLING,
-    "8/8/4k3/8/8/3K4/8/QQ6 w - - 0 1", "8/8/4k3/8/8/3KP3/8/8 w - - 0 1", "8/8/4k3/2b5/8/3K1B2/8/8 w - - 0 1",
-    "8/8/4k3/2b5/8/3KN3/8/8 w - - 0 1", "4k3/8/8/8/8/8/8/R3K2R w KQ - 0 1", "8/3p4/4k3/8/2P5/3K4/8/7N w - - 0 1",
-    chess.STARTING_FEN, chess_games.KIWIPETE, "7k/8/8/8/8/8/8/K1BN4 w - - 90 70", "k1K5/8/8/8/8/8/p6P/8 w - - 0 1",
+    "8/8/4k3/8/8/3K4/8/R7 w - - 0 1",
+    "8/8/4k3/8/8/3K4/8/R6r w - - 0 1",
+    "8/8/4k3/8/8/3KN3/8/R7 w - - 60 60",
+    "7k/8/8/1p1p1p1p/1P1P1P1P/8/8/K7 w - - 0 1",
+    "k7/8/K7/1p6/1P6/8/8/8 w - - 0 1",
+    chess_games.CASTLING,
+    "8/8/4k3/8/8/3K4/8/QQ6 w - - 0 1",
+    "8/8/4k3/8/8/3KP3/8/8 w - - 0 1",
+    "8/8/4k3/2b5/8/3K1B2/8/8 w - - 0 1",
+    "8/8/4k3/2b5/8/3KN3/8/8 w - - 0 1",
+    "4k3/8/8/8/8/8/8/R3K2R w KQ - 0 1",
+    "8/3p4/4k3/8/2P5/3K4/8/7N w - - 0 1",
+    chess.STARTING_FEN,
+    chess_games.KIWIPETE,
+    "7k/8/8/8/8/8/8/K1BN4 w - - 90 70",
+    "k1K5/8/8/8/8/8/p6P/8 w - - 0 1",
 )
 
 
@@ -69,20 +80,40 @@ def check_outcome(state: ChessState, boards: list[chess.Board], endings: list[st
 
 
 FINISHED = {
-    "checkmate": ["7k/6Q1/6K1/8/8/8/8/8 b - - 0 1", "R5k1/5ppp/8/8/8/8/8/K7 b - - 0 1",
-                  "7k/6Q1/6K1/8/8/8/8/8 b - - 100 90", "4k3/4Q3/4K3/8/8/8/8/8 b - - 150 99",
-                  "k7/8/8/8/8/8/5PPP/r5K1 w - - 3 9", "6rk/5Npp/8/8/8/8/8/7K b - - 0 1"],
-    "stalemate": ["7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", "7k/5Q2/6K1/8/8/8/8/8 b - - 100 90",
-                  "k7/P7/K7/8/8/8/8/8 b - - 0 1", "8/8/8/8/8/p7/P1k5/K7 w - - 0 1"],
-    "insufficient_material": ["8/8/4k3/8/8/3K4/8/8 w - - 0 1", "8/8/4k3/8/8/3K4/8/N7 w - - 0 1",
-                              "8/8/4k3/8/8/3K4/8/b7 w - - 0 1", "8/8/4k3/8/8/3K4/8/b1B5 w - - 0 1",
-                              "8/8/4k3/8/8/3K4/8/B1B1b1b1 w - - 0 1", "8/8/4k3/8/8/3K4/8/B7 w - - 120 90",
-                              "7k/5B2/7K/8/8/8/8/8 b - - 0 1"],
+    "checkmate": [
+        "7k/6Q1/6K1/8/8/8/8/8 b - - 0 1",
+        "R5k1/5ppp/8/8/8/8/8/K7 b - - 0 1",
+        "7k/6Q1/6K1/8/8/8/8/8 b - - 100 90",
+        "4k3/4Q3/4K3/8/8/8/8/8 b - - 150 99",
+        "k7/8/8/8/8/8/5PPP/r5K1 w - - 3 9",
+        "6rk/5Npp/8/8/8/8/8/7K b - - 0 1",
+    ],
+    "stalemate": [
+        "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1",
+        "7k/5Q2/6K1/8/8/8/8/8 b - - 100 90",
+        "k7/P7/K7/8/8/8/8/8 b - - 0 1",
+        "8/8/8/8/8/p7/P1k5/K7 w - - 0 1",
+    ],
+    "insufficient_material": [
+        "8/8/4k3/8/8/3K4/8/8 w - - 0 1",
+        "8/8/4k3/8/8/3K4/8/N7 w - - 0 1",
+        "8/8/4k3/8/8/3K4/8/b7 w - - 0 1",
+        "8/8/4k3/8/8/3K4/8/b1B5 w - - 0 1",
+        "8/8/4k3/8/8/3K4/8/B1B1b1b1 w - - 0 1",
+        "8/8/4k3/8/8/3K4/8/B7 w - - 120 90",
+        "7k/5B2/7K/8/8/8/8/8 b - - 0 1",
+    ],
     "fifty_moves": ["8/8/4k3/8/8/3K4/8/R7 w - - 100 90", "8/8/4k3/8/8/3K4/8/R7 b - - 101 90"],
-    "unfinished": ["8/8/4k3/8/8/3K4/8/R7 w - - 99 90", "8/8/4k3/8/8/3K4/8/NN6 w - - 0 1",
-                   "8/8/4k3/8/8/3K4/8/Nn6 w - - 0 1", "8/8/4k3/8/8/3K4/8/BN6 w - - 0 1",
-                   "8/8/4k3/8/8/3K4/8/BB6 w - - 0 1", "8/8/4k3/8/8/3K4/8/Bb6 w - - 0 1",
-                   "8/8/4k3/8/8/3K4/P7/8 w - - 0 1", chess.STARTING_FEN],
+    "unfinished": [
+        "8/8/4k3/8/8/3K4/8/R7 w - - 99 90",
+        "8/8/4k3/8/8/3K4/8/NN6 w - - 0 1",
+        "8/8/4k3/8/8/3K4/8/Nn6 w - - 0 1",
+        "8/8/4k3/8/8/3K4/8/BN6 w - - 0 1",
+        "8/8/4k3/8/8/3K4/8/BB6 w - - 0 1",
+        "8/8/4k3/8/8/3K4/8/Bb6 w - - 0 1",
+        "8/8/4k3/8/8/3K4/P7/8 w - - 0 1",
+        chess.STARTING_FEN,
+    ],
 }
 
 
@@ -95,14 +126,17 @@ def test_the_ending_of_a_position(ending, fen):
     check_outcome(state, boards, [ending] * 2)
 
 
-@pytest.mark.parametrize("fen, move, ending", [
-    ("7k/8/5K2/8/8/8/P7/6Q1 w - - 99 90", "g1g7", "checkmate"),
-    ("7k/8/5K2/8/8/8/P7/6Q1 w - - 99 90", "g1g6", "stalemate"),
-    ("7k/8/5K2/8/8/8/P7/6Q1 w - - 99 90", "g1b1", "fifty_moves"),
-    ("7k/8/5K2/8/8/8/P7/6Q1 w - - 98 90", "g1b1", "unfinished"),
-    ("7k/8/5K2/8/8/8/P7/6Q1 w - - 99 90", "a2a4", "unfinished"),
-    ("7k/8/5K2/8/8/8/P6r/6Q1 w - - 99 90", "g1h2", "unfinished"),
-])
+@pytest.mark.parametrize(
+    "fen, move, ending",
+    [
+        ("7k/8/5K2/8/8/8/P7/6Q1 w - - 99 90", "g1g7", "checkmate"),
+        ("7k/8/5K2/8/8/8/P7/6Q1 w - - 99 90", "g1g6", "stalemate"),
+        ("7k/8/5K2/8/8/8/P7/6Q1 w - - 99 90", "g1b1", "fifty_moves"),
+        ("7k/8/5K2/8/8/8/P7/6Q1 w - - 98 90", "g1b1", "unfinished"),
+        ("7k/8/5K2/8/8/8/P7/6Q1 w - - 99 90", "a2a4", "unfinished"),
+        ("7k/8/5K2/8/8/8/P6r/6Q1 w - - 99 90", "g1h2", "unfinished"),
+    ],
+)
 def test_the_hundredth_half_move(fen, move, ending):
     for board in both_colours([fen]):
         flip = 0 if board.turn else 56
@@ -128,24 +162,27 @@ def play(game: Chess, board: chess.Board, moves: list[str]) -> ChessState:
 KNIGHTS_OUT_AND_BACK = ["g1f3", "g8f6", "f3g1", "f6g8"]
 
 
-@pytest.mark.parametrize("fen, moves, repetitions", [
-    (chess.STARTING_FEN, KNIGHTS_OUT_AND_BACK, 2),
-    (chess.STARTING_FEN, KNIGHTS_OUT_AND_BACK * 2, 3),
-    (chess.STARTING_FEN, KNIGHTS_OUT_AND_BACK + ["e2e4"], 1),
-    # After e2e4 nobody can capture en passant: the square does not make the position another.
-    (chess.STARTING_FEN, ["e2e4", *"g8f6 g1f3 f6g8 f3g1".split() * 2], 3),
-    # Here d4xe3 is possible the first time only.
-    ("4k3/8/8/8/3p4/8/4P3/4K3 w - - 0 1", ["e2e4", *"e8d8 e1d1 d8e8 d1e1".split()], 1),
-    ("4k3/8/8/8/3p4/8/4P3/4K3 w - - 0 1", ["e2e4", *"e8d8 e1d1 d8e8 d1e1".split() * 2], 2),
-    # The capture would uncover the king: en passant is not possible even the first time.
-    ("8/8/8/8/R2p3k/8/4P3/4K3 w - - 0 1", ["e2e4", *"h4h5 e1d1 h5h4 d1e1".split()], 2),
-    # The king's first trip costs the right to castle.
-    ("4k3/8/8/8/8/8/8/4K2R w K - 0 1", "e1e2 e8d8 e2e1 d8e8".split(), 1),
-    ("4k3/8/8/8/8/8/8/4K2R w K - 0 1", "e1e2 e8d8 e2e1 d8e8".split() * 2, 2),
-    # The same pieces, the other side to move.
-    ("4k3/8/8/8/8/8/8/4K2R b - - 0 1", "e8d8 h1h2 d8e7 h2h3 e7e8 h3h1".split(), 2),
-    ("4k3/8/8/8/8/8/8/4K2R b - - 0 1", "e8d8 h1h2 d8e8 h2h3 e8d8 h3h1 d8e8".split(), 1),
-])
+@pytest.mark.parametrize(
+    "fen, moves, repetitions",
+    [
+        (chess.STARTING_FEN, KNIGHTS_OUT_AND_BACK, 2),
+        (chess.STARTING_FEN, KNIGHTS_OUT_AND_BACK * 2, 3),
+        (chess.STARTING_FEN, KNIGHTS_OUT_AND_BACK + ["e2e4"], 1),
+        # After e2e4 nobody can capture en passant: the square does not make the position another.
+        (chess.STARTING_FEN, ["e2e4", *"g8f6 g1f3 f6g8 f3g1".split() * 2], 3),
+        # Here d4xe3 is possible the first time only.
+        ("4k3/8/8/8/3p4/8/4P3/4K3 w - - 0 1", ["e2e4", *"e8d8 e1d1 d8e8 d1e1".split()], 1),
+        ("4k3/8/8/8/3p4/8/4P3/4K3 w - - 0 1", ["e2e4", *"e8d8 e1d1 d8e8 d1e1".split() * 2], 2),
+        # The capture would uncover the king: en passant is not possible even the first time.
+        ("8/8/8/8/R2p3k/8/4P3/4K3 w - - 0 1", ["e2e4", *"h4h5 e1d1 h5h4 d1e1".split()], 2),
+        # The king's first trip costs the right to castle.
+        ("4k3/8/8/8/8/8/8/4K2R w K - 0 1", "e1e2 e8d8 e2e1 d8e8".split(), 1),
+        ("4k3/8/8/8/8/8/8/4K2R w K - 0 1", "e1e2 e8d8 e2e1 d8e8".split() * 2, 2),
+        # The same pieces, the other side to move.
+        ("4k3/8/8/8/8/8/8/4K2R b - - 0 1", "e8d8 h1h2 d8e7 h2h3 e7e8 h3h1".split(), 2),
+        ("4k3/8/8/8/8/8/8/4K2R b - - 0 1", "e8d8 h1h2 d8e8 h2h3 e8d8 h3h1 d8e8".split(), 1),
+    ],
+)
 def test_which_positions_are_the_same(fen, moves, repetitions):
     board = chess.Board(fen)
     state = play(Chess(), board, moves)

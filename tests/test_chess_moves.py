@@ -17,7 +17,13 @@ from chessnn_colab.games.chess.notation import state_from_boards, state_from_fen
 
 from . import chess_games
 from .chess_games import (
-    PairedGames, any_move, both_colours, check_legal_moves, check_positions, every_move, mostly_captures,
+    PairedGames,
+    any_move,
+    both_colours,
+    check_legal_moves,
+    check_positions,
+    every_move,
+    mostly_captures,
 )
 
 # name: FEN, moves that must be legal, moves that must not be
@@ -38,8 +44,7 @@ CASES = {
     "en passant by a pawn pinned across": ("6bk/8/8/2pP4/8/8/K7/8 w - c6 0 1", "", "d5c6 d5d6"),
     "en passant along the pin": ("6bk/8/8/3Pp3/8/8/K7/8 w - e6 0 1", "d5e6", "d5d6"),
     "en passant by a pawn pinned on its file": ("3r3k/8/8/2pP4/8/8/8/3K4 w - c6 0 1", "d5d6", "d5c6"),
-    "en passant takes the pawn that hid the king from a bishop":
-        ("5b1k/8/8/2pP4/8/K7/8/8 w - c6 0 1", "d5d6", "d5c6"),
+    "en passant takes the pawn that hid the king from a bishop": ("5b1k/8/8/2pP4/8/K7/8/8 w - c6 0 1", "d5d6", "d5c6"),
     "en passant takes the pawn that gives check": ("8/8/8/2k5/3Pp3/8/8/4K3 b - d3 0 1", "e4d3", "e4e3"),
     "en passant while the push uncovered a check": ("4b2k/8/8/3pP3/K7/8/8/8 w - d6 0 1", "a4a3", "e5d6 e5e6"),
     "en passant by two pawns": ("7k/8/8/2PpP3/8/8/8/7K w - d6 0 1", "c5d6 e5d6", ""),
@@ -64,8 +69,7 @@ CASES = {
     "a double push is blocked at its end": ("7k/8/8/8/4n3/8/4P3/7K w - - 0 1", "e2e3", "e2e4"),
     "a double push answers a check": ("7k/8/8/8/r6K/8/4P3/8 w - - 0 1", "e2e4", "e2e3"),
     "pawns do not capture around the edge": ("7k/8/p7/7P/P7/7p/8/7K w - - 0 1", "a4a5 h5h6", "h5a6 a4h3"),
-    "a capture on h8 lets no other pawn around the edge":
-        ("k6r/6PP/8/8/8/8/8/6K1 w - - 0 1", "g7h8q g7g8n", "h7h8q"),
+    "a capture on h8 lets no other pawn around the edge": ("k6r/6PP/8/8/8/8/8/6K1 w - - 0 1", "g7h8q g7g8n", "h7h8q"),
     "promotion to each piece": ("8/P6k/8/8/8/8/7K/8 w - - 0 1", "a7a8q a7a8r a7a8b a7a8n", ""),
     "promotion with captures both ways": ("n1n4k/1P6/8/8/8/8/7K/8 w - - 0 1", "b7a8n b7c8r b7b8b b7c8q", ""),
     "promotion by a pawn pinned on its file": ("1r5k/1P6/8/8/8/8/8/1K6 w - - 0 1", "b1a1", "b7b8q"),
@@ -76,9 +80,18 @@ CASES = {
     "no move, no check": ("7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", "", "h8g8 h8h7 h8g7"),
 }
 
-STARTS = (chess.STARTING_FEN, chess_games.KIWIPETE, chess_games.POSITION_4, chess_games.POSITION_5,
-          chess_games.PROMOTIONS, chess_games.CASTLING, chess.STARTING_FEN, chess_games.POSITION_3,
-          "4k3/pppppppp/8/8/8/8/PPPPPPPP/4K3 w - - 0 1", "r3k2r/pppq1ppp/8/8/8/8/PPPQ1PPP/R3K2R b KQkq - 3 9")
+STARTS = (
+    chess.STARTING_FEN,
+    chess_games.KIWIPETE,
+    chess_games.POSITION_4,
+    chess_games.POSITION_5,
+    chess_games.PROMOTIONS,
+    chess_games.CASTLING,
+    chess.STARTING_FEN,
+    chess_games.POSITION_3,
+    "4k3/pppppppp/8/8/8/8/PPPPPPPP/4K3 w - - 0 1",
+    "r3k2r/pppq1ppp/8/8/8/8/PPPQ1PPP/R3K2R b KQkq - 3 9",
+)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -88,8 +101,9 @@ def test_a_named_position(name):
     game = Chess()
     for board, moves in zip(boards, check_legal_moves(game, state_from_boards(boards, game), boards)):
         flip = 0 if board.turn == chess.Board(fen).turn else 56
-        found = {chess.Move(move.from_square ^ flip, move.to_square ^ flip, move.promotion).uci()
-                 for move in moves.values()}
+        found = {
+            chess.Move(move.from_square ^ flip, move.to_square ^ flip, move.promotion).uci() for move in moves.values()
+        }
         assert set(legal.split()) <= found
         assert not set(illegal.split()) & found
 
@@ -100,11 +114,18 @@ def test_the_position_after_every_move_of_the_named_positions():
     assert sum(move.promotion is not None for move in moves) > 60
 
 
-@pytest.mark.parametrize("fen, move, rights", [
-    (chess_games.CASTLING, "a1a8", "Kk"), (chess_games.CASTLING, "h1h8", "Qq"), (chess_games.CASTLING, "e1g1", "kq"),
-    (chess_games.CASTLING, "e1e2", "kq"), (chess_games.CASTLING, "a1b1", "Kkq"),
-    ("r3k2r/1P4P1/8/8/8/8/8/4K3 w kq - 0 1", "b7a8n", "k"), ("r3k2r/1P4P1/8/8/8/8/8/4K3 w kq - 0 1", "g7h8q", "q"),
-])
+@pytest.mark.parametrize(
+    "fen, move, rights",
+    [
+        (chess_games.CASTLING, "a1a8", "Kk"),
+        (chess_games.CASTLING, "h1h8", "Qq"),
+        (chess_games.CASTLING, "e1g1", "kq"),
+        (chess_games.CASTLING, "e1e2", "kq"),
+        (chess_games.CASTLING, "a1b1", "Kkq"),
+        ("r3k2r/1P4P1/8/8/8/8/8/4K3 w kq - 0 1", "b7a8n", "k"),
+        ("r3k2r/1P4P1/8/8/8/8/8/4K3 w kq - 0 1", "g7h8q", "q"),
+    ],
+)
 def test_castling_rights_that_are_left(fen, move, rights):
     state, boards, moves = every_move(Chess(), [chess.Board(fen)])
     row = [played.uci() for played in moves].index(move)
@@ -158,9 +179,20 @@ def test_legal_moves_equal_python_chess_in_positions_thrown_on_the_board():
     assert after.in_check.tolist() == [board.is_check() for board in boards]
 
 
-KINDS = tuple(f"{kind} by {colour}" for colour in ("White", "Black") for kind in (
-    "castling kingside", "castling queenside", "en passant", "queen promotion", "underpromotion",
-    "underpromotion with capture", "double check", "forbidden en passant"))
+KINDS = tuple(
+    f"{kind} by {colour}"
+    for colour in ("White", "Black")
+    for kind in (
+        "castling kingside",
+        "castling queenside",
+        "en passant",
+        "queen promotion",
+        "underpromotion",
+        "underpromotion with capture",
+        "double check",
+        "forbidden en passant",
+    )
+)
 
 
 def kinds_of(board: chess.Board, move: chess.Move):
@@ -212,8 +244,18 @@ def test_every_plane_is_binary():
 class NothingReadBack(TorchDispatchMode):
     """Fails on operations whose output's size, or whose caller's next step, depends on the data, and on float64."""
 
-    forbidden = {"_local_scalar_dense", "item", "nonzero", "masked_select", "unique_dim", "_unique2", "equal",
-                 "is_nonzero", "bincount", "repeat_interleave"}
+    forbidden = {
+        "_local_scalar_dense",
+        "item",
+        "nonzero",
+        "masked_select",
+        "unique_dim",
+        "_unique2",
+        "equal",
+        "is_nonzero",
+        "bincount",
+        "repeat_interleave",
+    }
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         name = func.overloadpacket.__name__

@@ -50,9 +50,17 @@ def python_chess_perft(board: chess.Board, depth: int) -> dict[str, int]:
     return split
 
 
-@pytest.mark.parametrize("fen, depth", [
-    (chess_games.KIWIPETE, 2), ("8/8/8/8/8/1k6/8/K1n5 w - - 99 80", 3), ("8/8/8/4k3/8/4K3/8/8 b - - 0 1", 3),
-    ("7k/8/8/8/8/8/6q1/K7 b - - 0 1", 3), ("8/2k5/8/8/3pP3/8/5K2/8 b - e3 0 1", 3), (chess_games.CASTLING, 1)])
+@pytest.mark.parametrize(
+    "fen, depth",
+    [
+        (chess_games.KIWIPETE, 2),
+        ("8/8/8/8/8/1k6/8/K1n5 w - - 99 80", 3),
+        ("8/8/8/4k3/8/4K3/8/8 b - - 0 1", 3),
+        ("7k/8/8/8/8/8/6q1/K7 b - - 0 1", 3),
+        ("8/2k5/8/8/3pP3/8/5K2/8 b - e3 0 1", 3),
+        (chess_games.CASTLING, 1),
+    ],
+)
 def test_split_equals_python_chess_where_draws_and_mates_are_near(fen, depth):
     assert perft(fen, depth) == dict(sorted(python_chess_perft(chess.Board(fen), depth).items()))
 

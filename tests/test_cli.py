@@ -10,14 +10,40 @@ import pytest
 from chessnn_colab.__main__ import build_parser, field_types, main
 from chessnn_colab.config import TrainConfig
 
-TINY = ["--iterations", "1", "--games-per-iteration", "4", "--boards", "2", "--max-plies", "12", "--channels", "8",
-        "--blocks", "1", "--candidates", "2", "--survivors", "1", "--batch-size", "32", "--device", "cpu", "--pool",
-        "inline"]
+TINY = [
+    "--iterations",
+    "1",
+    "--games-per-iteration",
+    "4",
+    "--boards",
+    "2",
+    "--max-plies",
+    "12",
+    "--channels",
+    "8",
+    "--blocks",
+    "1",
+    "--candidates",
+    "2",
+    "--survivors",
+    "1",
+    "--batch-size",
+    "32",
+    "--device",
+    "cpu",
+    "--pool",
+    "inline",
+]
 
 
 def shell(*arguments: str) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-m", "chessnn_colab", *arguments], capture_output=True, text=True,
-                          timeout=120, env={**os.environ, "CHESSNN_UI": "text"})
+    return subprocess.run(
+        [sys.executable, "-m", "chessnn_colab", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "CHESSNN_UI": "text"},
+    )
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +51,14 @@ def run(tmp_path_factory) -> str:
     folder = str(tmp_path_factory.mktemp("cli") / "run")
     done = shell("train", "--run", folder, *TINY)
     assert done.returncode == 0, done.stderr
-    for line in ("Primary training device: cpu", "Generating 4 games on 2 workers", "Games per worker: [2, 2]",
-                 "| 2/2 workers done | 4/4 games", "Completed 4 games in ", "Buffer: "):
+    for line in (
+        "Primary training device: cpu",
+        "Generating 4 games on 2 workers",
+        "Games per worker: [2, 2]",
+        "| 2/2 workers done | 4/4 games",
+        "Completed 4 games in ",
+        "Buffer: ",
+    ):
         assert line in done.stdout
     return folder
 
@@ -55,30 +87,33 @@ def test_every_field_of_the_config_is_an_option():
     assert {bool, float, int, str, tuple[int, ...]} == set(field_types())
 
 
-@pytest.mark.parametrize("arguments", [
-    ["perft", "rnbqkbnr/8/8/8 w KQkq - 0 1", "2"],
-    ["perft", "8/8/8/8/8/8/8/8 w - - 0 1", "2"],
-    ["perft", "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "0"],
-    ["train", "--run", "RUN/config.json", *TINY],
-    ["train", "--run", "RUN/config.json/below", *TINY],
-    ["train", "--run", "NEW", "--preset", "tpu"],
-    ["train", "--run", "NEW", "--workers", "0"],
-    ["train", "--run", "NEW", "--device", "cuda:7"],
-    ["train", "--run", "NEW", "--device", "abacus"],
-    ["train", "--run", "NEW", "--minutes", "-1"],
-    ["train", "--run", "NEW", *TINY, "--from", "NOWHERE"],
-    ["evaluate", "NOWHERE"],
-    ["evaluate", "RUN", "--opponent", "kasparov"],
-    ["evaluate", "RUN", "--games", "0"],
-    ["evaluate", "RUN", "--candidates", "2", "--survivors", "3"],
-    ["watch", "NOWHERE"],
-    ["bench", "coffee"],
-    ["bench", "rules", "--seconds", "0"],
-    ["bench", "network", "--preset", "tpu"],
-    ["check-device", "--workers", "0"],
-    ["check-device", "--games", "4"],
-    ["check-device", "--device", "cuda:7"],
-])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["perft", "rnbqkbnr/8/8/8 w KQkq - 0 1", "2"],
+        ["perft", "8/8/8/8/8/8/8/8 w - - 0 1", "2"],
+        ["perft", "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "0"],
+        ["train", "--run", "RUN/config.json", *TINY],
+        ["train", "--run", "RUN/config.json/below", *TINY],
+        ["train", "--run", "NEW", "--preset", "tpu"],
+        ["train", "--run", "NEW", "--workers", "0"],
+        ["train", "--run", "NEW", "--device", "cuda:7"],
+        ["train", "--run", "NEW", "--device", "abacus"],
+        ["train", "--run", "NEW", "--minutes", "-1"],
+        ["train", "--run", "NEW", *TINY, "--from", "NOWHERE"],
+        ["evaluate", "NOWHERE"],
+        ["evaluate", "RUN", "--opponent", "kasparov"],
+        ["evaluate", "RUN", "--games", "0"],
+        ["evaluate", "RUN", "--candidates", "2", "--survivors", "3"],
+        ["watch", "NOWHERE"],
+        ["bench", "coffee"],
+        ["bench", "rules", "--seconds", "0"],
+        ["bench", "network", "--preset", "tpu"],
+        ["check-device", "--workers", "0"],
+        ["check-device", "--games", "4"],
+        ["check-device", "--device", "cuda:7"],
+    ],
+)
 def test_bad_input_is_one_sentence_and_exit_code_2(run, arguments, capsys, tmp_path):
     names = {"RUN": run, "NEW": str(tmp_path / "new"), "NOWHERE": str(tmp_path / "nowhere")}
     arguments = [names.get(word, word.replace("RUN/", run + "/")) for word in arguments]
@@ -89,7 +124,9 @@ def test_bad_input_is_one_sentence_and_exit_code_2(run, arguments, capsys, tmp_p
     assert not (tmp_path / "nowhere").exists()
 
 
-@pytest.mark.parametrize("arguments", [["trian"], ["train", "--iteratons", "3"], ["train", "--iterations", "three"], []])
+@pytest.mark.parametrize(
+    "arguments", [["trian"], ["train", "--iteratons", "3"], ["train", "--iterations", "three"], []]
+)
 def test_argparse_refuses_the_rest_with_exit_code_2(arguments):
     done = shell(*arguments)
     assert done.returncode == 2 and "usage:" in done.stderr

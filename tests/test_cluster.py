@@ -52,6 +52,7 @@ def test_a_machine_that_is_lost_is_a_dead_worker_and_the_call_completes(head, mo
         if games_done == 2 and not lost:
             lost.append(time.monotonic())
             head.remove_node(node, allow_graceful=False)
+
     plan = WorkerPlan(("cpu",) * 3, 1)
     with RayPool(ToyJob, {"seconds": 0.05}, plan, on_message=messages.append) as pool:
         pool.set_weights(4, {"add": np.array([1])})
@@ -62,8 +63,20 @@ def test_a_machine_that_is_lost_is_a_dead_worker_and_the_call_completes(head, mo
 
 
 def test_training_on_a_cluster(head, tmp_path):
-    config = TrainConfig(run=str(tmp_path / "run"), pool="ray", iterations=2, games_per_iteration=8, boards=4,
-                         max_plies=12, channels=8, blocks=1, batch_size=16, replay_capacity=1000, device="cpu", workers=2)
+    config = TrainConfig(
+        run=str(tmp_path / "run"),
+        pool="ray",
+        iterations=2,
+        games_per_iteration=8,
+        boards=4,
+        max_plies=12,
+        channels=8,
+        blocks=1,
+        batch_size=16,
+        replay_capacity=1000,
+        device="cpu",
+        workers=2,
+    )
     reports = list(train(config))
     assert [report.games for report in reports] == [8, 8]
     local = dataclasses.replace(config, run=str(tmp_path / "local"), pool="inline")
@@ -71,14 +84,17 @@ def test_training_on_a_cluster(head, tmp_path):
         assert (one.plies, one.policy_loss) == (other.plies, other.policy_loss), "the games are those of any other pool"
 
 
-@pytest.mark.parametrize("resources, settings, devices, threads, gpus", [
-    ({"CPU": 4.0}, {}, ["cpu"] * 4, 1, 1),
-    ({"CPU": 64.0, "GPU": 8.0}, {}, ["cuda:0"] * 8, 8, 1),
-    ({"CPU": 64.0, "GPU": 8.0}, {"workers_per_gpu": 2}, ["cuda:0"] * 16, 4, 2),
-    ({"CPU": 64.0, "GPU": 8.0}, {"workers": 3}, ["cuda:0"] * 3, 8, 1),
-    ({"CPU": 6.0, "GPU": 8.0}, {"selfplay_device": "cpu"}, ["cpu"] * 6, 1, 1),
-    ({}, {}, ["cpu"], 1, 1),
-])
+@pytest.mark.parametrize(
+    "resources, settings, devices, threads, gpus",
+    [
+        ({"CPU": 4.0}, {}, ["cpu"] * 4, 1, 1),
+        ({"CPU": 64.0, "GPU": 8.0}, {}, ["cuda:0"] * 8, 8, 1),
+        ({"CPU": 64.0, "GPU": 8.0}, {"workers_per_gpu": 2}, ["cuda:0"] * 16, 4, 2),
+        ({"CPU": 64.0, "GPU": 8.0}, {"workers": 3}, ["cuda:0"] * 3, 8, 1),
+        ({"CPU": 6.0, "GPU": 8.0}, {"selfplay_device": "cpu"}, ["cpu"] * 6, 1, 1),
+        ({}, {}, ["cpu"], 1, 1),
+    ],
+)
 def test_plans(resources, settings, devices, threads, gpus):
     plan = plan_cluster(resources, **settings)
     assert (list(plan.devices), plan.threads, plan.workers_a_gpu, plan.notes) == (devices, threads, gpus, ())
@@ -89,9 +105,14 @@ def test_more_workers_than_the_cluster_has_room_for():
     assert len(plan.devices) == 2 and plan.notes == ("9 workers asked for, the cluster has room for 2",)
 
 
-@pytest.mark.parametrize("settings, words", [({"workers": 0}, "workers=0: expected"),
-                                             ({"workers_per_gpu": 0}, "workers_per_gpu=0: expected"),
-                                             ({"selfplay_device": "cuda"}, "the cluster has no GPU")])
+@pytest.mark.parametrize(
+    "settings, words",
+    [
+        ({"workers": 0}, "workers=0: expected"),
+        ({"workers_per_gpu": 0}, "workers_per_gpu=0: expected"),
+        ({"selfplay_device": "cuda"}, "the cluster has no GPU"),
+    ],
+)
 def test_settings_that_cannot_be(settings, words):
     with pytest.raises(ConfigError, match=words):
         plan_cluster({"CPU": 2.0}, **settings)

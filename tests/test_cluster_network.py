@@ -60,8 +60,24 @@ def hosts(tmp_path):
         for name in names:
             if subprocess.run(["ip", "netns", "add", name], capture_output=True).returncode:
                 pytest.skip("this system allows no network namespaces")
-        subprocess.run(["ip", "link", "add", "cable0", "netns", names[0], "type", "veth", "peer", "name", "cable1",
-                        "netns", names[1]], check=True)
+        subprocess.run(
+            [
+                "ip",
+                "link",
+                "add",
+                "cable0",
+                "netns",
+                names[0],
+                "type",
+                "veth",
+                "peer",
+                "name",
+                "cable1",
+                "netns",
+                names[1],
+            ],
+            check=True,
+        )
         for name, cable, address in zip(names, ("cable0", "cable1"), (HEAD, NODE)):
             in_host(name, "ip", "address", "add", f"{address}/24", "dev", cable)
             in_host(name, "ip", "link", "set", cable, "up")
@@ -78,11 +94,28 @@ def hosts(tmp_path):
 def test_two_hosts_play_together_and_one_goes_on_when_the_cable_is_pulled(hosts, tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "a" * 32}
     with tempfile.TemporaryDirectory(prefix="ray-") as short:  # Ray's sockets are in it, and their paths have a limit
-        head = in_host(hosts[0], *RAY, "start", "--head", f"--node-ip-address={HEAD}", "--port=6391", "--num-cpus=1",
-                       "--include-dashboard=false", f"--temp-dir={short}", env=environment)
+        head = in_host(
+            hosts[0],
+            *RAY,
+            "start",
+            "--head",
+            f"--node-ip-address={HEAD}",
+            "--port=6391",
+            "--num-cpus=1",
+            "--include-dashboard=false",
+            f"--temp-dir={short}",
+            env=environment,
+        )
         assert head.returncode == 0, head
-        node = in_host(hosts[1], *RAY, "start", f"--address={HEAD}:6391", f"--node-ip-address={NODE}", "--num-cpus=1",
-                       env=environment)
+        node = in_host(
+            hosts[1],
+            *RAY,
+            "start",
+            f"--address={HEAD}:6391",
+            f"--node-ip-address={NODE}",
+            "--num-cpus=1",
+            env=environment,
+        )
         assert node.returncode == 0, node
         said = driven(hosts[0], tmp_path, environment)
     assert said["places"] == [HEAD, NODE]
@@ -95,7 +128,8 @@ def driven(host: str, tmp_path: Path, environment: dict) -> dict:
     """What the driver on `host` has to say."""
     script = tmp_path / "driver.py"
     script.write_text(DRIVER)
-    done = in_host(host, sys.executable, str(script), f"{HEAD}:6391", str(tmp_path / "said.json"), cwd=str(ROOT),
-                   env=environment)
+    done = in_host(
+        host, sys.executable, str(script), f"{HEAD}:6391", str(tmp_path / "said.json"), cwd=str(ROOT), env=environment
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads((tmp_path / "said.json").read_text())

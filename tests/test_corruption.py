@@ -16,10 +16,19 @@ from chessnn_colab.sealed_json import decode_sealed, encode_sealed
 from .damage import damaged_copies
 
 CONFIG = {"preset": "cpu", "channels": None, "minutes": 5.0, "gpus": [0, 1]}
-RATINGS = {"anchor": "random", "players": [{"snapshot": None, "rating": 0.0}, {"snapshot": 0, "rating": 12.5},
-                                           {"snapshot": 3, "rating": 431.25}, {"snapshot": 9, "rating": 700.0}]}
-REPORTS = [{"iteration": iteration, "policy_loss": 3.5 / (iteration + 1), "endings": {"checkmate": iteration}}
-           for iteration in range(5)]
+RATINGS = {
+    "anchor": "random",
+    "players": [
+        {"snapshot": None, "rating": 0.0},
+        {"snapshot": 0, "rating": 12.5},
+        {"snapshot": 3, "rating": 431.25},
+        {"snapshot": 9, "rating": 700.0},
+    ],
+}
+REPORTS = [
+    {"iteration": iteration, "policy_loss": 3.5 / (iteration + 1), "endings": {"checkmate": iteration}}
+    for iteration in range(5)
+]
 
 
 @pytest.fixture
@@ -34,8 +43,11 @@ def run(tmp_path) -> RunFolder:
 
 
 def read(run: RunFolder, name: str):
-    return {"config.json": lambda: RunFolder.open(run.path).config, "metrics.jsonl": run.read_reports,
-            "ratings.json": run.best_snapshot}[name]()
+    return {
+        "config.json": lambda: RunFolder.open(run.path).config,
+        "metrics.jsonl": run.read_reports,
+        "ratings.json": run.best_snapshot,
+    }[name]()
 
 
 @pytest.mark.parametrize("name", ["config.json", "ratings.json"])
@@ -68,8 +80,9 @@ def test_every_damage_of_the_reports_is_refused_or_is_a_torn_last_line(run):
             pytest.fail(what)
 
 
-@pytest.mark.parametrize("name", ["weights.safetensors", "optimizer.safetensors", "replay.safetensors", "state.json",
-                                  "manifest.json"])
+@pytest.mark.parametrize(
+    "name", ["weights.safetensors", "optimizer.safetensors", "replay.safetensors", "state.json", "manifest.json"]
+)
 def test_every_damage_of_a_runs_only_checkpoint_is_laid_to_its_file(run, name):
     """Damage to a size or a hash in the manifest is laid to the file that it is of."""
     groups = {group: {"a": np.arange(99)} for group in ("weights", "optimizer", "replay")}
@@ -99,8 +112,19 @@ def test_ratings_can_only_name_what_is_there(run):
     assert run.best_snapshot() is None
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b"[" * 100_000, b'{"players": 3}', b"\xff\xfe",
-                                     b'{"players": [{"snapshot": 3, "rating": "high"}]}'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"[" * 100_000,
+        b'{"players": 3}',
+        b"\xff\xfe",
+        b'{"players": [{"snapshot": 3, "rating": "high"}]}',
+    ],
+)
 def test_what_is_no_rating_is_refused(run, content):
     (run.path / "ratings.json").write_bytes(content)
     with pytest.raises(RunError, match="ratings.json cannot be read"):

@@ -7,7 +7,16 @@ import pytest
 import torch
 
 from chessnn_colab import devices
-from chessnn_colab.devices import Gpu, Inventory, describe, detect_device, inventory, plan_workers, try_device, usable_cores
+from chessnn_colab.devices import (
+    Gpu,
+    Inventory,
+    describe,
+    detect_device,
+    inventory,
+    plan_workers,
+    try_device,
+    usable_cores,
+)
 from chessnn_colab.errors import ConfigError, DeviceError
 
 
@@ -17,9 +26,11 @@ def machine(gpus: int = 0, mps: bool = False, cores: int = 4, problems: tuple[st
 
 def breaks(*broken: str):
     """A probe under which these devices fail and all others work."""
+
     def probe(device: str) -> None:
         if device in broken:
             raise RuntimeError("no kernel image is available\nCompile with TORCH_USE_CUDA_DSA")
+
     return probe
 
 
@@ -28,11 +39,15 @@ WORKS = breaks()
 
 # Detection
 
-@pytest.mark.parametrize("there, device, name", [
-    (machine(gpus=2, mps=True), "cuda:0", "GPU 0: Tesla T4"),
-    (machine(mps=True), "mps", "Apple GPU (MPS)"),
-    (machine(), "cpu", "CPU"),
-])
+
+@pytest.mark.parametrize(
+    "there, device, name",
+    [
+        (machine(gpus=2, mps=True), "cuda:0", "GPU 0: Tesla T4"),
+        (machine(mps=True), "mps", "Apple GPU (MPS)"),
+        (machine(), "cpu", "CPU"),
+    ],
+)
 def test_cuda_then_mps_then_cpu(there, device, name):
     choice = detect_device(machine=there, probe=WORKS)
     assert (choice.device, choice.name) == (device, name)
@@ -45,11 +60,14 @@ def test_why_not_cuda_is_said():
     assert detect_device(machine=machine(problems=(too_old,)), probe=WORKS).reasons == (too_old, "cpu: works")
 
 
-@pytest.mark.parametrize("there, broken, device", [
-    (machine(gpus=2), ["cuda:0"], "cuda:1"),
-    (machine(gpus=1, mps=True), ["cuda:0"], "mps"),
-    (machine(gpus=2, mps=True), ["cuda:0", "cuda:1", "mps"], "cpu"),
-])
+@pytest.mark.parametrize(
+    "there, broken, device",
+    [
+        (machine(gpus=2), ["cuda:0"], "cuda:1"),
+        (machine(gpus=1, mps=True), ["cuda:0"], "mps"),
+        (machine(gpus=2, mps=True), ["cuda:0", "cuda:1", "mps"], "cpu"),
+    ],
+)
 def test_broken_devices_are_passed_over_with_their_reason(there, broken, device):
     choice = detect_device(machine=there, probe=breaks(*broken))
     assert choice.device == device
@@ -57,22 +75,40 @@ def test_broken_devices_are_passed_over_with_their_reason(there, broken, device)
 
 
 def test_a_machine_where_nothing_works_is_an_error():
-    with pytest.raises(DeviceError, match="'auto' does not work: cuda:0: there, but broken: .*; cpu: there, but broken"):
+    with pytest.raises(
+        DeviceError, match="'auto' does not work: cuda:0: there, but broken: .*; cpu: there, but broken"
+    ):
         detect_device(machine=machine(gpus=1), probe=breaks("cuda:0", "cpu"))
 
 
-@pytest.mark.parametrize("requested, device", [
-    ("cpu", "cpu"), ("mps", "mps"), ("cuda", "cuda:0"), ("cuda:1", "cuda:1"), (torch.device("cuda", 1), "cuda:1"),
-])
+@pytest.mark.parametrize(
+    "requested, device",
+    [("cpu", "cpu"), ("mps", "mps"), ("cuda", "cuda:0"), ("cuda:1", "cuda:1"), (torch.device("cuda", 1), "cuda:1")],
+)
 def test_a_requested_device_is_used(requested, device):
     choice = detect_device(requested, machine(gpus=2, mps=True), WORKS)
     assert choice.device == device
     assert choice.reasons == (f"{device}: works",)
 
 
-@pytest.mark.parametrize("requested", [
-    "cuda:2", "mps", "gpu", "", "cuda:", "cuda:x", "cuda:-1", "cuda:01", "CPU", "cpu:0", "meta", "cuda:" + "9" * 30, None,
-])
+@pytest.mark.parametrize(
+    "requested",
+    [
+        "cuda:2",
+        "mps",
+        "gpu",
+        "",
+        "cuda:",
+        "cuda:x",
+        "cuda:-1",
+        "cuda:01",
+        "CPU",
+        "cpu:0",
+        "meta",
+        "cuda:" + "9" * 30,
+        None,
+    ],
+)
 def test_a_device_that_is_not_there_is_an_error(requested):
     with pytest.raises(DeviceError) as caught:
         detect_device(requested, machine(gpus=2), WORKS)
@@ -87,8 +123,10 @@ def test_cuda_without_a_gpu_is_an_error():
 def test_a_requested_device_that_is_broken_is_an_error():
     with pytest.raises(DeviceError) as caught:
         detect_device("cuda:1", machine(gpus=2), breaks("cuda:1"))
-    assert str(caught.value) == ("device 'cuda:1' does not work: cuda:1: there, but broken: no kernel image is available; "
-                                 "choose another of cuda:0, cuda:1, cpu, or auto")
+    assert str(caught.value) == (
+        "device 'cuda:1' does not work: cuda:1: there, but broken: no kernel image is available; "
+        "choose another of cuda:0, cuda:1, cpu, or auto"
+    )
 
 
 def test_gpus_keeps_the_choice_to_these():
@@ -110,14 +148,16 @@ def test_try_device_notices_wrong_numbers(monkeypatch):
         try_device("cpu")
 
 
-@pytest.mark.parametrize("device, name", [
-    ("cuda:1", "GPU 1: Tesla T4"), ("cuda", "GPU 0: Tesla T4"), ("mps", "Apple GPU (MPS)"), ("cpu", "CPU"),
-])
+@pytest.mark.parametrize(
+    "device, name",
+    [("cuda:1", "GPU 1: Tesla T4"), ("cuda", "GPU 0: Tesla T4"), ("mps", "Apple GPU (MPS)"), ("cpu", "CPU")],
+)
 def test_names_for_people(device, name):
     assert describe(device, machine(gpus=2)) == name
 
 
 # The inventory
+
 
 def test_this_machine_has_an_inventory():
     found = inventory()
@@ -131,17 +171,21 @@ def test_gpus_that_cannot_be_asked_are_problems_and_the_rest_are_found(monkeypat
             raise RuntimeError("CUDA error: unknown error\nmore")
         warnings.warn("\n    Found GPU1 Tesla P100 which is of cuda capability 6.0.\n    More.", UserWarning)
         return SimpleNamespace(name="Tesla P100", total_memory=16 * 2**30, major=6, minor=0)
+
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(torch.cuda, "get_device_properties", properties)
     found = inventory()
     assert found.gpus == (Gpu(1, "Tesla P100", 16 * 2**30, (6, 0)),)
-    assert found.problems == ("cuda: Found GPU1 Tesla P100 which is of cuda capability 6.0.",
-                              "cuda:0: there, but broken: CUDA error: unknown error")
+    assert found.problems == (
+        "cuda: Found GPU1 Tesla P100 which is of cuda capability 6.0.",
+        "cuda:0: there, but broken: CUDA error: unknown error",
+    )
 
 
-@pytest.mark.parametrize("text, limit", [("100000 100000", 1), ("50000 100000", 1), ("6400000 100000", 64),
-                                         ("max 100000", None), ("", None)])
+@pytest.mark.parametrize(
+    "text, limit", [("100000 100000", 1), ("50000 100000", 1), ("6400000 100000", 64), ("max 100000", None), ("", None)]
+)
 def test_a_containers_share_of_the_cpu_counts(tmp_path, text, limit):
     unlimited = usable_cores(tmp_path / "none")
     (tmp_path / "cpu.max").write_text(text)
@@ -150,115 +194,155 @@ def test_a_containers_share_of_the_cpu_counts(tmp_path, text, limit):
 
 # The worker plan
 
-@pytest.mark.parametrize("there, settings, planned", [
-    (machine(gpus=1), {}, ["cuda:0"]),
-    (machine(gpus=4), {}, ["cuda:0", "cuda:1", "cuda:2", "cuda:3"]),
-    (machine(gpus=2), {"device": "cuda"}, ["cuda:0", "cuda:1"]),
-    (machine(gpus=2), {"device": "cuda:0"}, ["cuda:0", "cuda:1"]),
-    (machine(gpus=2), {"device": "cuda:1"}, ["cuda:1"]),
-    (machine(gpus=2), {"workers_per_gpu": 2}, ["cuda:0", "cuda:1", "cuda:0", "cuda:1"]),
-    (machine(gpus=2), {"workers": 4}, ["cuda:0", "cuda:1", "cuda:0", "cuda:1"]),
-    (machine(gpus=4), {"gpus": [0, 2]}, ["cuda:0", "cuda:2"]),
-    (machine(gpus=4), {"gpus": (3,), "workers": 2}, ["cuda:3", "cuda:3"]),
-    (machine(gpus=4), {"gpus": [1, 2], "device": "cuda:0"}, ["cuda:1", "cuda:2"]),
-    (machine(gpus=2, cores=3), {"selfplay_device": "cpu"}, ["cpu", "cpu", "cpu"]),
-    (machine(gpus=2, cores=3), {"selfplay_device": "cpu", "gpus": [1]}, ["cpu", "cpu", "cpu"]),
-    (machine(gpus=3), {"selfplay_device": "cuda"}, ["cuda:0", "cuda:1", "cuda:2"]),
-    (machine(gpus=3), {"selfplay_device": "cuda:0"}, ["cuda:0"]),
-    (machine(gpus=3), {"selfplay_device": "cuda:1", "gpus": [0, 1]}, ["cuda:1"]),
-    (machine(gpus=1), {"selfplay_device": "cuda", "device": "cpu"}, ["cuda:0"]),
-    (machine(gpus=3), {"gpus": [0], "learner_gpu": "shared"}, ["cuda:0"]),
-    (machine(gpus=3), {"gpus": [1, 2], "device": "cuda:0", "learner_gpu": "own"}, ["cuda:1", "cuda:2"]),
-    (machine(gpus=2, cores=3), {"selfplay_device": "cpu", "learner_gpu": "own"}, ["cpu"] * 3),
-    (machine(mps=True), {}, ["mps"]),
-    (machine(mps=True), {"workers_per_gpu": 3}, ["mps"]),
-    (machine(cores=4), {}, ["cpu"] * 4),
-    (machine(cores=4), {"workers": 2}, ["cpu"] * 2),
-    (machine(gpus=2, mps=True, cores=2), {"device": "cpu"}, ["cpu"] * 2),
-    (machine(cores=200), {}, ["cpu"] * devices.MAX_CPU_WORKERS),
-    (machine(cores=200), {"workers": 100}, ["cpu"] * 100),
-])
+
+@pytest.mark.parametrize(
+    "there, settings, planned",
+    [
+        (machine(gpus=1), {}, ["cuda:0"]),
+        (machine(gpus=4), {}, ["cuda:0", "cuda:1", "cuda:2", "cuda:3"]),
+        (machine(gpus=2), {"device": "cuda"}, ["cuda:0", "cuda:1"]),
+        (machine(gpus=2), {"device": "cuda:0"}, ["cuda:0", "cuda:1"]),
+        (machine(gpus=2), {"device": "cuda:1"}, ["cuda:1"]),
+        (machine(gpus=2), {"workers_per_gpu": 2}, ["cuda:0", "cuda:1", "cuda:0", "cuda:1"]),
+        (machine(gpus=2), {"workers": 4}, ["cuda:0", "cuda:1", "cuda:0", "cuda:1"]),
+        (machine(gpus=4), {"gpus": [0, 2]}, ["cuda:0", "cuda:2"]),
+        (machine(gpus=4), {"gpus": (3,), "workers": 2}, ["cuda:3", "cuda:3"]),
+        (machine(gpus=4), {"gpus": [1, 2], "device": "cuda:0"}, ["cuda:1", "cuda:2"]),
+        (machine(gpus=2, cores=3), {"selfplay_device": "cpu"}, ["cpu", "cpu", "cpu"]),
+        (machine(gpus=2, cores=3), {"selfplay_device": "cpu", "gpus": [1]}, ["cpu", "cpu", "cpu"]),
+        (machine(gpus=3), {"selfplay_device": "cuda"}, ["cuda:0", "cuda:1", "cuda:2"]),
+        (machine(gpus=3), {"selfplay_device": "cuda:0"}, ["cuda:0"]),
+        (machine(gpus=3), {"selfplay_device": "cuda:1", "gpus": [0, 1]}, ["cuda:1"]),
+        (machine(gpus=1), {"selfplay_device": "cuda", "device": "cpu"}, ["cuda:0"]),
+        (machine(gpus=3), {"gpus": [0], "learner_gpu": "shared"}, ["cuda:0"]),
+        (machine(gpus=3), {"gpus": [1, 2], "device": "cuda:0", "learner_gpu": "own"}, ["cuda:1", "cuda:2"]),
+        (machine(gpus=2, cores=3), {"selfplay_device": "cpu", "learner_gpu": "own"}, ["cpu"] * 3),
+        (machine(mps=True), {}, ["mps"]),
+        (machine(mps=True), {"workers_per_gpu": 3}, ["mps"]),
+        (machine(cores=4), {}, ["cpu"] * 4),
+        (machine(cores=4), {"workers": 2}, ["cpu"] * 2),
+        (machine(gpus=2, mps=True, cores=2), {"device": "cpu"}, ["cpu"] * 2),
+        (machine(cores=200), {}, ["cpu"] * devices.MAX_CPU_WORKERS),
+        (machine(cores=200), {"workers": 100}, ["cpu"] * 100),
+    ],
+)
 def test_plans(there, settings, planned):
     plan = plan_workers(there, **settings)
     assert list(plan.devices) == planned
     assert plan.notes == ()
 
 
-@pytest.mark.parametrize("there, settings, planned, note", [
-    (machine(gpus=2), {"workers": 5}, ["cuda:0", "cuda:1"] * 2, "5 workers on 2 GPUs: using 4, the next multiple down"),
-    (machine(gpus=4), {"workers": 2}, ["cuda:0", "cuda:1"], "2 workers use GPUs 0, 1 of 4"),
-    (machine(gpus=4), {"workers": 1, "gpus": [2, 3]}, ["cuda:2"], "1 workers use GPUs 2 of 2"),
-    (machine(gpus=2), {"workers": 2, "workers_per_gpu": 3}, ["cuda:0", "cuda:1"],
-     "workers=2 is the total: workers_per_gpu=3 is not used"),
-    (machine(gpus=3), {"learner_gpu": "own"}, ["cuda:1", "cuda:2"], "the learner has cuda:0 for itself"),
-    (machine(gpus=3), {"learner_gpu": "own", "workers_per_gpu": 2}, ["cuda:1", "cuda:2"] * 2,
-     "the learner has cuda:0 for itself"),
-    (machine(gpus=3), {"learner_gpu": "own", "gpus": [1, 2]}, ["cuda:2"], "the learner has cuda:1 for itself"),
-    (machine(gpus=1), {"learner_gpu": "own"}, ["cuda:0"],
-     "learner_gpu='own': no other GPU to play on, so the learner shares"),
-    (machine(mps=True), {"workers": 4}, ["mps"], "MPS takes one worker; 4 asked for"),
-    (machine(cores=2), {"workers": 3}, ["cpu"] * 3, "3 workers on 2 cores will take turns"),
-])
+@pytest.mark.parametrize(
+    "there, settings, planned, note",
+    [
+        (
+            machine(gpus=2),
+            {"workers": 5},
+            ["cuda:0", "cuda:1"] * 2,
+            "5 workers on 2 GPUs: using 4, the next multiple down",
+        ),
+        (machine(gpus=4), {"workers": 2}, ["cuda:0", "cuda:1"], "2 workers use GPUs 0, 1 of 4"),
+        (machine(gpus=4), {"workers": 1, "gpus": [2, 3]}, ["cuda:2"], "1 workers use GPUs 2 of 2"),
+        (
+            machine(gpus=2),
+            {"workers": 2, "workers_per_gpu": 3},
+            ["cuda:0", "cuda:1"],
+            "workers=2 is the total: workers_per_gpu=3 is not used",
+        ),
+        (machine(gpus=3), {"learner_gpu": "own"}, ["cuda:1", "cuda:2"], "the learner has cuda:0 for itself"),
+        (
+            machine(gpus=3),
+            {"learner_gpu": "own", "workers_per_gpu": 2},
+            ["cuda:1", "cuda:2"] * 2,
+            "the learner has cuda:0 for itself",
+        ),
+        (machine(gpus=3), {"learner_gpu": "own", "gpus": [1, 2]}, ["cuda:2"], "the learner has cuda:1 for itself"),
+        (
+            machine(gpus=1),
+            {"learner_gpu": "own"},
+            ["cuda:0"],
+            "learner_gpu='own': no other GPU to play on, so the learner shares",
+        ),
+        (machine(mps=True), {"workers": 4}, ["mps"], "MPS takes one worker; 4 asked for"),
+        (machine(cores=2), {"workers": 3}, ["cpu"] * 3, "3 workers on 2 cores will take turns"),
+    ],
+)
 def test_plans_that_differ_from_what_was_asked_say_so(there, settings, planned, note):
     plan = plan_workers(there, **settings)
     assert list(plan.devices) == planned
     assert plan.notes == (note,)
 
 
-@pytest.mark.parametrize("there, settings, threads", [
-    (machine(cores=4), {}, 1),
-    (machine(cores=4), {"workers": 1}, 4),
-    (machine(cores=4), {"workers": 3}, 1),
-    (machine(cores=2), {"workers": 8}, 1),
-    (machine(gpus=2, cores=8), {}, 4),
-    (machine(mps=True, cores=8), {}, 1),
-])
+@pytest.mark.parametrize(
+    "there, settings, threads",
+    [
+        (machine(cores=4), {}, 1),
+        (machine(cores=4), {"workers": 1}, 4),
+        (machine(cores=4), {"workers": 3}, 1),
+        (machine(cores=2), {"workers": 8}, 1),
+        (machine(gpus=2, cores=8), {}, 4),
+        (machine(mps=True, cores=8), {}, 1),
+    ],
+)
 def test_workers_share_the_cores(there, settings, threads):
     assert plan_workers(there, **settings).threads == threads
 
 
-@pytest.mark.parametrize("settings, message", [
-    ({"workers": 0}, "workers=0: expected a whole number from 1 up"),
-    ({"workers": -3}, "workers=-3: expected"),
-    ({"workers": 2.5}, "workers=2.5: expected"),
-    ({"workers_per_gpu": 0}, "workers_per_gpu=0: expected"),
-    ({"gpus": []}, r"gpus=\[\]: expected different GPU numbers"),
-    ({"gpus": [0, 0]}, r"gpus=\[0, 0\]: expected different GPU numbers"),
-    ({"gpus": "0,1"}, "gpus='0,1': expected different GPU numbers"),
-    ({"gpus": 0}, "gpus=0: expected different GPU numbers"),
-    ({"learner_gpu": "mine"}, "learner_gpu='mine': expected one of shared, own"),
-    ({"device_failure": "ignore"}, "device_failure='ignore': expected one of stop, cpu"),
-])
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({"workers": 0}, "workers=0: expected a whole number from 1 up"),
+        ({"workers": -3}, "workers=-3: expected"),
+        ({"workers": 2.5}, "workers=2.5: expected"),
+        ({"workers_per_gpu": 0}, "workers_per_gpu=0: expected"),
+        ({"gpus": []}, r"gpus=\[\]: expected different GPU numbers"),
+        ({"gpus": [0, 0]}, r"gpus=\[0, 0\]: expected different GPU numbers"),
+        ({"gpus": "0,1"}, "gpus='0,1': expected different GPU numbers"),
+        ({"gpus": 0}, "gpus=0: expected different GPU numbers"),
+        ({"learner_gpu": "mine"}, "learner_gpu='mine': expected one of shared, own"),
+        ({"device_failure": "ignore"}, "device_failure='ignore': expected one of stop, cpu"),
+    ],
+)
 def test_settings_that_cannot_be_are_config_errors(settings, message):
     with pytest.raises(ConfigError, match=message):
         plan_workers(machine(gpus=2), **settings)
 
 
-@pytest.mark.parametrize("there, settings, message", [
-    (machine(gpus=2), {"gpus": [0, 5, -1]}, "GPU 5, -1 is not there: this machine shows cuda:0, cuda:1, cpu"),
-    (machine(), {"gpus": [0]}, "GPU 0 is not there: this machine shows cpu"),
-    (machine(gpus=2), {"gpus": [7], "selfplay_device": "cpu"}, "GPU 7 is not there"),
-    (machine(gpus=2), {"gpus": [1], "device": "cpu"}, r"gpus=\[1\] but the device is cpu: leave gpus out, or use cuda"),
-    (machine(gpus=2), {"device": "cuda:2"}, "device 'cuda:2' is not there"),
-    (machine(gpus=2), {"selfplay_device": "cuda:x"}, "device 'cuda:x' is not there"),
-    (machine(gpus=2), {"selfplay_device": "cpu:foo"}, "device 'cpu:foo' is not there"),
-    (machine(), {"device": "cuda"}, "device 'cuda' is not there"),
-    (machine(), {"selfplay_device": "mps"}, "device 'mps' is not there"),
-    (machine(), {"device": "toaster", "selfplay_device": "cpu"}, "device 'toaster' is not there"),
-])
+@pytest.mark.parametrize(
+    "there, settings, message",
+    [
+        (machine(gpus=2), {"gpus": [0, 5, -1]}, "GPU 5, -1 is not there: this machine shows cuda:0, cuda:1, cpu"),
+        (machine(), {"gpus": [0]}, "GPU 0 is not there: this machine shows cpu"),
+        (machine(gpus=2), {"gpus": [7], "selfplay_device": "cpu"}, "GPU 7 is not there"),
+        (
+            machine(gpus=2),
+            {"gpus": [1], "device": "cpu"},
+            r"gpus=\[1\] but the device is cpu: leave gpus out, or use cuda",
+        ),
+        (machine(gpus=2), {"device": "cuda:2"}, "device 'cuda:2' is not there"),
+        (machine(gpus=2), {"selfplay_device": "cuda:x"}, "device 'cuda:x' is not there"),
+        (machine(gpus=2), {"selfplay_device": "cpu:foo"}, "device 'cpu:foo' is not there"),
+        (machine(), {"device": "cuda"}, "device 'cuda' is not there"),
+        (machine(), {"selfplay_device": "mps"}, "device 'mps' is not there"),
+        (machine(), {"device": "toaster", "selfplay_device": "cpu"}, "device 'toaster' is not there"),
+    ],
+)
 def test_devices_that_are_not_there_are_device_errors(there, settings, message):
     with pytest.raises(DeviceError, match=message):
         plan_workers(there, **settings)
 
 
-@pytest.mark.parametrize("error, is_memory", [
-    (torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"), True),
-    (RuntimeError("MPS backend out of memory (MPS allocated: 9 GB)"), True),
-    (RuntimeError("[enforce fail at alloc_cpu.cpp:124] . DefaultCPUAllocator: can't allocate memory"), True),
-    (MemoryError(), True),
-    (RuntimeError("shape mismatch"), False),
-    (ValueError("out of memory, says a stranger"), False),
-])
+@pytest.mark.parametrize(
+    "error, is_memory",
+    [
+        (torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"), True),
+        (RuntimeError("MPS backend out of memory (MPS allocated: 9 GB)"), True),
+        (RuntimeError("[enforce fail at alloc_cpu.cpp:124] . DefaultCPUAllocator: can't allocate memory"), True),
+        (MemoryError(), True),
+        (RuntimeError("shape mismatch"), False),
+        (ValueError("out of memory, says a stranger"), False),
+    ],
+)
 def test_out_of_memory_is_known_on_every_device(error, is_memory):
     assert devices.out_of_memory(error) == is_memory
 

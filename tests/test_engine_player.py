@@ -53,7 +53,11 @@ def test_plays_whole_games_from_the_book(fake):
 
 def test_every_board_gets_its_own_move(fake):
     player = EnginePlayer(fake, limit={"nodes": 1}, processes=2)
-    boards = [chess.Board(), chess.Board("7k/8/8/8/8/8/8/K6R b - - 0 1"), chess.Board("7k/8/8/8/8/8/8/K6R w - - 0 1")] * 3
+    boards = [
+        chess.Board(),
+        chess.Board("7k/8/8/8/8/8/8/K6R b - - 0 1"),
+        chess.Board("7k/8/8/8/8/8/8/K6R w - - 0 1"),
+    ] * 3
     actions = choose(player, boards)
     player.close()
     moves = [move_from_action(action, board) for action, board in zip(actions, boards)]
@@ -94,11 +98,16 @@ def test_close_ends_even_a_stubborn_engine_and_twice_does_nothing(fake):
     player.close()
 
 
-@pytest.mark.parametrize("spec, words", [
-    ("engine:", "invalid engine"), ("engine:no-such-engine", "no engine 'no-such-engine'"),
-    ("engine:cat?nodes=many", "expected a number"), ("engine:cat?depth=0", "expected more than 0"),
-    ("engine:true", "does not start as a UCI engine"),
-])
+@pytest.mark.parametrize(
+    "spec, words",
+    [
+        ("engine:", "invalid engine"),
+        ("engine:no-such-engine", "no engine 'no-such-engine'"),
+        ("engine:cat?nodes=many", "expected a number"),
+        ("engine:cat?depth=0", "expected more than 0"),
+        ("engine:true", "does not start as a UCI engine"),
+    ],
+)
 def test_bad_engines_are_named(spec, words):
     with pytest.raises(ConfigError, match=words):
         parse_engine(spec)

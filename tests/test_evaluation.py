@@ -29,7 +29,7 @@ def other(tmp_path_factory) -> str:
 def test_every_game_is_kept_when_asked(run, tmp_path):
     result = evaluate_run(run, "random", games=4, save=str(tmp_path / "games"), **SMALL)
     assert result.player == "iteration 3" and result.evaluations == 4
-    path, = (tmp_path / "games").iterdir()
+    (path,) = (tmp_path / "games").iterdir()
     games = games_from_pgn(path.read_text(encoding="utf-8"))
     assert path.name == "iteration_3-random.pgn" and len(games) == 4
     points = {"1-0": 1.0, "1/2-1/2": 0.5, "0-1": 0.0}
@@ -64,25 +64,33 @@ def test_the_tree_takes_simulations(run):
     assert result.games == 2 and result.evaluations == play_search("tree", simulations=4).evaluations
 
 
-@pytest.mark.parametrize("arguments, words", [
-    (("guess",), "two-rung"), (("policy", 4), "no candidates: expected no size"),
-    (("two-rung", None, None, 30), "no simulations: expected candidates and survivors"),
-    (("tree", None, 3), "no survivors: expected simulations"), (("two-rung", 2, 3), "survivors <= candidates"),
-])
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (("guess",), "two-rung"),
+        (("policy", 4), "no candidates: expected no size"),
+        (("two-rung", None, None, 30), "no simulations: expected candidates and survivors"),
+        (("tree", None, 3), "no survivors: expected simulations"),
+        (("two-rung", 2, 3), "survivors <= candidates"),
+    ],
+)
 def test_sizes_of_another_search_are_refused(arguments, words):
     with pytest.raises(ConfigError, match=words):
         play_search(*arguments)
 
 
-@pytest.mark.parametrize("opponent, error, words", [
-    ("kasparov", ConfigError, "unknown opponent 'kasparov'.*random, greedy.*engine:PATH.*folder"),
-    ("kasparov@3", ConfigError, "unknown opponent"),
-    ("RUN@77", RunError, "no snapshot 77"),
-    ("RUN@last", ConfigError, "unknown opponent"),
-    ("RUN/games", RunError, "config.json"),
-    ("engine:/no/such/engine", ChessnnError, "/no/such/engine"),
-    ("", ConfigError, "unknown opponent ''"),
-])
+@pytest.mark.parametrize(
+    "opponent, error, words",
+    [
+        ("kasparov", ConfigError, "unknown opponent 'kasparov'.*random, greedy.*engine:PATH.*folder"),
+        ("kasparov@3", ConfigError, "unknown opponent"),
+        ("RUN@77", RunError, "no snapshot 77"),
+        ("RUN@last", ConfigError, "unknown opponent"),
+        ("RUN/games", RunError, "config.json"),
+        ("engine:/no/such/engine", ChessnnError, "/no/such/engine"),
+        ("", ConfigError, "unknown opponent ''"),
+    ],
+)
 def test_an_opponent_that_is_not_there_is_one_clear_error(run, opponent, error, words):
     with pytest.raises(error, match=words):
         find_player(opponent.replace("RUN", run), Chess(), PLAY_SEARCH)
@@ -98,11 +106,17 @@ def test_evaluate_from_a_shell(run, other, tmp_path, capsys):
     assert "iteration 3 (1 evaluations a move) against random: " in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("options", [
-    ["--opponent", "engine:/no/such/engine"], ["--games", "3"], ["--search", "guess"],
-    ["--search", "policy", "--candidates", "3"],
-    ["--save", "RUN/config.json"], ["--opponent", "RUN@5"],
-])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--opponent", "engine:/no/such/engine"],
+        ["--games", "3"],
+        ["--search", "guess"],
+        ["--search", "policy", "--candidates", "3"],
+        ["--save", "RUN/config.json"],
+        ["--opponent", "RUN@5"],
+    ],
+)
 def test_bad_input_from_a_shell_is_one_sentence(run, options, capsys):
     assert main(["evaluate", run, "--device", "cpu", *(option.replace("RUN", run) for option in options)]) == 2
     captured = capsys.readouterr()

@@ -82,19 +82,34 @@ def writers(disk: Path) -> dict:
     run = RunFolder.create_or_open(disk / "run", {"generation": 1})
 
     def config(value):
-        RunFolder.create_or_open(disk / "run", {"generation": value, "text": "x" * PAGE * value}, {"generation", "text"})
+        RunFolder.create_or_open(
+            disk / "run", {"generation": value, "text": "x" * PAGE * value}, {"generation", "text"}
+        )
 
     def stands():
         assert RunFolder.open(disk / "run").config["generation"] == 1
+
     return {
-        "snapshot": (CheckpointError, lambda value: save_snapshot(disk / "s.safetensors", arrays(value), {}),
-                     lambda: np.testing.assert_equal(load_snapshot(disk / "s.safetensors").weights["a"][0], 1)),
-        "games": (RecordsError, lambda value: make_records((40, 60), seed=value).save(disk / "games.npz"),
-                  lambda: assert_same(GameRecords.load(disk / "games.npz"), make_records((40, 60), seed=1))),
-        "metrics": (RunError, lambda value: run.append_report({"iteration": value, "sample_game": "e" * 3 * PAGE}),
-                    lambda: np.testing.assert_equal([report["iteration"] for report in run.read_reports()], [1])),
-        "sample game": (RunError, lambda value: run.save_game_sample(1, "1. e4 e5 " * PAGE * value),
-                        lambda: np.testing.assert_equal((run.games_folder / "000001.pgn").stat().st_size, 9 * PAGE + 1)),
+        "snapshot": (
+            CheckpointError,
+            lambda value: save_snapshot(disk / "s.safetensors", arrays(value), {}),
+            lambda: np.testing.assert_equal(load_snapshot(disk / "s.safetensors").weights["a"][0], 1),
+        ),
+        "games": (
+            RecordsError,
+            lambda value: make_records((40, 60), seed=value).save(disk / "games.npz"),
+            lambda: assert_same(GameRecords.load(disk / "games.npz"), make_records((40, 60), seed=1)),
+        ),
+        "metrics": (
+            RunError,
+            lambda value: run.append_report({"iteration": value, "sample_game": "e" * 3 * PAGE}),
+            lambda: np.testing.assert_equal([report["iteration"] for report in run.read_reports()], [1]),
+        ),
+        "sample game": (
+            RunError,
+            lambda value: run.save_game_sample(1, "1. e4 e5 " * PAGE * value),
+            lambda: np.testing.assert_equal((run.games_folder / "000001.pgn").stat().st_size, 9 * PAGE + 1),
+        ),
         "config": (RunError, config, stands),
     }
 
@@ -146,7 +161,7 @@ def test_training_ends_in_one_sentence_and_goes_on_when_there_is_room(disk, leav
         list(train(tiny(disk / "run", iterations=9), listener))
     (disk / "filler").unlink()
     listener = Listener()
-    report, = train(tiny(disk / "run", iterations=1), listener)
+    (report,) = train(tiny(disk / "run", iterations=1), listener)
     assert report.iteration == 2 and "Resuming" in listener.messages()
     assert [report["iteration"] for report in RunFolder.open(disk / "run").read_reports()] == [1, 2]
 
@@ -169,8 +184,9 @@ print(load_checkpoint(sys.argv[1]).metadata)
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a limit on file sizes")
 def test_a_quota_is_said_too(tmp_path):
-    done = subprocess.run([sys.executable, "-c", LIMITED, str(tmp_path / "000001")], cwd=ROOT, capture_output=True,
-                          text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(tmp_path / "000001")], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
     message, standing = done.stdout.splitlines()
     assert "000001: File too large" in message and "saved before stands" in message and standing == "{'value': 1}"
     assert os.listdir(tmp_path) == ["000001"]

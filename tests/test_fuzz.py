@@ -26,13 +26,22 @@ FEN_TEXTS = full(900, 12_000)
 PGN_TEXTS = full(200, 8_000)
 COMMANDS = full(600, 8_000)
 
-SEEDS = [*FENS, *(board.fen(en_passant="fen") for board in played_games(60, 90, seed=21)),
-         "r1bqkb1r/pppp1Qpp/2n2n2/4p3/2B1P3/8/PPPP1PPP/RNB1K1NR b KQkq - 0 4",  # mate
-         "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", "8/8/8/8/8/5k2/8/5K1N w - - 3 90", "7k/8/8/8/8/8/7r/K7 w - - 100 160"]
-PGNS = [SCHOLARS_MATE, *map(pgn_of, played_games(12, 10, seed=22)), pgn_of(played_games(1, 40, seed=23)[0]),
-        "\n\n".join(map(pgn_of, played_games(3, 8, seed=24)))]
+SEEDS = [
+    *FENS,
+    *(board.fen(en_passant="fen") for board in played_games(60, 90, seed=21)),
+    "r1bqkb1r/pppp1Qpp/2n2n2/4p3/2B1P3/8/PPPP1PPP/RNB1K1NR b KQkq - 0 4",  # mate
+    "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1",
+    "8/8/8/8/8/5k2/8/5K1N w - - 3 90",
+    "7k/8/8/8/8/8/7r/K7 w - - 100 160",
+]
+PGNS = [
+    SCHOLARS_MATE,
+    *map(pgn_of, played_games(12, 10, seed=22)),
+    pgn_of(played_games(1, 40, seed=23)[0]),
+    "\n\n".join(map(pgn_of, played_games(3, 8, seed=24))),
+]
 NINES = ("9" * 20, "9" * 400, "9" * 5000)  # too large for an int64, for a float, for int()
-PLAIN = "abcdefgh0123456789kqrnbpKQRNBPOxw-+=#/. *[]{}();$\"\\\n"
+PLAIN = 'abcdefgh0123456789kqrnbpKQRNBPOxw-+=#/. *[]{}();$"\\\n'
 STRANGE = "\0\x1b\x7f\x85\r\t\ufeff\u00a0\u00b2\u0663\u00e9\u2654\u2028\u202e\uff11\ud800\U0001f642"
 
 
@@ -100,10 +109,10 @@ def test_a_broken_pgn_is_refused_or_holds_games_of_chess(caplog):
     assert PGN_TEXTS // 20 < len(taken) < PGN_TEXTS
     assert not caplog.records
     for first in range(0, len(parts), 200):
-        some = GameRecords.concatenate(parts[first:first + 200])
+        some = GameRecords.concatenate(parts[first : first + 200])
         back = records_from_pgn("\n\n".join(records_to_pgn(some, game)), game)
         for name, array in some.to_arrays().items():
-            np.testing.assert_array_equal(array, getattr(back, name), f"{name}, one of {taken[first:first + 200]}")
+            np.testing.assert_array_equal(array, getattr(back, name), f"{name}, one of {taken[first : first + 200]}")
 
 
 def test_more_games_than_memory_has_room_for_are_refused():
@@ -131,8 +140,14 @@ def engine(tmp_path_factory) -> Engine:
 
 def test_a_broken_uci_position_is_answered_or_taken(engine):
     rng = random.Random(34)
-    sources = ["position startpos moves e2e4 e7e5 g1f3", "setoption name Simulations value 64", "isready", "ucinewgame",
-               *(f"position fen {fen}" for fen in SEEDS), f"position fen {FENS[1]} moves e1g1 a6e2 c3e2"]
+    sources = [
+        "position startpos moves e2e4 e7e5 g1f3",
+        "setoption name Simulations value 64",
+        "isready",
+        "ucinewgame",
+        *(f"position fen {fen}" for fen in SEEDS),
+        f"position fen {FENS[1]} moves e1g1 a6e2 c3e2",
+    ]
     taken = 0
     for _ in range(COMMANDS):
         line, before = broken(rng, sources), engine.board
@@ -160,8 +175,14 @@ def test_bytes_that_are_no_text_do_not_end_a_uci_game(engine):
 
 def test_a_broken_go_is_refused_or_has_limits():
     rng = random.Random(35)
-    sources = ["wtime 1000 btime 900 winc 10 binc 10 movestogo 3", "movetime 50", "nodes 7 searchmoves e2e4 d2d4",
-               "depth 3", "infinite", "ponder wtime 1 btime 1"]
+    sources = [
+        "wtime 1000 btime 900 winc 10 binc 10 movestogo 3",
+        "movetime 50",
+        "nodes 7 searchmoves e2e4 d2d4",
+        "depth 3",
+        "infinite",
+        "ponder wtime 1 btime 1",
+    ]
     for _ in range(COMMANDS):
         line = broken(rng, sources)
         try:

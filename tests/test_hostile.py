@@ -37,20 +37,38 @@ def payloads(marker: str) -> dict[str, bytes]:
     with zipfile.ZipFile(archive, "w") as file:
         file.writestr("a.npy", array.getvalue())
         file.writestr("../../escaped.npy", b"outside")
-    return {"pickle": pickle.dumps(Payload(marker)), "old pickle": pickle.dumps(Payload(marker), 0),
-            "npy": array.getvalue(), "npz": archive.getvalue(), "torch": torch_file.getvalue(),
-            "yaml": f"!!python/object/apply:os.mkdir ['{marker}']".encode(),
-            "code": f"__import__('os').mkdir('{marker}')".encode()}
+    return {
+        "pickle": pickle.dumps(Payload(marker)),
+        "old pickle": pickle.dumps(Payload(marker), 0),
+        "npy": array.getvalue(),
+        "npz": archive.getvalue(),
+        "torch": torch_file.getvalue(),
+        "yaml": f"!!python/object/apply:os.mkdir ['{marker}']".encode(),
+        "code": f"__import__('os').mkdir('{marker}')".encode(),
+    }
 
 
 def loaders(run: Path, tmp_path: Path) -> dict:
     """Everything that reads a file of a run."""
+
     def play_uci():
         Engine(str(run), device="cpu")
 
     def from_checkpoint():
-        next(train(TrainConfig(run=str(tmp_path / "next"), from_checkpoint=str(run), device="cpu", channels=8, blocks=1,
-                               iterations=1, pool="inline")))
+        next(
+            train(
+                TrainConfig(
+                    run=str(tmp_path / "next"),
+                    from_checkpoint=str(run),
+                    device="cpu",
+                    channels=8,
+                    blocks=1,
+                    iterations=1,
+                    pool="inline",
+                )
+            )
+        )
+
     return {
         "checkpoint": lambda: RunFolder.open(run).latest_checkpoint(),
         "any": lambda: find_checkpoint(run),
@@ -177,7 +195,7 @@ STRANGE_JSON = {
     "long number": b'{"iteration": %b, "players": [{"snapshot": 0, "rating": %b}]}' % (b"9" * 5000, b"9" * 5000),
     "large number": b'{"iteration": %b, "players": [{"snapshot": 0, "rating": %b}]}' % (b"9" * 4000, b"9" * 4000),
     "long text": b'{"format": "%b", "version": 1, "files": {}, "players": [{"snapshot": 0, "rating": "%b"}]}'
-                 % (b"x" * 500_000, b"x" * 300_000),
+    % (b"x" * 500_000, b"x" * 300_000),
     "no text": b"\0" * 500_000,
     "half a letter": b'{"iteration": "\\ud800", "format": "\\ud800", "files": {}, "players": ["\\udfff"]}',
     "sizes that are none": b'{"files": {"state.json": {"bytes": "1", "sha256": 0}}, "players": [[]], "seal": []}',

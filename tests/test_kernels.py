@@ -81,7 +81,7 @@ def workers_at_play(kernel: Kernel, run: Path) -> list:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("after", [0.0, 1.0][:full(1, 2)])
+@pytest.mark.parametrize("after", [0.0, 1.0][: full(1, 2)])
 def test_an_interrupted_cell_leaves_no_child_and_the_next_one_goes_on(kernel, tmp_path, after):
     run = tmp_path / "run"
     workers = workers_at_play(kernel, run)

@@ -72,14 +72,23 @@ def test_the_run_keeps_its_ratings_and_names_the_best(run, ladder):
 
 
 def made_match(player: str, opponent: str, points: list[float]) -> MatchResult:
-    return MatchResult(player, opponent, tuple(
-        MatchGame(BOOK[0], True, point, "checkmate", (number,)) for number, point in enumerate(points)), 1, 1, 1.0, 1.0)
+    return MatchResult(
+        player,
+        opponent,
+        tuple(MatchGame(BOOK[0], True, point, "checkmate", (number,)) for number, point in enumerate(points)),
+        1,
+        1,
+        1.0,
+        1.0,
+    )
 
 
 def test_the_best_need_not_be_the_last():
-    matches = (made_match("iteration 0", "random", [0.5] * 20),
-               made_match("iteration 5", "random", [1.0] * 15 + [0.0] * 5),
-               made_match("iteration 9", "random", [1.0] * 12 + [0.0] * 8))
+    matches = (
+        made_match("iteration 0", "random", [0.5] * 20),
+        made_match("iteration 5", "random", [1.0] * 15 + [0.0] * 5),
+        made_match("iteration 9", "random", [1.0] * 12 + [0.0] * 8),
+    )
     snapshots = {"iteration 0": 0, "iteration 5": 5, "iteration 9": 9}
     ladder = Ladder(rate(pairings(matches), "random"), snapshots, matches, POLICY)
     assert ladder.best == 5 and ladder.gain[0] == pytest.approx(67, abs=5)
@@ -87,8 +96,20 @@ def test_the_best_need_not_be_the_last():
 
 
 def test_anchors_and_messages_from_a_shell(run, capsys):
-    arguments = ["ladder", run, "--opponents", "random", "--games", "2", "--snapshots", "2", "--search", "policy",
-                 "--device", "cpu"]
+    arguments = [
+        "ladder",
+        run,
+        "--opponents",
+        "random",
+        "--games",
+        "2",
+        "--snapshots",
+        "2",
+        "--search",
+        "policy",
+        "--device",
+        "cpu",
+    ]
     assert main([*arguments, "--anchor", "iteration 0", "--json"]) == 0
     captured = capsys.readouterr()
     result = json.loads(captured.out)
@@ -99,10 +120,16 @@ def test_anchors_and_messages_from_a_shell(run, capsys):
     assert "Ratings with random at 0" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("options", [
-    ["--anchor", "kasparov"], ["--opponents", "random,kasparov"], ["--games", "3"],
-    ["--snapshots", "1"], ["--opponents", ""],
-])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--anchor", "kasparov"],
+        ["--opponents", "random,kasparov"],
+        ["--games", "3"],
+        ["--snapshots", "1"],
+        ["--opponents", ""],
+    ],
+)
 def test_bad_input_is_one_sentence(run, options, capsys):
     before = (Path(run) / "ratings.json").read_bytes()
     assert main(["ladder", run, "--opponents", "random", *options, "--search", "policy", "--device", "cpu"]) == 2

@@ -41,12 +41,18 @@ def test_nothing_leaks(tmp_path):
     iterations = full(50, 300)
     script = tmp_path / "train.py"
     script.write_text(SCRIPT)
-    done = subprocess.run([sys.executable, str(script), str(tmp_path / "run"), str(iterations)], capture_output=True,
-                          text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path / "run"), str(iterations)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
     assert done.returncode == 0, done.stderr
-    rows = np.array(json.loads(done.stdout.splitlines()[-1]))[iterations // 5:]
+    rows = np.array(json.loads(done.stdout.splitlines()[-1]))[iterations // 5 :]
     slopes = np.polyfit(np.arange(len(rows)), rows[:, :2] / 2**20, 1)[0] * 100
-    print(f"\nmeasured: {slopes[0]:.2f} MB per 100 iterations here, {slopes[1]:.2f} in two workers, descriptors flat, "
-          f"{iterations} iterations")
+    print(
+        f"\nmeasured: {slopes[0]:.2f} MB per 100 iterations here, {slopes[1]:.2f} in two workers, descriptors flat, "
+        f"{iterations} iterations"
+    )
     assert (slopes < full(3, 1)).all(), slopes  # over few iterations a single page cache counts for much
     assert (rows[:, 2] == rows[0, 2]).all() and (rows[:, 3] == rows[0, 3]).all(), rows[:, 2:]

@@ -33,9 +33,14 @@ def batch_of(count: int = 32) -> dict[str, np.ndarray]:
     policy_actions = np.zeros((count, POLICY_WIDTH), np.uint16)
     policy_weights = np.zeros((count, POLICY_WIDTH), np.float16)
     policy_actions[:, 0], policy_weights[:, 0] = best, 1
-    return {"positions": game.pack(state).numpy(), "actions": best.astype(np.uint16), "policy_actions": policy_actions,
-            "policy_weights": policy_weights, "root_values": np.zeros(count, np.float16),
-            "value_targets": np.where(state.current_player.numpy() == 0, 1, -1).astype(np.float16)}
+    return {
+        "positions": game.pack(state).numpy(),
+        "actions": best.astype(np.uint16),
+        "policy_actions": policy_actions,
+        "policy_weights": policy_weights,
+        "root_values": np.zeros(count, np.float16),
+        "value_targets": np.where(state.current_player.numpy() == 0, 1, -1).astype(np.float16),
+    }
 
 
 def learner_of(**settings) -> Learner:
@@ -64,7 +69,10 @@ def test_policy_gradient_moves_towards_what_won():
         with torch.no_grad():
             logits = network(game.observe(state)).prior_logits
             logits = torch.where(game.legal_action_mask(state), logits, -1e9)
-            return float(logits.softmax(1).gather(1, torch.from_numpy(batch["actions"].astype(np.int64))[:, None]).mean())
+            return float(
+                logits.softmax(1).gather(1, torch.from_numpy(batch["actions"].astype(np.int64))[:, None]).mean()
+            )
+
     before = likelihood()
     for _ in range(8):
         learner.update(batch)
@@ -84,8 +92,12 @@ def test_entropy_bonus_spreads_the_policy():
 def test_losses_by_hand():
     rows, legal = torch.tensor([0, 0, 0]), torch.tensor([0, 1, 3])
     logits, wdl_logits = torch.tensor([[0.0, 1.0, 9.0, 2.0]]), torch.tensor([[0.5, 0.2, -0.1]])
-    batch = {"value_targets": torch.tensor([0.6]), "policy_actions": torch.tensor([[3, 1]]),
-             "policy_weights": torch.tensor([[0.7, 0.3]]), "actions": torch.tensor([3])}
+    batch = {
+        "value_targets": torch.tensor([0.6]),
+        "policy_actions": torch.tensor([[3, 1]]),
+        "policy_weights": torch.tensor([[0.7, 0.3]]),
+        "actions": torch.tensor([3]),
+    }
     asked = Asked.of(rows, legal, batch["policy_actions"], 4)
     assert asked.targets.tolist() == [[2, 1]]
     losses = losses_of(logits[asked.rows, asked.actions], wdl_logits, asked, batch, LearnerConfig(value_weight=2.0))
@@ -120,7 +132,9 @@ def test_a_position_without_a_value_target_teaches_no_value():
     np.testing.assert_allclose(to_arrays(learner.network)["value.2.bias"], before, atol=1e-6)
 
 
-@pytest.mark.parametrize("value, shares", [(1.0, [1, 0, 0]), (-1.0, [0, 0, 1]), (0.0, [0, 1, 0]), (0.25, [0.25, 0.75, 0])])
+@pytest.mark.parametrize(
+    "value, shares", [(1.0, [1, 0, 0]), (-1.0, [0, 0, 1]), (0.0, [0, 1, 0]), (0.25, [0.25, 0.75, 0])]
+)
 def test_wdl_targets(value, shares):
     torch.testing.assert_close(wdl_target(torch.tensor([value]))[0], torch.tensor(shares, dtype=torch.float32))
 
@@ -165,8 +179,9 @@ def records_of(count: int, first: int = 0) -> GameRecords:
     """One game whose root values count upward, so that positions can be told apart."""
     batch = {name: array[:count] for name, array in batch_of(max(count, 1)).items()}
     batch["root_values"] = np.arange(first, first + count).astype(np.float16)
-    return GameRecords(**batch, game_lengths=np.array([count], np.int32), endings=np.ones(1, np.uint8),
-                       results=np.ones(1, np.int8))
+    return GameRecords(
+        **batch, game_lengths=np.array([count], np.int32), endings=np.ones(1, np.uint8), results=np.ones(1, np.int8)
+    )
 
 
 def test_replay_keeps_the_latest_in_order():

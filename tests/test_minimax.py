@@ -14,10 +14,15 @@ from .chess_games import played_games
 
 # Mates to give and to avoid, promotions, en passant, castling, stalemate tricks.
 FENS = [
-    "6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1", "3r2k1/5ppp/8/8/8/8/5PPP/6K1 b - - 0 1",
-    "8/P6k/8/8/8/8/7K/8 w - - 0 1", "8/2P4k/8/8/8/8/1p5K/8 b - - 0 1",
-    "rnbqkbnr/ppp1p1pp/8/3pPp2/8/8/PPPP1PPP/RNBQKBNR w KQkq f6 0 3", "r3k2r/pppq1ppp/8/8/8/8/PPPQ1PPP/R3K2R w KQkq - 0 1",
-    "7k/5Q2/8/6K1/8/8/8/8 w - - 0 1", "k7/2Q5/8/1K6/8/8/8/8 w - - 0 1", "8/8/8/8/8/5k2/6q1/7K w - - 0 1",
+    "6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1",
+    "3r2k1/5ppp/8/8/8/8/5PPP/6K1 b - - 0 1",
+    "8/P6k/8/8/8/8/7K/8 w - - 0 1",
+    "8/2P4k/8/8/8/8/1p5K/8 b - - 0 1",
+    "rnbqkbnr/ppp1p1pp/8/3pPp2/8/8/PPPP1PPP/RNBQKBNR w KQkq f6 0 3",
+    "r3k2r/pppq1ppp/8/8/8/8/PPPQ1PPP/R3K2R w KQkq - 0 1",
+    "7k/5Q2/8/6K1/8/8/8/8 w - - 0 1",
+    "k7/2Q5/8/1K6/8/8/8/8 w - - 0 1",
+    "8/8/8/8/8/5k2/6q1/7K w - - 0 1",
     "r1bqkb1r/pppp1Qpp/2n2n2/4p3/2B1P3/8/PPPP1PPP/RNB1K1NR b KQkq - 0 4",
     "r1bqkbnr/pppp1ppp/2n5/4p3/2B1P3/5Q2/PPPP1PPP/RNB1K1NR w KQkq - 0 3",
 ]

@@ -55,8 +55,10 @@ def contents(folder: Path) -> dict[str, bytes]:
 def assert_complete(run: RunFolder, drive: Path) -> None:
     """The copy has every file and the newest checkpoint; of older checkpoints it may have others than the run."""
     older = tuple(f"checkpoints/{iteration:06d}" for iteration in {*range(10)} - {run.checkpoints()[-1]})
-    one, other = ({name: data for name, data in contents(folder).items() if not name.startswith(older)}
-                  for folder in (run.path, drive))
+    one, other = (
+        {name: data for name, data in contents(folder).items() if not name.startswith(older)}
+        for folder in (run.path, drive)
+    )
     assert one == other and RunFolder.open(drive).latest_checkpoint().messages == ()
 
 
@@ -114,6 +116,7 @@ def test_a_copy_that_reads_back_otherwise_is_refused_and_made_again(run, drive, 
             left.pop()
             os.truncate(target, target.stat().st_size - 1)
         return digest
+
     for module in original:
         monkeypatch.setattr(module, "copy_flushed", cut_short)
     save(run, 1)
@@ -121,7 +124,7 @@ def test_a_copy_that_reads_back_otherwise_is_refused_and_made_again(run, drive, 
     opened.wait()
     assert not left and RunFolder.open(drive).checkpoints() == [0]
     assert not list(drive.rglob("*.tmp"))
-    message, = opened.close()
+    (message,) = opened.close()
     assert "Copying to" in message and "the next save tries again" in message
     assert contents(drive) == contents(run.path)
 
@@ -165,6 +168,7 @@ def test_a_slow_drive_does_not_hold_up_training_and_keeps_what_it_reads(run, dri
     def slow(*places):
         assert go.wait(60)
         original(*places)
+
     monkeypatch.setattr(mirror, "copy_checkpoint", slow)
     opened = Mirror(run, drive)
     opened.update()
@@ -183,10 +187,13 @@ def test_a_slow_drive_does_not_hold_up_training_and_keeps_what_it_reads(run, dri
 
 
 def test_two_processes_cannot_copy_to_one_folder(run, drive, tmp_path):
-    script = ("import sys\nfrom chessnn_colab.runs.folder import RunFolder\n"
-              "RunFolder.create_or_open(sys.argv[1], {})\nprint('open', flush=True)\nsys.stdin.read()\n")
-    with subprocess.Popen([sys.executable, "-c", script, str(drive)], cwd=ROOT, stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE, text=True) as other:
+    script = (
+        "import sys\nfrom chessnn_colab.runs.folder import RunFolder\n"
+        "RunFolder.create_or_open(sys.argv[1], {})\nprint('open', flush=True)\nsys.stdin.read()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(drive)], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
         assert other.stdout.readline() == "open\n"
         with pytest.raises(RunError, match=f"in use by process {other.pid} on "):
             Mirror(run, drive)
@@ -210,8 +217,12 @@ def test_a_copy_opened_elsewhere_in_this_process_is_left_alone(run, drive):
 
 def test_a_folder_that_cannot_be_the_copy(run, drive):
     (drive.parent / "file").write_text("precious")
-    for place, words in [(run.path, "apart from"), (run.path / "copy", "apart from"), (run.path.parent, "apart from"),
-                         (drive.parent / "not" / "mounted", "Mount the drive")]:
+    for place, words in [
+        (run.path, "apart from"),
+        (run.path / "copy", "apart from"),
+        (run.path.parent, "apart from"),
+        (drive.parent / "not" / "mounted", "Mount the drive"),
+    ]:
         for use in (lambda place: Mirror(run, place), lambda place: restore_run(run.path, place)):
             with pytest.raises(ConfigError, match=words):
                 use(place)
@@ -275,6 +286,7 @@ def test_a_restore_that_was_cut_short_is_done_again(run, drive, monkeypatch):
 
     def full_disk(source, target):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
     for name, error in (("copy_verified", RunError), ("copy_checkpoint", OSError)):
         with monkeypatch.context() as patch:
             patch.setattr(mirror, name, full_disk)

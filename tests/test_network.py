@@ -12,7 +12,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.network import (
-    SpikingLayer, SpikingNetwork, actor_copy, build_network, expected_value, load_arrays, to_arrays,
+    SpikingLayer,
+    SpikingNetwork,
+    actor_copy,
+    build_network,
+    expected_value,
+    load_arrays,
+    to_arrays,
 )
 from chessnn_colab.network_config import PRESETS, NetworkConfig, preset
 from chessnn_colab.spikes import estimate_energy, firing_rates, probe
@@ -30,8 +36,12 @@ def lively(config: NetworkConfig = SMALL, portable: bool = False) -> SpikingNetw
     network = build_network(config, "cpu", seed=1) if not portable else SpikingNetwork(config, portable=True)
     generator = torch.Generator().manual_seed(2)
     for norm in (module for module in network.modules() if isinstance(module, nn.BatchNorm2d)):
-        for tensor, low, high in ((norm.weight, 0.5, 1.5), (norm.bias, -0.3, 0.6), (norm.running_mean, -0.5, 0.5),
-                                  (norm.running_var, 0.5, 2.0)):
+        for tensor, low, high in (
+            (norm.weight, 0.5, 1.5),
+            (norm.bias, -0.3, 0.6),
+            (norm.running_mean, -0.5, 0.5),
+            (norm.running_var, 0.5, 2.0),
+        ):
             tensor.data.uniform_(low, high, generator=generator)
     return network.eval()
 
@@ -217,7 +227,9 @@ def test_seed_alone_decides_the_weights():
     torch.manual_seed(123)
     first = to_arrays(build_network(SMALL, "cpu", seed=5))
     torch.manual_seed(321)
-    assert all(np.array_equal(first[name], array) for name, array in to_arrays(build_network(SMALL, "cpu", seed=5)).items())
+    assert all(
+        np.array_equal(first[name], array) for name, array in to_arrays(build_network(SMALL, "cpu", seed=5)).items()
+    )
 
 
 def test_rate_encoding_thins_the_planes():
@@ -227,8 +239,15 @@ def test_rate_encoding_thins_the_planes():
     assert first.shape == (4, 4672) and not torch.equal(first, second)
 
 
-@pytest.mark.parametrize("settings, words", [({"steps": 0}, "steps=0"), ({"encoding": "morse"}, "direct, rate"),
-                                             ({"actions": 100}, "multiple of 64"), ({"tau": 0.5}, "tau=0.5")])
+@pytest.mark.parametrize(
+    "settings, words",
+    [
+        ({"steps": 0}, "steps=0"),
+        ({"encoding": "morse"}, "direct, rate"),
+        ({"actions": 100}, "multiple of 64"),
+        ({"tau": 0.5}, "tau=0.5"),
+    ],
+)
 def test_impossible_networks_are_refused(settings, words):
     with pytest.raises(ConfigError, match=words):
         NetworkConfig(**settings)
@@ -266,7 +285,9 @@ def test_the_value_head_reads_squares_and_sums():
     sums = torch.cat((rates.sum((2, 3)), observation.sum((2, 3))), 1) / 8
     expected = nn.functional.linear(torch.cat((rates.flatten(1), sums), 1), first.weight, first.bias)
     for layout in (torch.contiguous_format, torch.channels_last):
-        torch.testing.assert_close(first(rates.contiguous(memory_format=layout), observation), expected, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(
+            first(rates.contiguous(memory_format=layout), observation), expected, rtol=1e-4, atol=1e-4
+        )
 
 
 def test_learning_sees_the_same_logits_as_playing():
@@ -293,8 +314,13 @@ def test_learning_sees_the_same_logits_as_playing():
 @pytest.mark.parametrize("device, last", [("cpu", True), ("mps", False)])
 def test_memory_format(device, last, monkeypatch):
     if device == "mps":
-        monkeypatch.setattr(nn.Module, "to", lambda module, device, memory_format: (
-            module if memory_format == torch.preserve_format else pytest.fail("MPS has channels last only in part")))
+        monkeypatch.setattr(
+            nn.Module,
+            "to",
+            lambda module, device, memory_format: (
+                module if memory_format == torch.preserve_format else pytest.fail("MPS has channels last only in part")
+            ),
+        )
     network = build_network(NetworkConfig(channels=8, blocks=1), device)
     assert network.blocks[0].conv1.conv.weight.is_contiguous(memory_format=torch.channels_last) == last
     assert all(array.flags.c_contiguous for array in to_arrays(network).values())

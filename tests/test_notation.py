@@ -11,8 +11,14 @@ from chessnn_colab.errors import NotationError
 from chessnn_colab.games.base import finished
 from chessnn_colab.games.chess.rules import ENDINGS, Chess
 from chessnn_colab.games.chess.notation import (
-    action_from_move, board_from_fen, boards_from_state, fens_from_state, move_from_action, parse_move,
-    state_from_boards, state_from_fens,
+    action_from_move,
+    board_from_fen,
+    boards_from_state,
+    fens_from_state,
+    move_from_action,
+    parse_move,
+    state_from_boards,
+    state_from_fens,
 )
 
 from . import chess_games
@@ -35,27 +41,30 @@ def test_boards_of_played_games_go_both_ways():
         assert back.is_valid() and back.fen() == board.fen()
 
 
-@pytest.mark.parametrize("fen, reason", [
-    ("", "empty fen"),
-    ("xyz", "expected 8 rows"),
-    ("8/8/8/8/8/8/8/8 w - - 0 1", "empty"),
-    ("8/8/8/8/8/8/8/K7 w - - 0 1", "no black king"),
-    ("k6k/8/8/8/8/8/8/K7 w - - 0 1", "too many kings"),
-    ("k7/8/8/8/8/8/8/K~7 w - - 0 1", "a king that was a pawn"),
-    ("k6P/8/8/8/8/8/8/K7 w - - 0 1", "pawns on backrank"),
-    ("k7/8/8/8/8/8/8/K6r b - - 0 1", "opposite check"),
-    ("k7/8/8/8/8/8/8/K7 w KQ - 0 1", "bad castling rights"),
-    ("k7/8/8/8/8/8/8/K7 w - e6 0 1", "invalid ep square"),
-    ("k7/8/8/8/8/8/8/K7 w - e9 0 1", "invalid en passant part"),
-    ("k7/8/8/8/8/8/8/K7 x - - 0 1", "turn part"),
-    ("k7/8/8/8/8/8/8/K7 w - - -1 1", "half-move clock cannot be negative"),
-    ("k7/8/8/8/8/8/8/K7 w - - 0 32768", "32,767"),
-    ("k7/8/8/8/8/8/8/K7 w - - 0 " + "9" * 100_000, "invalid fullmove number"),
-    ("k7/8/8/8/8/8/8/K7 w - - 0 1 1", "more parts"),
-    ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPPP/RNBQKBNR w KQkq - 0 1", "expected 8 columns"),
-    ("rnbqkbnr/pppppppp/8/8/8/P7/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "too many white pawns"),
-    ("r" * 1_000_000, "expected 8 rows"),
-])
+@pytest.mark.parametrize(
+    "fen, reason",
+    [
+        ("", "empty fen"),
+        ("xyz", "expected 8 rows"),
+        ("8/8/8/8/8/8/8/8 w - - 0 1", "empty"),
+        ("8/8/8/8/8/8/8/K7 w - - 0 1", "no black king"),
+        ("k6k/8/8/8/8/8/8/K7 w - - 0 1", "too many kings"),
+        ("k7/8/8/8/8/8/8/K~7 w - - 0 1", "a king that was a pawn"),
+        ("k6P/8/8/8/8/8/8/K7 w - - 0 1", "pawns on backrank"),
+        ("k7/8/8/8/8/8/8/K6r b - - 0 1", "opposite check"),
+        ("k7/8/8/8/8/8/8/K7 w KQ - 0 1", "bad castling rights"),
+        ("k7/8/8/8/8/8/8/K7 w - e6 0 1", "invalid ep square"),
+        ("k7/8/8/8/8/8/8/K7 w - e9 0 1", "invalid en passant part"),
+        ("k7/8/8/8/8/8/8/K7 x - - 0 1", "turn part"),
+        ("k7/8/8/8/8/8/8/K7 w - - -1 1", "half-move clock cannot be negative"),
+        ("k7/8/8/8/8/8/8/K7 w - - 0 32768", "32,767"),
+        ("k7/8/8/8/8/8/8/K7 w - - 0 " + "9" * 100_000, "invalid fullmove number"),
+        ("k7/8/8/8/8/8/8/K7 w - - 0 1 1", "more parts"),
+        ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPPP/RNBQKBNR w KQkq - 0 1", "expected 8 columns"),
+        ("rnbqkbnr/pppppppp/8/8/8/P7/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "too many white pawns"),
+        ("r" * 1_000_000, "expected 8 rows"),
+    ],
+)
 def test_a_bad_fen_is_refused_with_its_reason(fen, reason):
     with pytest.raises(NotationError) as caught:
         board_from_fen(fen)
@@ -143,29 +152,47 @@ def test_every_action_is_a_legal_move_or_refused():
         assert sorted(map(str, found)) == sorted(map(str, board.legal_moves))
 
 
-@pytest.mark.parametrize("fen, text, uci", [
-    (chess.STARTING_FEN, "e2e4", "e2e4"), (chess.STARTING_FEN, "e4", "e2e4"), (chess.STARTING_FEN, " Nf3\n", "g1f3"),
-    (chess_games.CASTLING, "O-O", "e1g1"), (chess_games.CASTLING, "0-0-0", "e1c1"),
-    (chess_games.CASTLING, "e1h1", "e1g1"), (chess_games.CASTLING, "Rxa8+", "a1a8"),
-    ("8/P6k/8/8/8/8/7K/8 w - - 0 1", "a7a8n", "a7a8n"), ("8/P6k/8/8/8/8/7K/8 w - - 0 1", "a8=Q", "a7a8q"),
-    # In SAN the bishop on the second rank goes to b3, in lower case it would be the pawn.
-    ("7k/8/8/8/B7/8/BP6/7K w - - 0 1", "B2b3", "a2b3"), ("7k/8/8/8/B7/8/BP6/7K w - - 0 1", "b2b3", "b2b3"),
-    ("7k/8/8/8/3pP3/8/8/7K b - e3 0 1", "dxe3", "d4e3"),
-])
+@pytest.mark.parametrize(
+    "fen, text, uci",
+    [
+        (chess.STARTING_FEN, "e2e4", "e2e4"),
+        (chess.STARTING_FEN, "e4", "e2e4"),
+        (chess.STARTING_FEN, " Nf3\n", "g1f3"),
+        (chess_games.CASTLING, "O-O", "e1g1"),
+        (chess_games.CASTLING, "0-0-0", "e1c1"),
+        (chess_games.CASTLING, "e1h1", "e1g1"),
+        (chess_games.CASTLING, "Rxa8+", "a1a8"),
+        ("8/P6k/8/8/8/8/7K/8 w - - 0 1", "a7a8n", "a7a8n"),
+        ("8/P6k/8/8/8/8/7K/8 w - - 0 1", "a8=Q", "a7a8q"),
+        # In SAN the bishop on the second rank goes to b3, in lower case it would be the pawn.
+        ("7k/8/8/8/B7/8/BP6/7K w - - 0 1", "B2b3", "a2b3"),
+        ("7k/8/8/8/B7/8/BP6/7K w - - 0 1", "b2b3", "b2b3"),
+        ("7k/8/8/8/3pP3/8/8/7K b - e3 0 1", "dxe3", "d4e3"),
+    ],
+)
 def test_a_move_is_read_as_uci_or_san(fen, text, uci):
     assert parse_move(text, chess.Board(fen)).uci() == uci
 
 
-@pytest.mark.parametrize("fen, text, fault", [
-    (chess.STARTING_FEN, "e2e5", "illegal"), (chess.STARTING_FEN, "Nf4", "illegal"),
-    (chess.STARTING_FEN, "", "unreadable"), (chess.STARTING_FEN, "e9e4", "unreadable"),
-    (chess.STARTING_FEN, "hello", "unreadable"),
-    (chess.STARTING_FEN, "0000", "null"), (chess.STARTING_FEN, "--", "null"),
-    (chess.STARTING_FEN, "e7e5", "illegal"), (chess.STARTING_FEN, "P@e4", "unreadable"),
-    ("k7/8/8/8/8/8/1K6/R6R w - - 0 1", "Rd1", "ambiguous"),
-    ("8/P6k/8/8/8/8/7K/8 w - - 0 1", "a7a8", "illegal"), ("8/P6k/8/8/8/8/7K/8 w - - 0 1", "a7a8k", "illegal"),
-    ("7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", "h8g8", "illegal"), (chess.STARTING_FEN, "x" * 100_000, "unreadable"),
-])
+@pytest.mark.parametrize(
+    "fen, text, fault",
+    [
+        (chess.STARTING_FEN, "e2e5", "illegal"),
+        (chess.STARTING_FEN, "Nf4", "illegal"),
+        (chess.STARTING_FEN, "", "unreadable"),
+        (chess.STARTING_FEN, "e9e4", "unreadable"),
+        (chess.STARTING_FEN, "hello", "unreadable"),
+        (chess.STARTING_FEN, "0000", "null"),
+        (chess.STARTING_FEN, "--", "null"),
+        (chess.STARTING_FEN, "e7e5", "illegal"),
+        (chess.STARTING_FEN, "P@e4", "unreadable"),
+        ("k7/8/8/8/8/8/1K6/R6R w - - 0 1", "Rd1", "ambiguous"),
+        ("8/P6k/8/8/8/8/7K/8 w - - 0 1", "a7a8", "illegal"),
+        ("8/P6k/8/8/8/8/7K/8 w - - 0 1", "a7a8k", "illegal"),
+        ("7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", "h8g8", "illegal"),
+        (chess.STARTING_FEN, "x" * 100_000, "unreadable"),
+    ],
+)
 def test_a_bad_move_is_refused_with_the_position(fen, text, fault):
     with pytest.raises(NotationError, match=f"^{fault} move") as caught:
         parse_move(text, chess.Board(fen))

@@ -35,12 +35,30 @@ def test_the_repository_stands_in_one_place_of_the_code():
 @pytest.mark.timeout(600)
 def test_run_all_in_seconds(tmp_path):
     run, executed = tmp_path / "run", tmp_path / "executed.ipynb"
-    command = [sys.executable, str(ROOT / "tools/run_notebook.py"), str(ROOT / "notebooks/train.ipynb"), str(executed),
-               "minutes=0.05", "match_games=2", "match_evaluations=5", f"run_folder={str(run)!r}"]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "CHESSNN_UI": "text"}, timeout=600)
+    command = [
+        sys.executable,
+        str(ROOT / "tools/run_notebook.py"),
+        str(ROOT / "notebooks/train.ipynb"),
+        str(executed),
+        "minutes=0.05",
+        "match_games=2",
+        "match_evaluations=5",
+        f"run_folder={str(run)!r}",
+    ]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, "CHESSNN_UI": "text"}, timeout=600
+    )
     assert done.returncode == 0, done.stderr[-3000:]
-    for line in ("chessnn_colab from", "device     ", "Primary training device", "Generating ", "Iteration 1 |",
-                 "against random", "against greedy", "against minimax"):
+    for line in (
+        "chessnn_colab from",
+        "device     ",
+        "Primary training device",
+        "Generating ",
+        "Iteration 1 |",
+        "against random",
+        "against greedy",
+        "against minimax",
+    ):
         assert line in done.stdout, line
     assert (run / "config.json").is_file() and list((run / "checkpoints").iterdir())
     cells = nbformat.read(executed, as_version=4).cells
@@ -54,19 +72,35 @@ def test_run_all_in_seconds(tmp_path):
 @pytest.mark.timeout(600)
 def test_scale_out_runs_and_loses_a_machine(tmp_path):
     pytest.importorskip("ray", reason="the extra [cluster] is not installed")
-    command = [sys.executable, str(ROOT / "tools/run_notebook.py"), str(ROOT / "notebooks/scale_out.ipynb"),
-               str(tmp_path / "executed.ipynb"), "minutes=0.05", "games_with_a_loss=128", f"run_folder={str(tmp_path / 'run')!r}"]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "CHESSNN_UI": "text"}, timeout=600)
+    command = [
+        sys.executable,
+        str(ROOT / "tools/run_notebook.py"),
+        str(ROOT / "notebooks/scale_out.ipynb"),
+        str(tmp_path / "executed.ipynb"),
+        "minutes=0.05",
+        "games_with_a_loss=128",
+        f"run_folder={str(tmp_path / 'run')!r}",
+    ]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, "CHESSNN_UI": "text"}, timeout=600
+    )
     assert done.returncode == 0, done.stderr[-3000:]
-    for line in ("Iteration 1 |", "a new one takes its place and its [1-9][0-9]* games are played again",
-                 "128 games in iteration 2"):
+    for line in (
+        "Iteration 1 |",
+        "a new one takes its place and its [1-9][0-9]* games are played again",
+        "128 games in iteration 2",
+    ):
         assert re.search(line.replace("|", r"\|"), done.stdout), done.stdout[-3000:]
 
 
 def test_without_checkout_or_repository_the_notebook_says_what_to_do(tmp_path):
     """As on Colab with the placeholder still in place."""
-    done = subprocess.run([sys.executable, str(ROOT / "tools/run_notebook.py"), str(_alone(tmp_path)),
-                           str(tmp_path / "out.ipynb")], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tools/run_notebook.py"), str(_alone(tmp_path)), str(tmp_path / "out.ipynb")],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.returncode == 1 and "make repository" in done.stderr
 
 
@@ -74,10 +108,23 @@ def test_without_checkout_or_repository_the_notebook_says_what_to_do(tmp_path):
 def test_ctrl_c_keeps_the_run_and_skips_the_rest(tmp_path):
     """A terminal's Ctrl-C: the training cell ends by itself and has saved; nothing is left running, nothing is a traceback."""
     run, executed = tmp_path / "run", tmp_path / "executed.ipynb"
-    command = [sys.executable, "-u", str(ROOT / "tools/run_notebook.py"), str(ROOT / "notebooks/train.ipynb"), str(executed),
-               "minutes=10", f"run_folder={str(run)!r}"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
-                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
+    command = [
+        sys.executable,
+        "-u",
+        str(ROOT / "tools/run_notebook.py"),
+        str(ROOT / "notebooks/train.ipynb"),
+        str(executed),
+        "minutes=10",
+        f"run_folder={str(run)!r}",
+    ]
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
     try:
         seen = []
         for line in process.stdout:
@@ -90,15 +137,27 @@ def test_ctrl_c_keeps_the_run_and_skips_the_rest(tmp_path):
         process.kill()
         process.stdout.close()
         process.wait()
-    assert "Interrupted: everything up to iteration 0 is kept" in text and "Traceback" not in text and "Error" not in text
+    assert (
+        "Interrupted: everything up to iteration 0 is kept" in text and "Traceback" not in text and "Error" not in text
+    )
     assert "against random" not in text, "cells after the interrupted one"
     assert executed.is_file() and list((run / "checkpoints").iterdir())
 
 
 def test_a_value_that_is_none_is_refused_before_anything_runs(tmp_path):
     """As from `make run MINUTES=abc`."""
-    done = subprocess.run([sys.executable, str(ROOT / "tools/run_notebook.py"), str(ROOT / "notebooks/train.ipynb"),
-                           str(tmp_path / "out.ipynb"), "minutes=abc"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [
+            sys.executable,
+            str(ROOT / "tools/run_notebook.py"),
+            str(ROOT / "notebooks/train.ipynb"),
+            str(tmp_path / "out.ipynb"),
+            "minutes=abc",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert done.returncode == 2 and "'minutes=abc': expected a number" in done.stderr
     assert not (tmp_path / "out.ipynb").exists()
 

@@ -9,8 +9,10 @@ VALUES = {chess.PAWN: 1, chess.KNIGHT: 3, chess.BISHOP: 3, chess.ROOK: 5, chess.
 
 def balance(board: chess.Board) -> int:
     """Material of the side to move less the other's."""
-    return sum(value * (len(board.pieces(kind, board.turn)) - len(board.pieces(kind, not board.turn)))
-               for kind, value in VALUES.items())
+    return sum(
+        value * (len(board.pieces(kind, board.turn)) - len(board.pieces(kind, not board.turn)))
+        for kind, value in VALUES.items()
+    )
 
 
 def after_captures(board: chess.Board, low: int = -99, high: int = 99, depth: int = 6) -> int:
@@ -31,7 +33,7 @@ def test_the_book_is_varied():
     assert {len(opening.moves) for opening in BOOK} == set(range(2, 9))
     # Short matches are varied too.
     for first in range(0, len(BOOK) - 12):
-        assert len({opening.moves[0] for opening in BOOK[first:first + 12]}) >= 3, first
+        assert len({opening.moves[0] for opening in BOOK[first : first + 12]}) >= 3, first
     assert {opening.moves[0] for opening in BOOK[:12]} >= {"e4", "d4", "c4", "Nf3"}
 
 

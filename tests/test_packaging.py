@@ -31,7 +31,16 @@ def test_pyproject_reads_requirements_txt():
 def test_requirements_stay_loose_and_complete():
     names = {requirement.name: str(requirement.specifier) for requirement in requirements("requirements.txt")}
     assert names["torch"] == ">=2.6" and set(names["chess"].split(",")) == {">=1.11", "<2"}
-    assert set(names) == {"torch", "numpy", "chess", "spikingjelly", "ipywidgets", "matplotlib", "safetensors", "tensorboard"}
+    assert set(names) == {
+        "torch",
+        "numpy",
+        "chess",
+        "spikingjelly",
+        "ipywidgets",
+        "matplotlib",
+        "safetensors",
+        "tensorboard",
+    }
     assert not any("==" in specifier for specifier in names.values())
 
 
@@ -67,6 +76,7 @@ def test_readme_names_only_commands_that_exist():
     for target in set(re.findall(r"`make ([a-z]+)", text)):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
     from chessnn_colab.__main__ import build_parser
+
     help_text = build_parser().format_help()
     for command in set(re.findall(r"python -m chessnn_colab ([a-z-]+)", text)):
         assert command in help_text, command
@@ -95,7 +105,9 @@ def test_make_repository_rewrites_badge_and_notebook_and_again(copy):
     assert "nothing to change" in set_repository(copy, "https://github.com/you/chess.net.git").stdout
 
 
-@pytest.mark.parametrize("url", ["", "https://example.org/a/b", "github.com/a/b", "https://github.com/only", "https://github.com/a/b; rm x"])
+@pytest.mark.parametrize(
+    "url", ["", "https://example.org/a/b", "github.com/a/b", "https://github.com/only", "https://github.com/a/b; rm x"]
+)
 def test_make_repository_refuses_other_addresses(copy, url):
     before = (copy / "README.md").read_text()
     done = set_repository(copy, url)

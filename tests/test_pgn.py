@@ -119,16 +119,34 @@ def test_a_long_text_of_nothing_is_refused_at_once(text):
         games_from_pgn(text)
 
 
-@pytest.mark.parametrize("text, reason", [
-    ("", "no game"), (" \n\n ", "no game"), ("hello world, this is no chess", "no game"), ("<html></html>", "no game"),
-    ("1. e4 e5 2. Ke3 *", "Ke3"), ("1. e5 *", "e5"), (SCHOLARS_MATE + "\nand some words more", "no game"),
-    ('[FEN "xyz"]\n\n1. e4 *', "xyz"), ('[FEN "8/8/8/8/8/8/8/K7 w - - 0 1"]\n\n*', "no black king"),
-    ('[Variant "Atomic"]\n\n1. e4 *', "atomic"), ('[Variant "nonsense"]\n\n1. e4 *', "nonsense"),
-    ('[Variant "Chess960"]\n[FEN "bqnbnrkr/pppppppp/8/8/8/8/PPPPPPPP/BQNBNRKR w KQkq - 0 1"]\n\n1. e4 *', "Chess960"),
-    ("1. e4 $" + "9" * 10_000, "bad PGN"), ("1. e4 -- 2. d4 *", "0000"),
-    (SCHOLARS_MATE.replace("1-0", "0-1"), "0-1"), ('[White "A"]\n\n*', "no moves"),
-    ("1. e9 e4 *", "e9"), ("1. e4 Nf9 2. d4 *", "Nf9"), ("1. e4 e5 2. i4 *", "i4"), ("1. e4 (1. d9) e5 *", "d9"),
-])
+@pytest.mark.parametrize(
+    "text, reason",
+    [
+        ("", "no game"),
+        (" \n\n ", "no game"),
+        ("hello world, this is no chess", "no game"),
+        ("<html></html>", "no game"),
+        ("1. e4 e5 2. Ke3 *", "Ke3"),
+        ("1. e5 *", "e5"),
+        (SCHOLARS_MATE + "\nand some words more", "no game"),
+        ('[FEN "xyz"]\n\n1. e4 *', "xyz"),
+        ('[FEN "8/8/8/8/8/8/8/K7 w - - 0 1"]\n\n*', "no black king"),
+        ('[Variant "Atomic"]\n\n1. e4 *', "atomic"),
+        ('[Variant "nonsense"]\n\n1. e4 *', "nonsense"),
+        (
+            '[Variant "Chess960"]\n[FEN "bqnbnrkr/pppppppp/8/8/8/8/PPPPPPPP/BQNBNRKR w KQkq - 0 1"]\n\n1. e4 *',
+            "Chess960",
+        ),
+        ("1. e4 $" + "9" * 10_000, "bad PGN"),
+        ("1. e4 -- 2. d4 *", "0000"),
+        (SCHOLARS_MATE.replace("1-0", "0-1"), "0-1"),
+        ('[White "A"]\n\n*', "no moves"),
+        ("1. e9 e4 *", "e9"),
+        ("1. e4 Nf9 2. d4 *", "Nf9"),
+        ("1. e4 e5 2. i4 *", "i4"),
+        ("1. e4 (1. d9) e5 *", "d9"),
+    ],
+)
 def test_a_bad_pgn_is_refused(text, reason, caplog):
     with pytest.raises(NotationError) as caught:
         records_from_pgn(text, Chess())
@@ -164,7 +182,7 @@ def test_a_changed_pgn_is_refused_or_holds_legal_games(caplog):
     sources = [SCHOLARS_MATE, random_pgn(2, 12, seed=14), random_pgn(1, 30, seed=15)]
     read = 0
     for _ in range(MUTATIONS):
-        text = mutated(rng, rng.choice(sources), "abcdefgh12345678NBRQKOx=+#-.*[]{}();$\"\n\\ é")
+        text = mutated(rng, rng.choice(sources), 'abcdefgh12345678NBRQKOx=+#-.*[]{}();$"\n\\ é')
         try:
             games = games_from_pgn(text)
         except NotationError as error:

@@ -18,12 +18,15 @@ def test_an_unknown_name_lists_the_known():
         chessnn_colab.Trainer
 
 
-@pytest.mark.parametrize("module, absent", [
-    ("chessnn_colab", ["torch", "numpy", "IPython"]),
-    ("chessnn_colab.views.progress", ["torch", "ipywidgets", "matplotlib"]),
-    ("chessnn_colab.records", ["torch"]),
-    ("chessnn_colab.training", ["ipywidgets", "matplotlib", "torchaudio", "torchvision"]),
-])
+@pytest.mark.parametrize(
+    "module, absent",
+    [
+        ("chessnn_colab", ["torch", "numpy", "IPython"]),
+        ("chessnn_colab.views.progress", ["torch", "ipywidgets", "matplotlib"]),
+        ("chessnn_colab.records", ["torch"]),
+        ("chessnn_colab.training", ["ipywidgets", "matplotlib", "torchaudio", "torchvision"]),
+    ],
+)
 def test_imports_bring_no_more_than_they_need(module, absent):
     code = f"import sys, {module}; print([name for name in {absent!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)

@@ -76,14 +76,17 @@ def test_perfect_scores_stay_finite_and_grow_with_the_games():
     assert rate([Pairing("a", "b", 0, 200, 0)], "b").rating("a") == pytest.approx(0)
 
 
-@pytest.mark.parametrize("pairings, anchor, words", [
-    ([Pairing("a", "b", 1, 0, 0), Pairing("c", "d", 1, 0, 0)], "a", "a, b with c, d"),
-    ([Pairing("a", "b", 1, 0, 0)], "c", "'c' played no game: expected one of a, b"),
-    ([], "a", "no players"),
-    ([Pairing("a", "a", 1, 0, 0)], "a", "two different players"),
-    ([Pairing("a", "b", 0, 0, 0)], "a", "at least one game"),
-    ([Pairing("a", "b", 3, -1, 0)], "a", "at least one game"),
-])
+@pytest.mark.parametrize(
+    "pairings, anchor, words",
+    [
+        ([Pairing("a", "b", 1, 0, 0), Pairing("c", "d", 1, 0, 0)], "a", "a, b with c, d"),
+        ([Pairing("a", "b", 1, 0, 0)], "c", "'c' played no game: expected one of a, b"),
+        ([], "a", "no players"),
+        ([Pairing("a", "a", 1, 0, 0)], "a", "two different players"),
+        ([Pairing("a", "b", 0, 0, 0)], "a", "at least one game"),
+        ([Pairing("a", "b", 3, -1, 0)], "a", "at least one game"),
+    ],
+)
 def test_results_that_say_nothing_are_refused(pairings, anchor, words):
     with pytest.raises(ConfigError, match=words):
         rate(pairings, anchor)

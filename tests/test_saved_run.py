@@ -17,8 +17,20 @@ WEIGHT, MOMENT = "stem.conv.weight", "0.exp_avg"
 
 
 def config(run: Path) -> TrainConfig:
-    return TrainConfig(run=str(run), device="cpu", channels=8, blocks=1, iterations=1, games_per_iteration=2, boards=2,
-                       max_plies=10, batch_size=8, replay_capacity=50, search="policy", pool="inline")
+    return TrainConfig(
+        run=str(run),
+        device="cpu",
+        channels=8,
+        blocks=1,
+        iterations=1,
+        games_per_iteration=2,
+        boards=2,
+        max_plies=10,
+        batch_size=8,
+        replay_capacity=50,
+        search="policy",
+        pool="inline",
+    )
 
 
 @pytest.fixture(scope="module")
@@ -41,11 +53,23 @@ def with_nan(array: np.ndarray) -> np.ndarray:
 
 
 NETWORKS = {
-    "no network": None, "text": "small", "a list": [8, 1], "a number": 3, "an unknown setting": {"chanels": 8},
-    "channels in words": {"channels": "eight"}, "channels a float": {"channels": 8.0}, "true": {"blocks": True},
-    "none at all": {"channels": 0}, "nan": {"tau": float("nan")}, "no threshold": {"threshold": 0},
-    "huge": {"channels": 10**12}, "large": {"channels": 10_000}, "many": {"blocks": 300}, "another": {"blocks": 2},
-    "an encoding in a list": {"encoding": ["direct"]}, "a long encoding": {"encoding": "x" * 10_000},
+    "no network": None,
+    "text": "small",
+    "a list": [8, 1],
+    "a number": 3,
+    "an unknown setting": {"chanels": 8},
+    "channels in words": {"channels": "eight"},
+    "channels a float": {"channels": 8.0},
+    "true": {"blocks": True},
+    "none at all": {"channels": 0},
+    "nan": {"tau": float("nan")},
+    "no threshold": {"threshold": 0},
+    "huge": {"channels": 10**12},
+    "large": {"channels": 10_000},
+    "many": {"blocks": 300},
+    "another": {"blocks": 2},
+    "an encoding in a list": {"encoding": ["direct"]},
+    "a long encoding": {"encoding": "x" * 10_000},
 }
 
 
@@ -59,7 +83,8 @@ def test_a_snapshot_of_no_network(trained, tmp_path, kind):
 
 
 WEIGHTS = {
-    "none": lambda weights: {}, "one fewer": lambda weights: changed(weights, WEIGHT, None),
+    "none": lambda weights: {},
+    "one fewer": lambda weights: changed(weights, WEIGHT, None),
     "one more": lambda weights: {**weights, "more": np.zeros(1)},
     "another shape": lambda weights: changed(weights, WEIGHT, np.zeros((8, 27, 1, 1), np.float32)),
     "a number more": lambda weights: changed(weights, WEIGHT, np.zeros((8, 27, 3, 4), np.float32)),
@@ -84,10 +109,17 @@ def refuse_snapshot(trained: Path, tmp_path: Path, weights: dict, metadata: dict
 
 
 STATES = {
-    "no iteration": ("iteration", None), "an iteration in words": ("iteration", "one"), "a negative": ("iteration", -1),
-    "half an iteration": ("iteration", 1.5), "another's iteration": ("iteration", 7),
-    "no seconds": ("seconds", None), "nan seconds": ("seconds", float("nan")), "a list": ("seconds", [1]),
-    "true games": ("total_games", True), "no positions": ("total_positions", None), "too many": ("updates", 10**40),
+    "no iteration": ("iteration", None),
+    "an iteration in words": ("iteration", "one"),
+    "a negative": ("iteration", -1),
+    "half an iteration": ("iteration", 1.5),
+    "another's iteration": ("iteration", 7),
+    "no seconds": ("seconds", None),
+    "nan seconds": ("seconds", float("nan")),
+    "a list": ("seconds", [1]),
+    "true games": ("total_games", True),
+    "no positions": ("total_positions", None),
+    "too many": ("updates", 10**40),
 }
 
 

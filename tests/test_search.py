@@ -16,9 +16,11 @@ BATCH, ARMS = 256, 12
 
 def bandit(q: torch.Tensor):
     """A game of one move: the arm pulled pays q [B, A] and the game is over."""
+
     def recurrent_fn(embedding, rows, action):
         pays = embedding[rows, action] if action is not None else torch.zeros(len(rows))
         return Step(pays, torch.zeros(len(rows)), torch.zeros(len(rows))), None
+
     return recurrent_fn
 
 
@@ -34,8 +36,13 @@ def bandit_root(seed: int) -> tuple[Root, torch.Tensor]:
 @pytest.mark.parametrize("gumbel_scale", [0.0, 1.0])
 def test_improved_policy_is_never_worse_than_the_prior_when_q_is_exact(candidates, survivors, gumbel_scale):
     root, q = bandit_root(candidates)
-    output = improve_policy(root, bandit(q), SearchConfig(candidates=candidates, survivors=survivors),
-                            torch.Generator().manual_seed(1), gumbel_scale)
+    output = improve_policy(
+        root,
+        bandit(q),
+        SearchConfig(candidates=candidates, survivors=survivors),
+        torch.Generator().manual_seed(1),
+        gumbel_scale,
+    )
     prior_worth = (root.prior_logits.softmax(1) * q).sum(1)
     assert ((output.action_weights * q).sum(1) >= prior_worth - 1e-5).all()
     torch.testing.assert_close(output.action_weights.sum(1), torch.ones(BATCH))
@@ -89,7 +96,9 @@ def test_the_policy_search_samples_the_prior():
     root = Root(root.actions, root.prior_logits[:1].expand(BATCH, -1), root.value, q)
     counts = torch.zeros(ARMS)
     for seed in range(40):
-        action = improve_policy(root, bandit(q), SearchConfig(search="policy"), torch.Generator().manual_seed(seed)).action
+        action = improve_policy(
+            root, bandit(q), SearchConfig(search="policy"), torch.Generator().manual_seed(seed)
+        ).action
         counts += torch.bincount(action, minlength=ARMS)
     assert (counts / counts.sum() - root.prior_logits[0].softmax(0)).abs().max() < 0.02
 
@@ -113,12 +122,15 @@ class Ignorant:
         return self.prior_logits(rates)[rows, actions]
 
 
-@pytest.mark.parametrize("fen, mates", [
-    ("6k1/5ppp/8/8/8/8/8/R3K2R w KQ - 0 1", {"a1a8"}),
-    ("r3k2r/8/8/8/8/8/5PPP/6K1 b kq - 0 1", {"a8a1"}),
-    ("7k/5Q2/6K1/8/8/8/8/8 w - - 0 1", {"f7g7", "f7h7", "f7f8"}),
-    ("r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4", {"h5f7"}),
-])
+@pytest.mark.parametrize(
+    "fen, mates",
+    [
+        ("6k1/5ppp/8/8/8/8/8/R3K2R w KQ - 0 1", {"a1a8"}),
+        ("r3k2r/8/8/8/8/8/5PPP/6K1 b kq - 0 1", {"a8a1"}),
+        ("7k/5Q2/6K1/8/8/8/8/8 w - - 0 1", {"f7g7", "f7h7", "f7f8"}),
+        ("r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4", {"h5f7"}),
+    ],
+)
 def test_mate_in_one_is_found_when_every_move_is_looked_at(fen, mates):
     game = Chess()
     actor = Actor(game, Ignorant(), SearchConfig(candidates=64, survivors=16))
@@ -175,10 +187,13 @@ class Oracle:
         return torch.zeros(len(state.ply)).index_add(0, rows, mates.float()).clamp(max=1)
 
 
-@pytest.mark.parametrize("fen, key", [
-    ("kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1", "a1a6"),  # Morphy's
-    ("r7/8/8/8/8/1p6/PP6/KBk5 b - - 0 1", "a8a3"),  # the same for Black
-])
+@pytest.mark.parametrize(
+    "fen, key",
+    [
+        ("kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1", "a1a6"),  # Morphy's
+        ("r7/8/8/8/8/1p6/PP6/KBk5 b - - 0 1", "a8a3"),  # the same for Black
+    ],
+)
 def test_mate_in_two_is_found_with_values_that_know_mate_in_one(fen, key):
     game = OpenChess()
     actor = Actor(game, Oracle(game), SearchConfig(candidates=64, survivors=64))

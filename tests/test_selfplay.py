@@ -15,7 +15,16 @@ from chessnn_colab.games.chess.notation import boards_from_state
 from chessnn_colab.games.chess.pgn import records_from_pgn, records_to_pgn
 from chessnn_colab.records import GameRecords
 from chessnn_colab.search import Root, SearchConfig
-from chessnn_colab.selfplay import Assembler, Lockstep, SelfPlay, SelfPlayConfig, play_games, room_for, start_positions, td_returns
+from chessnn_colab.selfplay import (
+    Assembler,
+    Lockstep,
+    SelfPlay,
+    SelfPlayConfig,
+    play_games,
+    room_for,
+    start_positions,
+    td_returns,
+)
 
 from .test_chess_moves import NothingReadBack
 
@@ -24,8 +33,13 @@ MATING = {"games": 48, "max_plies": 80, "few_piece_starts": 1.0, "random_starts"
 TINY = NetworkConfig(channels=8, blocks=1, value_hidden=8)
 
 
-def played(games: int = 24, seed: int = 0, search: SearchConfig = SearchConfig(candidates=4, survivors=2),
-           stop_after: int | None = None, **settings) -> GameRecords:
+def played(
+    games: int = 24,
+    seed: int = 0,
+    search: SearchConfig = SearchConfig(candidates=4, survivors=2),
+    stop_after: int | None = None,
+    **settings,
+) -> GameRecords:
     config = SelfPlayConfig(**{"boards": 8, "max_plies": 40, **settings})
     actor = Actor(Chess(config.max_plies), actor_copy(build_network(TINY, "cpu").eval()), search, config.discount)
     parts, calls = [], 0
@@ -35,6 +49,7 @@ def played(games: int = 24, seed: int = 0, search: SearchConfig = SearchConfig(c
         parts.append(records)
         calls += 1
         return stop_after is None or calls < stop_after
+
     play_games(actor, config, games, seed, collect)
     return GameRecords.concatenate(parts)
 
@@ -60,7 +75,9 @@ def test_same_seed_same_games_other_seed_other_games(records):
     again, other = played(), played(seed=1)
     for name, array in records.to_arrays().items():
         np.testing.assert_array_equal(array, again.to_arrays()[name])
-    assert not np.array_equal(other.game_lengths, records.game_lengths) or not np.array_equal(other.actions, records.actions)
+    assert not np.array_equal(other.game_lengths, records.game_lengths) or not np.array_equal(
+        other.actions, records.actions
+    )
 
 
 def test_python_chess_agrees_with_every_game_move_by_move(records):
@@ -84,7 +101,7 @@ def test_with_lambda_one_value_targets_are_the_movers_outcome_faded_by_the_dista
         span = np.arange(ends[index] - records.game_lengths[index], ends[index])
         signs = np.where(player[span] == 0, 1, -1) * records.results[index]
         left = span[-1] - span
-        np.testing.assert_allclose(records.value_targets[span], signs * 0.99 ** left, atol=1e-3)
+        np.testing.assert_allclose(records.value_targets[span], signs * 0.99**left, atol=1e-3)
         assert records.value_targets[span[-1]] == 1.0  # who mates is who moves last
 
 
@@ -201,8 +218,17 @@ def test_mix_of_starts_is_as_configured():
 
 def test_sampling_is_early_and_the_searchs_choice_late():
     """With sampling almost off every game from the start follows the search: fewer different games."""
-    sampled, chosen = (played(games=12, sampling_plies=plies, few_piece_starts=0.0, random_starts=0.0, max_plies=12,
-                              search=SearchConfig(candidates=32, survivors=32, value_scale=10)) for plies in (12, 1))
+    sampled, chosen = (
+        played(
+            games=12,
+            sampling_plies=plies,
+            few_piece_starts=0.0,
+            random_starts=0.0,
+            max_plies=12,
+            search=SearchConfig(candidates=32, survivors=32, value_scale=10),
+        )
+        for plies in (12, 1)
+    )
     best_share = [(records.actions == records.policy_actions[:, 0]).mean() for records in (sampled, chosen)]
     assert best_share[1] > best_share[0]
 
@@ -216,10 +242,20 @@ def test_assembler_keeps_a_game_whole_across_blocks():
     def block(numbers, ended):
         plies, boards = np.shape(numbers)
         zeros = np.zeros((plies, boards))
-        return {"number": np.array(numbers), "position": np.zeros((plies, boards, 5), np.int64), "player": zeros,
-                "action": np.arange(plies * boards).reshape(plies, boards), "value": zeros, "ended": np.array(ended),
-                "ending": zeros + CHECKMATE, "outcome": zeros + 1, "policy_actions": np.zeros((plies, boards, 16)),
-                "policy_weights": np.zeros((plies, boards, 16)), "standing": zeros}
+        return {
+            "number": np.array(numbers),
+            "position": np.zeros((plies, boards, 5), np.int64),
+            "player": zeros,
+            "action": np.arange(plies * boards).reshape(plies, boards),
+            "value": zeros,
+            "ended": np.array(ended),
+            "ending": zeros + CHECKMATE,
+            "outcome": zeros + 1,
+            "policy_actions": np.zeros((plies, boards, 16)),
+            "policy_weights": np.zeros((plies, boards, 16)),
+            "standing": zeros,
+        }
+
     assembler = Assembler(0.99, 1.0)
     first = assembler.add(block([[0, 1], [0, 1]], [[False, False], [False, True]]))
     second = assembler.add(block([[0, 2], [0, -1]], [[False, True], [True, False]]))
@@ -228,8 +264,9 @@ def test_assembler_keeps_a_game_whole_across_blocks():
     assert assembler.games == 3 and assembler.plies == 7
 
 
-@pytest.mark.parametrize("settings", [{"boards": 0}, {"few_piece_starts": 0.8, "random_starts": 0.4}, {"discount": 0},
-                                      {"td_lambda": 1.5}])
+@pytest.mark.parametrize(
+    "settings", [{"boards": 0}, {"few_piece_starts": 0.8, "random_starts": 0.4}, {"discount": 0}, {"td_lambda": 1.5}]
+)
 def test_bad_settings_are_refused(settings):
     with pytest.raises(ConfigError, match="expected"):
         SelfPlayConfig(**settings)
@@ -247,6 +284,7 @@ def job_that_runs_out(monkeypatch, above: int, after: int = 3, **settings) -> Se
         if len(lockstep.number) > above and len(blocks) > after:
             raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes")
         return original(lockstep)
+
     monkeypatch.setattr(Lockstep, "play_block", play_block)
     self_play = {"boards": 8, "max_plies": 24, "few_piece_starts": 1.0, "random_starts": 0.0, **settings}
     return SelfPlay("cpu", TINY.to_dict(), {"search": "policy"}, self_play)
@@ -259,18 +297,21 @@ def test_out_of_memory_halves_the_boards_once_and_goes_on(monkeypatch):
         counts.append(games)
         parts.extend([GameRecords.from_arrays(arrays)] if arrays is not None else [])
         return True
+
     for call in (1, 2):
         job.play(20, 0, collect)
         records = GameRecords.concatenate(parts)
         assert records.num_games == 20 * call and (records.endings > 0).all(), "none lost, none doubled"
         assert counts[-1] == 20
     assert job.config.boards == 4
-    message, = job.messages
+    (message,) = job.messages
     assert "boards=8: goes on with 4" in message and "Next time set boards=4" in message
 
 
 def test_out_of_memory_again_is_an_error_that_says_what_to_set(monkeypatch):
-    with pytest.raises(ConfigError, match="out of memory on cpu with boards=4, having halved them once: set boards lower"):
+    with pytest.raises(
+        ConfigError, match="out of memory on cpu with boards=4, having halved them once: set boards lower"
+    ):
         job_that_runs_out(monkeypatch, above=2).play(20, 0, lambda *_: True)
 
 

@@ -35,8 +35,11 @@ def mating(board: chess.Board, moves: int) -> set[chess.Move]:
     found = set()
     for move in board.legal_moves:
         then = after(board, move)
-        if then.is_checkmate() or (moves > 1 and any(then.legal_moves) and all(
-                mating(after(then, reply), moves - 1) for reply in then.legal_moves)):
+        if then.is_checkmate() or (
+            moves > 1
+            and any(then.legal_moves)
+            and all(mating(after(then, reply), moves - 1) for reply in then.legal_moves)
+        ):
             found.add(move)
     return found
 

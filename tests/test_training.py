@@ -24,9 +24,23 @@ from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.training import share_games, train
 
-TINY = dict(preset="cpu", channels=8, blocks=1, games_per_iteration=6, boards=3, max_plies=16, candidates=2, survivors=1,
-            batch_size=32, checkpoint_every=1, replay_capacity=400, device="cpu", precision="float32", pool="inline",
-            workers=2)
+TINY = dict(
+    preset="cpu",
+    channels=8,
+    blocks=1,
+    games_per_iteration=6,
+    boards=3,
+    max_plies=16,
+    candidates=2,
+    survivors=1,
+    batch_size=32,
+    checkpoint_every=1,
+    replay_capacity=400,
+    device="cpu",
+    precision="float32",
+    pool="inline",
+    workers=2,
+)
 
 
 def tiny(run, **changes) -> TrainConfig:
@@ -54,6 +68,7 @@ class Listener:
             self.events.append((name, *args))
             if name in self.on:
                 self.on[name]()
+
         return heard
 
     def messages(self) -> str:
@@ -105,7 +120,9 @@ def test_same_seed_same_weights_other_seed_others(run, tmp_path):
     list(train(tiny(tmp_path / "again", iterations=3)))
     assert_same(weights(run[0]), weights(tmp_path / "again"))
     list(train(tiny(tmp_path / "other", iterations=1, seed=1)))
-    assert any(not np.array_equal(array, weights(run[0], 1)[name]) for name, array in weights(tmp_path / "other").items())
+    assert any(
+        not np.array_equal(array, weights(run[0], 1)[name]) for name, array in weights(tmp_path / "other").items()
+    )
 
 
 def test_worker_processes_play_what_the_inline_pool_plays(run, tmp_path):
@@ -137,7 +154,7 @@ def test_leaving_the_loop_keeps_everything(tmp_path):
     for report in train(tiny(tmp_path, iterations=9, checkpoint_every=100)):
         if report.iteration == 2:
             break
-    report, = train(tiny(tmp_path, iterations=1))
+    (report,) = train(tiny(tmp_path, iterations=1))
     assert report.iteration == 3
 
 
@@ -145,7 +162,7 @@ def test_beginning_again_while_an_old_generator_lingers(tmp_path):
     """A notebook's traceback can keep a generator alive after its cell was interrupted."""
     lingering = train(tiny(tmp_path, iterations=9, checkpoint_every=1))
     next(lingering)
-    report, = train(tiny(tmp_path, iterations=1))
+    (report,) = train(tiny(tmp_path, iterations=1))
     lingering.close()
     assert report.iteration == 2
     assert [report["iteration"] for report in RunFolder.open(tmp_path).read_reports()] == [1, 2]
@@ -158,20 +175,21 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_used(tmp_path):
     content[-20] ^= 1
     path.write_bytes(content)
     listener = Listener()
-    report, = train(tiny(tmp_path, iterations=1), listener)
+    (report,) = train(tiny(tmp_path, iterations=1), listener)
     assert report.iteration == 2 and "000002" in listener.messages() and "weights.safetensors" in listener.messages()
 
 
 def test_interrupt_keeps_everything_and_the_next_call_goes_on(tmp_path):
     def interrupt():
         raise KeyboardInterrupt
+
     reports = []
     listener = Listener(report=interrupt)
     for report in train(tiny(tmp_path, iterations=5, checkpoint_every=100), listener):
         reports.append(report)
     assert "Interrupted" in listener.messages()
     assert RunFolder.open(tmp_path).checkpoints() == [0, 1]
-    report, = train(tiny(tmp_path, iterations=1))
+    (report,) = train(tiny(tmp_path, iterations=1))
     assert report.iteration == 2
 
 
@@ -182,6 +200,7 @@ def test_interrupt_during_self_play_keeps_the_games_that_came(tmp_path):
         seen.append(1)
         if len(seen) == 4:
             raise KeyboardInterrupt
+
     list(train(tiny(tmp_path, iterations=5), Listener(worker_update=interrupt)))
     checkpoint = RunFolder.open(tmp_path).latest_checkpoint().checkpoint
     assert checkpoint.metadata["iteration"] == 0 and len(checkpoint.groups["replay"]["actions"]) > 0
@@ -194,6 +213,7 @@ def test_interrupt_during_learning_counts_the_games_and_leaves_the_untrained_sna
         if self.updates == 2:
             raise KeyboardInterrupt
         return update(self, *arguments)
+
     monkeypatch.setattr(training.Learner, "update", interrupted)
     list(train(tiny(tmp_path, iterations=3, sample_reuse=9.0)))
     checkpoint = RunFolder.open(tmp_path).latest_checkpoint().checkpoint
@@ -201,17 +221,23 @@ def test_interrupt_during_learning_counts_the_games_and_leaves_the_untrained_sna
     assert checkpoint.metadata["updates"] == 2
     assert not np.array_equal(weights(tmp_path, 0)["value.2.bias"], checkpoint.weights["value.2.bias"])
     monkeypatch.undo()
-    report, = train(tiny(tmp_path, iterations=1))
+    (report,) = train(tiny(tmp_path, iterations=1))
     assert report.iteration == 1 and report.total_positions == checkpoint.metadata["total_positions"] + report.plies
 
 
 def test_overlap_plays_the_next_games_while_it_learns_one_version_behind(tmp_path, monkeypatch):
     versions, during = [], []
     original_begin, original_learn = Pool.begin, training.Trainer._learn
-    monkeypatch.setattr(Pool, "begin", lambda pool, *rest: (versions.append(pickle.loads(pool._weights)[1]),
-                                                            original_begin(pool, *rest))[1])
-    monkeypatch.setattr(training.Trainer, "_learn", lambda trainer, *rest: (
-        during.append(trainer._play_began is not None), original_learn(trainer, *rest))[1])
+    monkeypatch.setattr(
+        Pool,
+        "begin",
+        lambda pool, *rest: (versions.append(pickle.loads(pool._weights)[1]), original_begin(pool, *rest))[1],
+    )
+    monkeypatch.setattr(
+        training.Trainer,
+        "_learn",
+        lambda trainer, *rest: (during.append(trainer._play_began is not None), original_learn(trainer, *rest))[1],
+    )
     reports = list(train(tiny(tmp_path / "run", pool="local", overlap=True, iterations=4)))
     assert versions == [0, 0, 1, 2] and during == [True, True, True, False]
     assert [report.games for report in reports] == [6] * 4
@@ -222,20 +248,22 @@ def test_overlap_plays_the_next_games_while_it_learns_one_version_behind(tmp_pat
 def test_an_interrupt_while_it_learns_keeps_the_next_games_that_came(tmp_path):
     def interrupt():
         raise KeyboardInterrupt
+
     listener = Listener(report=interrupt)
     config = tiny(tmp_path / "run", pool="local", overlap=True, iterations=5)
     with pytest.raises(StopIteration):
         next(train(config, listener))
     assert "Interrupted: everything up to iteration 1 is kept" in listener.messages()
-    report, = train(tiny(tmp_path / "run", iterations=1))
+    (report,) = train(tiny(tmp_path / "run", iterations=1))
     assert report.iteration == 2
 
 
 @pytest.mark.parametrize("pool", ["inline", "local"])
 def test_a_tiny_time_budget_still_makes_an_iteration(tmp_path, pool):
     started = time.monotonic()
-    reports = list(train(tiny(tmp_path, iterations=None, minutes=0.02, pool=pool, games_per_iteration=500,
-                              max_plies=400)))
+    reports = list(
+        train(tiny(tmp_path, iterations=None, minutes=0.02, pool=pool, games_per_iteration=500, max_plies=400))
+    )
     assert time.monotonic() - started < 0.02 * 60 + 20
     assert len(reports) >= 1 and reports[-1].plies > 0 and reports[0].updates >= 1
     assert RunFolder.open(tmp_path).checkpoints()[-1] == reports[-1].iteration
@@ -260,7 +288,7 @@ def test_from_another_runs_weights(run, tmp_path):
 
 
 def test_policy_gradient_mode_runs(tmp_path):
-    report, = train(tiny(tmp_path, iterations=1, search="policy", sampling_plies=400))
+    (report,) = train(tiny(tmp_path, iterations=1, search="policy", sampling_plies=400))
     assert math.isfinite(report.loss) and report.entropy > 0
 
 
@@ -283,6 +311,7 @@ def test_fewer_games_than_boards_warns(tmp_path):
 def test_what_a_job_raises_reaches_the_caller_and_games_are_kept(tmp_path, monkeypatch):
     def explode(self, *_):
         raise RuntimeError("out of luck")
+
     monkeypatch.setattr(training.Learner, "update", explode)
     with pytest.raises(RuntimeError, match="out of luck"):
         list(train(tiny(tmp_path)))
@@ -294,29 +323,48 @@ def test_evaluate_a_run(run):
     assert result.games == 4 and result.player == "iteration 3" and result.evaluations == 4
 
 
-@pytest.mark.parametrize("call, error, words", [
-    (lambda folder: load_network(str(folder / "nowhere")), RunError, "no run"),
-    (lambda folder: load_network(str(folder), 77, "cpu"), RunError, "no snapshot 77"),
-    (lambda folder: evaluate_run(str(folder), "kasparov"), ConfigError, "random, greedy"),
-    (lambda folder: evaluate_run(str(folder), games=0, device="cpu"), ConfigError, "games=0"),
-    (lambda folder: list(train(tiny(folder / "config.json"))), RunError, "config.json"),
-    (lambda folder: list(train(tiny(folder / "config.json" / "below"))), RunError, "config.json"),
-    (lambda folder: list(train(tiny(folder / "new", from_checkpoint=str(folder / "nowhere")))), ChessnnError, "nowhere"),
-])
+@pytest.mark.parametrize(
+    "call, error, words",
+    [
+        (lambda folder: load_network(str(folder / "nowhere")), RunError, "no run"),
+        (lambda folder: load_network(str(folder), 77, "cpu"), RunError, "no snapshot 77"),
+        (lambda folder: evaluate_run(str(folder), "kasparov"), ConfigError, "random, greedy"),
+        (lambda folder: evaluate_run(str(folder), games=0, device="cpu"), ConfigError, "games=0"),
+        (lambda folder: list(train(tiny(folder / "config.json"))), RunError, "config.json"),
+        (lambda folder: list(train(tiny(folder / "config.json" / "below"))), RunError, "config.json"),
+        (
+            lambda folder: list(train(tiny(folder / "new", from_checkpoint=str(folder / "nowhere")))),
+            ChessnnError,
+            "nowhere",
+        ),
+    ],
+)
 def test_bad_input_is_one_clear_error(run, call, error, words):
     with pytest.raises(error, match=words):
         call(run[0])
 
 
-@pytest.mark.parametrize("changes, words", [
-    ({"preset": "tpu"}, "cpu, t4"), ({"minutes": 0}, "minutes=0"), ({"workers": 0}, "workers=0"),
-    ({"iterations": 0}, "iterations=0"), ({"games_per_iteration": 0}, "games_per_iteration=0"),
-    ({"search": "guess"}, "two-rung"), ({"pool": "cloud"}, "local, inline"), ({"sample_reuse": 0}, "sample_reuse"),
-    ({"precision": "int3"}, "float32"), ({"candidates": 2, "survivors": 3}, "survivors <= candidates"),
-    ({"overlap": True}, "overlap=True with pool='inline'"), ({"address": "auto"}, "only pool='ray' has an address"),
-    ({"worker_timeout": 0}, "worker_timeout=0"), ({"pool": "local", "learner_gpu": "two"}, "learner_gpu='two'"),
-    ({"channels": 0}, "channels=0"), ({"learning_rate": -1.0}, "learning_rate"),
-])
+@pytest.mark.parametrize(
+    "changes, words",
+    [
+        ({"preset": "tpu"}, "cpu, t4"),
+        ({"minutes": 0}, "minutes=0"),
+        ({"workers": 0}, "workers=0"),
+        ({"iterations": 0}, "iterations=0"),
+        ({"games_per_iteration": 0}, "games_per_iteration=0"),
+        ({"search": "guess"}, "two-rung"),
+        ({"pool": "cloud"}, "local, inline"),
+        ({"sample_reuse": 0}, "sample_reuse"),
+        ({"precision": "int3"}, "float32"),
+        ({"candidates": 2, "survivors": 3}, "survivors <= candidates"),
+        ({"overlap": True}, "overlap=True with pool='inline'"),
+        ({"address": "auto"}, "only pool='ray' has an address"),
+        ({"worker_timeout": 0}, "worker_timeout=0"),
+        ({"pool": "local", "learner_gpu": "two"}, "learner_gpu='two'"),
+        ({"channels": 0}, "channels=0"),
+        ({"learning_rate": -1.0}, "learning_rate"),
+    ],
+)
 def test_impossible_settings_are_refused(tmp_path, changes, words):
     with pytest.raises(ChessnnError, match=words):
         list(train(tiny(tmp_path / "run", **changes)))

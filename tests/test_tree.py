@@ -44,8 +44,9 @@ class Table:
         before = self.states.flatten()[parent]
         after = self.table["next_state"][before, action]
         self.states[node] = after
-        step = Step(self.table["reward"][before, action], self.table["discount"][before, action],
-                    self.table["value"][after])
+        step = Step(
+            self.table["reward"][before, action], self.table["discount"][before, action], self.table["value"][after]
+        )
         actions = torch.arange(self.table["logits"].shape[1]).expand(len(after), -1)
         return Expansion(step, actions, self.table["logits"][after])
 
@@ -59,13 +60,14 @@ def grown(monkeypatch) -> list[Tree]:
         def __init__(self, *args):
             super().__init__(*args)
             trees.append(self)
+
     monkeypatch.setattr(tree_module, "Tree", Kept)
     return trees
 
 
 def by_row(array: torch.Tensor, tree: Tree) -> np.ndarray:
     """[B, N, ...]: one of the tree's arrays as mctx lays it out."""
-    return array[:tree.nowhere].unflatten(0, (-1, tree.batch)).transpose(0, 1).numpy()
+    return array[: tree.nowhere].unflatten(0, (-1, tree.batch)).transpose(0, 1).numpy()
 
 
 @pytest.mark.parametrize("number", CASES)
@@ -73,8 +75,13 @@ def test_the_trees_are_mctxs(number, grown):
     with np.load(GOLDEN) as file:
         simulations, considered, value_scale, _, max_depth = file["cases"][number]
         golden = {name.split(".")[1]: file[name] for name in file.files if name.startswith(f"{number}.")}
-    config = SearchConfig(search="tree", num_simulations=int(simulations), value_scale=float(value_scale),
-                          max_num_considered_actions=int(considered), max_depth=int(max_depth))
+    config = SearchConfig(
+        search="tree",
+        num_simulations=int(simulations),
+        value_scale=float(value_scale),
+        max_num_considered_actions=int(considered),
+        max_depth=int(max_depth),
+    )
     game = Table(golden, config.num_simulations + 1)
     output = tree_search(game.root(), game.expand, config, torch.from_numpy(golden["gumbel"]))
     tree = grown[0]
@@ -165,8 +172,11 @@ def mates_within(board: chess.Board, moves: int) -> bool:
         then = after(board, move)
         if then.is_checkmate():
             return True
-        if moves > 1 and not then.is_game_over() and all(
-                mates_within(after(then, reply), moves - 1) for reply in then.legal_moves):
+        if (
+            moves > 1
+            and not then.is_game_over()
+            and all(mates_within(after(then, reply), moves - 1) for reply in then.legal_moves)
+        ):
             return True
     return False
 
@@ -199,8 +209,10 @@ def weights_of(board: chess.Board) -> dict[chess.Move, float]:
     config = SearchConfig(search="tree", num_simulations=64, max_num_considered_actions=32)
     policy = Actor(game, Winning(), config, 0.99).act(state_from_boards([board], game), torch.Generator(), 0.0)
     legal = set(board.legal_moves)
-    return {move_from_action(int(action), board): float(weight)
-            for action, weight in zip(policy.actions[0][:len(legal)], policy.action_weights[0])}
+    return {
+        move_from_action(int(action), board): float(weight)
+        for action, weight in zip(policy.actions[0][: len(legal)], policy.action_weights[0])
+    }
 
 
 def test_rows_do_not_mind_each_other_nor_a_finished_game():

@@ -44,8 +44,14 @@ def test_names_itself_and_its_options(engine):
     assert engine.options["Simulations"].type == "spin" and engine.options["Device"].default == "cpu"
 
 
-@pytest.mark.parametrize("limit", [chess.engine.Limit(nodes=4), chess.engine.Limit(time=0.02),
-                                   chess.engine.Limit(white_clock=1, black_clock=1, white_inc=0.01, black_inc=0.01)])
+@pytest.mark.parametrize(
+    "limit",
+    [
+        chess.engine.Limit(nodes=4),
+        chess.engine.Limit(time=0.02),
+        chess.engine.Limit(white_clock=1, black_clock=1, white_inc=0.01, black_inc=0.01),
+    ],
+)
 def test_plays_a_whole_game_against_random_moves(engine, limit):
     rng, board = random.Random(0), chess.Board()
     while not board.is_game_over(claim_draw=True) and board.ply() < 40:
@@ -105,20 +111,23 @@ def test_knows_the_games_past(run):
     assert lines[-1].startswith("bestmove ") and not [line for line in lines if "string" in line]
 
 
-@pytest.mark.parametrize("line, words", [
-    ("position fen 8/8/8/8/8/8/8/8 w - - 0 1", "info string"),
-    ("position startpos moves e2e5", "illegal move 'e2e5'"),
-    ("position", "expected startpos or fen"),
-    ("setoption name Simulations value many", "expected a whole number from 1"),
-    ("setoption name Hash value 16", "unknown option 'hash'"),
-    ("setoption name Device value quantum", "info string"),
-    ("setoption", "unknown option"),
-    ("xyzzy", "unknown command 'xyzzy'"),
-    ("go movetime soon", "expected a whole number"),
-    ("go nodes", "expected a whole number"),
-    ("go sideways", "expected"),
-    ("go searchmoves e2e5", "illegal move"),
-])
+@pytest.mark.parametrize(
+    "line, words",
+    [
+        ("position fen 8/8/8/8/8/8/8/8 w - - 0 1", "info string"),
+        ("position startpos moves e2e5", "illegal move 'e2e5'"),
+        ("position", "expected startpos or fen"),
+        ("setoption name Simulations value many", "expected a whole number from 1"),
+        ("setoption name Hash value 16", "unknown option 'hash'"),
+        ("setoption name Device value quantum", "info string"),
+        ("setoption", "unknown option"),
+        ("xyzzy", "unknown command 'xyzzy'"),
+        ("go movetime soon", "expected a whole number"),
+        ("go nodes", "expected a whole number"),
+        ("go sideways", "expected"),
+        ("go searchmoves e2e5", "illegal move"),
+    ],
+)
 def test_bad_input_is_answered_and_changes_nothing(run, line, words):
     lines = said(run, "position startpos moves e2e4", line, "isready", "go nodes 2")
     assert words in lines[0] and lines[0].startswith("info string"), lines

@@ -67,7 +67,7 @@ class TestLocalPool(PoolContract):
         with self.pool_of(plan=plan, messages=messages, trouble={"right": "broken"}) as pool:
             assert pool.descriptions == ["toy on left", "toy on cpu"]
             assert [games(worker) for worker in pool.play([1, 2], 0)] == [share(0, 1, 0), share(1, 2, 0)]
-        message, = messages
+        (message,) = messages
         assert "cannot use right" in message and "no kernel image" in message and "plays on the CPU" in message
 
     def test_a_device_that_fails_in_the_middle_is_tried_again_in_a_new_process(self, tmp_path):
@@ -80,8 +80,10 @@ class TestLocalPool(PoolContract):
     def test_a_worker_that_cannot_come_back_leaves_the_work_to_the_others(self, monkeypatch):
         messages = []
         with self.pool_of(messages=messages, seconds=0.05) as pool:
+
             def no_more_processes(*_):
                 raise OSError(11, "Resource temporarily unavailable")
+
             with monkeypatch.context() as patch:
                 patch.setattr(pool, "_new_life", no_more_processes)
                 os.kill(pool._workers[0].life.process.pid, signal.SIGKILL)
@@ -115,9 +117,11 @@ class TestLocalPool(PoolContract):
     def test_a_stop_that_is_not_heard_ends_the_call_all_the_same(self, monkeypatch):
         monkeypatch.setattr(supervision, "STOP_SECONDS", 1.0)
         with self.pool_of(seconds=0.02) as pool:
+
             def stop(index, games_done, plies):
                 if (index, games_done) == (0, 2):
                     os.kill(pid_of(pool.received[0]), signal.SIGSTOP)
+
             started = time.monotonic()
             received = pool.play([1000, 1000], 1, stop, started + 0.5)
             assert time.monotonic() - started < 4
@@ -181,8 +185,9 @@ def test_a_worker_dies_with_its_parent(tmp_path):
     script = tmp_path / "parent.py"
     script.write_text(PARENT)
     root = str(Path(__file__).parent.parent)
-    parent = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True,
-                              env={**os.environ, "PYTHONPATH": root})
+    parent = subprocess.Popen(
+        [sys.executable, str(script)], stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": root}
+    )
     worker = int(parent.stdout.readline())
     assert alive(worker)
     parent.kill()

@@ -40,8 +40,11 @@ class ToyJob:
             time.sleep(self.seconds)
             if game == 1:
                 self._misbehave(trouble)
-            arrays = {"game": np.array([game, seed % 1000, self.version]), "pid": np.array([os.getpid()]),
-                      "big": np.zeros(self.big, np.uint8)}
+            arrays = {
+                "game": np.array([game, seed % 1000, self.version]),
+                "pid": np.array([os.getpid()]),
+                "big": np.zeros(self.big, np.uint8),
+            }
             if trouble == "not numpy":
                 arrays = {"game": [game]}
             if not on_progress(game + 1, 10 * (game + 1), arrays):

@@ -82,7 +82,7 @@ def taken(board: chess.Board, move: chess.Move) -> int:
     return won + (VALUES[move.promotion] - 1 if move.promotion else 0)
 
 
-def best_exchange(board: chess.Board, alpha: int = -10**6, beta: int = 10**6) -> int:
+def best_exchange(board: chess.Board, alpha: int = -(10**6), beta: int = 10**6) -> int:
     """What the side to move wins by captures and promotions alone, and may stop at any time: full quiescence search."""
     best = 0
     if best >= beta:
@@ -109,7 +109,9 @@ def positions(kind: str, seed: int) -> Iterator[chess.Board]:
         for ply in range(40):
             mask = game.legal_action_mask(state)
             state = game.step(state, torch.where(mask, torch.rand(mask.shape, generator=generator), -1.0).argmax(1))
-            boards = boards_from_state(state)  # a row a game, so that ply and row together choose each game once or twice
+            boards = boards_from_state(
+                state
+            )  # a row a game, so that ply and row together choose each game once or twice
             yield from (board for board in boards[ply::40] if not board.is_game_over())
 
 
@@ -131,8 +133,11 @@ def main() -> int:
     parser.add_argument("--each", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    suites = {"mate-in-one": (mates_in_one, ["random-plies", "few-piece"]), "mate-in-two": (mates_in_two, ["few-piece"]),
-              "hanging-piece": (hanging, ["random-plies", "standard"])}
+    suites = {
+        "mate-in-one": (mates_in_one, ["random-plies", "few-piece"]),
+        "mate-in-two": (mates_in_two, ["few-piece"]),
+        "hanging-piece": (hanging, ["random-plies", "standard"]),
+    }
     path = Path(__file__).parent.parent / "chessnn_colab" / "arena" / "chess" / "data" / "tactics.txt"
     with open(path, "w", encoding="utf-8") as out:
         for number, (name, (solve, kinds)) in enumerate(suites.items()):

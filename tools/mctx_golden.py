@@ -19,8 +19,16 @@ import numpy as np
 STATES, ACTIONS, ROWS = 150, 12, 6
 MISSING = -1e9  # the logit of an action that is not there
 # num_simulations, max_num_considered_actions, value_scale, gumbel_scale, max_depth
-CASES = [(1, 16, 0.1, 1.0, 1), (8, 4, 0.1, 1.0, 8), (16, 16, 0.1, 1.0, 16), (32, 4, 0.3, 1.0, 32),
-         (32, 16, 0.1, 0.0, 32), (50, 8, 1.0, 1.0, 50), (32, 4, 0.3, 1.0, 3), (24, 2, 1.0, 1.0, 2)]
+CASES = [
+    (1, 16, 0.1, 1.0, 1),
+    (8, 4, 0.1, 1.0, 8),
+    (16, 16, 0.1, 1.0, 16),
+    (32, 4, 0.3, 1.0, 32),
+    (32, 16, 0.1, 0.0, 32),
+    (50, 8, 1.0, 1.0, 50),
+    (32, 4, 0.3, 1.0, 3),
+    (24, 2, 1.0, 1.0, 2),
+]
 
 
 def tables(seed: int) -> dict[str, np.ndarray]:
@@ -40,28 +48,52 @@ def tables(seed: int) -> dict[str, np.ndarray]:
     }
 
 
-def search(game: dict[str, np.ndarray], simulations: int, considered: int, value_scale: float, gumbel_scale: float,
-           max_depth: int, seed: int) -> dict[str, np.ndarray]:
+def search(
+    game: dict[str, np.ndarray],
+    simulations: int,
+    considered: int,
+    value_scale: float,
+    gumbel_scale: float,
+    max_depth: int,
+    seed: int,
+) -> dict[str, np.ndarray]:
     table = {name: jnp.asarray(array) for name, array in game.items()}
 
     def recurrent_fn(params, key, action, state):
         after = table["next_state"][state, action]
         return mctx.RecurrentFnOutput(
-            reward=table["reward"][state, action], discount=table["discount"][state, action],
-            prior_logits=table["logits"][after], value=table["value"][after]), after
+            reward=table["reward"][state, action],
+            discount=table["discount"][state, action],
+            prior_logits=table["logits"][after],
+            value=table["value"][after],
+        ), after
 
     state = table["root_state"]
     root = mctx.RootFnOutput(prior_logits=table["logits"][state], value=table["value"][state], embedding=state)
     key = jax.random.PRNGKey(seed)
     output = mctx.gumbel_muzero_policy(
-        None, key, root, recurrent_fn, simulations, invalid_actions=table["invalid"], max_depth=max_depth,
-        max_num_considered_actions=considered, gumbel_scale=gumbel_scale,
-        qtransform=lambda tree, node: mctx.qtransform_completed_by_mix_value(tree, node, value_scale=value_scale))
+        None,
+        key,
+        root,
+        recurrent_fn,
+        simulations,
+        invalid_actions=table["invalid"],
+        max_depth=max_depth,
+        max_num_considered_actions=considered,
+        gumbel_scale=gumbel_scale,
+        qtransform=lambda tree, node: mctx.qtransform_completed_by_mix_value(tree, node, value_scale=value_scale),
+    )
     tree = output.search_tree
     gumbel = gumbel_scale * jax.random.gumbel(jax.random.split(key)[1], root.prior_logits.shape)
     assert jnp.array_equal(gumbel, tree.extra_data.root_gumbel), "mctx draws its noise in another way by now"
-    return {"gumbel": gumbel, "action": output.action, "action_weights": output.action_weights,
-            "visits": tree.children_visits, "children": tree.children_index, "node_values": tree.node_values}
+    return {
+        "gumbel": gumbel,
+        "action": output.action,
+        "action_weights": output.action_weights,
+        "visits": tree.children_visits,
+        "children": tree.children_index,
+        "node_values": tree.node_values,
+    }
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """The promises of README's reliability table, each tested with its full count: a row of the table for each.
 
-    python tools/reliability.py            all; about ten minutes on two cores
-    python tools/reliability.py corrupt    those whose promise has that word in it
+python tools/reliability.py            all; about ten minutes on two cores
+python tools/reliability.py corrupt    those whose promise has that word in it
 """
 
 from __future__ import annotations
@@ -26,31 +26,60 @@ class Row(NamedTuple):
 
 
 ROWS = (
-    Row("no received game is lost or counted twice", ("test_workers.py -k under_kill_9_at_random",),
-        "0 in 100 kills at random moments"),
+    Row(
+        "no received game is lost or counted twice",
+        ("test_workers.py -k under_kill_9_at_random",),
+        "0 in 100 kills at random moments",
+    ),
     Row("the same on Ray", ("test_cluster.py -k under_kill_9_at_random",), "0 in 100 kills at random moments"),
-    Row("an iteration completes whatever dies", ("test_workers.py test_cluster.py -k whatever_dies",),
-        "every game, with every worker killed once"),
-    Row("a lost machine is a dead worker", ("test_cluster.py -k machine_that_is_lost", "test_cluster_network.py"),
-        "every game; node removed, cable pulled"),
-    Row("a hung worker is replaced", ("test_workers.py test_cluster.py -k a_hung_worker",),
-        "within the deadline + 1 s, SIGSTOP in 300 kB messages"),
+    Row(
+        "an iteration completes whatever dies",
+        ("test_workers.py test_cluster.py -k whatever_dies",),
+        "every game, with every worker killed once",
+    ),
+    Row(
+        "a lost machine is a dead worker",
+        ("test_cluster.py -k machine_that_is_lost", "test_cluster_network.py"),
+        "every game; node removed, cable pulled",
+    ),
+    Row(
+        "a hung worker is replaced",
+        ("test_workers.py test_cluster.py -k a_hung_worker",),
+        "within the deadline + 1 s, SIGSTOP in 300 kB messages",
+    ),
     Row("a crash loop ends", ("test_workers.py -k always",), "error after 3 restarts, with the cause"),
     Row("interrupt is clean", ("test_kernels.py -k interrupted_cell",), "no child after 5 s; the next cell resumes"),
-    Row("no orphans", ("test_kernels.py -k outlives", "test_workers.py -k dies_with_its_parent"),
-        "gone within 2 s of a kernel's restart or kill -9"),
-    Row("a save survives a kill", ("test_checkpoint.py -k under_kill_9", "test_run_folder.py -k under_kill_9"),
-        "200 of 200 kills left a loadable run"),
+    Row(
+        "no orphans",
+        ("test_kernels.py -k outlives", "test_workers.py -k dies_with_its_parent"),
+        "gone within 2 s of a kernel's restart or kill -9",
+    ),
+    Row(
+        "a save survives a kill",
+        ("test_checkpoint.py -k under_kill_9", "test_run_folder.py -k under_kill_9"),
+        "200 of 200 kills left a loadable run",
+    ),
     Row("a copy survives a kill", ("test_mirror.py -k under_kill_9",), "200 of 200 kills left a loadable copy"),
-    Row("corruption is found", ("test_corruption.py", "test_checkpoint.py -k every_damage"),
-        "all of 300 cuts and 300 flipped bits of each kind of file"),
-    Row("a full disk is a clear error and the previous checkpoint stands",
-        ("test_full_disk.py", "test_checkpoint.py -k full_disk", "test_mirror.py -k restore"), "at every step of a save"),
+    Row(
+        "corruption is found",
+        ("test_corruption.py", "test_checkpoint.py -k every_damage"),
+        "all of 300 cuts and 300 flipped bits of each kind of file",
+    ),
+    Row(
+        "a full disk is a clear error and the previous checkpoint stands",
+        ("test_full_disk.py", "test_checkpoint.py -k full_disk", "test_mirror.py -k restore"),
+        "at every step of a save",
+    ),
     Row("a hostile checkpoint does nothing", ("test_hostile.py", "test_checkpoint.py -k hostile"), "0 executed"),
-    Row("bad FEN, moves and PGN", ("test_notation.py -k changed", "test_pgn.py -k changed", "test_fuzz.py"),
-        "20,000 changed texts of each: the project's own errors or valid positions"),
+    Row(
+        "bad FEN, moves and PGN",
+        ("test_notation.py -k changed", "test_pgn.py -k changed", "test_fuzz.py"),
+        "20,000 changed texts of each: the project's own errors or valid positions",
+    ),
     Row("no leak", ("test_leak.py",), ""),
-    Row("resume is exact", ("test_training.py -k resuming_is_exact",), "N + N equals 2N, weights and games, bit by bit"),
+    Row(
+        "resume is exact", ("test_training.py -k resuming_is_exact",), "N + N equals 2N, weights and games, bit by bit"
+    ),
 )
 
 
@@ -71,10 +100,19 @@ def tested(row: Row) -> tuple[bool, str, float]:
     """Whether the row's tests passed, the figure to show, and how long they took."""
     started, figure = time.monotonic(), row.figure
     for tests in row.tests:
-        command = [sys.executable, "-m", "pytest", "-q", "-s", "--timeout", "3600",
-                   *(f"tests/{word}" if word.endswith(".py") else word for word in tests.split())]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True,
-                              env={**os.environ, "CHESSNN_FULL": "1"})
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-s",
+            "--timeout",
+            "3600",
+            *(f"tests/{word}" if word.endswith(".py") else word for word in tests.split()),
+        ]
+        done = subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, "CHESSNN_FULL": "1"}
+        )
         seconds = time.monotonic() - started
         if done.returncode:
             print(done.stdout[-3000:], done.stderr[-2000:], file=sys.stderr)

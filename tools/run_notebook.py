@@ -65,8 +65,13 @@ def run(source: Path, target: Path, parameters: list[str]) -> int:
     notebook = with_parameters(nbformat.read(source, as_version=4), parameters)
     os.environ.setdefault("CHESSNN_UI", "text")
     os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
-    client = TalkingClient(notebook, timeout=None, kernel_name="python3", extra_arguments=["--log-level=ERROR"],
-                           resources={"metadata": {"path": str(source.resolve().parent)}})
+    client = TalkingClient(
+        notebook,
+        timeout=None,
+        kernel_name="python3",
+        extra_arguments=["--log-level=ERROR"],
+        resources={"metadata": {"path": str(source.resolve().parent)}},
+    )
     client.on_notebook_start = client.take_over_interrupts
     target.parent.mkdir(parents=True, exist_ok=True)
     try:

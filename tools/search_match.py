@@ -1,6 +1,6 @@
 """Which search is worth its evaluations: the same network against itself, tree against two rungs, equally many a move.
 
-    python tools/search_match.py RUN --games 256 --evaluations 12,36,72
+python tools/search_match.py RUN --games 256 --evaluations 12,36,72
 """
 
 from __future__ import annotations
@@ -29,9 +29,13 @@ def main() -> int:
     for evaluations in map(int, options.evaluations.split(",")):
         tree = SearchConfig(search="tree", num_simulations=evaluations, value_scale=options.tree_scale)
         survivors = evaluations // 3
-        rungs = SearchConfig(candidates=evaluations - survivors, survivors=survivors, value_scale=options.two_rung_scale)
-        players = (NetworkPlayer(game, network, tree, name=f"tree {evaluations}"),
-                   NetworkPlayer(game, network, rungs, name=f"two-rung {evaluations - survivors}+{survivors}"))
+        rungs = SearchConfig(
+            candidates=evaluations - survivors, survivors=survivors, value_scale=options.two_rung_scale
+        )
+        players = (
+            NetworkPlayer(game, network, tree, name=f"tree {evaluations}"),
+            NetworkPlayer(game, network, rungs, name=f"two-rung {evaluations - survivors}+{survivors}"),
+        )
         print(play_match(*players, options.games, device=str(game.device)), flush=True)
     return 0
 

@@ -50,30 +50,52 @@ def main() -> int:
 def partition(arguments: list[str]) -> tuple[list[str], list[str], list[str]]:
     """What stands before, at and after the first `--`."""
     at = arguments.index("--") if "--" in arguments else len(arguments)
-    return arguments[:at], arguments[at:at + 1], arguments[at + 1:]
+    return arguments[:at], arguments[at : at + 1], arguments[at + 1 :]
 
 
 def evaluated(run: str, opponent: str, games: int, snapshot: int) -> str:
     """One match as a row of the table."""
-    command = [*COMMAND, "evaluate", run, "--opponent", opponent, "--games", str(games), "--snapshot", str(snapshot), "--json"]
+    command = [
+        *COMMAND,
+        "evaluate",
+        run,
+        "--opponent",
+        opponent,
+        "--games",
+        str(games),
+        "--snapshot",
+        str(snapshot),
+        "--json",
+    ]
     result = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
     low, high = result["interval"]
     endings = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in result["endings"].items() if count)
     who = f"iteration {snapshot}" if snapshot else "untrained"
-    return (f"| {who} | {opponent} | {result['evaluations']} | {result['wins']} / {result['draws']} / {result['losses']} | "
-            f"{result['score']:.3f} ({low:.3f} to {high:.3f}) | {result['average_plies']:.0f} | {endings} |")
+    return (
+        f"| {who} | {opponent} | {result['evaluations']} | {result['wins']} / {result['draws']} / {result['losses']} | "
+        f"{result['score']:.3f} ({low:.3f} to {high:.3f}) | {result['average_plies']:.0f} | {endings} |"
+    )
 
 
 def entry(options: argparse.Namespace, train: list[str], last: dict, rows: list[str]) -> str:
     """The log's entry: date, commit, machine, command, table."""
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], stdout=subprocess.PIPE, text=True).stdout.strip()
     head = "| network | opponent | evaluations a move | won / drawn / lost | score (95 %) | plies | endings |"
-    return "\n".join([
-        "", f"### {datetime.date.today()}, commit {commit or 'unknown'}, {os.cpu_count()} cores: "
-        f"`python -m chessnn_colab {' '.join(train)}`", "",
-        f"{last['total_positions']:,} positions of {last['total_games']:,} games, {last['total_updates']:,} updates, "
-        f"{last['iteration']} iterations, {last['seconds'] / 60:.1f} minutes.", "",
-        head, "|---|---|---|---|---|---|---|", *rows, ""])
+    return "\n".join(
+        [
+            "",
+            f"### {datetime.date.today()}, commit {commit or 'unknown'}, {os.cpu_count()} cores: "
+            f"`python -m chessnn_colab {' '.join(train)}`",
+            "",
+            f"{last['total_positions']:,} positions of {last['total_games']:,} games, {last['total_updates']:,} updates, "
+            f"{last['iteration']} iterations, {last['seconds'] / 60:.1f} minutes.",
+            "",
+            head,
+            "|---|---|---|---|---|---|---|",
+            *rows,
+            "",
+        ]
+    )
 
 
 if __name__ == "__main__":

@@ -38,9 +38,19 @@ def load_network(run: str, snapshot: int | None = None, device: str = "auto") ->
     return saved_network(paths[iteration], checkpoint, detect_device(device).device).eval(), iteration
 
 
-def evaluate_run(run: str, opponent: str = "random", games: int = 200, candidates: int | None = None,
-                 survivors: int | None = None, snapshot: int | None = None, seed: int = 0, device: str = "auto",
-                 search: str | None = None, simulations: int | None = None, save: str | None = None) -> MatchResult:
+def evaluate_run(
+    run: str,
+    opponent: str = "random",
+    games: int = 200,
+    candidates: int | None = None,
+    survivors: int | None = None,
+    snapshot: int | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    search: str | None = None,
+    simulations: int | None = None,
+    save: str | None = None,
+) -> MatchResult:
     """Play a run's network against `opponent` (see find_player; arena.play_match has the rules).
 
     search, candidates, survivors, simulations: see play_search; a network it meets looks as far.
@@ -63,8 +73,12 @@ def evaluate_run(run: str, opponent: str = "random", games: int = 200, candidate
     return result
 
 
-def play_search(search: str | None = None, candidates: int | None = None, survivors: int | None = None,
-                simulations: int | None = None) -> SearchConfig:
+def play_search(
+    search: str | None = None,
+    candidates: int | None = None,
+    survivors: int | None = None,
+    simulations: int | None = None,
+) -> SearchConfig:
     """players.PLAY_SEARCH or, for "two-rung", PLAY_TWO_RUNG, changed: `candidates` and `survivors` of "two-rung",
     `simulations` of "tree". Without `search` the sizes given say which is meant.
 
@@ -75,8 +89,9 @@ def play_search(search: str | None = None, candidates: int | None = None, surviv
     given = {name: value for name, value in given.items() if value is not None}
     sizes = {"two-rung": {"candidates", "survivors"}, "tree": {"simulations"}}.get(kind, set())
     if others := sorted(given.keys() - sizes):
-        raise ConfigError(f"search {kind!r} has no {' or '.join(others)}: expected "
-                          f"{' and '.join(sorted(sizes)) or 'no size at all'}")
+        raise ConfigError(
+            f"search {kind!r} has no {' or '.join(others)}: expected {' and '.join(sorted(sizes)) or 'no size at all'}"
+        )
     if "simulations" in given:
         given["num_simulations"] = given.pop("simulations")
     return replace(PLAY_TWO_RUNG if kind == "two-rung" else PLAY_SEARCH, search=kind, **given)
@@ -93,8 +108,10 @@ def find_player(spec: str, game: Chess, search: SearchConfig) -> Player:
     if Path(spec).is_dir() or not (at and snapshot.isdecimal()):
         run, snapshot = spec, None
     if not run or not Path(run).is_dir():
-        raise ConfigError(f"unknown opponent {spec!r}: expected one of {', '.join(BASELINES)}, engine:PATH, or the "
-                          "folder of a run with or without @SNAPSHOT")
+        raise ConfigError(
+            f"unknown opponent {spec!r}: expected one of {', '.join(BASELINES)}, engine:PATH, or the "
+            "folder of a run with or without @SNAPSHOT"
+        )
     network, iteration = load_network(run, snapshot and int(snapshot), str(game.device))
     return NetworkPlayer(game, network, search, name=f"{Path(run).resolve().name} iteration {iteration}")
 
@@ -108,4 +125,5 @@ def choose_move(network: SpikingNetwork, search: SearchConfig = PLAY_SEARCH):
     def choose(board: chess.Board) -> chess.Move:
         action = player.choose(state_from_boards([board], game), generator)
         return move_from_action(int(action), board)
+
     return choose

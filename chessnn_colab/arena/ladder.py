@@ -29,9 +29,9 @@ class Ladder:
     """The ratings of a run's snapshots and of the fixed players, and the matches that they come from."""
 
     ratings: Ratings
-    snapshots: dict[str, int]          # player's name -> iteration, the first one rated first
+    snapshots: dict[str, int]  # player's name -> iteration, the first one rated first
     matches: tuple[MatchResult, ...]
-    search: SearchConfig               # of every network
+    search: SearchConfig  # of every network
 
     @property
     def best(self) -> int:
@@ -56,32 +56,58 @@ class Ladder:
         rows = []
         for name in sorted(self.ratings.names, key=self.ratings.rating, reverse=True):
             score, games = self.score(name)
-            rows.append({"name": name, "snapshot": self.snapshots.get(name), "rating": self.ratings.rating(name),
-                         "error": self.ratings.error(name), "score": score, "games": games})
+            rows.append(
+                {
+                    "name": name,
+                    "snapshot": self.snapshots.get(name),
+                    "rating": self.ratings.rating(name),
+                    "error": self.ratings.error(name),
+                    "score": score,
+                    "games": games,
+                }
+            )
         return rows
 
     def to_dict(self) -> dict[str, Any]:
         gain, error = self.gain
-        return {"anchor": self.ratings.anchor, "best": self.best, "gain": gain, "gain_error": error,
-                "evaluations": self.search.evaluations, "search": asdict(self.search), "players": self.rows(),
-                "matches": [match.to_dict() for match in self.matches]}
+        return {
+            "anchor": self.ratings.anchor,
+            "best": self.best,
+            "gain": gain,
+            "gain_error": error,
+            "evaluations": self.search.evaluations,
+            "search": asdict(self.search),
+            "players": self.rows(),
+            "matches": [match.to_dict() for match in self.matches],
+        }
 
     def __str__(self) -> str:
         gain, error = self.gain
         width = max(map(len, self.ratings.names))
-        lines = [f"Ratings with {self.ratings.anchor} at 0; ± is half of the 95 % interval; networks look at "
-                 f"{self.search.evaluations} positions a move",
-                 f"{'player':{width}}  rating     ±  score  games"]
+        lines = [
+            f"Ratings with {self.ratings.anchor} at 0; ± is half of the 95 % interval; networks look at "
+            f"{self.search.evaluations} positions a move",
+            f"{'player':{width}}  rating     ±  score  games",
+        ]
         for row in self.rows():
-            lines.append(f"{row['name']:{width}} {row['rating']:7.0f} {row['error']:5.0f} {row['score']:6.3f} "
-                         f"{row['games']:6}")
+            lines.append(
+                f"{row['name']:{width}} {row['rating']:7.0f} {row['error']:5.0f} {row['score']:6.3f} {row['games']:6}"
+            )
         lines.append(f"Best snapshot: iteration {self.best}. From the first to the last: {gain:+.0f} ± {error:.0f}")
         return "\n".join(lines)
 
 
-def rate_run(run: str, opponents: Sequence[str] = FIXED_PLAYERS, games: int = 40, snapshots: int = 5,
-             anchor: str = "random", search: SearchConfig = PLAY_SEARCH, seed: int = 0, device: str = "auto",
-             on_match: Callable[[MatchResult], None] = lambda result: None) -> Ladder:
+def rate_run(
+    run: str,
+    opponents: Sequence[str] = FIXED_PLAYERS,
+    games: int = 40,
+    snapshots: int = 5,
+    anchor: str = "random",
+    search: SearchConfig = PLAY_SEARCH,
+    seed: int = 0,
+    device: str = "auto",
+    on_match: Callable[[MatchResult], None] = lambda result: None,
+) -> Ladder:
     """Rate `snapshots` of a run, evenly spread from the untrained one to the last, and keep it in its ratings.json.
 
     Every snapshot plays `games` against each of `opponents` (see evaluation.find_player) and against its neighbours;
@@ -106,8 +132,12 @@ def rate_run(run: str, opponents: Sequence[str] = FIXED_PLAYERS, games: int = 40
     finally:
         for player in fixed.values():
             player.close()
-    ladder = Ladder(rate([_pairing(match) for match in matches], anchor),
-                    {player.name: iteration for player, iteration in zip(own, iterations)}, tuple(matches), search)
+    ladder = Ladder(
+        rate([_pairing(match) for match in matches], anchor),
+        {player.name: iteration for player, iteration in zip(own, iterations)},
+        tuple(matches),
+        search,
+    )
     _save(run, ladder)
     return ladder
 

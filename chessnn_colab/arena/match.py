@@ -23,12 +23,13 @@ from .chess.openings import BOOK, Opening
 from .players import Player
 
 MATCH_PLIES = 300
-BOARDS = 128           # games in lockstep
-NO_MOVE = -1           # what a player answers where it cannot move
+BOARDS = 128  # games in lockstep
+NO_MOVE = -1  # what a player answers where it cannot move
 
 
-def play_match(player: Player, opponent: Player, games: int, seed: int = 0, device: str = "cpu",
-               book: Sequence[Opening] = BOOK) -> MatchResult:
+def play_match(
+    player: Player, opponent: Player, games: int, seed: int = 0, device: str = "cpu", book: Sequence[Opening] = BOOK
+) -> MatchResult:
     """`games` games: 2k and 2k + 1 from opening k of `book`, which starts again when it is through, colours changed.
 
     Raises ConfigError for an odd number or fewer than two.
@@ -45,9 +46,14 @@ def play_match(player: Player, opponent: Player, games: int, seed: int = 0, devi
         _play_batch(game, seats, boards, generator)
         played += [board.result() for board in boards]
     return MatchResult(
-        player=player.name, opponent=opponent.name, played=tuple(played), evaluations=player.evaluations,
-        opponent_evaluations=opponent.evaluations, milliseconds_a_move=seats[0].milliseconds_a_move,
-        opponent_milliseconds_a_move=seats[1].milliseconds_a_move)
+        player=player.name,
+        opponent=opponent.name,
+        played=tuple(played),
+        evaluations=player.evaluations,
+        opponent_evaluations=opponent.evaluations,
+        milliseconds_a_move=seats[0].milliseconds_a_move,
+        opponent_milliseconds_a_move=seats[1].milliseconds_a_move,
+    )
 
 
 @dataclass
@@ -55,7 +61,7 @@ class _Board:
     """A game being played."""
 
     opening: Opening
-    colour: int            # the first player's, 0 White
+    colour: int  # the first player's, 0 White
     actions: list[int] = field(default_factory=list)
     position: chess.Board | None = None  # kept up where a player wants it
     points: float = 0.5
@@ -120,8 +126,9 @@ def _play_batch(game: Chess, seats: Sequence[_Seat], boards: Sequence[_Board], g
         state, boards = _drop(state, boards, over)
 
 
-def _choose(seats: Sequence[_Seat], state: ChessState, boards: Sequence[_Board],
-            generator: torch.Generator) -> list[int]:
+def _choose(
+    seats: Sequence[_Seat], state: ChessState, boards: Sequence[_Board], generator: torch.Generator
+) -> list[int]:
     """An action for every row, asked of whose turn it is; where there is none, its board ends as a forfeit."""
     actions = [NO_MOVE] * len(boards)
     movers = state.current_player.tolist()

@@ -27,7 +27,7 @@ class Player(Protocol):
     """Chooses a legal action in every row of a batch of unfinished states."""
 
     name: str
-    evaluations: int    # network evaluations a move
+    evaluations: int  # network evaluations a move
     wants_boards: bool  # python-chess boards, beside the states
 
     def choose(self, state: Any, generator: torch.Generator, boards: Any = None) -> Tensor:
@@ -77,8 +77,14 @@ class NetworkPlayer:
 
     wants_boards = False
 
-    def __init__(self, game: Game, network: SpikingNetwork, search: SearchConfig = PLAY_SEARCH, discount: float = 0.99,
-                 name: str = "network"):
+    def __init__(
+        self,
+        game: Game,
+        network: SpikingNetwork,
+        search: SearchConfig = PLAY_SEARCH,
+        discount: float = 0.99,
+        name: str = "network",
+    ):
         self.name = name
         self.evaluations = search.evaluations
         dtype = choose_dtype("auto", next(network.parameters()).device)

@@ -27,7 +27,7 @@ from ..errors import ConfigError
 PRIOR = np.array([0.25, 0.5, 0.25])
 POINTS = np.array([1.0, 0.5, 0.0])
 ELO = 400 / math.log(10)  # rating points a unit of log odds
-NORMAL_95 = 1.959964      # standard deviations either side that hold 95 %
+NORMAL_95 = 1.959964  # standard deviations either side that hold 95 %
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Ratings:
 
     names: tuple[str, ...]
     anchor: str
-    elo: np.ndarray         # float64 [N]
+    elo: np.ndarray  # float64 [N]
     covariance: np.ndarray  # float64 [N, N], of `elo`; 0 for the anchor
 
     def rating(self, name: str) -> float:
@@ -143,5 +143,7 @@ def _require_connected(names: Sequence[str], counts: dict[tuple[str, str], np.nd
         reached |= fresh
         fresh = set().union(*(met[name] for name in fresh)) - reached
     if missing := [name for name in names if name not in reached]:
-        raise ConfigError(f"no chain of games joins {', '.join(sorted(reached))} with {', '.join(missing)}: "
-                          "let one of these play one of those")
+        raise ConfigError(
+            f"no chain of games joins {', '.join(sorted(reached))} with {', '.join(missing)}: "
+            "let one of these play one of those"
+        )

@@ -10,7 +10,7 @@ from typing import Any, Sequence
 from .chess.openings import Opening
 
 FORFEIT = "forfeit"
-NORMAL_95 = 1.959964   # standard deviations either side that hold 95 %
+NORMAL_95 = 1.959964  # standard deviations either side that hold 95 %
 _WORDS = {"truncated": "without an end"}
 _RESULTS = {1.0: "wins", 0.5: "draws", 0.0: "losses"}
 
@@ -21,10 +21,10 @@ class MatchGame:
 
     opening: Opening
     player_is_white: bool
-    points: float             # 1 won, 0.5 drawn, 0 lost
-    ending: str               # one of games.chess.ENDINGS or "forfeit"
+    points: float  # 1 won, 0.5 drawn, 0 lost
+    ending: str  # one of games.chess.ENDINGS or "forfeit"
     actions: tuple[int, ...]  # from the end of the opening on
-    reason: str = ""          # why a game was forfeited
+    reason: str = ""  # why a game was forfeited
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class MatchResult:
     player: str
     opponent: str
     played: tuple[MatchGame, ...] = field(repr=False)
-    evaluations: int                        # the player's network evaluations a move
+    evaluations: int  # the player's network evaluations a move
     opponent_evaluations: int
-    milliseconds_a_move: float              # the player's, games in lockstep
+    milliseconds_a_move: float  # the player's, games in lockstep
     opponent_milliseconds_a_move: float
 
     @property
@@ -63,8 +63,13 @@ class MatchResult:
     @property
     def results_by_ending(self) -> dict[str, dict[str, int]]:
         """Kind of ending -> {"wins": ..., "draws": ..., "losses": ...}; commonest first."""
-        return {kind: {name: sum(game.ending == kind and game.points == points for game in self.played)
-                       for points, name in _RESULTS.items()} for kind in self.endings}
+        return {
+            kind: {
+                name: sum(game.ending == kind and game.points == points for game in self.played)
+                for points, name in _RESULTS.items()
+            }
+            for kind in self.endings
+        }
 
     @property
     def forfeits(self) -> list[str]:
@@ -112,31 +117,50 @@ class MatchResult:
 
     def to_dict(self) -> dict[str, Any]:
         """All but the moves, derived figures too, as plain data (infinite Elo as None)."""
-        names = ("player", "opponent", "games", "wins", "draws", "losses", "endings", "results_by_ending", "forfeits",
-                 "average_plies", "evaluations", "opponent_evaluations", "milliseconds_a_move",
-                 "opponent_milliseconds_a_move", "score")
+        names = (
+            "player",
+            "opponent",
+            "games",
+            "wins",
+            "draws",
+            "losses",
+            "endings",
+            "results_by_ending",
+            "forfeits",
+            "average_plies",
+            "evaluations",
+            "opponent_evaluations",
+            "milliseconds_a_move",
+            "opponent_milliseconds_a_move",
+            "score",
+        )
         elo = {"elo": self.elo, "elo_error": self.elo_error}
-        return {**{name: getattr(self, name) for name in names}, "interval": list(self.interval),
-                "repeated_games": self.games - len(self.distinct()),
-                **{name: _finite(value) for name, value in elo.items()},
-                "elo_interval": [_finite(value) for value in self.elo_interval]}
+        return {
+            **{name: getattr(self, name) for name in names},
+            "interval": list(self.interval),
+            "repeated_games": self.games - len(self.distinct()),
+            **{name: _finite(value) for name, value in elo.items()},
+            "elo_interval": [_finite(value) for value in self.elo_interval],
+        }
 
     def __str__(self) -> str:
         low, high = self.interval
         elo_low, elo_high = self.elo_interval
         error = f" ± {self.elo_error:.0f}" if math.isfinite(self.elo_error) else ""
-        lines = [f"{self.player} ({self.evaluations} evaluations a move) against {self.opponent}: "
-                 f"{self.wins} wins, {self.draws} draws, {self.losses} losses in {self.games} games",
-                 f"  score {self.score:.3f} (95 %: {low:.3f} to {high:.3f}), "
-                 f"Elo {self.elo:+.0f}{error} ({elo_low:+.0f} to {elo_high:+.0f})",
-                 f"  {self.average_plies:.0f} plies a game; {self._describe_endings()}; "
-                 f"{self.milliseconds_a_move:.1f} ms a move ({self.opponent}: {self.opponent_milliseconds_a_move:.1f})"]
+        lines = [
+            f"{self.player} ({self.evaluations} evaluations a move) against {self.opponent}: "
+            f"{self.wins} wins, {self.draws} draws, {self.losses} losses in {self.games} games",
+            f"  score {self.score:.3f} (95 %: {low:.3f} to {high:.3f}), "
+            f"Elo {self.elo:+.0f}{error} ({elo_low:+.0f} to {elo_high:+.0f})",
+            f"  {self.average_plies:.0f} plies a game; {self._describe_endings()}; "
+            f"{self.milliseconds_a_move:.1f} ms a move ({self.opponent}: {self.opponent_milliseconds_a_move:.1f})",
+        ]
         if repeated := self.games - len(self.distinct()):
             lines.append(f"  {repeated} games repeat another move for move: the book is played out, fewer would do")
         return "\n".join(lines + [f"  forfeit: {reason}" for reason in self.forfeits])
 
     def _describe_endings(self) -> str:
-        """"8 checkmate (7 won, 1 lost), 2 stalemate"."""
+        """ "8 checkmate (7 won, 1 lost), 2 stalemate"."""
         parts = []
         for kind, results in self.results_by_ending.items():
             words = [f"{count} {word}" for count, word in zip(results.values(), ("won", "drawn", "lost")) if count]
@@ -170,9 +194,9 @@ def score_interval(groups: Sequence[Sequence[float]], distinct: int) -> tuple[fl
 
 def wilson_interval(score: float, games: float) -> tuple[float, float]:
     """The 95 % Wilson score interval of a proportion."""
-    z2 = NORMAL_95 ** 2
+    z2 = NORMAL_95**2
     centre = (score + z2 / (2 * games)) / (1 + z2 / games)
-    reach = NORMAL_95 / (1 + z2 / games) * math.sqrt(max(score * (1 - score), 0) / games + z2 / (4 * games ** 2))
+    reach = NORMAL_95 / (1 + z2 / games) * math.sqrt(max(score * (1 - score), 0) / games + z2 / (4 * games**2))
     return max(centre - reach, 0.0), min(centre + reach, 1.0)
 
 
@@ -186,8 +210,12 @@ def elo_difference(score: float) -> float:
 def _student_95(freedom: int) -> float:
     """Student's t for 95 %, by the expansion around the normal (Abramowitz and Stegun 26.7.5)."""
     z = NORMAL_95
-    return (z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
-            + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * freedom**3))
+    return (
+        z
+        + (z**3 + z) / (4 * freedom)
+        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * freedom**3)
+    )
 
 
 def _finite(value: float) -> float | None:

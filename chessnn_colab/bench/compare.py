@@ -36,9 +36,14 @@ def bench_network(device: str, preset_name: str, seconds: float, dtype: torch.dt
         for name, candidate in (("ours", ours), ("plain", plain)):
             rates[name].append(evaluation_rate(candidate, observation, device, seconds / ROUNDS / 2))
     speedups = [ours / plain for ours, plain in zip(*rates.values())]
-    return {"evaluations_per_second": statistics.median(rates["ours"]), "batch": NETWORK_BATCH,
-            "plain_evaluations_per_second": statistics.median(rates["plain"]),
-            "speedup": statistics.median(speedups), "speedup_low": min(speedups), "speedup_high": max(speedups)}
+    return {
+        "evaluations_per_second": statistics.median(rates["ours"]),
+        "batch": NETWORK_BATCH,
+        "plain_evaluations_per_second": statistics.median(rates["plain"]),
+        "speedup": statistics.median(speedups),
+        "speedup_low": min(speedups),
+        "speedup_high": max(speedups),
+    }
 
 
 def plain_network(network: SpikingNetwork) -> SpikingNetwork:
@@ -113,6 +118,7 @@ def python_chess_rate(seconds: float) -> float:
             board.push(rng.choice(moves))
             return True
         return False
+
     while time.monotonic() < deadline:
         board.reset()
         while clock.time(ply):
@@ -122,12 +128,14 @@ def python_chess_rate(seconds: float) -> float:
 
 def open_spiel_rate(seconds: float) -> float:
     import pyspiel
+
     rng, game, clock = random.Random(0), pyspiel.load_game("chess"), Clock("cpu")
     deadline = time.monotonic() + seconds
 
     def ply(state) -> bool:
         state.apply_action(rng.choice(state.legal_actions()))
         return not state.is_terminal()  # this finds the next legal moves, so it belongs to the work
+
     while time.monotonic() < deadline:
         state = game.new_initial_state()
         while clock.time(ply, state, count=1):
@@ -139,6 +147,7 @@ def pgx_rate(seconds: float) -> float:
     """Steps of pgx, which find the legal moves too; choosing moves and starting again is not in the time, as for us."""
     import jax
     import pgx
+
     env, key, clock = pgx.make("chess"), jax.random.PRNGKey(0), Clock("cpu")
 
     def choose(state, key):
@@ -147,6 +156,7 @@ def pgx_rate(seconds: float) -> float:
     def start_again(state, fresh):
         over = state.terminated | state.truncated
         return jax.tree_util.tree_map(lambda old, new: jax.numpy.where(over, new, old), state, fresh)
+
     step, choose, start_again = (jax.jit(jax.vmap(function)) for function in (env.step, choose, start_again))
     keys = jax.random.split(key, RULES_BATCH)
     fresh = state = jax.jit(jax.vmap(env.init))(keys)

@@ -31,9 +31,9 @@ from ..config import TrainConfig
 from ..workers.local import LocalPool
 
 TREE_SIMULATIONS = 32
-SAMPLE_REUSE = 4       # at which the learner's share is measured
+SAMPLE_REUSE = 4  # at which the learner's share is measured
 MEMORY_BOARDS = 1024
-ROUNDED = 512          # numbers of logits asked for are rounded up to so many, since hardly two are the same
+ROUNDED = 512  # numbers of logits asked for are rounded up to so many, since hardly two are the same
 
 
 def bench_self_play(device: str, preset_name: str, seconds: float, dtype: torch.dtype) -> dict[str, Any]:
@@ -65,6 +65,7 @@ def measure(device: str, preset_name: str, seconds: float, dtype: torch.dtype, s
     def collect(_: int, plies: int, records: GameRecords) -> bool:
         parts.append(records)
         return time.monotonic() < deadline
+
     play_games(actor, config, config.boards, 1, lambda *_: False)  # warm up
     network.calls.clear()
     actor.evaluations, network.clock, clock = 0, Clock(device), Clock(device)
@@ -81,7 +82,8 @@ def measure(device: str, preset_name: str, seconds: float, dtype: torch.dtype, s
         "search_efficiency": evaluations / clock.seconds / bare,
         "network_share": network.clock.seconds / clock.seconds,
         "overhead_us_per_evaluation": 1e6 * (clock.seconds / evaluations - 1 / bare),
-        "bytes_per_position": records.nbytes / moves, "boards": config.boards,
+        "bytes_per_position": records.nbytes / moves,
+        "boards": config.boards,
         "evaluations_per_move": evaluations / moves,
     }
 
@@ -122,7 +124,9 @@ class TimedNetwork:
         return self._timed("prior_logits", len(rates), 0, rates)
 
     def prior_logits_at(self, rates: torch.Tensor, rows: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
-        return self._timed("prior_logits_at", len(rates), ROUNDED * math.ceil(len(rows) / ROUNDED), rates, rows, actions)
+        return self._timed(
+            "prior_logits_at", len(rates), ROUNDED * math.ceil(len(rows) / ROUNDED), rates, rows, actions
+        )
 
     def _timed(self, part: str, batch: int, asked: int, *inputs: torch.Tensor):
         self.calls[part, batch, asked] += 1
@@ -154,8 +158,12 @@ def bench_learner(device: str, preset_name: str, seconds: float, dtype: torch.dt
     plan = plan_workers(machine, device)
     config = TrainConfig(preset=preset_name, precision=precision).for_device(device, machine, plan)
     network = build_network(config.network_config(), device)
-    settings = {"network": network.config.to_dict(), "search": asdict(config.search_config()),
-                "self_play": asdict(config.selfplay_config()), "precision": precision}
+    settings = {
+        "network": network.config.to_dict(),
+        "search": asdict(config.search_config()),
+        "self_play": asdict(config.selfplay_config()),
+        "precision": precision,
+    }
     clock, learning = Clock("cpu"), Clock(device)
     with LocalPool(SelfPlay, settings, plan) as pool:
         pool.set_weights(0, to_arrays(network))
@@ -172,9 +180,14 @@ def bench_learner(device: str, preset_name: str, seconds: float, dtype: torch.dt
             batch = replay.sample(config.batch_size, generator)
             learning.time(learner.update, batch, None, generator, count=config.batch_size)
     playing, learned = clock.seconds / records.num_positions, SAMPLE_REUSE / learning.rate
-    return {"learner_share": learned / (learned + playing), "sample_reuse": SAMPLE_REUSE,
-            "update_ms": 1000 * config.batch_size / learning.rate, "batch": config.batch_size,
-            "moves_per_second": 1 / playing, "workers": len(plan.devices)}
+    return {
+        "learner_share": learned / (learned + playing),
+        "sample_reuse": SAMPLE_REUSE,
+        "update_ms": 1000 * config.batch_size / learning.rate,
+        "batch": config.batch_size,
+        "moves_per_second": 1 / playing,
+        "workers": len(plan.devices),
+    }
 
 
 def bench_memory(device: str, preset_name: str, seconds: float, dtype: torch.dtype) -> dict[str, Any]:
@@ -189,8 +202,13 @@ def bench_memory(device: str, preset_name: str, seconds: float, dtype: torch.dty
         lockstep.play_block()
         sizes.append(resident_bytes())
     mebi = 2.0**20
-    return {"resident_mib": sizes[-1] / mebi, "of_that_lockstep_mib": (sizes[-1] - before) / mebi,
-            "growth_mib": (sizes[-1] - sizes[len(sizes) // 2]) / mebi, "boards": MEMORY_BOARDS, "blocks": len(sizes)}
+    return {
+        "resident_mib": sizes[-1] / mebi,
+        "of_that_lockstep_mib": (sizes[-1] - before) / mebi,
+        "growth_mib": (sizes[-1] - sizes[len(sizes) // 2]) / mebi,
+        "boards": MEMORY_BOARDS,
+        "blocks": len(sizes),
+    }
 
 
 def resident_bytes() -> int:

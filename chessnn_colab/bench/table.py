@@ -26,8 +26,9 @@ from ..config import TrainConfig
 from ..workers.local import LocalPool
 
 
-def bench(name: str, device: str = "auto", preset_name: str = "cpu", seconds: float = 10.0,
-          precision: str = "auto") -> dict[str, Any]:
+def bench(
+    name: str, device: str = "auto", preset_name: str = "cpu", seconds: float = 10.0, precision: str = "auto"
+) -> dict[str, Any]:
     """Run one of BENCHES, or "all", for about `seconds` each; figures by name, with what device, threads and preset they
     belong to; of "all" those of each bench, by its name.
 
@@ -43,24 +44,42 @@ def bench(name: str, device: str = "auto", preset_name: str = "cpu", seconds: fl
     if chosen == "cpu":
         keep_freed_memory()  # as workers do
     dtype = choose_dtype(precision, chosen)
-    about = {"device": chosen, "preset": preset_name, "precision": str(dtype).removeprefix("torch."),
-             "threads": torch.get_num_threads(), "torch": torch.__version__}
+    about = {
+        "device": chosen,
+        "preset": preset_name,
+        "precision": str(dtype).removeprefix("torch."),
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+    }
     if name == "all":
-        return {"bench": name, **about, **{each: run(chosen, preset_name, seconds, dtype) for each, run in BENCHES.items()}}
+        return {
+            "bench": name,
+            **about,
+            **{each: run(chosen, preset_name, seconds, dtype) for each, run in BENCHES.items()},
+        }
     return {"bench": name, **about, **BENCHES[name](chosen, preset_name, seconds, dtype)}
 
 
 def bench_rules(device: str, preset_name: str, seconds: float, dtype: torch.dtype) -> dict[str, Any]:
     """Legal mask and step of random play (see rules_clocks)."""
     mask, step = rules_clocks(device, seconds)
-    return {"positions_per_second": mask.count / (mask.seconds + step.seconds), "batch": RULES_BATCH,
-            "mask_us": 1e6 * mask.seconds / mask.count, "step_us": 1e6 * step.seconds / step.count}
+    return {
+        "positions_per_second": mask.count / (mask.seconds + step.seconds),
+        "batch": RULES_BATCH,
+        "mask_us": 1e6 * mask.seconds / mask.count,
+        "step_us": 1e6 * step.seconds / step.count,
+    }
 
 
 def bench_transport(device: str, preset_name: str, seconds: float, dtype: torch.dtype) -> dict[str, Any]:
     """Packing, sending between processes and unpacking games, against the time it took to play them."""
-    job = SelfPlay(device, preset(preset_name).to_dict(), asdict(TrainConfig().search_config()), asdict(SelfPlayConfig()),
-                   str(dtype).removeprefix("torch."))
+    job = SelfPlay(
+        device,
+        preset(preset_name).to_dict(),
+        asdict(TrainConfig().search_config()),
+        asdict(SelfPlayConfig()),
+        str(dtype).removeprefix("torch."),
+    )
     played: list[dict[str, np.ndarray]] = []
     deadline = time.monotonic() + seconds
     clock = Clock(device)
@@ -68,6 +87,7 @@ def bench_transport(device: str, preset_name: str, seconds: float, dtype: torch.
     def collect(_: int, __: int, arrays: dict | None) -> bool:
         played.extend([arrays] if arrays else [])
         return time.monotonic() < deadline
+
     clock.time(job.play, 512, 0, collect)
     transport = Clock("cpu")
     with get_context("spawn").Pool(1) as other:
@@ -75,9 +95,13 @@ def bench_transport(device: str, preset_name: str, seconds: float, dtype: torch.
         for arrays in played:
             transport.time(lambda a: GameRecords.from_arrays(other.apply(echo, (a,))), arrays)
     records = GameRecords.concatenate([GameRecords.from_arrays(arrays) for arrays in played])
-    return {"transport_share": transport.seconds / clock.seconds, "messages": len(played),
-            "bytes_per_position": records.nbytes / records.num_positions, "positions": records.num_positions,
-            "note": "there and back, so twice the way that training takes"}
+    return {
+        "transport_share": transport.seconds / clock.seconds,
+        "messages": len(played),
+        "bytes_per_position": records.nbytes / records.num_positions,
+        "positions": records.num_positions,
+        "note": "there and back, so twice the way that training takes",
+    }
 
 
 def echo(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -93,8 +117,12 @@ def bench_workers(device: str, preset_name: str, seconds: float, dtype: torch.dt
     for count in sorted({1, max(len(full.devices), 2 if device == "cpu" else 1)}):
         plan = plan_workers(machine, device, workers=count)
         plan = replace(plan, threads=1) if device == "cpu" else plan
-        settings = {"network": preset(preset_name).to_dict(), "search": asdict(TrainConfig().search_config()),
-                    "self_play": asdict(SelfPlayConfig()), "precision": str(dtype).removeprefix("torch.")}
+        settings = {
+            "network": preset(preset_name).to_dict(),
+            "search": asdict(TrainConfig().search_config()),
+            "self_play": asdict(SelfPlayConfig()),
+            "precision": str(dtype).removeprefix("torch."),
+        }
         with LocalPool(SelfPlay, settings, plan) as pool:
             pool.set_weights(0, to_arrays(build_network(preset(preset_name), "cpu")))
             clock = Clock(device)
@@ -103,10 +131,23 @@ def bench_workers(device: str, preset_name: str, seconds: float, dtype: torch.dt
             games = sum(int((arrays["endings"] > 0).sum()) for worker in chunks for arrays in worker)
         rates[count] = {"moves_per_second": positions / clock.seconds, "games_per_second": games / clock.seconds}
     most = max(rates)
-    return {"workers": rates, "speedup": rates[most]["moves_per_second"] / rates[1]["moves_per_second"],
-            "moves_per_second": rates[most]["moves_per_second"], "games_per_second": rates[most]["games_per_second"]}
+    return {
+        "workers": rates,
+        "speedup": rates[most]["moves_per_second"] / rates[1]["moves_per_second"],
+        "moves_per_second": rates[most]["moves_per_second"],
+        "games_per_second": rates[most]["games_per_second"],
+    }
 
 
-BENCHES = {"rules": bench_rules, "libraries": bench_libraries, "network": bench_network, "self-play": bench_self_play,
-           "tree": bench_tree, "policy": bench_policy, "transport": bench_transport, "workers": bench_workers,
-           "learner": bench_learner, "memory": bench_memory}
+BENCHES = {
+    "rules": bench_rules,
+    "libraries": bench_libraries,
+    "network": bench_network,
+    "self-play": bench_self_play,
+    "tree": bench_tree,
+    "policy": bench_policy,
+    "transport": bench_transport,
+    "workers": bench_workers,
+    "learner": bench_learner,
+    "memory": bench_memory,
+}

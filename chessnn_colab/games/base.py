@@ -17,10 +17,10 @@ class State(Protocol):
     """A batch of positions: a frozen dataclass of tensors, batch first, all on one device."""
 
     current_player: Tensor  # int64 [B], whose turn it is, 0 for the first mover
-    terminated: Tensor      # bool [B], ended by the rules
-    truncated: Tensor       # bool [B], stopped at the ply cap
-    rewards: Tensor         # float32 [B, num_players], what the last ply paid each player
-    ending: Tensor          # int64 [B], index into the game's `endings`
+    terminated: Tensor  # bool [B], ended by the rules
+    truncated: Tensor  # bool [B], stopped at the ply cap
+    rewards: Tensor  # float32 [B, num_players], what the last ply paid each player
+    ending: Tensor  # int64 [B], index into the game's `endings`
 
 
 class Game(Protocol):
@@ -62,8 +62,10 @@ def select(state: S, index: Tensor | slice) -> S:
 
 def where(condition: Tensor, state: S, other: S) -> S:
     """`state` in the rows where `condition` (bool [B]) holds, `other` elsewhere."""
+
     def pick(field: Tensor, alternative: Tensor) -> Tensor:
         return torch.where(condition.view(-1, *[1] * (field.dim() - 1)), field, alternative)
+
     return map_fields(pick, state, other)
 
 
@@ -79,7 +81,9 @@ def to_device(state: S, device: torch.device | str) -> S:
 
 def map_fields(function, *states: S) -> S:
     """A state whose fields are `function` of the same fields of `states`."""
-    return type(states[0])(**{
-        field.name: function(*(getattr(state, field.name) for state in states))
-        for field in dataclasses.fields(states[0])
-    })
+    return type(states[0])(
+        **{
+            field.name: function(*(getattr(state, field.name) for state in states))
+            for field in dataclasses.fields(states[0])
+        }
+    )

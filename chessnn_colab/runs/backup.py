@@ -42,7 +42,7 @@ class Mirror:
             self._copy.close()
             raise
         self._thread: threading.Thread | None = None
-        self._behind = False   # something was saved that no finished copy has
+        self._behind = False  # something was saved that no finished copy has
         self._at = max(self._copy.checkpoints(), default=None)
         self._messages: list[str] = list(self._copy.messages)
         self._copied: dict[Path, tuple[int, int]] = {}  # size and time of what the copy is known to have
@@ -74,7 +74,9 @@ class Mirror:
         self._run.spared = frozenset()
         if self._behind:
             at = "it has no checkpoint yet" if self._at is None else f"it is at iteration {self._at}"
-            self._messages.append(f"The copy {self._copy.path} is not complete: {at}. Train with it again to complete it")
+            self._messages.append(
+                f"The copy {self._copy.path} is not complete: {at}. Train with it again to complete it"
+            )
         return self._said()
 
     @property
@@ -104,8 +106,9 @@ class Mirror:
         except (ChessnnError, OSError) as error:
             said = reason(error) if isinstance(error, OSError) else str(error)
             if not self._behind:  # else a later save has come in between, and its turn is next
-                self._messages.append(f"Copying to {self._copy.path} failed: {said}. Training goes on; the next save "
-                                      "tries again")
+                self._messages.append(
+                    f"Copying to {self._copy.path} failed: {said}. Training goes on; the next save tries again"
+                )
             self._behind = True
 
     def _copy_file(self, path: Path) -> None:
@@ -139,8 +142,10 @@ def restore_run(run: str | os.PathLike, copy_to: str | os.PathLike) -> str | Non
             for file in _plain_files(place):
                 copy_verified(file, path / file.relative_to(place))
         except OSError as error:
-            raise RunError(f"cannot restore {path} from {place}: {reason(error)}. Make room or mount the drive, and "
-                           "try again; the copy stands") from error
+            raise RunError(
+                f"cannot restore {path} from {place}: {reason(error)}. Make room or mount the drive, and "
+                "try again; the copy stands"
+            ) from error
         iteration = _restore_checkpoint(copy, restored)
     return f"Restored {path} from its copy {place}, at iteration {iteration}"
 
@@ -155,8 +160,10 @@ def copy_place(run: Path, copy_to: str | os.PathLike) -> Path:
     if real == own or own in real.parents or real in own.parents:
         raise ConfigError(f"copy_to={os.fspath(copy_to)!r}: expected a folder apart from the run's own, {run}")
     if not place.parent.is_dir():
-        raise ConfigError(f"copy_to={os.fspath(copy_to)!r}: there is no folder {place.parent}. Mount the drive, or make "
-                          "that folder, and try again")
+        raise ConfigError(
+            f"copy_to={os.fspath(copy_to)!r}: there is no folder {place.parent}. Mount the drive, or make "
+            "that folder, and try again"
+        )
     return place
 
 
@@ -172,16 +179,19 @@ def _refuse_another_run(run: RunFolder, copy: RunFolder) -> None:
     except OSError as error:
         raise RunError(f"the copy {copy.path} cannot be read: {reason(error)}") from error
     if not same:
-        raise ConfigError(f"copy_to: {copy.path} has the copy of another run than {run.path}. Choose another folder for "
-                          "the copy")
+        raise ConfigError(
+            f"copy_to: {copy.path} has the copy of another run than {run.path}. Choose another folder for the copy"
+        )
 
 
 def _refuse_a_later_one(run: RunFolder, copy: RunFolder) -> None:
     own, copied = run.checkpoints(), copy.checkpoints()
     if copied and copied[-1] > max(own, default=-1):
-        raise RunError(f"the copy {copy.path} is at iteration {copied[-1]}, ahead of the run {run.path} at "
-                       f"{max(own, default=0)}. Move the run's folder away and it is restored from the copy; or choose "
-                       "another folder for the copy")
+        raise RunError(
+            f"the copy {copy.path} is at iteration {copied[-1]}, ahead of the run {run.path} at "
+            f"{max(own, default=0)}. Move the run's folder away and it is restored from the copy; or choose "
+            "another folder for the copy"
+        )
 
 
 def _restore_checkpoint(copy: RunFolder, restored: RunFolder) -> int:

@@ -1,14 +1,14 @@
 """The run folder: where a training run keeps everything, and finds it again.
 
-    config.json                      the settings of the latest start
-    metrics.jsonl                    one report an iteration
-    checkpoints/000010/              whole runs, the newest few
-    snapshots/000010.safetensors     weights only, all of them
-    games/000010.pgn                 sample games
-    ratings.json                     what its snapshots were worth when last rated (see ladder)
-    tensorboard/                     event files
-    logs/worker-0.log                what each worker printed
-    .lock                            held by the process that trains
+config.json                      the settings of the latest start
+metrics.jsonl                    one report an iteration
+checkpoints/000010/              whole runs, the newest few
+snapshots/000010.safetensors     weights only, all of them
+games/000010.pgn                 sample games
+ratings.json                     what its snapshots were worth when last rated (see ladder)
+tensorboard/                     event files
+logs/worker-0.log                what each worker printed
+.lock                            held by the process that trains
 """
 
 import math
@@ -62,8 +62,13 @@ class RunFolder:
     def __init__(self, path: Path, config: dict[str, Any], lock: RunLock | None = None) -> None:
         self.path = path
         self.config = config
-        (self.checkpoints_folder, self.snapshots_folder, self.games_folder, self.tensorboard_folder,
-         self.logs_folder) = (path / name for name in _SUBFOLDERS)
+        (
+            self.checkpoints_folder,
+            self.snapshots_folder,
+            self.games_folder,
+            self.tensorboard_folder,
+            self.logs_folder,
+        ) = (path / name for name in _SUBFOLDERS)
         self.messages: tuple[str, ...] = (lock.warning,) if lock and lock.warning else ()
         self.spared: frozenset[int] = frozenset()  # checkpoints that prune leaves for now: they are being copied
         self._lock = lock

@@ -71,8 +71,9 @@ class ReportLog:
             if not isinstance(report["iteration"], int) or _is_sealed(line) and not _seal_holds(line):
                 raise ValueError("no iteration, or a seal that does not match")
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise RunError(f"line {number} of {self.path} is no report, or damaged: {line[:60]!r}. "
-                           "Remove that line and try again") from error
+            raise RunError(
+                f"line {number} of {self.path} is no report, or damaged: {line[:60]!r}. Remove that line and try again"
+            ) from error
         report.pop("seal", None)
         return report
 

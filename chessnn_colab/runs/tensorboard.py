@@ -12,11 +12,21 @@ from ..errors import RunError
 from ..report import Report
 
 _SCALARS = {
-    "loss/total": "loss", "loss/policy": "policy_loss", "loss/value": "value_loss", "policy/entropy": "entropy",
-    "value/accuracy": "value_accuracy", "games/average_plies": "average_plies", "games/white_win_rate": "white_win_rate",
-    "games/draw_rate": "draw_rate", "games/black_win_rate": "black_win_rate", "speed/positions": "positions_per_second",
-    "speed/games": "games_per_second", "seconds/selfplay": "seconds_selfplay", "seconds/learning": "seconds_learning",
-    "replay/size": "buffer_size", "learning_rate": "learning_rate",
+    "loss/total": "loss",
+    "loss/policy": "policy_loss",
+    "loss/value": "value_loss",
+    "policy/entropy": "entropy",
+    "value/accuracy": "value_accuracy",
+    "games/average_plies": "average_plies",
+    "games/white_win_rate": "white_win_rate",
+    "games/draw_rate": "draw_rate",
+    "games/black_win_rate": "black_win_rate",
+    "speed/positions": "positions_per_second",
+    "speed/games": "games_per_second",
+    "seconds/selfplay": "seconds_selfplay",
+    "seconds/learning": "seconds_learning",
+    "replay/size": "buffer_size",
+    "learning_rate": "learning_rate",
 }
 
 
@@ -36,8 +46,10 @@ class TensorBoard:
                 self._writer.add_scalar(f"firing_rate/{layer}", rate, report.iteration)
             self._writer.flush()
         except OSError as error:
-            raise RunError(f"cannot write the curves in {self._folder}: {reason(error)}. Make room there, then train "
-                           "again: the run goes on from its last checkpoint") from error
+            raise RunError(
+                f"cannot write the curves in {self._folder}: {reason(error)}. Make room there, then train "
+                "again: the run goes on from its last checkpoint"
+            ) from error
 
     def close(self) -> None:
         with suppress(OSError):  # every write was flushed, or has said why not

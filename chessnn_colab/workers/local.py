@@ -41,8 +41,13 @@ class LocalPool(Pool):
 class InlinePool:
     """The same jobs one after the other in the calling process, for debugging; the interface and the games of LocalPool."""
 
-    def __init__(self, factory: Callable[..., Job], settings: Mapping[str, Any], plan: WorkerPlan,
-                 on_message: OnMessage | None = None):
+    def __init__(
+        self,
+        factory: Callable[..., Job],
+        settings: Mapping[str, Any],
+        plan: WorkerPlan,
+        on_message: OnMessage | None = None,
+    ):
         self._say = on_message or (lambda text: None)
         self._jobs = [factory(device, **settings) for device in plan.devices]
         self.descriptions = [job.describe() for job in self._jobs]
@@ -52,8 +57,9 @@ class InlinePool:
         for job in self._jobs:
             job.set_weights(version, arrays)
 
-    def play(self, games: Sequence[int], seed: int, on_update: OnUpdate | None = None,
-             deadline: float | None = None) -> list[list[Arrays]]:
+    def play(
+        self, games: Sequence[int], seed: int, on_update: OnUpdate | None = None, deadline: float | None = None
+    ) -> list[list[Arrays]]:
         self.begin(games, seed, on_update)
         return self.finish(deadline)
 
@@ -64,10 +70,12 @@ class InlinePool:
     def finish(self, deadline: float | None = None) -> list[list[Arrays]]:
         games, seed, on_update = self._given
         for index, (job, share) in enumerate(zip(self._jobs, games)):
+
             def on_progress(games_done: int, plies: int, arrays: Arrays | None) -> bool:
                 self.received[index].extend([arrays] if arrays is not None else [])
                 on_update(index, games_done, plies)
                 return deadline is None or time.monotonic() < deadline
+
             job.play(share, worker_seed(seed, index), on_progress)
             for message in job.messages:
                 self._say(f"worker {index}: {message}")

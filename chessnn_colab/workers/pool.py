@@ -23,12 +23,12 @@ from ..errors import WorkerError
 from .protocol import Arrays, Job, Life, OnMessage, OnUpdate, worker_seed
 from .process import require_numpy
 
-MAX_RESTARTS = 3          # of a worker that finishes nothing in between, or for one share
-READY_SECONDS = 180.0     # for a worker to start: it imports torch, and may wait for a GPU
-TIMEOUT_SECONDS = 300.0   # for a worker that plays to say something; then it counts as hung
-STOP_SECONDS = 120.0      # for workers told to stop to hand over their games
+MAX_RESTARTS = 3  # of a worker that finishes nothing in between, or for one share
+READY_SECONDS = 180.0  # for a worker to start: it imports torch, and may wait for a GPU
+TIMEOUT_SECONDS = 300.0  # for a worker that plays to say something; then it counts as hung
+STOP_SECONDS = 120.0  # for workers told to stop to hand over their games
 CLOSE_SECONDS = 5.0
-LOOK_SECONDS = 0.25       # between two looks for what is hung
+LOOK_SECONDS = 0.25  # between two looks for what is hung
 
 
 @dataclass
@@ -37,14 +37,14 @@ class Worker:
 
     index: int
     device: str
-    life: Life | None = None   # None: it could not be replaced
+    life: Life | None = None  # None: it could not be replaced
     born: float = 0.0
     ready: bool = False
-    description: str = ""      # its device, for people
-    share: int | None = None   # what it plays
-    ticket: int = 0            # the assignment, which all its messages carry
-    given: float = 0.0         # when
-    deaths: int = 0            # since it finished a share
+    description: str = ""  # its device, for people
+    share: int | None = None  # what it plays
+    ticket: int = 0  # the assignment, which all its messages carry
+    given: float = 0.0  # when
+    deaths: int = 0  # since it finished a share
 
 
 class Pool:
@@ -55,8 +55,14 @@ class Pool:
     WorkerError when a worker cannot start.
     """
 
-    def __init__(self, factory: Callable[..., Job], settings: Mapping[str, Any], plan: WorkerPlan,
-                 timeout: float = TIMEOUT_SECONDS, on_message: OnMessage | None = None):
+    def __init__(
+        self,
+        factory: Callable[..., Job],
+        settings: Mapping[str, Any],
+        plan: WorkerPlan,
+        timeout: float = TIMEOUT_SECONDS,
+        on_message: OnMessage | None = None,
+    ):
         self.plan, self.timeout = plan, timeout
         self._factory, self._settings = factory, dict(settings)
         self._say = on_message or (lambda text: None)
@@ -92,8 +98,9 @@ class Pool:
             if worker.life is not None:
                 worker.life.send(self._weights)
 
-    def play(self, games: Sequence[int], seed: int, on_update: OnUpdate | None = None,
-             deadline: float | None = None) -> list[list[Arrays]]:
+    def play(
+        self, games: Sequence[int], seed: int, on_update: OnUpdate | None = None, deadline: float | None = None
+    ) -> list[list[Arrays]]:
         """Have games[i] games played with seed worker_seed(seed, i), one share a worker.
 
         deadline: a time.monotonic() at which the workers stop and hand over what they have. Returns the arrays of each
@@ -251,8 +258,11 @@ class Pool:
                 continue
             if not worker.ready:
                 if now > worker.born + READY_SECONDS:
-                    self._silenced(worker, f"did not start within {READY_SECONDS:.0f} s (short of memory, or no free "
-                                           "device: fewer workers may help)")
+                    self._silenced(
+                        worker,
+                        f"did not start within {READY_SECONDS:.0f} s (short of memory, or no free "
+                        "device: fewer workers may help)",
+                    )
             elif worker.share is not None:
                 if now > max(worker.life.heard, worker.given) + self.timeout:
                     self._silenced(worker, f"hung: it said nothing for {self.timeout:g} s")
@@ -274,8 +284,10 @@ class Pool:
             worker.life.bury()
         last_line = traceback.strip().splitlines()[-1]
         if starting and worker.device != "cpu" and self.plan.device_failure == "cpu":
-            self._say(f"worker {worker.index} cannot use {worker.device} ({last_line}): it plays on the CPU instead, "
-                      "as device_failure='cpu' asks")
+            self._say(
+                f"worker {worker.index} cannot use {worker.device} ({last_line}): it plays on the CPU instead, "
+                "as device_failure='cpu' asks"
+            )
             worker.device = "cpu"
             self._bear(worker)
         elif starting:
@@ -295,8 +307,10 @@ class Pool:
         if self._round and self._round.failure:
             worker.life, worker.ready = None, False  # the next call of play begins with a new one
             return
-        self._say(f"worker {worker.index} {how}; a new one takes its place"
-                  + (f" and its {again} games are played again" if again else ""))
+        self._say(
+            f"worker {worker.index} {how}; a new one takes its place"
+            + (f" and its {again} games are played again" if again else "")
+        )
         self._bear(worker)
         if self._round:
             self._give_out()

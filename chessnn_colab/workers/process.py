@@ -31,16 +31,12 @@ from ..durable import NO_LINK
 from ..errors import DeviceError, WorkerError
 
 LOG = logging.getLogger("chessnn_colab.worker")  # says nothing in a worker without a log file
-MAX_LOG_BYTES = 2**20     # a longer log is begun anew
+MAX_LOG_BYTES = 2**20  # a longer log is begun anew
 PROGRESS_INTERVAL = 0.1  # seconds between two progress messages that bring no games
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 # Large blocks stay in the heap instead of going back to the system at every free: a convolution network on a CPU
 # allocates the same sizes thousands of times. Read by glibc when a process starts, ignored elsewhere.
-MALLOC_SETTINGS = {
-    "MALLOC_MMAP_MAX_": "0",
-    "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
-    "MALLOC_TOP_PAD_": str(64 << 20),
-}
+MALLOC_SETTINGS = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 30), "MALLOC_TOP_PAD_": str(64 << 20)}
 SIGNALS_IN_WORDS = {
     "SIGKILL": "probably out of memory",
     "SIGTERM": "someone asked it to end",
@@ -107,8 +103,12 @@ def serve(connection, blueprint: bytes, threads: int) -> None:
 
 def blames_device(error: BaseException) -> bool:
     """Whether a new process may do better: the device failed, not the job. Known by name: torch is not imported here."""
-    return (isinstance(error, DeviceError) or type(error).__name__ == "AcceleratorError"
-            or isinstance(error, RuntimeError) and "CUDA error" in str(error))
+    return (
+        isinstance(error, DeviceError)
+        or type(error).__name__ == "AcceleratorError"
+        or isinstance(error, RuntimeError)
+        and "CUDA error" in str(error)
+    )
 
 
 def _obey(job, parent: "_Parent", command: tuple) -> None:

@@ -31,8 +31,10 @@ class Life(Protocol):
 
     def send(self, payload: Any) -> None:
         """Returns at once, whatever state the worker is in."""
+
     def wait(self, seconds: float) -> bool:
         """Wait for its end at most so long; True once it has ended."""
+
     def terminate(self) -> None: ...
     def kill(self) -> None: ...
     def bury(self) -> str:

@@ -30,7 +30,7 @@ try:
 except ImportError as error:
     raise ConfigError(f"pool='ray' needs Ray ({error}): pip install 'ray>=2.50'") from error
 
-LISTEN_SECONDS = 1.0    # for which `hear` waits for something to say
+LISTEN_SECONDS = 1.0  # for which `hear` waits for something to say
 SILENCE_SECONDS = 15.0  # without an answer from an actor that has started: it, or its machine, is gone
 PACKAGE = Path(__file__).parent
 
@@ -44,8 +44,14 @@ class RayPool(Pool):
 
     def _new_life(self, worker: Worker, blueprint: bytes) -> Life:
         gpus = 0.0 if worker.device == "cpu" else 1 / self.plan.workers_a_gpu
-        return ActorLife(worker.index, blueprint, self.plan.threads, self._inbox,
-                         num_cpus=0 if gpus else self.plan.threads, num_gpus=gpus)
+        return ActorLife(
+            worker.index,
+            blueprint,
+            self.plan.threads,
+            self._inbox,
+            num_cpus=0 if gpus else self.plan.threads,
+            num_gpus=gpus,
+        )
 
     def _ship(self, payload: bytes) -> Any:
         """Weights go to the object store once; each machine fetches them once."""
@@ -59,16 +65,28 @@ def join_cluster(address: str | None = None) -> Mapping[str, float]:
     """
     if not ray.is_initialized():
         try:
-            ray.init(address=address, runtime_env={"py_modules": [str(PACKAGE)]}, log_to_driver=False,
-                     logging_level="warning", include_dashboard=False if address is None else None)
+            ray.init(
+                address=address,
+                runtime_env={"py_modules": [str(PACKAGE)]},
+                log_to_driver=False,
+                logging_level="warning",
+                include_dashboard=False if address is None else None,
+            )
         except (ConnectionError, RuntimeError, ValueError) as error:
-            raise WorkerError(f"no Ray cluster at {address or 'this machine'}: {error}. Start one (ray start --head), or "
-                              "leave the address out for this machine alone") from error
+            raise WorkerError(
+                f"no Ray cluster at {address or 'this machine'}: {error}. Start one (ray start --head), or "
+                "leave the address out for this machine alone"
+            ) from error
     return ray.cluster_resources()
 
 
-def plan_cluster(resources: Mapping[str, float], workers: int | None = None, workers_per_gpu: int = 1,
-                 selfplay_device: str | None = None, device_failure: str = "stop") -> WorkerPlan:
+def plan_cluster(
+    resources: Mapping[str, float],
+    workers: int | None = None,
+    workers_per_gpu: int = 1,
+    selfplay_device: str | None = None,
+    device_failure: str = "stop",
+) -> WorkerPlan:
     """One actor for each GPU in the cluster, `workers_per_gpu` for more; without GPUs one for each CPU.
 
     resources: Ray's, such as {"CPU": 64.0, "GPU": 8.0}. `workers` is a total. Inside an actor its GPU is cuda:0. Raises
@@ -138,7 +156,9 @@ class Actor:
 class ActorLife:
     """workers.Life of an actor."""
 
-    def __init__(self, worker: int, blueprint: bytes, threads: int, inbox: queue.Queue, num_cpus: float, num_gpus: float):
+    def __init__(
+        self, worker: int, blueprint: bytes, threads: int, inbox: queue.Queue, num_cpus: float, num_gpus: float
+    ):
         self.worker, self.inbox = worker, inbox
         self.heard = time.monotonic()
         self._sent = 0
@@ -147,8 +167,9 @@ class ActorLife:
         self._over = threading.Event()
         environment = {**dict.fromkeys(THREAD_VARIABLES, str(threads)), **MALLOC_SETTINGS}
         side_by_side = ray.remote(concurrency_groups={"down": 1, "up": 1})(Actor)
-        self._actor = side_by_side.options(num_cpus=num_cpus, num_gpus=num_gpus, max_restarts=0,
-                                           runtime_env={"env_vars": environment}).remote(blueprint, threads)
+        self._actor = side_by_side.options(
+            num_cpus=num_cpus, num_gpus=num_gpus, max_restarts=0, runtime_env={"env_vars": environment}
+        ).remote(blueprint, threads)
         self._thread = threading.Thread(target=self._listen, daemon=True, name=f"worker-{worker}-listen")
         self._thread.start()
 
@@ -180,8 +201,9 @@ class ActorLife:
         try:
             self._place = self._patiently(self._actor.place.remote())
             while True:
-                said = ray.get(self._actor.hear.options(concurrency_group="up").remote(LISTEN_SECONDS),
-                               timeout=SILENCE_SECONDS)
+                said = ray.get(
+                    self._actor.hear.options(concurrency_group="up").remote(LISTEN_SECONDS), timeout=SILENCE_SECONDS
+                )
                 for payload in said:
                     if payload is None:
                         self._end = self._end or "ended by itself"

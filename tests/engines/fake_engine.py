@@ -18,7 +18,7 @@ for line in sys.stdin:
     elif words[0] == "setoption":
         trouble = words[-1]
     elif words[0] == "position":
-        moves = words[words.index("moves") + 1:] if "moves" in words else []
+        moves = words[words.index("moves") + 1 :] if "moves" in words else []
         fen = " ".join(words[2:8]) if words[1] == "fen" else chess.STARTING_FEN
         board = chess.Board(fen)
         for move in moves:

@@ -24,9 +24,9 @@ from ...errors import ConfigError
 from ...games.chess.notation import action_from_move
 
 PROCESSES = 2
-PATIENCE = 30.0      # seconds an engine may take for a move; then it is killed and the game is lost
+PATIENCE = 30.0  # seconds an engine may take for a move; then it is killed and the game is lost
 START_SECONDS = 20.0
-MAX_RESTARTS = 10    # of all processes together; then the engine forfeits whatever it is asked
+MAX_RESTARTS = 10  # of all processes together; then the engine forfeits whatever it is asked
 NO_MOVE = -1
 LIMITS = {"nodes": int, "depth": int, "time": float}
 DEFAULT_LIMIT = {"time": 0.05}
@@ -44,8 +44,14 @@ class EnginePlayer:
     evaluations = 0
     wants_boards = True
 
-    def __init__(self, path: str, options: Mapping[str, Any] | None = None, limit: Mapping[str, float] = DEFAULT_LIMIT,
-                 processes: int = PROCESSES, patience: float = PATIENCE):
+    def __init__(
+        self,
+        path: str,
+        options: Mapping[str, Any] | None = None,
+        limit: Mapping[str, float] = DEFAULT_LIMIT,
+        processes: int = PROCESSES,
+        patience: float = PATIENCE,
+    ):
         self.path, self.options = find_engine(path), dict(options or {})
         self.limit, self.patience = chess.engine.Limit(**limit), patience
         self.reasons: list[str] = []
@@ -53,8 +59,10 @@ class EnginePlayer:
         try:
             engine = self._start()
         except FAILURES as error:
-            raise ConfigError(f"{self.path} does not start as a UCI engine with {self.options or 'no options'}: "
-                              f"{error or type(error).__name__}") from None
+            raise ConfigError(
+                f"{self.path} does not start as a UCI engine with {self.options or 'no options'}: "
+                f"{error or type(error).__name__}"
+            ) from None
         told = ", ".join(f"{name} {value:g}" for name, value in limit.items())
         settings = "".join(f", {name} {value}" for name, value in self.options.items())
         self.name = f"{engine.id.get('name', Path(self.path).name)} ({told}{settings})"
@@ -101,6 +109,7 @@ class EnginePlayer:
         def give_up() -> None:
             silent.set()
             engine.close()
+
         timer = threading.Timer(self.patience, give_up)
         timer.start()
         try:
@@ -129,8 +138,10 @@ def find_engine(path: str) -> str:
     """The program that `path` names. Raises ConfigError when there is none."""
     found = shutil.which(path) or next((hit for place in OUTSIDE_PATH if (hit := shutil.which(path, path=place))), None)
     if found is None:
-        raise ConfigError(f"no engine {path!r}: expected a program's path or name; Stockfish is in most systems' packages "
-                          "(apt install stockfish, brew install stockfish)")
+        raise ConfigError(
+            f"no engine {path!r}: expected a program's path or name; Stockfish is in most systems' packages "
+            "(apt install stockfish, brew install stockfish)"
+        )
     return found
 
 

@@ -34,12 +34,21 @@ def _pgn_game(result: MatchResult, game: MatchGame, number: int, date: datetime.
     if not game.player_is_white:
         white, black = black, white
     parsed = chess.pgn.Game.from_board(game.opening.board())
-    parsed.headers.update({
-        "Event": f"{_header(result.player)} against {_header(result.opponent)}", "Site": "chessnn_colab",
-        "Date": f"{date:%Y.%m.%d}", "Round": str(number), "White": _header(white), "Black": _header(black),
-        "Result": _WHITE_RESULTS[game.points if game.player_is_white else 1 - game.points],
-        "Opening": _header(game.opening.name), "PlyCount": str(len(game.opening.moves) + len(game.actions)),
-        "Termination": _TERMINATIONS.get(game.ending, "normal"), "Ending": game.ending})
+    parsed.headers.update(
+        {
+            "Event": f"{_header(result.player)} against {_header(result.opponent)}",
+            "Site": "chessnn_colab",
+            "Date": f"{date:%Y.%m.%d}",
+            "Round": str(number),
+            "White": _header(white),
+            "Black": _header(black),
+            "Result": _WHITE_RESULTS[game.points if game.player_is_white else 1 - game.points],
+            "Opening": _header(game.opening.name),
+            "PlyCount": str(len(game.opening.moves) + len(game.actions)),
+            "Termination": _TERMINATIONS.get(game.ending, "normal"),
+            "Ending": game.ending,
+        }
+    )
     node, board = parsed.end(), parsed.end().board()
     for action in game.actions:
         node = node.add_variation(move_from_action(action, board))
@@ -74,8 +83,10 @@ class GamesFolder:
         Raises ConfigError when the system refuses.
         """
         text = "\n\n".join(match_to_pgn(result, datetime.date.today())) + "\n"
-        name = "-".join(re.sub(r"[^A-Za-z0-9.]+", "_", player).strip("._")[:80] or "player"
-                        for player in (result.player, result.opponent))
+        name = "-".join(
+            re.sub(r"[^A-Za-z0-9.]+", "_", player).strip("._")[:80] or "player"
+            for player in (result.player, result.opponent)
+        )
         try:
             taken = {path.name for path in self.path.iterdir()}
             names = (f"{name}{ending}.pgn" for ending in ["", *(f"-{number}" for number in range(2, len(taken) + 3))])

@@ -43,8 +43,10 @@ class MinimaxPlayer:
     def scores(self, state: ChessState) -> Tensor:
         """float32 [B, 4672]: what each legal action is worth to the mover after the best reply, in centipawns."""
         rows, actions = self.game.legal_action_mask(state).nonzero(as_tuple=True)
-        values = [self._after_best_reply(self.game.step(select(state, some), action))
-                  for some, action in zip(rows.split(CHILDREN_AT_ONCE), actions.split(CHILDREN_AT_ONCE))]
+        values = [
+            self._after_best_reply(self.game.step(select(state, some), action))
+            for some, action in zip(rows.split(CHILDREN_AT_ONCE), actions.split(CHILDREN_AT_ONCE))
+        ]
         scores = torch.zeros(len(state.ply), self.game.num_actions, device=rows.device)
         scores[rows, actions] = torch.cat(values)
         return scores
@@ -66,8 +68,13 @@ class MinimaxPlayer:
 def tables() -> Tensor:
     """float32 [768]: a piece's worth on each square, the mover's six kinds and, negative and ranks reversed, the
     other's."""
-    own = torch.tensor([[value + bonus(kind, square % 8, square // 8) for square in range(64)]
-                        for kind, value in enumerate(PIECE_VALUES)], dtype=torch.float32)
+    own = torch.tensor(
+        [
+            [value + bonus(kind, square % 8, square // 8) for square in range(64)]
+            for kind, value in enumerate(PIECE_VALUES)
+        ],
+        dtype=torch.float32,
+    )
     other = own.view(6, 8, 8).flip(1).reshape(6, 64)
     return torch.cat((own, -other)).flatten()
 
@@ -76,9 +83,11 @@ def bonus(kind: int, file: int, rank: int) -> int:
     """What standing on a square adds to a piece, in centipawns, rank 0 being its own first."""
     centre = int(3.5 - max(abs(file - 3.5), abs(rank - 3.5)))  # 0 at the rim to 3 in the middle
     sheltered = 20 if rank == 0 and file in (1, 2, 6) else 0
-    return {0: 6 * (rank - 1) + (12 if file in (3, 4) and rank in (3, 4) else 0),
-            1: 12 * centre - 18,
-            2: 6 * centre - 6,
-            3: 15 if rank == 6 else 0,
-            4: 3 * centre - 3,
-            5: sheltered - 12 * min(rank, 3)}[kind]
+    return {
+        0: 6 * (rank - 1) + (12 if file in (3, 4) and rank in (3, 4) else 0),
+        1: 12 * centre - 18,
+        2: 6 * centre - 6,
+        3: 15 if rank == 6 else 0,
+        4: 3 * centre - 3,
+        5: sheltered - 12 * min(rank, 3),
+    }[kind]

@@ -44,7 +44,9 @@ def solved_share(player: Player, suite: Sequence[Puzzle], game: Chess, seed: int
     """The share of each kind's puzzles whose first move `player` finds, 0 to 1."""
     boards = [board_from_fen(puzzle.fen) for puzzle in suite]
     generator = torch.Generator(game.device).manual_seed(seed)
-    actions = player.choose(state_from_boards(boards, game), generator, boards if player.wants_boards else None).tolist()
+    actions = player.choose(
+        state_from_boards(boards, game), generator, boards if player.wants_boards else None
+    ).tolist()
     solved: dict[str, list[bool]] = {}
     for puzzle, board, action in zip(suite, boards, actions):
         found = action >= 0 and move_from_action(action, board) in puzzle.solutions
@@ -52,8 +54,9 @@ def solved_share(player: Player, suite: Sequence[Puzzle], game: Chess, seed: int
     return {kind: sum(found) / len(found) for kind, found in solved.items()}
 
 
-def solved_over_run(run: str, search: SearchConfig, snapshots: Sequence[int] | None = None,
-                    seed: int = 0, device: str = "auto") -> dict[int, dict[str, float]]:
+def solved_over_run(
+    run: str, search: SearchConfig, snapshots: Sequence[int] | None = None, seed: int = 0, device: str = "auto"
+) -> dict[int, dict[str, float]]:
     """`solved_share` of the networks of `run`, by iteration; snapshots: which, or all of them.
 
     Raises RunError for a snapshot that is not there.

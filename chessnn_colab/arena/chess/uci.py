@@ -29,14 +29,14 @@ from ...games.chess.notation import board_from_fen, move_from_action, parse_move
 from ...search import PolicyOutput, SearchConfig
 from ...tree import tree_search
 
-FIRST_RUNG = 16          # simulations of the smallest search
+FIRST_RUNG = 16  # simulations of the smallest search
 MOST_SIMULATIONS = 4096  # of the largest: a tree holds them all in memory
-CONSIDERED = 32          # root moves that sequential halving begins with
-VALUE_SCALE = 0.15       # see players.PLAY_SEARCH
+CONSIDERED = 32  # root moves that sequential halving begins with
+VALUE_SCALE = 0.15  # see players.PLAY_SEARCH
 DISCOUNT = 0.99
-MARGIN = 0.05            # seconds of the clock left for everything but thinking
-MAX_DIGITS = 18          # of a number in a go
-MOVES_TO_GO = 30         # moves that the time on the clock is to last for, where nobody says
+MARGIN = 0.05  # seconds of the clock left for everything but thinking
+MAX_DIGITS = 18  # of a number in a go
+MOVES_TO_GO = 30  # moves that the time on the clock is to last for, where nobody says
 
 
 class _Stopped(Exception):
@@ -50,8 +50,8 @@ class Limits:
     seconds: float | None = None
     simulations: int | None = None
     rungs: int | None = None
-    until_stopped: bool = False             # not to be answered before a stop
-    moves: tuple[chess.Move, ...] = ()      # to choose from; empty: all
+    until_stopped: bool = False  # not to be answered before a stop
+    moves: tuple[chess.Move, ...] = ()  # to choose from; empty: all
 
 
 class Engine:
@@ -61,8 +61,14 @@ class Engine:
     a run whose network cannot be loaded at the start.
     """
 
-    def __init__(self, run: str, snapshot: int | None = None, device: str = "auto",
-                 commands: TextIO = sys.stdin, answers: TextIO = sys.stdout):
+    def __init__(
+        self,
+        run: str,
+        snapshot: int | None = None,
+        device: str = "auto",
+        commands: TextIO = sys.stdin,
+        answers: TextIO = sys.stdout,
+    ):
         self.run, self.snapshot, self.device = run, snapshot, device
         self.commands, self.answers = commands, answers
         self.simulations = 128
@@ -129,7 +135,7 @@ class Engine:
 
     def _set_option(self, words: list[str]) -> None:
         at = words.index("value") if "value" in words else len(words)
-        name, value = " ".join(words[1:at]).lower(), " ".join(words[at + 1:])
+        name, value = " ".join(words[1:at]).lower(), " ".join(words[at + 1 :])
         if name == "simulations":
             if not value.isdecimal() or not 1 <= int(value) <= MOST_SIMULATIONS:
                 raise ValueError(f"Simulations {quote(value)}: expected a whole number from 1 to {MOST_SIMULATIONS}")
@@ -149,7 +155,7 @@ class Engine:
         if words[:1] not in (["startpos"], ["fen"]):
             raise ValueError(f"position {quote(' '.join(words))}: expected startpos or fen")
         board = chess.Board() if words[0] == "startpos" else board_from_fen(" ".join(words[1:at]))
-        for text in words[at + 1:]:
+        for text in words[at + 1 :]:
             board.push(parse_move(text, board))
         self.board = board
 
@@ -160,9 +166,18 @@ class Engine:
             return self.say("bestmove (none)")
         self.say(f"bestmove {Search(self, limits).best()}")
 
-    COMMANDS = {"uci": _uci, "isready": _ready, "ucinewgame": _new_game, "setoption": _set_option,
-                "position": _position, "go": _go, "stop": _nothing, "ponderhit": _nothing, "debug": _nothing,
-                "register": _nothing}
+    COMMANDS = {
+        "uci": _uci,
+        "isready": _ready,
+        "ucinewgame": _new_game,
+        "setoption": _set_option,
+        "position": _position,
+        "go": _go,
+        "stop": _nothing,
+        "ponderhit": _nothing,
+        "debug": _nothing,
+        "register": _nothing,
+    }
 
 
 class Search:
@@ -193,7 +208,7 @@ class Search:
         """The sizes of the searches, in simulations."""
         most = self.limits.simulations or MOST_SIMULATIONS
         sizes = [FIRST_RUNG << rung for rung in range(32) if FIRST_RUNG << rung < most] + [most]
-        return sizes[:self.limits.rungs]
+        return sizes[: self.limits.rungs]
 
     def _rung(self, depth: int, simulations: int) -> chess.Move:
         actor, board = self.engine.actor, self.board
@@ -206,6 +221,7 @@ class Search:
                 raise _Stopped
             self.nodes += 1
             return branches.expand(parent, action, node)
+
         with torch.no_grad():
             root = actor.root(state, TREE_ACTIONS, TREE_ACTIONS)
             self.nodes += 1
@@ -225,8 +241,10 @@ class Search:
 
     def _inform(self, depth: int, move: chess.Move, value: float) -> None:
         milliseconds = max(1, round(1000 * (time.monotonic() - self.started)))
-        self.engine.say(f"info depth {depth} score {self._score(move, value)} nodes {self.nodes} "
-                        f"nps {1000 * self.nodes // milliseconds} time {milliseconds} pv {move}")
+        self.engine.say(
+            f"info depth {depth} score {self._score(move, value)} nodes {self.nodes} "
+            f"nps {1000 * self.nodes // milliseconds} time {milliseconds} pv {move}"
+        )
 
     def _score(self, move: chess.Move, value: float) -> str:
         """The value in centipawns, by the logistic curve on which 400 are ten to one; a mate at once as such."""
@@ -241,8 +259,9 @@ class Search:
         while not self.stopped and not self.engine.inbox.empty():
             self._heed(self.engine.inbox.get())
         seconds = self.limits.seconds
-        return self.stopped or (seconds is not None and not self.limits.until_stopped
-                                and time.monotonic() - self.started >= seconds)
+        return self.stopped or (
+            seconds is not None and not self.limits.until_stopped and time.monotonic() - self.started >= seconds
+        )
 
     def _heed(self, line: str | None) -> None:
         """A command that comes while thinking."""
@@ -279,7 +298,9 @@ def read_limits(words: list[str], board: chess.Board, simulations: int) -> Limit
         elif word in ("infinite", "ponder"):
             given[word] = True
         else:
-            raise ValueError(f"go {quote(word)}: expected {', '.join(sorted(numbers))}, searchmoves, infinite or ponder")
+            raise ValueError(
+                f"go {quote(word)}: expected {', '.join(sorted(numbers))}, searchmoves, infinite or ponder"
+            )
     return _limits(given, board.turn, simulations)
 
 

@@ -53,6 +53,7 @@ class Jumps:
 
         def table(values):
             return torch.tensor(values, dtype=torch.int64, device=device).view(shape)
+
         deltas = [files + 8 * ranks for files, ranks in jumps]
         self.left = table([max(delta, 0) for delta in deltas])
         self.right = table([max(-delta, 0) for delta in deltas])

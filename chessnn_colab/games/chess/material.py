@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .rules import Chess, ChessState
 
 VALUES = (1, 3, 3, 5, 9, 0)
-_QUEENING = 8              # a queen for a pawn
+_QUEENING = 8  # a queen for a pawn
 _UNDERPROMOTIONS = (2, 2, 4)  # knight, bishop, rook for a pawn
 
 
@@ -32,7 +32,7 @@ def gains(game: "Chess", state: "ChessState") -> Tensor:
     worth = (men * torch.tensor(VALUES, device=device).view(1, 6, 1)).sum(1)  # [B, 64]
     action = torch.arange(game.num_actions, device=device)
     origin, target = action & 63, game.destinations
-    by_pawn = bb.unpack_bits(state.pieces[:, PAWN:PAWN + 1], bits).index_select(1, origin)
+    by_pawn = bb.unpack_bits(state.pieces[:, PAWN : PAWN + 1], bits).index_select(1, origin)
     en_passant = bb.unpack_bits(state.ep_square.unsqueeze(1), bits).index_select(1, target) * by_pawn
     return worth.index_select(1, target) + en_passant + by_pawn * _promotion_gains(action, target)
 

@@ -34,10 +34,10 @@ PAWN, KNIGHT, BISHOP, ROOK, QUEEN, KING = range(6)
 class LegalMoves:
     """What a position allows, batch last."""
 
-    moves: Tensor         # int64 [73, B], from-squares of the legal moves of each plane
-    ep_from: Tensor       # int64 [B], own pawns that may capture en passant
-    in_check: Tensor      # bool [B]
-    attacks: Tensor       # int64 [2, B], squares attacked by the mover, by the opponent (through the mover's king)
+    moves: Tensor  # int64 [73, B], from-squares of the legal moves of each plane
+    ep_from: Tensor  # int64 [B], own pawns that may capture en passant
+    in_check: Tensor  # bool [B]
+    attacks: Tensor  # int64 [2, B], squares attacked by the mover, by the opponent (through the mover's king)
 
 
 class MoveGenerator:
@@ -84,11 +84,11 @@ class MoveGenerator:
         queen_planes[:, 0] |= self.king.back(leaps[8:, 0] & ~own & ~attacked)
         knight_planes = self.knight.back(leaps[:8, 0] & targets) & ~pinned_anywhere
         exposed = ((reach[:, 3:] & enemy_sliders.unsqueeze(1)) != 0).any(0)
-        exposed |= ((knights_checking | (pawns_checking & ~(ep_square >> 8))) != 0)
+        exposed |= (knights_checking | (pawns_checking & ~(ep_square >> 8))) != 0
         ep_from = torch.where(exposed, 0, ep_from)
         pushes, captures = _pawn_moves(pawns, occupied, opponent, answers, may_go)
         queen_planes[bb.NORTH, :2] |= pushes
-        queen_planes[bb.NORTH_EAST:bb.NORTH_WEST + 1, 0] |= captures | ep_from
+        queen_planes[bb.NORTH_EAST : bb.NORTH_WEST + 1, 0] |= captures | ep_from
         promotions = torch.stack((captures[1], pushes[0], captures[0])) & bb.RANK_7
         kingside, queenside = _castling(king, castling_rights, occupied, attacked)
         queen_planes[bb.EAST, 1] |= kingside
@@ -155,7 +155,7 @@ def _pawn_moves(pawns, occupied, opponent, answers, may_go) -> tuple[Tensor, Ten
     # From h8 the sign is dragged over h7, where a pawn may stand, but none that captures to the north-east.
     north_east = ((((pawns & ~FILE_H) << 9) & hits) >> 9) & ~FILE_H
     north_west = (((pawns & ~FILE_A) << 7) & hits) >> 7
-    captures = torch.stack((north_east, north_west)) & pawns & may_go[bb.NORTH_EAST:bb.NORTH_WEST + 1]
+    captures = torch.stack((north_east, north_west)) & pawns & may_go[bb.NORTH_EAST : bb.NORTH_WEST + 1]
     return pushes, captures
 
 

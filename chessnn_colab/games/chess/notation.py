@@ -54,8 +54,10 @@ def check_board(board: chess.Board, fen: str | None = None) -> None:
     if max(board.halfmove_clock, board.fullmove_number) > MAX_COUNTER:
         reasons.append(f"a counter above {MAX_COUNTER:,}")
     if reasons:
-        raise NotationError(f"impossible position {quote(fen or board.fen(en_passant='fen'))}: {', '.join(reasons)}; "
-                            "expected one of ordinary chess")
+        raise NotationError(
+            f"impossible position {quote(fen or board.fen(en_passant='fen'))}: {', '.join(reasons)}; "
+            "expected one of ordinary chess"
+        )
 
 
 def state_from_fens(fens: Sequence[str], game: Chess) -> ChessState:
@@ -119,8 +121,10 @@ def _without_past(boards: Sequence[chess.Board], game: Chess) -> ChessState:
 
 def _row(board: chess.Board) -> list[int]:
     """Twelve bitboards, castling rights, en-passant square, clock, ply and player, as the mover sees them."""
+
     def seen(bits: int) -> int:
         return signed(bits if board.turn else chess.flip_vertical(bits))
+
     sides = (board.turn, not board.turn)
     pieces = [seen(board.pieces_mask(piece, colour)) for colour in sides for piece in _PIECES]
     ep_square = 0 if board.ep_square is None else seen(1 << board.ep_square)
@@ -129,14 +133,21 @@ def _row(board: chess.Board) -> list[int]:
 
 def boards_from_state(state: ChessState) -> list[chess.Board]:
     """The positions as python-chess boards, without their past."""
-    columns = (state.pieces, state.castling_rights, state.ep_square, state.halfmove_clock, state.ply,
-               state.current_player)
+    columns = (
+        state.pieces,
+        state.castling_rights,
+        state.ep_square,
+        state.halfmove_clock,
+        state.ply,
+        state.current_player,
+    )
     return [_board(*row) for row in zip(*(column.tolist() for column in columns))]
 
 
 def _board(pieces: list[int], castling_rights: int, ep_square: int, clock: int, ply: int, player: int) -> chess.Board:
     def seen(bits: int) -> int:
         return chess.flip_vertical(bits & _UNSIGNED) if player else bits & _UNSIGNED
+
     board = chess.Board(None)
     board.turn = player == 0
     for number, bits in enumerate(pieces):

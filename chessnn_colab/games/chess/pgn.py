@@ -15,7 +15,13 @@ import torch
 from ...errors import NotationError
 from .rules import ENDINGS, FIFTY_MOVES, THREEFOLD_REPETITION, TRUNCATED, UNFINISHED, Chess
 from .notation import (
-    action_from_move, boards_from_state, check_board, move_from_action, play_on, quote, state_from_boards,
+    action_from_move,
+    boards_from_state,
+    check_board,
+    move_from_action,
+    play_on,
+    quote,
+    state_from_boards,
 )
 from ...records import POLICY_WIDTH, GameRecords
 
@@ -42,7 +48,7 @@ def records_to_pgn(records: GameRecords, game: Chess, headers: Mapping[str, str]
     for number, (first, end) in enumerate(zip(records.offsets[:-1], records.offsets[1:])):
         if first == end:
             raise NotationError(f"game {number} of the records has no positions: expected at least one")
-        packed = torch.from_numpy(records.positions[first:first + 1]).to(game.device)
+        packed = torch.from_numpy(records.positions[first : first + 1]).to(game.device)
         board = boards_from_state(game.unpack(packed))[0]
         check_board(board)
         played = _pgn_game(board, records.actions[first:end].tolist())
@@ -159,11 +165,18 @@ def records_from_pgn(text: str, game: Chess) -> GameRecords:
     outcomes = list(map(_outcome, games, state.ending.tolist(), state.rewards[:, 0].tolist()))
     endings, results, _ = zip(*outcomes)
     positions = [np.stack([rows[number] for rows in packed[:length]]) for number, length in enumerate(lengths)]
-    values = [_values(board.turn, length, result if known else np.nan)
-              for board, length, (_, result, known) in zip(boards, lengths, outcomes)]
+    values = [
+        _values(board.turn, length, result if known else np.nan)
+        for board, length, (_, result, known) in zip(boards, lengths, outcomes)
+    ]
     return _one_hot_records(
-        np.concatenate(positions), np.concatenate(actions), np.concatenate(values), lengths,
-        np.array(endings, np.uint8), np.array(results, np.int8))
+        np.concatenate(positions),
+        np.concatenate(actions),
+        np.concatenate(values),
+        lengths,
+        np.array(endings, np.uint8),
+        np.array(results, np.int8),
+    )
 
 
 def _values(white_first: bool, plies: int, result: float) -> np.ndarray:
@@ -188,8 +201,10 @@ def _outcome(parsed: chess.pgn.Game, ending: int, white_reward: float) -> tuple[
     if ending != UNFINISHED:
         result = int(white_reward)
         if written not in (_NO_RESULT, _RESULTS[result]):
-            raise NotationError(f"PGN result {quote(written)} of a game that ended by {ENDINGS[ending]}: "
-                                f"expected {_RESULTS[result]!r} or {_NO_RESULT!r}")
+            raise NotationError(
+                f"PGN result {quote(written)} of a game that ended by {ENDINGS[ending]}: "
+                f"expected {_RESULTS[result]!r} or {_NO_RESULT!r}"
+            )
         return ending, result, True
     truncated = parsed.headers.get("Ending") == ENDINGS[TRUNCATED]
     return TRUNCATED if truncated else UNFINISHED, _RESULT_OF.get(written, 0), written in _RESULT_OF
@@ -201,6 +216,13 @@ def _one_hot_records(positions, actions, values, lengths, endings, results) -> G
     policy_weights = np.zeros((len(actions), POLICY_WIDTH), np.float16)
     policy_actions[:, 0], policy_weights[:, 0] = actions, 1.0
     return GameRecords(
-        positions=positions, actions=actions.astype(np.uint16), policy_actions=policy_actions,
-        policy_weights=policy_weights, root_values=np.zeros(len(actions), np.float16),
-        value_targets=values.astype(np.float16), game_lengths=lengths, endings=endings, results=results)
+        positions=positions,
+        actions=actions.astype(np.uint16),
+        policy_actions=policy_actions,
+        policy_weights=policy_weights,
+        root_values=np.zeros(len(actions), np.float16),
+        value_targets=values.astype(np.float16),
+        game_lengths=lengths,
+        endings=endings,
+        results=results,
+    )

@@ -17,12 +17,28 @@ from . import bitboards as bb
 from . import material, symmetry, starts
 from ..base import finished, where
 from .moves import (
-    CASTLE_KINGSIDE_PLANE, CASTLE_QUEENSIDE_PLANE, DOUBLE_PUSH_PLANE, KING, NUM_PLANES, PAWN, QUEEN,
-    ROOK, UNDERPROMOTION_DIRECTIONS, UNDERPROMOTION_PLANES, MoveGenerator,
+    CASTLE_KINGSIDE_PLANE,
+    CASTLE_QUEENSIDE_PLANE,
+    DOUBLE_PUSH_PLANE,
+    KING,
+    NUM_PLANES,
+    PAWN,
+    QUEEN,
+    ROOK,
+    UNDERPROMOTION_DIRECTIONS,
+    UNDERPROMOTION_PLANES,
+    MoveGenerator,
 )
 
-ENDINGS = ("unfinished", "checkmate", "stalemate", "insufficient_material", "threefold_repetition", "fifty_moves",
-           "truncated")
+ENDINGS = (
+    "unfinished",
+    "checkmate",
+    "stalemate",
+    "insufficient_material",
+    "threefold_repetition",
+    "fifty_moves",
+    "truncated",
+)
 UNFINISHED, CHECKMATE, STALEMATE, INSUFFICIENT_MATERIAL, THREEFOLD_REPETITION, FIFTY_MOVES, TRUNCATED = range(7)
 HISTORY = 100
 # Half-moves without capture or pawn move at which one more plane of the counter's thermometer lights up.
@@ -34,22 +50,22 @@ NUM_OBSERVATION_PLANES = 12 + 4 + 1 + 2 + 2 + 1 + len(CLOCK_THERMOMETER)
 class ChessState:
     """B positions, each from its mover's point of view. Bitboards are int64, a1 = bit 0."""
 
-    pieces: Tensor           # int64 [B, 12], own P N B R Q K, then the opponent's
+    pieces: Tensor  # int64 [B, 12], own P N B R Q K, then the opponent's
     castling_rights: Tensor  # int64 [B], rooks of either side that may still castle
-    ep_square: Tensor        # int64 [B], the square a pawn has just jumped over, or 0
-    halfmove_clock: Tensor   # int64 [B], plies since the last capture or pawn move
-    ply: Tensor              # int64 [B], plies since move 1 by White, as the FEN counts
-    plies_played: Tensor     # int64 [B], plies since this game's own start; the cap counts these
-    current_player: Tensor   # int64 [B], 0 White, 1 Black
-    history: Tensor          # int64 [B, 100], keys of the positions since the last capture or pawn move
-    repetitions: Tensor      # int64 [B], how often this position has stood, this time included
-    moves: Tensor            # int64 [B, 73], from-squares of the legal moves of each plane
-    attacks: Tensor          # int64 [B, 2], squares attacked by the mover, by the opponent
-    in_check: Tensor         # bool [B]
-    terminated: Tensor       # bool [B], ended by the rules
-    truncated: Tensor        # bool [B], stopped at the ply cap
-    rewards: Tensor          # float32 [B, 2], +1 and -1 to White and Black after mate, else 0
-    ending: Tensor           # int64 [B], index into ENDINGS
+    ep_square: Tensor  # int64 [B], the square a pawn has just jumped over, or 0
+    halfmove_clock: Tensor  # int64 [B], plies since the last capture or pawn move
+    ply: Tensor  # int64 [B], plies since move 1 by White, as the FEN counts
+    plies_played: Tensor  # int64 [B], plies since this game's own start; the cap counts these
+    current_player: Tensor  # int64 [B], 0 White, 1 Black
+    history: Tensor  # int64 [B, 100], keys of the positions since the last capture or pawn move
+    repetitions: Tensor  # int64 [B], how often this position has stood, this time included
+    moves: Tensor  # int64 [B, 73], from-squares of the legal moves of each plane
+    attacks: Tensor  # int64 [B, 2], squares attacked by the mover, by the opponent
+    in_check: Tensor  # bool [B]
+    terminated: Tensor  # bool [B], ended by the rules
+    truncated: Tensor  # bool [B], stopped at the ply cap
+    rewards: Tensor  # float32 [B, 2], +1 and -1 to White and Black after mate, else 0
+    ending: Tensor  # int64 [B], index into ENDINGS
 
 
 class Chess:
@@ -81,12 +97,20 @@ class Chess:
         zero = torch.zeros(batch_size, dtype=torch.int64, device=self.device)
         return self.from_position(pieces, zero + starts.STANDARD_CASTLING, zero, zero, zero, zero)
 
-    def from_position(self, pieces: Tensor, castling_rights: Tensor, ep_square: Tensor, halfmove_clock: Tensor,
-                      ply: Tensor, current_player: Tensor) -> ChessState:
+    def from_position(
+        self,
+        pieces: Tensor,
+        castling_rights: Tensor,
+        ep_square: Tensor,
+        halfmove_clock: Tensor,
+        ply: Tensor,
+        current_player: Tensor,
+    ) -> ChessState:
         """States without a past from the mover's bitboards [B, 12] and the five counters, each int64 [B]."""
         history = torch.zeros(pieces.shape[0], HISTORY, dtype=torch.int64, device=self.device)
-        return self._state(pieces.t(), castling_rights, ep_square, halfmove_clock, ply, torch.zeros_like(ply),
-                           current_player, history)
+        return self._state(
+            pieces.t(), castling_rights, ep_square, halfmove_clock, ply, torch.zeros_like(ply), current_player, history
+        )
 
     def step(self, state: ChessState, action: Tensor) -> ChessState:
         """Play `action` int64 [B], legal in its position; rows of finished games stay as they are."""
@@ -111,8 +135,16 @@ class Chess:
         boards = torch.cat((opponent ^ captured, own, rights.unsqueeze(0), ep_square.unsqueeze(0)))
         boards = bb.flip_ranks(boards)
         clock = torch.where(capture | pawn_moves, 0, state.halfmove_clock + 1)
-        after = self._state(boards[:12], boards[12], boards[13], clock, state.ply + 1, state.plies_played + 1,
-                            1 - state.current_player, state.history)
+        after = self._state(
+            boards[:12],
+            boards[12],
+            boards[13],
+            clock,
+            state.ply + 1,
+            state.plies_played + 1,
+            1 - state.current_player,
+            state.history,
+        )
         return where(finished(state), state, after)
 
     def legal_action_mask(self, state: ChessState) -> Tensor:
@@ -135,9 +167,12 @@ class Chess:
         thermometer.
         """
         rights = state.castling_rights
-        flags = torch.stack([(rights & rook) != 0 for rook in starts.CASTLING_ROOKS]
-                            + [state.repetitions > 1, state.in_check, torch.ones_like(state.in_check)]
-                            + [state.halfmove_clock >= mark for mark in CLOCK_THERMOMETER], 1)
+        flags = torch.stack(
+            [(rights & rook) != 0 for rook in starts.CASTLING_ROOKS]
+            + [state.repetitions > 1, state.in_check, torch.ones_like(state.in_check)]
+            + [state.halfmove_clock >= mark for mark in CLOCK_THERMOMETER],
+            1,
+        )
         planes = torch.cat((state.pieces, state.ep_square.unsqueeze(1), state.attacks, -flags.to(torch.int64)), 1)
         return bb.unpack_bits(planes, self._float_bits).view(-1, *self.observation_shape)
 
@@ -160,15 +195,29 @@ class Chess:
     def unpack(self, packed: Tensor) -> ChessState:
         """The states of `pack`'s words int64 [B, 5], with the repetition count but no history of keys."""
         bits, extra = packed[:, :4], packed[:, 4]
-        pieces = torch.stack([_all_of([bits[:, bit] if number >> bit & 1 else ~bits[:, bit] for bit in range(4)])
-                              for number in range(1, 13)], 1)
+        pieces = torch.stack(
+            [
+                _all_of([bits[:, bit] if number >> bit & 1 else ~bits[:, bit] for bit in range(4)])
+                for number in range(1, 13)
+            ],
+            1,
+        )
         rights = sum(((extra >> i) & 1) * rook for i, rook in enumerate(starts.CASTLING_ROOKS))
         on_file = (extra >> 4) & 15
         ep_square = torch.where(on_file > 0, starts.EP_A << (on_file - 1).clamp(min=0), 0)
         history = torch.zeros(packed.shape[0], HISTORY, dtype=torch.int64, device=packed.device)
         ply = (extra >> 18) & 65535
-        return self._state(pieces.t(), rights, ep_square, (extra >> 8) & 127, ply, torch.zeros_like(ply),
-                           (extra >> 17) & 1, history, repetitions=(extra >> 15) & 3)
+        return self._state(
+            pieces.t(),
+            rights,
+            ep_square,
+            (extra >> 8) & 127,
+            ply,
+            torch.zeros_like(ply),
+            (extra >> 17) & 1,
+            history,
+            repetitions=(extra >> 15) & 3,
+        )
 
     def augment(self, packed: Tensor, chance: Tensor) -> tuple[Tensor, Tensor]:
         """`packed` int64 [B, 5] with half of the positions in a mirror, of those that are the same game there.
@@ -197,8 +246,18 @@ class Chess:
         """`count` start positions: "standard", "few-piece" (kings and a handful) or "random-plies" (see chess_starts)."""
         return starts.make(self, count, kind, generator)
 
-    def _state(self, pieces, castling_rights, ep_square, clock, ply, plies_played, player, history,
-               repetitions: Tensor | None = None) -> ChessState:
+    def _state(
+        self,
+        pieces,
+        castling_rights,
+        ep_square,
+        clock,
+        ply,
+        plies_played,
+        player,
+        history,
+        repetitions: Tensor | None = None,
+    ) -> ChessState:
         """Everything that follows from a position (pieces [12, B]) and the keys of those before it."""
         pieces = pieces.contiguous()
         legal = self._generator.legal_moves(pieces, castling_rights, ep_square)
@@ -211,10 +270,23 @@ class Chess:
         lost = (ending == CHECKMATE).to(torch.float32)
         white_reward = torch.where(player == 0, -lost, lost)
         return ChessState(
-            pieces.t(), castling_rights, ep_square, clock, ply, plies_played, player, history, repetitions,
-            legal.moves.t(), legal.attacks.t(), legal.in_check,
-            terminated=(ending != UNFINISHED) & (ending != TRUNCATED), truncated=ending == TRUNCATED,
-            rewards=torch.stack((white_reward, -white_reward), 1), ending=ending)
+            pieces.t(),
+            castling_rights,
+            ep_square,
+            clock,
+            ply,
+            plies_played,
+            player,
+            history,
+            repetitions,
+            legal.moves.t(),
+            legal.attacks.t(),
+            legal.in_check,
+            terminated=(ending != UNFINISHED) & (ending != TRUNCATED),
+            truncated=ending == TRUNCATED,
+            rewards=torch.stack((white_reward, -white_reward), 1),
+            ending=ending,
+        )
 
     def _promote(self, own: Tensor, plane: Tensor, arrived: Tensor) -> Tensor:
         """Turn the pawns that `arrived` [B] on the last rank into what the plane says."""
@@ -283,6 +355,6 @@ def destinations() -> Tensor:
 def _random_odd_numbers(*shape: int) -> Tensor:
     """Fixed odd int64 multipliers for the position key."""
     generator = torch.Generator().manual_seed(2718281828)
-    high = torch.randint(-2**31, 2**31, shape, generator=generator)
+    high = torch.randint(-(2**31), 2**31, shape, generator=generator)
     low = torch.randint(0, 2**32, shape, generator=generator)
     return (high << 32) | low | 1

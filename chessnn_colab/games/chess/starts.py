@@ -54,7 +54,7 @@ def _few_piece(game: "Chess", count: int, generator: torch.Generator) -> "ChessS
 def _throw_pieces(game: "Chess", count: int, generator: torch.Generator) -> "ChessState":
     """Random pieces on distinct random squares; pawns keep off the first and last rank."""
     extra = _STRONG_EXTRA + _WEAK_EXTRA
-    squares = torch.rand(count, 64, generator=generator).argsort(1)[:, :extra + 2]
+    squares = torch.rand(count, 64, generator=generator).argsort(1)[:, : extra + 2]
     bits = torch.ones_like(squares) << squares
     kinds = torch.multinomial(torch.tensor(_PIECE_WEIGHTS), count * extra, True, generator=generator).view(count, extra)
     on_edge = (squares[:, 2:] < 8) | (squares[:, 2:] >= 56)
@@ -83,5 +83,6 @@ def _random_plies(game: "Chess", count: int, generator: torch.Generator) -> "Che
         action = torch.where(game.legal_action_mask(state), noise, -1.0).argmax(1)
         after = game.step(state, action)
         state = where((lengths > played) & ~finished(after), after, state)
-    return game.from_position(state.pieces, state.castling_rights, state.ep_square, state.halfmove_clock, state.ply,
-                              state.current_player)
+    return game.from_position(
+        state.pieces, state.castling_rights, state.ep_square, state.halfmove_clock, state.ply, state.current_player
+    )
