@@ -7,7 +7,7 @@ The names are pgx's (https://github.com/sotetsuk/pgx): ``init``, ``step``, ``obs
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Protocol, Sequence, TypeVar
+from typing import Any, Mapping, Protocol, Sequence, TypeVar
 
 import torch
 from torch import Tensor
@@ -16,33 +16,86 @@ from torch import Tensor
 class State(Protocol):
     """A batch of positions: a frozen dataclass of tensors, batch first, all on one device."""
 
-    current_player: Tensor  # int64 [B], whose turn it is, 0 for the first mover
-    terminated: Tensor  # bool [B], ended by the rules
-    truncated: Tensor  # bool [B], stopped at the ply cap
-    rewards: Tensor  # float32 [B, num_players], what the last ply paid each player
-    ending: Tensor  # int64 [B], index into the game's `endings`
+    @property
+    def current_player(self) -> Tensor: ...  # int64 [B], whose turn it is, 0 for the first mover
+
+    @property
+    def terminated(self) -> Tensor: ...  # bool [B], ended by the rules
+
+    @property
+    def truncated(self) -> Tensor: ...  # bool [B], stopped at the ply cap
+
+    @property
+    def rewards(self) -> Tensor: ...  # float32 [B, num_players], what the last ply paid each player
+
+    @property
+    def ending(self) -> Tensor: ...  # int64 [B], index into the game's `endings`
+
+    @property
+    def plies_played(self) -> Tensor: ...  # int64 [B], plies since this game's own start; the cap counts these
 
 
 class Game(Protocol):
     """Rules on tensors. A finished game stays finished: a step leaves it as it is."""
 
+    name: str  # in games.registry
+    num_players: int  # 1 or 2
+    player_names: tuple[str, ...]  # of each player, the first mover first
     num_actions: int
-    num_players: int
-    observation_shape: tuple[int, int, int]
+    observation_shape: tuple[int, int, int]  # planes, height and width of the board
     packed_words: int
-    endings: tuple[str, ...]
+    endings: tuple[str, ...]  # kinds of ending; the first is "unfinished", the last "truncated"
+    start_shares: Mapping[str, float]  # kinds of start position -> share of self-play's games; they sum to 1
+    discount: float  # what a win is worth a ply later, in search and in value targets, unless a run says otherwise
+    self_play_plies: int  # plies after which self-play stops a game, unless a run says otherwise
+    max_plies: int  # plies after which this object stops a game
+    device: torch.device
     action_images: Tensor  # int64 [symmetries, num_actions], what each action becomes in each symmetry
 
-    def init(self, batch_size: int) -> Any: ...
-    def step(self, state: Any, action: Tensor) -> Any: ...
-    def legal_action_mask(self, state: Any) -> Tensor: ...
-    def legal_actions(self, state: Any) -> tuple[Tensor, Tensor]: ...  # rows and actions, as nonzero() of the mask
-    def observe(self, state: Any) -> Tensor: ...
-    def pack(self, state: Any) -> Tensor: ...
-    def unpack(self, packed: Tensor) -> Any: ...
-    def augment(self, packed: Tensor, chance: Tensor) -> tuple[Tensor, Tensor]: ...
-    def truncation_value(self, state: Any) -> Tensor: ...
-    def starts(self, count: int, kind: str, generator: torch.Generator) -> Any: ...
+    def init(self, batch_size: int) -> Any:
+        """`batch_size` standard start positions."""
+        ...
+
+    def step(self, state: Any, action: Tensor) -> Any:
+        """Play `action` int64 [B], legal in its row."""
+        ...
+
+    def legal_action_mask(self, state: Any) -> Tensor:
+        """bool [B, num_actions]."""
+        ...
+
+    def legal_actions(self, state: Any) -> tuple[Tensor, Tensor]:
+        """Rows int64 [n] and actions int64 [n] of everything the mask allows, in order: the mask's nonzero()."""
+        ...
+
+    def observe(self, state: Any) -> Tensor:
+        """float32 [B, *observation_shape], zeros and ones: what the network sees."""
+        ...
+
+    def pack(self, state: Any) -> Tensor:
+        """int64 [B, packed_words]: all that observe, legal_action_mask and augment need."""
+        ...
+
+    def unpack(self, packed: Tensor) -> Any:
+        """The inverse of `pack`."""
+        ...
+
+    def augment(self, packed: Tensor, chance: Tensor) -> tuple[Tensor, Tensor]:
+        """`packed` with each row in a symmetry picked by chance float32 [B] in [0, 1); and int64 [B], the symmetry's row
+        in `action_images`."""
+        ...
+
+    def truncation_value(self, state: Any) -> Tensor:
+        """float32 [B] in [-1, 1], the mover's view: what a game stopped here is labelled."""
+        ...
+
+    def starts(self, count: int, kind: str, generator: torch.Generator) -> Any:
+        """`count` start positions of one of the kinds in `start_shares`. `generator` is a CPU generator."""
+        ...
+
+    def to_text(self, state: Any) -> list[str]:
+        """A drawing of each row, as lines of text."""
+        ...
 
 
 S = TypeVar("S")
@@ -74,11 +127,6 @@ def concatenate(states: Sequence[S]) -> S:
     return map_fields(lambda *fields: torch.cat(fields), *states)
 
 
-def to_device(state: S, device: torch.device | str) -> S:
-    """The same positions on another device."""
-    return map_fields(lambda field: field.to(device), state)
-
-
 def map_fields(function, *states: S) -> S:
     """A state whose fields are `function` of the same fields of `states`."""
     return type(states[0])(
@@ -87,3 +135,14 @@ def map_fields(function, *states: S) -> S:
             for field in dataclasses.fields(states[0])
         }
     )
+
+
+def move_list(game: Game, start: Any, actions: Sequence[int], ending: int, result: int, **headers: str) -> str:
+    """A finished game as plain text: headers, actions, the last position (see registry.game_text)."""
+    state = start
+    for action in actions:
+        state = game.step(state, torch.tensor([action], device=game.device))
+    winner = f"{game.player_names[0 if result > 0 else 1]} wins" if result else "no winner"
+    lines = [f"{name}: {value}" for name, value in headers.items()]
+    moves = " ".join(map(str, actions))
+    return "\n".join([*lines, f"Ending: {game.endings[ending]}, {winner}", f"Actions: {moves}", *game.to_text(state)])

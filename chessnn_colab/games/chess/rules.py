@@ -74,11 +74,16 @@ class Chess:
     max_plies: a game that has not ended after so many plies from its start is truncated.
     """
 
-    num_actions = NUM_PLANES * 64
+    name = "chess"
     num_players = 2
+    player_names = ("White", "Black")
+    num_actions = NUM_PLANES * 64
     observation_shape = (NUM_OBSERVATION_PLANES, 8, 8)
     packed_words = 5
     endings = ENDINGS
+    start_shares = {"few-piece": 0.4, "random-plies": 0.2, "standard": 0.4}
+    discount = 0.99
+    self_play_plies = 160
 
     def __init__(self, max_plies: int = 512, device: torch.device | str = "cpu"):
         self.max_plies = max_plies
@@ -243,8 +248,20 @@ class Chess:
         return 0.5 * torch.tanh(self.material(state).to(torch.float32) / 5)
 
     def starts(self, count: int, kind: str, generator: torch.Generator) -> ChessState:
-        """`count` start positions: "standard", "few-piece" (kings and a handful) or "random-plies" (see chess_starts)."""
+        """`count` start positions: "standard", "few-piece" (kings and a handful) or "random-plies" (see starts)."""
         return starts.make(self, count, kind, generator)
+
+    def to_text(self, state: ChessState) -> list[str]:
+        """Each row as White sees it: eight lines, White's men in capitals."""
+        flipped = (state.current_player == 1).view(-1, 1)
+        boards = torch.where(flipped, bb.flip_ranks(state.pieces.roll(6, 1)), state.pieces)
+        bits = bb.unpack_bits(boards, self._bool_bits).view(-1, 12, 8, 8).flip(2)
+        squares = [
+            ["".join(letter for letter, on in zip("PNBRQKpnbrqk", men) if on) or "." for men in row]
+            for row in bits.permute(0, 2, 3, 1).flatten(0, 1).tolist()
+        ]
+        lines = [" ".join(row) for row in squares]
+        return ["\n".join(lines[first : first + 8]) for first in range(0, len(lines), 8)]
 
     def _state(
         self,

@@ -1,0 +1,61 @@
+"""The only door to the games: from a name, as `TrainConfig.game` has it, to the rules.
+
+A game is added by a module (or a folder) beside this one and a line in GAMES. Modules load when first asked for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, Callable, Mapping, NamedTuple, Sequence
+
+import torch
+
+from ..errors import ConfigError
+from .base import Game, move_list
+
+
+class Entry(NamedTuple):
+    """Where a game's parts are, each as "module:name" below this package."""
+
+    rules: str  # a class: rules(max_plies=..., device=...)
+    writer: str = ""  # a function like base.move_list, which it replaces
+    suffix: str = ".txt"  # of a file that holds what `writer` returns
+
+
+GAMES: Mapping[str, Entry] = {"chess": Entry("chess.rules:Chess", "chess.pgn:game_text", ".pgn")}
+
+
+def make_game(name: str, max_plies: int | None = None, device: torch.device | str = "cpu") -> Game:
+    """The rules of one of GAMES on `device`. max_plies: plies after which a game is truncated; None: the game's own.
+
+    Raises ConfigError for an unknown name.
+    """
+    options = {} if max_plies is None else {"max_plies": max_plies}
+    return _load(_entry(name).rules)(device=device, **options)
+
+
+def game_text(game: Game, start: Any, actions: Sequence[int], ending: int, result: int, **headers: str) -> str:
+    """A finished game as its players write it down: PGN for chess.
+
+    start: a state with one row, the first position; actions: what was played from there; ending: index into
+    `game.endings`; result: +1 when the first player won, -1 when the second did, else 0. Raises NotationError when an
+    action is not legal where it was played.
+    """
+    writer: Callable[..., str] = _load(_entry(game.name).writer) if _entry(game.name).writer else move_list
+    return writer(game, start, actions, ending, result, **headers)
+
+
+def text_suffix(name: str) -> str:
+    """What the name of a file with `game_text` ends in, such as ".pgn"."""
+    return _entry(name).suffix
+
+
+def _entry(name: str) -> Entry:
+    if name not in GAMES:
+        raise ConfigError(f"unknown game {name!r:.60}: expected one of {', '.join(GAMES)}")
+    return GAMES[name]
+
+
+def _load(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(import_module(f".{module}", __package__), name)
