@@ -19,7 +19,7 @@ search tree actor
 report records array_files sealed_json runs.config_file runs.lock runs.metrics runs.checkpoint runs.snapshot runs.folder runs.backup runs.tensorboard
 games.chess.pgn games.chess.perft
 selfplay
-workers.process workers.protocol workers.pool workers.local workers.ray
+workers.protocol workers.process workers.round workers.pool workers.local workers.ray
 replay learner restore
 arena.chess.openings arena.ratings arena.chess.minimax arena.chess.engine arena.players arena.result arena.chess.match_pgn arena.match
 config budget training
@@ -99,6 +99,7 @@ def test_only_views_draw(name):
         "report",
         "workers.process",
         "workers.protocol",
+        "workers.round",
         "workers.pool",
         "workers.local",
         "workers.ray",
