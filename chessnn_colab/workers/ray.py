@@ -253,6 +253,6 @@ def kill_process(pid: int) -> None:
 
 
 def first_line(error: Exception) -> str:
-    """Return the sentence with the cause out of Ray's long explanations."""
+    """Return the sentence with the cause out of Ray's long explanations, without its full stop."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__
+    return lines[0].rstrip(".") if lines else type(error).__name__
