@@ -193,9 +193,9 @@ def test_a_ply_reads_nothing_back_and_uses_no_float64(game):
     action, chance = torch.zeros(4, dtype=torch.int64, device="meta"), torch.zeros(4, device="meta")
     with NothingReadBack():
         state = game.step(game.init(4), action)
-        game.legal_action_mask(state), game.observe(state), game.truncation_value(state), finished(state)
-        game.unpack(game.augment(game.pack(state), chance)[0])
-    assert_shapes(game, state, 4)
+        finished(state)
+        assert_shapes(game, state, 4)
+        assert_shapes(game, game.unpack(game.augment(game.pack(state), chance)[0]), 4)
 
 
 def test_a_finished_game_can_be_written_down(game):

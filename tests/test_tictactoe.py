@@ -1,4 +1,4 @@
-"""Tic-tac-toe is the game that everybody knows: rules and symmetries, over every position that can be reached."""
+"""Tic-tac-toe on tensors equals a reference in plain Python in every position that can be reached."""
 
 import pytest
 import torch

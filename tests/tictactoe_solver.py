@@ -5,8 +5,8 @@ A position is a string of nine of ".XO", row after row. X moves first.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
-from typing import Callable
 
 import torch
 from torch import Tensor
