@@ -22,7 +22,10 @@ class Entry(NamedTuple):
     suffix: str = ".txt"  # of a file that holds what `writer` returns
 
 
-GAMES: Mapping[str, Entry] = {"chess": Entry("chess.rules:Chess", "chess.pgn:game_text", ".pgn")}
+GAMES: Mapping[str, Entry] = {
+    "chess": Entry("chess.rules:Chess", "chess.pgn:game_text", ".pgn"),
+    "tictactoe": Entry("tictactoe:TicTacToe"),
+}
 
 
 def make_game(name: str, max_plies: int | None = None, device: torch.device | str = "cpu") -> Game:
