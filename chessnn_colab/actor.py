@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from .games.base import Game, finished, map_fields, select
 from .network import SpikingNetwork, expected_value
-from .search import ILLEGAL, PolicyOutput, Root, SearchConfig, Step, sample_gumbel, sample_prior, two_rung
+from .search import ILLEGAL, PolicyOutput, Root, SearchConfig, Step, padded, sample_gumbel, sample_prior, two_rung
 from .tree import Expansion, tree_search
 
 # Columns kept for the root's likeliest legal actions. Hardly any position has more; what it loses is the prior's tail.
@@ -40,7 +39,8 @@ class Actor:
         """
         config = self.config
         root = self.root(state, TREE_ACTIONS, TREE_ACTIONS) if config.search == "tree" else self.root(state)
-        gumbel = gumbel_scale * sample_gumbel(root.prior_logits, generator)
+        logits = root.prior_logits
+        gumbel = gumbel_scale * sample_gumbel(logits, generator) if gumbel_scale else torch.zeros_like(logits)
         if config.search == "policy":
             return sample_prior(root, gumbel)
         if config.search == "tree":
@@ -80,8 +80,7 @@ class Actor:
         if logits.shape[1] > most:
             logits, columns = logits.topk(most, dim=1)
             actions = actions.gather(1, columns)
-        room = (0, max(0, least - logits.shape[1]))
-        return functional.pad(actions, room), functional.pad(logits, room, value=ILLEGAL)
+        return padded(actions, least), padded(logits, least, ILLEGAL)
 
     def _look(self, state: Any) -> tuple[Tensor, Tensor]:
         """SpikingNetwork.rates_and_wdl of `state`; on a CPU in parts that stay in its cache from layer to layer."""

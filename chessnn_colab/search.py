@@ -15,6 +15,7 @@ from typing import Any, Callable, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from .errors import ConfigError
 
@@ -179,8 +180,21 @@ def completed_policy(
 
 
 def sample_gumbel(like: Tensor, generator: torch.Generator) -> Tensor:
-    """Standard Gumbel noise in the shape of `like`."""
-    return -torch.empty_like(like).exponential_(generator=generator).log()
+    """Standard Gumbel noise in the shape of `like`.
+
+    MPS draws an exact zero now and then (pytorch#192577), whose noise would be infinite: it is raised to the least number.
+    """
+    drawn = torch.empty_like(like).exponential_(generator=generator)
+    return -drawn.clamp(min=torch.finfo(like.dtype).tiny).log()
+
+
+def padded(columns: Tensor, width: int, value: float = 0) -> Tensor:
+    """`columns` [B, A] with columns of `value` added up to `width`; as they are where A is `width` or more.
+
+    A pad of nothing goes wrong on some versions of MPS (pytorch#139823), so none is asked for.
+    """
+    missing = width - columns.shape[1]
+    return columns if missing <= 0 else functional.pad(columns, (0, missing), value=value)
 
 
 def _sigma_scale(config: SearchConfig, most_visits: int) -> float:

@@ -14,7 +14,6 @@ from typing import Any, Callable, Mapping
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from .actor import Actor
 from .assembler import Assembler
@@ -25,7 +24,7 @@ from .games.registry import make_game
 from .network import actor_copy, build_network, load_arrays
 from .network_config import NetworkConfig
 from .records import POLICY_WIDTH, GameRecords
-from .search import PolicyOutput, SearchConfig, rows_of, sample_gumbel
+from .search import PolicyOutput, SearchConfig, padded, rows_of, sample_gumbel
 
 PLIES_A_BLOCK = 8  # plies between two copies to the host
 FEW_ROWS = 16  # a batch shrinks by multiples of so many boards
@@ -297,5 +296,4 @@ def best_actions(policy: PolicyOutput) -> dict[str, Tensor]:
     """The POLICY_WIDTH best actions of the improved policy and their weights, made to sum to one; the rest zeros."""
     weights, columns = policy.action_weights.topk(min(POLICY_WIDTH, policy.action_weights.shape[1]), dim=1)
     weights, actions = weights / weights.sum(1, keepdim=True), policy.actions.gather(1, columns)
-    room = (0, POLICY_WIDTH - weights.shape[1])
-    return {"policy_actions": functional.pad(actions, room), "policy_weights": functional.pad(weights, room)}
+    return {"policy_actions": padded(actions, POLICY_WIDTH), "policy_weights": padded(weights, POLICY_WIDTH)}

@@ -46,9 +46,11 @@ class TicTacToe:
     observation_shape = (3, 3, 3)
     packed_words = 1
     endings = ("unfinished", "three_in_a_row", "board_full", "truncated")
-    start_shares = {"random-plies": 0.5, "standard": 0.5}
+    start_shares = {"random-plies": 0.8, "standard": 0.2}
     discount = 0.99  # the quicker of two wins is worth more, and a win 8 plies later still 0.92: far above a draw
     self_play_plies = 9
+    sampling_plies = 9
+    td_lambda = 1.0  # nothing stands better before the end
 
     def __init__(self, max_plies: int = 9, device: torch.device | str = "cpu"):
         self.max_plies = max_plies
