@@ -10,8 +10,8 @@ import types
 import typing
 from typing import Any, Callable, Sequence
 
-from .errors import ChessnnError
 from .config import TrainConfig
+from .errors import ChessnnError
 
 # Spellings of a shell user for fields whose own name is no good there.
 FLAGS = {"from_checkpoint": "--from"}
@@ -45,6 +45,7 @@ def build_parser() -> argparse.ArgumentParser:
     check.add_argument("--device", default="auto")
     check.add_argument("--workers", type=int, help="also play games on so many workers")
     check.add_argument("--games", type=int, help="how many games (default 16)")
+    check.add_argument("--game", default="chess")
     check.add_argument("--json", action="store_true")
 
     perft = command("perft", run_perft, "count the leaves of the legal move tree")
@@ -72,6 +73,7 @@ def build_parser() -> argparse.ArgumentParser:
     bench.add_argument("--preset", default="cpu")
     bench.add_argument("--seconds", type=float, default=10.0)
     bench.add_argument("--precision", default="auto", help="auto, float32, bfloat16 or float16")
+    bench.add_argument("--game", default="chess")
     bench.add_argument("--json", action="store_true")
     return parser
 
@@ -151,7 +153,7 @@ def whole_numbers(text: str) -> tuple[int, ...]:
 def run_check(options: argparse.Namespace) -> None:
     from .check import check_device
 
-    report = check_device(options.device, options.workers, options.games)
+    report = check_device(options.device, options.workers, options.games, options.game)
     print(json.dumps(report.to_dict()) if options.json else report)
 
 
@@ -220,8 +222,8 @@ def run_ladder(options: argparse.Namespace) -> None:
 
 
 def run_tactics(options: argparse.Namespace) -> None:
-    from .arena.evaluate import play_search
     from .arena.chess.tactics import solved_over_run
+    from .arena.evaluate import play_search
 
     search = play_search(options.search, options.candidates, options.survivors, options.simulations)
     snapshots = None if options.snapshot is None else [options.snapshot]
@@ -241,7 +243,7 @@ def run_uci(options: argparse.Namespace) -> None:
 def run_bench(options: argparse.Namespace) -> None:
     from .bench.table import bench
 
-    figures = bench(options.name, options.device, options.preset, options.seconds, options.precision)
+    figures = bench(options.name, options.device, options.preset, options.seconds, options.precision, options.game)
     if options.json:
         return print(json.dumps(figures))
     for name, value in figures.items():

@@ -19,7 +19,6 @@ from .durable import BLANK_SEAL, SEAL_LENGTH, read_whole, reason, seal, seal_hol
 from .errors import RecordsError
 
 POLICY_WIDTH = 16
-POSITION_WORDS = 5
 MAX_FILE_BYTES = 4 * 2**30
 SEAL_MARK = b"chessnn_colab games 1 sha256:"
 
@@ -48,15 +47,15 @@ class GameRecords:
     Raises RecordsError when made of arrays that do not fit together.
     """
 
-    positions: np.ndarray  # int64 [N, W] packed positions, W = 5 for chess (40 bytes)
+    positions: np.ndarray  # int64 [N, W] packed positions, W = Game.packed_words (5 for chess, 40 bytes)
     actions: np.ndarray  # uint16 [N] the action played
     policy_actions: np.ndarray  # uint16 [N, K] the best actions of the search's policy
     policy_weights: np.ndarray  # float16 [N, K] their weights, 0 to 1
     root_values: np.ndarray  # float16 [N] the search's value, mover's point of view
     value_targets: np.ndarray  # float16 [N] the value to learn, mover's point of view; NaN = none
     game_lengths: np.ndarray  # int32 [G] positions of each game
-    endings: np.ndarray  # uint8 [G] index into the game's ENDINGS
-    results: np.ndarray  # int8 [G] +1 the first player (White) won, 0 draw, -1 the second
+    endings: np.ndarray  # uint8 [G] index into Game.endings
+    results: np.ndarray  # int8 [G] +1 the first player won, 0 draw, -1 the second
 
     def __post_init__(self) -> None:
         self.check()
@@ -133,16 +132,16 @@ class GameRecords:
         return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.game_lengths, dtype=np.int64)])
 
     @classmethod
-    def empty(cls, policy_width: int = POLICY_WIDTH, position_words: int = POSITION_WORDS) -> "GameRecords":
+    def empty(cls, position_words: int, policy_width: int = POLICY_WIDTH) -> "GameRecords":
         """Return records of no games."""
         width = {"positions": (position_words,), "policy_actions": (policy_width,), "policy_weights": (policy_width,)}
         return cls(**{name: np.zeros((0, *width.get(name, ())), dtype) for name, (dtype, _, _) in _LAYOUT.items()})
 
     @classmethod
     def concatenate(cls, parts: Sequence["GameRecords"]) -> "GameRecords":
-        """Join records in the order given; none at all give `empty()`. RecordsError when K or W differ."""
+        """Join one or more records in the order given. Raises RecordsError for no records, and when K or W differ."""
         if not parts:
-            return cls.empty()
+            raise RecordsError("no game records to join: expected one or more")
         widths = {(part.policy_width, part.position_words) for part in parts}
         if len(widths) > 1:
             raise RecordsError(f"cannot join game records of different (policy, position) widths: {sorted(widths)}")

@@ -82,7 +82,7 @@ def test_loaded_arrays_can_be_written(tmp_path):
 
 def test_a_position_takes_at_most_128_bytes():
     assert make_records((20,) * 50).bytes_per_position <= 128
-    assert GameRecords.empty().bytes_per_position == 0
+    assert GameRecords.empty(5).bytes_per_position == 0
 
 
 def test_concatenate_and_select_undo_each_other():
@@ -92,7 +92,8 @@ def test_concatenate_and_select_undo_each_other():
     assert_same(one, both.select_games([0, 1]))
     assert_same(other, both.select_games(np.array([2, 3, 4])))
     assert both.select_games([]).num_games == 0
-    assert GameRecords.concatenate([]).num_games == 0
+    with pytest.raises(RecordsError, match="expected one or more"):
+        GameRecords.concatenate([])
 
 
 def test_select_keeps_the_order_asked_for():

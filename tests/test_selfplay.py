@@ -9,22 +9,15 @@ from chessnn_colab.actor import Actor
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.base import finished
 from chessnn_colab.games.chess.rules import ENDINGS, Chess
+from chessnn_colab.games.tictactoe import TicTacToe
 from chessnn_colab.network import actor_copy, build_network
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.games.chess.notation import boards_from_state
 from chessnn_colab.games.chess.pgn import records_from_pgn, records_to_pgn
 from chessnn_colab.records import GameRecords
 from chessnn_colab.search import Root, SearchConfig
-from chessnn_colab.selfplay import (
-    Assembler,
-    Lockstep,
-    SelfPlay,
-    SelfPlayConfig,
-    play_games,
-    room_for,
-    start_positions,
-    td_returns,
-)
+from chessnn_colab.assembler import Assembler, td_returns
+from chessnn_colab.selfplay import Lockstep, SelfPlay, SelfPlayConfig, play_games, room_for, start_positions
 
 from .test_chess_moves import NothingReadBack
 
@@ -256,7 +249,7 @@ def test_assembler_keeps_a_game_whole_across_blocks():
             "standing": zeros,
         }
 
-    assembler = Assembler(0.99, 1.0)
+    assembler = Assembler(TRUNCATED, Chess.packed_words, 0.99, 1.0)
     first = assembler.add(block([[0, 1], [0, 1]], [[False, False], [False, True]]))
     second = assembler.add(block([[0, 2], [0, -1]], [[False, True], [True, False]]))
     assert first.game_lengths.tolist() == [2] and first.actions.tolist() == [1, 3]
@@ -269,7 +262,15 @@ def test_assembler_keeps_a_game_whole_across_blocks():
 )
 def test_bad_settings_are_refused(settings):
     with pytest.raises(ConfigError, match="expected"):
-        SelfPlayConfig(**settings)
+        SelfPlayConfig(**settings).start_shares(Chess())
+
+
+def test_the_game_decides_what_a_run_leaves_open():
+    config = SelfPlayConfig(td_lambda=0.5).settled(Chess(99))
+    assert (config.boards, config.max_plies, config.discount, config.td_lambda) == (64, 99, 0.99, 0.5)
+    assert SelfPlayConfig().start_shares(Chess()) == {"few-piece": 0.4, "random-plies": 0.2, "standard": 0.4}
+    with pytest.raises(ConfigError, match="few_piece_starts=0.1: tictactoe has no such starts"):
+        SelfPlayConfig(few_piece_starts=0.1).start_shares(TicTacToe())
 
 
 # --- memory that runs out

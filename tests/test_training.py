@@ -293,7 +293,7 @@ def test_policy_gradient_mode_runs(tmp_path):
 
 
 def test_auto_preset_goes_on_with_the_runs_network(run):
-    config = tiny(run[0], preset="auto", channels=None, blocks=None).with_saved_network()
+    config = tiny(run[0], preset="auto", channels=None, blocks=None).with_saved()
     assert (config.preset, config.channels, config.blocks) == ("cpu", 8, 1)
 
 

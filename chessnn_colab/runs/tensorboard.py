@@ -18,9 +18,7 @@ _SCALARS = {
     "policy/entropy": "entropy",
     "value/accuracy": "value_accuracy",
     "games/average_plies": "average_plies",
-    "games/white_win_rate": "white_win_rate",
     "games/draw_rate": "draw_rate",
-    "games/black_win_rate": "black_win_rate",
     "speed/positions": "positions_per_second",
     "speed/games": "games_per_second",
     "seconds/selfplay": "seconds_selfplay",
@@ -42,6 +40,8 @@ class TensorBoard:
         try:
             for tag, name in _SCALARS.items():
                 self._writer.add_scalar(tag, getattr(report, name), report.iteration)
+            for player, rate in report.win_rates.items():
+                self._writer.add_scalar(f"games/{player}_win_rate", rate, report.iteration)
             for layer, rate in report.firing_rates.items():
                 self._writer.add_scalar(f"firing_rate/{layer}", rate, report.iteration)
             self._writer.flush()

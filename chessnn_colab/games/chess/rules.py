@@ -82,8 +82,10 @@ class Chess:
     packed_words = 5
     endings = ENDINGS
     start_shares = {"few-piece": 0.4, "random-plies": 0.2, "standard": 0.4}
-    discount = 0.99
     self_play_plies = 160
+    sampling_plies = 30
+    discount = 0.99
+    td_lambda = 0.85
 
     def __init__(self, max_plies: int = 512, device: torch.device | str = "cpu"):
         self.max_plies = max_plies
