@@ -14,9 +14,8 @@ class Report:
     seconds: float  # of training so far, earlier sessions of the run included
     games: int  # played to an end
     plies: int  # new positions, those of games cut short by the clock included
-    white_wins: int
+    wins: dict[str, int]  # name of the player in lower case, first player first -> games won
     draws: int  # by the rules; games stopped at the ply cap are in `endings` alone
-    black_wins: int
     endings: dict[str, int]  # kind of ending -> games
     average_plies: float
     buffer_size: int  # positions in replay
@@ -40,7 +39,7 @@ class Report:
 
     @property
     def white_win_rate(self) -> float:
-        return self.white_wins / max(self.games, 1)
+        return self.wins.get("white", 0) / max(self.games, 1)
 
     @property
     def draw_rate(self) -> float:
@@ -48,13 +47,15 @@ class Report:
 
     @property
     def black_win_rate(self) -> float:
-        return self.black_wins / max(self.games, 1)
+        return self.wins.get("black", 0) / max(self.games, 1)
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        values = asdict(self)
+        return values | {f"{name}_wins": count for name, count in values.pop("wins").items()}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Report":
         """A report read back from metrics.jsonl; keys of another version are left out."""
-        known = {field.name for field in fields(cls)}
+        wins = {name.removesuffix("_wins"): count for name, count in values.items() if name.endswith("_wins")}
+        values, known = {**values, "wins": wins}, {field.name for field in fields(cls)}
         return cls(**{name: value for name, value in values.items() if name in known})

@@ -21,7 +21,7 @@ from .games.chess.rules import ENDINGS, Chess
 from .learner import Learner, Losses, optimizer_arrays
 from .runs.backup import Mirror, restore_run
 from .network import build_network, load_arrays, to_arrays
-from .games.chess.pgn import records_to_pgn
+from .games.chess.pgn import game_text
 from .records import GameRecords
 from .replay import Replay
 from .report import Report
@@ -160,7 +160,7 @@ class Trainer:
         finished = int((records.endings > 0).sum())
         elapsed = time.monotonic() - started
         self.seconds += elapsed
-        report = Report(
+        values = dict(
             iteration=self.iteration,
             seconds=self.seconds,
             **summary_of_games(records),
@@ -179,6 +179,7 @@ class Trainer:
             total_updates=self.learner.updates,
             sample_game=self._sample_game(records),
         )
+        report = Report.from_dict(values)
         self.folder.append_report(report.to_dict())
         self.board.write(report)
         if self.iteration % self.config.checkpoint_every == 0:
@@ -243,8 +244,10 @@ class Trainer:
         by_rule = (records.endings > 0) & (records.endings < ENDINGS.index("truncated"))
         mate = records.endings == ENDINGS.index("checkmate")
         chosen = int(np.lexsort((records.game_lengths, by_rule, mate))[-1])
-        headers = {"Event": "Self-play", "Round": str(self.iteration)}
-        text = records_to_pgn(records.select_games([chosen]), Chess(), headers)[0]
+        one = records.select_games([chosen])
+        start = Chess().unpack(torch.from_numpy(one.positions[:1]))
+        actions, ending, result = one.actions.tolist(), int(one.endings[0]), int(one.results[0])
+        text = game_text(Chess(), start, actions, ending, result, Event="Self-play", Round=str(self.iteration))
         self.folder.save_game_sample(self.iteration, text)
         return text
 
