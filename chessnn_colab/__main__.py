@@ -176,7 +176,7 @@ def run_train(options: argparse.Namespace) -> None:
 def run_watch(options: argparse.Namespace) -> None:
     from .report import Report
     from .runs.folder import RunFolder
-    from .views.progress import report_lines
+    from .views.text_progress import report_lines
 
     for values in RunFolder.open(options.run).read_reports():
         print("\n".join(report_lines(Report.from_dict(values))))

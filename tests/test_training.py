@@ -88,8 +88,8 @@ def test_a_report_an_iteration_and_it_adds_up(run):
     for report in reports:
         assert report.games == 6 == sum(report.endings.values())
         stopped = report.endings["truncated"]
-        assert report.white_wins + report.draws + report.black_wins + stopped == 6
-        assert report.white_wins + report.black_wins == report.endings["checkmate"]
+        assert sum(report.wins.values()) + report.draws + stopped == 6
+        assert sum(report.wins.values()) == report.endings["checkmate"]
         assert report.plies == pytest.approx(6 * report.average_plies)
         assert set(report.endings) == set(ENDINGS[1:])
         for name in ("loss", "policy_loss", "value_loss", "entropy", "positions_per_second", "seconds_learning"):
