@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from .array_files import unusable
+from .files import unusable
 from .runs.checkpoint import Checkpoint
 from .devices import out_of_memory
 from .learner import Learner, load_optimizer_arrays

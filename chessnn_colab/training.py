@@ -19,7 +19,7 @@ from .devices import Inventory, WorkerPlan, detect_device, inventory, keep_freed
 from .errors import ConfigError, RunError, WorkerError
 from .games.chess.rules import ENDINGS, Chess
 from .learner import Learner, Losses, optimizer_arrays
-from .runs.backup import Mirror, restore_run
+from .runs.backup import Backup, restore_run
 from .network import build_network, load_arrays, to_arrays
 from .games.chess.pgn import records_to_pgn
 from .records import GameRecords
@@ -91,13 +91,13 @@ class Trainer:
         self._learning_per_play = LEARNING_PER_PLAY
         self._play_began: float | None = None  # time.monotonic() at which games now being played were given out
         self._saved: tuple[int, int, int] | None = None
-        self.pool = self.mirror = None
+        self.pool = self.backup = None
         self.folder = RunFolder.create_or_open(config.run, config.to_dict(), set(config.to_dict()) - FIXED_FIELDS)
         try:
             self._resume_or_begin()
             if config.copy_to:
-                self.mirror = Mirror(self.folder, config.copy_to, config.keep_checkpoints)
-                self._say(self.mirror.update())
+                self.backup = Backup(self.folder, config.copy_to, config.keep_checkpoints)
+                self._say(self.backup.update())
             self.board = TensorBoard(self.folder.tensorboard_folder, self.iteration)
         except BaseException:
             self.folder.close()
@@ -136,8 +136,8 @@ class Trainer:
         for part in (self.pool, self.board):
             if part is not None:
                 part.close()
-        if self.mirror is not None:
-            self._say(self.mirror.close())
+        if self.backup is not None:
+            self._say(self.backup.close())
         self.folder.close()
         self.progress.close()
 
@@ -300,8 +300,8 @@ class Trainer:
         self.folder.save_checkpoint(self.iteration, groups, metadata)
         self.folder.prune(self.config.keep_checkpoints)
         self._saved = state
-        if self.mirror is not None:
-            self._say(self.mirror.update())
+        if self.backup is not None:
+            self._say(self.backup.update())
 
     def _resume_or_begin(self) -> None:
         latest = self.folder.latest_checkpoint("chess")

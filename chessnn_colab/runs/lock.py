@@ -1,8 +1,11 @@
-"""One process at a time may write a run folder; the second is refused with the name of the first.
+"""One process at a time may write a run folder. A second process is refused, and told the name of the first.
 
-The lock is the kernel's (flock), so it is gone the moment its process is, however it died. Within one process
-a later lock takes over from an earlier one: in a notebook an interrupted cell's traceback keeps the old run alive,
-and running the cell again must work. The old holder finds out by `held`.
+The lock is the kernel's (flock), so it ends with its process, however the process dies. Within one process a later
+lock takes over from an earlier one: in a notebook the traceback of an interrupted cell keeps the old run alive, and
+running the cell again must work. The old holder sees this in `held`.
+
+The library filelock would replace ten lines of this, and would lose the holder's name: up to 3.29, a process that is
+refused empties the lock file (tox-dev/filelock#591).
 """
 
 import json
@@ -10,8 +13,8 @@ import os
 import socket
 from pathlib import Path
 
-from ..durable import NO_LINK, NOT_SUPPORTED
 from ..errors import RunError
+from ..files import NO_LINK, NOT_SUPPORTED
 
 try:
     import fcntl
@@ -25,7 +28,7 @@ _HELD: dict[Path, "RunLock"] = {}
 class RunLock:
     """The right to write `folder`, held until `release()`. Raises RunError when another process has it.
 
-    `warning` is text where the file system cannot lock: then nothing keeps a second process out.
+    `warning` is a sentence where the file system cannot lock, and nothing keeps a second process out; otherwise None.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -50,7 +53,7 @@ class RunLock:
         return self._descriptor is not None and self._process == os.getpid()
 
     def release(self) -> None:
-        """Give the lock back; a second call does nothing. The file stays: deleting it would race."""
+        """Give the lock back; a second call does nothing. The file stays: another process may be about to lock it."""
         if not self.held:
             return
         if fcntl is not None and self.warning is None:
@@ -84,5 +87,5 @@ def _holder(descriptor: int) -> str:
     try:
         holder = json.loads(os.pread(descriptor, 4096, 0))
         return f"process {holder['pid']} on {holder['host']}"
-    except (OSError, ValueError, KeyError, TypeError):  # it holds the lock and has not written its name yet
+    except (OSError, ValueError, KeyError, TypeError):  # the holder has not written its name yet
         return "another process"
