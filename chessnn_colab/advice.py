@@ -172,16 +172,14 @@ def versions() -> dict[str, str]:
 def driver_gpus() -> tuple[DriverGpu, ...]:
     """Return the GPUs that nvidia-smi lists; where that program is missing, those in the driver's files."""
     for query in ("name,driver_version,compute_cap", "name,driver_version"):  # drivers before 510 have no compute_cap
-        output = first_output([shutil.which("nvidia-smi"), f"--query-gpu={query}", "--format=csv,noheader"])
+        output = first_output(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"])
         if output is not None:
             return parse_driver_gpus(output)
     return driver_files()
 
 
-def first_output(command: list[str | None]) -> str | None:
+def first_output(command: list[str]) -> str | None:
     """Return what a program prints, or None when the program is missing, fails or takes more than 20 seconds."""
-    if command[0] is None:
-        return None
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout
     except (OSError, subprocess.SubprocessError):

@@ -36,7 +36,7 @@ _CHUNK = 2**20  # bytes copied and hashed at a time
 # In a JSON object, or in the header of a snapshot. Text cannot look like this, because JSON escapes its quotes.
 _SEAL = re.compile(rb'"(?:seal": "sha256:|sha256":")([0-9a-f]{64})"')
 # Key and kind are looked for apart, so that no single flipped bit makes a sealed object look like one without a seal.
-_TRACE_OF_A_SEAL = re.compile(rb'"seal"|sha256:|crc32:')
+_TRACE_OF_A_SEAL = re.compile(rb'(?<!\\)"(?:seal"|sha256:|crc32:)')
 
 
 # --- writing and reading
@@ -144,8 +144,10 @@ def absolute(path: str | os.PathLike) -> Path:
 
 
 def seal(data: bytes) -> bytes:
-    """Return `data` with its SHA-256 in the place of its blank seal (see BLANK_SEAL)."""
+    """Return `data` with its SHA-256 in the place of its blank seal (see BLANK_SEAL). Raises ValueError without one."""
     place = _SEAL.search(data)
+    if place is None:
+        raise ValueError("there is no place for a seal")
     return data[: place.start(1)] + sha256(data).encode("ascii") + data[place.end(1) :]
 
 

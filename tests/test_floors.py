@@ -9,14 +9,14 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "chessnn_colab"
 # From the ground up; modules on one line are neighbours, in the order in which they may import each other.
 FLOORS = """
-errors durable network_config
+errors files network_config
 devices advice
 games.chess.bitboards games.base games.chess.moves games.chess.material games.chess.symmetry games.chess.starts
 games.chess.rules
 games.chess.notation
 network spikes
 search tree actor
-report records array_files sealed_json runs.config_file runs.lock runs.metrics runs.checkpoint runs.snapshot runs.folder runs.backup runs.tensorboard
+report records runs.config_file runs.lock runs.metrics runs.checkpoint runs.snapshot runs.folder runs.backup runs.tensorboard
 games.chess.pgn games.chess.perft
 selfplay
 workers.process workers.protocol workers.pool workers.local workers.ray
@@ -94,8 +94,7 @@ def test_only_views_draw(name):
         "runs.folder",
         "runs.backup",
         "runs.metrics",
-        "array_files",
-        "durable",
+        "files",
         "report",
         "workers.process",
         "workers.protocol",

@@ -264,9 +264,7 @@ def folder_path(path: str | os.PathLike) -> Path:
         raise RunError(f"{os.fspath(path)!r} cannot be a run folder: expected a path such as runs/first")
     try:
         folder = Path(os.path.abspath(Path(path).expanduser()))
-        for place in (folder, *folder.parents):
-            if place.exists():
-                break
+        place = next(place for place in (folder, *folder.parents) if place.exists())
     except (OSError, RuntimeError) as error:  # a name too long, no permission, a home that is not there
         raise RunError(f"{os.fspath(path)!r} cannot be a run folder: {error}") from error
     if not place.is_dir():

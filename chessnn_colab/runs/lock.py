@@ -33,18 +33,17 @@ class RunLock:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()
-        self.warning: str | None = None
         self._process = os.getpid()
         earlier = _HELD.get(self.folder)
-        if earlier is not None and earlier.held:
+        if earlier is not None:
             earlier.release()
-        self._descriptor: int | None = os.open(self.folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | NO_LINK, 0o644)
+        descriptor = os.open(self.folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | NO_LINK, 0o644)
         try:
-            self._acquire()
+            self.warning = _lock(descriptor, self.folder)
         except BaseException:
-            os.close(self._descriptor)
-            self._descriptor = None
+            os.close(descriptor)
             raise
+        self._descriptor: int | None = descriptor
         _HELD[self.folder] = self
 
     @property
@@ -54,7 +53,7 @@ class RunLock:
 
     def release(self) -> None:
         """Give the lock back; a second call does nothing. The file stays: another process may be about to lock it."""
-        if not self.held:
+        if self._descriptor is None or not self.held:
             return
         if fcntl is not None and self.warning is None:
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
@@ -63,24 +62,25 @@ class RunLock:
         if _HELD.get(self.folder) is self:
             del _HELD[self.folder]
 
-    def _acquire(self) -> None:
-        if fcntl is None:
-            self.warning = f"this system has no file locks: let no second process train in {self.folder}"
-            return
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise RunError(
-                f"the run folder {self.folder} is in use by {_holder(self._descriptor)}: "
-                "stop that one first, or choose another run folder"
-            ) from error
-        except OSError as error:
-            if error.errno not in NOT_SUPPORTED:
-                raise
-            self.warning = f"the file system of {self.folder} has no locks: let no second process train there"
-            return
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode(), 0)
+
+def _lock(descriptor: int, folder: Path) -> str | None:
+    """Lock the open lock file of `folder` and write this process's name into it. Returns RunLock.warning."""
+    if fcntl is None:
+        return f"this system has no file locks: let no second process train in {folder}"
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise RunError(
+            f"the run folder {folder} is in use by {_holder(descriptor)}: "
+            "stop that one first, or choose another run folder"
+        ) from error
+    except OSError as error:
+        if error.errno not in NOT_SUPPORTED:
+            raise
+        return f"the file system of {folder} has no locks: let no second process train there"
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode(), 0)
+    return None
 
 
 def _holder(descriptor: int) -> str:
