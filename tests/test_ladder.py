@@ -12,7 +12,7 @@ from chessnn_colab.arena.ladder import Ladder, rate_run, spread
 from chessnn_colab.arena.result import MatchGame, MatchResult
 from chessnn_colab.arena.chess.openings import BOOK
 from chessnn_colab.arena.ratings import Pairing, rate
-from chessnn_colab.sealed_json import decode_sealed
+from chessnn_colab.files import decode_sealed
 from chessnn_colab.search import SearchConfig
 from tests.small_run import make_run
 

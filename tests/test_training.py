@@ -219,7 +219,7 @@ def test_interrupt_during_learning_counts_the_games_and_leaves_the_untrained_sna
     checkpoint = RunFolder.open(tmp_path).latest_checkpoint().checkpoint
     assert checkpoint.metadata["total_positions"] == len(checkpoint.groups["replay"]["actions"]) > 0
     assert checkpoint.metadata["updates"] == 2
-    assert not np.array_equal(weights(tmp_path, 0)["value.2.bias"], checkpoint.weights["value.2.bias"])
+    assert not np.array_equal(weights(tmp_path, 0)["value.2.bias"], checkpoint.groups["weights"]["value.2.bias"])
     monkeypatch.undo()
     (report,) = train(tiny(tmp_path, iterations=1))
     assert report.iteration == 1 and report.total_positions == checkpoint.metadata["total_positions"] + report.plies

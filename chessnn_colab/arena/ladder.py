@@ -10,7 +10,7 @@ import numpy as np
 
 from .match import MATCH_PLIES, play_match
 from ..devices import detect_device
-from ..durable import reason, write_atomically
+from ..files import encode_sealed, reason, write_atomically
 from ..errors import ConfigError, RunError
 from .evaluate import find_player, load_network
 from ..games.chess.rules import Chess
@@ -18,7 +18,6 @@ from .result import MatchResult
 from .players import PLAY_SEARCH, NetworkPlayer, Player
 from .ratings import Pairing, Ratings, rate
 from ..runs.folder import RATINGS_FILE, RunFolder
-from ..sealed_json import encode_sealed
 from ..search import SearchConfig
 
 FIXED_PLAYERS = ("random", "greedy", "minimax")
@@ -171,6 +170,6 @@ def _pairing(match: MatchResult) -> Pairing:
 def _save(run: str, ladder: Ladder) -> None:
     path = RunFolder.open(run).path / RATINGS_FILE
     try:
-        write_atomically(path, encode_sealed(ladder.to_dict()))
+        write_atomically(path, encode_sealed(ladder.to_dict(), indent=2))
     except OSError as error:
         raise RunError(f"cannot write the ratings {path}: {reason(error)}") from error

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Mapping, Sequence
 
 from ..devices import WorkerPlan
-from ..durable import reason
+from ..files import reason
 from ..errors import WorkerError
 from .protocol import Arrays, Job, Life, OnMessage, OnUpdate, worker_seed
 from .process import require_numpy

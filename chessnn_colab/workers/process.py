@@ -27,7 +27,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..durable import NO_LINK
+from ..files import NO_LINK
 from ..errors import DeviceError, WorkerError
 
 LOG = logging.getLogger("chessnn_colab.worker")  # says nothing in a worker without a log file

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import chess.pgn
 
-from ...durable import reason, write_atomically
+from ...files import reason, write_atomically
 from ...errors import ConfigError
 from ...games.chess.rules import ENDINGS, TRUNCATED
 from ..result import FORFEIT, MatchGame, MatchResult
