@@ -21,11 +21,12 @@ games.chess.pgn games.chess.perft
 selfplay
 workers.process workers.protocol workers.pool workers.local workers.ray
 replay learner restore
-arena.chess.openings arena.ratings arena.chess.minimax arena.chess.engine arena.players arena.result arena.chess.match_pgn arena.match
+arena.result arena.ratings arena.players arena.registry arena.match arena.evaluate arena.ladder
+arena.chess.openings arena.chess.greedy arena.chess.minimax arena.chess.engine arena.chess.match_pgn
+arena.chess.choose_move arena.chess.tactics arena.chess.limits arena.chess.uci arena.chess.kit
 config budget training
-arena.evaluate arena.ladder arena.chess.tactics
 views.front_end views.plots views.board views.play views.progress views.progress_widgets
-check arena.chess.uci bench.clock bench.compare bench.self_play bench.table
+check bench.clock bench.compare bench.self_play bench.table
 __main__
 """.split()
 # For type checkers only; and the widget face, imported when it is asked for.

@@ -14,7 +14,8 @@ from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.games.chess.notation import board_from_fen, boards_from_state, parse_move, state_from_boards
 from chessnn_colab.games.chess.pgn import MAX_GAMES, games_from_pgn, records_from_pgn, records_to_pgn
 from chessnn_colab.records import GameRecords
-from chessnn_colab.arena.chess.uci import Engine, read_limits
+from chessnn_colab.arena.chess.limits import read_limits
+from chessnn_colab.arena.chess.uci import Engine
 from chessnn_colab.views.play import read_move
 
 from .chess_games import FENS, check_legal_moves, check_positions, mutated, played_games
