@@ -10,8 +10,8 @@ import types
 import typing
 from typing import Any, Callable, Sequence
 
-from .errors import ChessnnError
 from .config import TrainConfig
+from .errors import ChessnnError
 
 # Options whose field of TrainConfig has another name.
 FLAGS = {"from_checkpoint": "--from"}

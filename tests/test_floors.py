@@ -14,6 +14,7 @@ devices advice
 games.chess.bitboards games.base games.chess.moves games.chess.material games.chess.symmetry games.chess.starts
 games.chess.rules
 games.chess.notation
+games.registry
 network spikes
 search tree actor
 report records array_files sealed_json runs.config_file runs.lock runs.metrics runs.checkpoint runs.snapshot runs.folder runs.backup runs.tensorboard

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations, pairwise
-from typing import Any, Callable, Sequence
+from typing import Any
 
 import numpy as np
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Protocol, Sequence
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor

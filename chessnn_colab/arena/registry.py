@@ -5,9 +5,10 @@ A game without a line in KITS can still play: against a random mover and against
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any
 
 import torch
 
@@ -18,6 +19,15 @@ from .players import Player, RandomPlayer
 from .result import Opening
 
 KITS: Mapping[str, str] = {"chess": "chess.kit"}  # game -> a module below this package that has a KIT
+
+
+# What `MatchKit.require` says is missing.
+_PARTS = {
+    "engine": "engines to play against",
+    "games_folder": "file format for saving match games",
+    "puzzles": "puzzles",
+    "uci": "UCI protocol",
+}
 
 
 def _from_init(game: Game, openings: Sequence[Opening]) -> tuple[Any, list[Any]]:
@@ -32,29 +42,19 @@ class MatchKit:
     players: Mapping[str, Callable[[Game], Player]]  # by the name that `--opponent` gives them
     max_plies: int | None = None  # plies after which a match game is drawn; None: the game's own limit
     book: Sequence[Opening] = (Opening("start position", ()),)
-    # (game, openings) -> a state with a row per opening, and a board object per opening for players that want boards
+    # A state with a row per opening, and a board object per opening for the players that want boards.
     start: Callable[[Game, Sequence[Opening]], tuple[Any, list[Any]]] = _from_init
     push: Callable[[Any, int], None] = lambda board, action: None  # plays an action on a board object
-    engine: Callable[[str], Player] | None = None  # makes the player that "engine:PATH" asks for
-    games_folder: Callable[[str], Any] | None = None  # makes a folder with `save(MatchResult)`, which keeps all games
-    puzzles: Callable[..., dict[int, dict[str, float]]] | None = None  # see chess.tactics.solved_over_run
-    uci: Callable[[str, int | None, str], None] | None = (
-        None  # (run, snapshot, device): serves UCI until the input ends
-    )
+    engine: Callable[[str], Player] | None = None  # the player for "engine:PATH"
+    games_folder: Callable[[str], Any] | None = None  # a folder by its path; its `save(MatchResult)` keeps all games
+    puzzles: Callable[..., dict[int, dict[str, float]]] | None = None  # as chess.tactics.solved_over_run
+    uci: Callable[[str, int | None, str], None] | None = None  # as chess.uci.serve
 
     def require(self, part: str) -> Any:
         """The part with this name. Raises ConfigError when the game does not have it."""
         if getattr(self, part) is None:
             raise ConfigError(f"the game {self.game!r} has no {_PARTS[part]}: expected a run of {' or '.join(KITS)}")
         return getattr(self, part)
-
-
-_PARTS = {
-    "engine": "engines to play against",
-    "games_folder": "file format for saving match games",
-    "puzzles": "puzzles",
-    "uci": "UCI protocol",
-}
 
 
 def match_kit(game: str) -> MatchKit:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Sequence
+from typing import Any
 
 FORFEIT = "forfeit"
 NORMAL_95 = 1.959964  # standard deviations either side that hold 95 %

@@ -10,9 +10,10 @@ import queue
 import shutil
 import subprocess
 import threading
+from collections.abc import Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Mapping, Sequence
+from typing import Any
 from urllib.parse import parse_qsl
 
 import chess

@@ -6,9 +6,9 @@ The suite, `data/tactics.txt`, has a hundred each of mates in one, mates in two 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
-from typing import Sequence
 
 import chess
 import torch
