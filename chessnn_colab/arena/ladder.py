@@ -51,20 +51,15 @@ class Ladder:
         return sum(score * count for score, count in own) / games, games
 
     def rows(self) -> list[dict[str, Any]]:
-        """A dict per player, highest rating first: name, snapshot (None: a fixed player), rating, error, score, games."""
+        """A dict per player, best first: name, snapshot (None for a fixed player), rating, error, score, games."""
         rows = []
         for name in sorted(self.ratings.names, key=self.ratings.rating, reverse=True):
             score, games = self.score(name)
-            rows.append(
-                {
-                    "name": name,
-                    "snapshot": self.snapshots.get(name),
-                    "rating": self.ratings.rating(name),
-                    "error": self.ratings.error(name),
-                    "score": score,
-                    "games": games,
-                }
+            rating, error = self.ratings.rating(name), self.ratings.error(name)
+            row = dict(
+                name=name, snapshot=self.snapshots.get(name), rating=rating, error=error, score=score, games=games
             )
+            rows.append(row)
         return rows
 
     def to_dict(self) -> dict[str, Any]:

@@ -39,11 +39,11 @@ class MatchKit:
     """What the matches of one game need beyond its rules. A part that is None is a part that the game does not have."""
 
     game: str
-    players: Mapping[str, Callable[[Game], Player]]  # by the name that `--opponent` gives them
+    players: Mapping[str, Callable[[Any], Player]]  # made of a Game, by the name that `--opponent` gives them
     max_plies: int | None = None  # plies after which a match game is drawn; None: the game's own limit
     book: Sequence[Opening] = (Opening("start position", ()),)
-    # A state with a row per opening, and a board object per opening for the players that want boards.
-    start: Callable[[Game, Sequence[Opening]], tuple[Any, list[Any]]] = _from_init
+    # (game, openings): a state with a row per opening, and a board object per opening for players that want boards.
+    start: Callable[[Any, Sequence[Opening]], tuple[Any, list[Any]]] = _from_init
     push: Callable[[Any, int], None] = lambda board, action: None  # plays an action on a board object
     engine: Callable[[str], Player] | None = None  # the player for "engine:PATH"
     games_folder: Callable[[str], Any] | None = None  # a folder by its path; its `save(MatchResult)` keeps all games

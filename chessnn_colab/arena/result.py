@@ -11,6 +11,11 @@ from typing import Any
 FORFEIT = "forfeit"
 NORMAL_95 = 1.959964  # standard deviations either side that hold 95 %
 _WORDS = {"truncated": "without an end"}
+# What to_dict copies.
+_VALUES = (
+    "player opponent games wins draws losses endings results_by_ending forfeits average_plies evaluations "
+    "opponent_evaluations milliseconds_a_move opponent_milliseconds_a_move score"
+).split()
 _RESULTS = {1.0: "wins", 0.5: "draws", 0.0: "losses"}
 
 
@@ -127,26 +132,10 @@ class MatchResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything except the moves as plain data, computed figures included. An infinite Elo is None."""
-        names = (
-            "player",
-            "opponent",
-            "games",
-            "wins",
-            "draws",
-            "losses",
-            "endings",
-            "results_by_ending",
-            "forfeits",
-            "average_plies",
-            "evaluations",
-            "opponent_evaluations",
-            "milliseconds_a_move",
-            "opponent_milliseconds_a_move",
-            "score",
-        )
+        values = {name: getattr(self, name) for name in _VALUES}
         elo = {"elo": self.elo, "elo_error": self.elo_error}
         return {
-            **{name: getattr(self, name) for name in names},
+            **values,
             "interval": list(self.interval),
             "repeated_games": self.games - len(self.distinct()),
             **{name: _finite(value) for name, value in elo.items()},
@@ -188,10 +177,10 @@ def score_interval(groups: Sequence[Sequence[float]], distinct: int) -> tuple[fl
     groups: the points of the games from each opening. distinct: how many games do not repeat another one.
 
     Games from one opening are not independent, so the variance is the one between openings. It is converted into the
-    number of independent games, each won or lost, that would vary as much (Korn and Graubard 1998, "Confidence intervals
-    for proportions with small expected number of positive counts estimated from survey data"). The result is Wilson's
-    interval for that number. Openings can agree by chance, so the number has an upper bound: what would be left of it
-    after one more opening that is a point off the mean, or `distinct` if that is more.
+    number of independent games, each won or lost, that would vary as much (Korn and Graubard 1998, "Confidence
+    intervals for proportions with small expected number of positive counts estimated from survey data"). The result is
+    Wilson's interval for that number. Openings can agree by chance, so the number has an upper bound: what would be
+    left of it after one more opening that is a point off the mean, or `distinct` if that is more.
     """
     openings, games = len(groups), sum(map(len, groups))
     score = sum(map(sum, groups)) / games

@@ -49,7 +49,7 @@ class EnginePlayer(Player):
         self,
         path: str,
         options: Mapping[str, Any] | None = None,
-        limit: Mapping[str, float] = DEFAULT_LIMIT,
+        limit: Mapping[str, Any] = DEFAULT_LIMIT,
         processes: int = PROCESSES,
         patience: float = PATIENCE,
     ):

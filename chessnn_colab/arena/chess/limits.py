@@ -30,8 +30,8 @@ class Limits:
 def read_limits(words: list[str], board: chess.Board, num_simulations: int) -> Limits:
     """The limits that the words after `go` mean on `board`.
 
-    num_simulations: of the largest search if nothing else limits it. Raises ValueError for a word that UCI does not have
-    or a number that cannot be read, NotationError for a move that is not legal.
+    num_simulations: of the largest search if nothing else limits it. Raises ValueError for a word that UCI does not
+    have or a number that cannot be read, NotationError for a move that is not legal.
     """
     given: dict[str, Any] = {}
     words = list(words)

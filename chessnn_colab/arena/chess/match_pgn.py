@@ -24,9 +24,9 @@ _WHITE_RESULTS = {1.0: "1-0", 0.5: "1/2-1/2", 0.0: "0-1"}
 def match_to_pgn(result: MatchResult, date: datetime.date) -> list[str]:
     """One PGN text per game, in the order of the match.
 
-    Each has the seven headers of every PGN, and Opening, PlyCount, Termination (in the standard's words) and Ending (one
-    of games.chess.rules.ENDINGS, or "forfeit", with its reason as the last comment). Raises NotationError for an action
-    that is not legal where it was played.
+    Each has the seven headers of every PGN, and Opening, PlyCount, Termination (in the standard's words) and Ending
+    (one of games.chess.rules.ENDINGS, or "forfeit", with its reason as the last comment). Raises NotationError for an
+    action that is not legal where it was played.
     """
     return [str(_pgn_game(result, game, number, date)) for number, game in enumerate(result.played, 1)]
 

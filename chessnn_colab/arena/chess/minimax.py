@@ -38,7 +38,7 @@ class MinimaxPlayer(Player):
         return torch.where(mask, scores, -torch.inf).argmax(1)
 
     def scores(self, state: ChessState) -> Tensor:
-        """float32 [B, 4672], centipawns: what each legal action is worth to the mover after the best reply, 0 elsewhere."""
+        """float32 [B, 4672], centipawns: what each legal action is worth to the mover after the best reply; else 0."""
         rows, actions = self.game.legal_action_mask(state).nonzero(as_tuple=True)
         values = [
             self._after_best_reply(self.game.step(select(state, some), action))

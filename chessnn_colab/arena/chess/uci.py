@@ -64,7 +64,6 @@ class Engine:
         self.num_simulations = 128
         self.board = chess.Board()
         self.inbox: queue.Queue[str | None] = queue.Queue()
-        self.actor: Actor | None = None
         self._load()
 
     def loop(self) -> None:
@@ -102,9 +101,10 @@ class Engine:
         """Load the network onto the device that the options name."""
         network, self.iteration = load_network(self.run, self.snapshot, self.device)
         device = str(next(network.parameters()).device)
-        game = Chess(10**6, device)
+        self.game = Chess(10**6, device)
         config = replace(PLAY_SEARCH, max_num_considered_actions=CONSIDERED)
-        self.actor = Actor(game, actor_copy(network, choose_dtype("auto", device)), config, game.discount)
+        network = actor_copy(network, choose_dtype("auto", device))
+        self.actor = Actor(self.game, network, config, self.game.discount)
 
     # --- commands ----------------------------------------------------------------------------------------------------
 
@@ -203,7 +203,7 @@ class Search:
 
     def _rung(self, depth: int, num_simulations: int) -> chess.Move:
         actor, board = self.engine.actor, self.board
-        state = state_from_boards([board], actor.game)
+        state = state_from_boards([board], self.engine.game)
         config = replace(actor.config, num_simulations=num_simulations)
         branches = Branches(actor, state, num_simulations + 1)
 
