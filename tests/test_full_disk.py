@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from chessnn_colab.errors import ChessnnError, CheckpointError, RunError
+from chessnn_colab.errors import CheckpointError, ChessnnError, RunError
 from chessnn_colab.runs.checkpoint import load_checkpoint, save_checkpoint
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.snapshot import load_snapshot, save_snapshot

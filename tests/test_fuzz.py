@@ -8,7 +8,8 @@ from pathlib import Path
 import chess
 import pytest
 
-from chessnn_colab.arena.chess.uci import Engine, read_limits
+from chessnn_colab.arena.chess.limits import read_limits
+from chessnn_colab.arena.chess.uci import Engine
 from chessnn_colab.errors import NotationError
 from chessnn_colab.games.chess.notation import board_from_fen, boards_from_state, parse_move, state_from_boards
 from chessnn_colab.games.chess.pgn import games_from_pgn

@@ -6,17 +6,16 @@ import pytest
 import torch
 
 from chessnn_colab.actor import Actor
+from chessnn_colab.assembler import Assembler, td_returns
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.base import finished
+from chessnn_colab.games.chess.notation import boards_from_state, move_from_action
 from chessnn_colab.games.chess.rules import ENDINGS, Chess
 from chessnn_colab.games.tictactoe import TicTacToe
 from chessnn_colab.network import actor_copy, build_network
 from chessnn_colab.network_config import NetworkConfig
-from chessnn_colab.games.chess.notation import boards_from_state
-from chessnn_colab.games.chess.notation import move_from_action
 from chessnn_colab.records import GameRecords
 from chessnn_colab.search import Root, SearchConfig
-from chessnn_colab.assembler import Assembler, td_returns
 from chessnn_colab.selfplay import Lockstep, SelfPlay, SelfPlayConfig, play_games, room_for, start_positions
 
 from .test_chess_endings import expected_ending

@@ -12,17 +12,18 @@ import numpy as np
 import pytest
 
 from chessnn_colab import training
-from chessnn_colab.budget import Budget
-from chessnn_colab.errors import ChessnnError, CheckpointError, ConfigError, RunError
 from chessnn_colab.arena.evaluate import evaluate_run, load_network
+from chessnn_colab.arena.players import play_search
+from chessnn_colab.budget import Budget
+from chessnn_colab.config import TrainConfig
+from chessnn_colab.errors import CheckpointError, ChessnnError, ConfigError, RunError
+from chessnn_colab.games.chess.pgn import games_from_pgn
 from chessnn_colab.games.chess.rules import ENDINGS
 from chessnn_colab.network import to_arrays
-from chessnn_colab.games.chess.pgn import games_from_pgn
-from chessnn_colab.workers.pool import Pool
 from chessnn_colab.report import Report
 from chessnn_colab.runs.folder import RunFolder
-from chessnn_colab.config import TrainConfig
 from chessnn_colab.training import share_games, train
+from chessnn_colab.workers.pool import Pool
 
 TINY = dict(
     preset="cpu",
@@ -319,7 +320,7 @@ def test_what_a_job_raises_reaches_the_caller_and_games_are_kept(tmp_path, monke
 
 
 def test_evaluate_a_run(run):
-    result = evaluate_run(str(run[0]), "random", games=4, candidates=2, survivors=1, device="cpu")
+    result = evaluate_run(str(run[0]), "random", 4, play_search("two-rung", 2, 1), device="cpu")
     assert result.games == 4 and result.player == "iteration 3" and result.evaluations == 4
 
 
