@@ -17,7 +17,7 @@ _HOMES = {
     "make_progress": "views.progress",
     "load_network": "arena.evaluate",
     "evaluate_run": "arena.evaluate",
-    "choose_move": "arena.evaluate",
+    "choose_move": "arena.chess.choose_move",
     "Chess": "games.chess.rules",
     "SpikingNetwork": "network",
     "NetworkConfig": "network_config",

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from .array_files import unusable
 from .devices import out_of_memory
+from .files import unusable
 from .learner import Learner, load_optimizer_arrays
 from .network import SpikingNetwork, build_network, check_fit, load_arrays
 from .network_config import NetworkConfig

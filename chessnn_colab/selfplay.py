@@ -180,8 +180,8 @@ def play_games(actor: Actor, config: SelfPlayConfig, num_games: int, seed: int, 
 
     Games cut short that way are handed over too, as unfinished and without a value target.
     """
-    game, config = actor.game, config.settled(actor.game)
     lockstep = Lockstep(actor, config, num_games, seed)
+    game, config = actor.game, lockstep.config
     assembler = Assembler(game.endings.index("truncated"), game.packed_words, config.discount, config.td_lambda)
     while lockstep.active > 0:
         games = assembler.add(lockstep.play_block())
@@ -193,10 +193,11 @@ def play_games(actor: Actor, config: SelfPlayConfig, num_games: int, seed: int, 
 
 
 class Lockstep:
-    """The boards of one call of `play_games` and the games still to start. `config` is settled."""
+    """The boards of one call of `play_games` and the games still to start."""
 
     def __init__(self, actor: Actor, config: SelfPlayConfig, num_games: int, seed: int):
-        self.actor, self.game, self.config = actor, actor.game, config
+        self.actor, self.game = actor, actor.game
+        self.config = config = config.settled(actor.game)
         device = actor.game.device
         self.generator = torch.Generator(device).manual_seed(seed)
         on_host = torch.Generator().manual_seed(seed)

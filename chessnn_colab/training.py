@@ -18,7 +18,7 @@ from .budget import Budget
 from .config import FIXED_FIELDS, TrainConfig
 from .devices import detect_device, inventory, keep_freed_memory
 from .errors import RunError, WorkerError
-from .games.registry import make_game
+from .games.registry import make_game, text_suffix
 from .launch import open_pool, planned_workers
 from .learner import Learner, LearnerConfig, Losses, optimizer_arrays
 from .network import build_network, load_arrays, to_arrays
@@ -27,7 +27,7 @@ from .replay import Replay
 from .report import Report
 from .restore import restore_state, saved_weights
 from .rounds import joined, sample_game, share_games, summary_of_games
-from .runs.backup import Mirror, restore_run
+from .runs.backup import Backup, restore_run
 from .runs.folder import RunFolder, find_checkpoint
 from .runs.tensorboard import TensorBoard
 
@@ -89,13 +89,13 @@ class Trainer:
         self._learning_per_play = LEARNING_PER_PLAY
         self._play_began: float | None = None  # time.monotonic() at which games now being played were given out
         self._saved: tuple[int, int, int] | None = None
-        self.pool = self.mirror = None
+        self.pool = self.backup = None
         self.folder = RunFolder.create_or_open(config.run, config.to_dict(), set(config.to_dict()) - FIXED_FIELDS)
         try:
             self._resume_or_begin()
             if config.copy_to:
-                self.mirror = Mirror(self.folder, config.copy_to, config.keep_checkpoints)
-                self._say(self.mirror.update())
+                self.backup = Backup(self.folder, config.copy_to, config.keep_checkpoints)
+                self._say(self.backup.update())
             self.tensorboard = TensorBoard(self.folder.tensorboard_folder, self.iteration)
         except BaseException:
             self.folder.close()
@@ -136,8 +136,8 @@ class Trainer:
         for part in (self.pool, self.tensorboard):
             if part is not None:
                 part.close()
-        if self.mirror is not None:
-            self._say(self.mirror.close())
+        if self.backup is not None:
+            self._say(self.backup.close())
         self.folder.close()
         self.progress.close()
 
@@ -240,7 +240,7 @@ class Trainer:
 
     def _sample_game(self, records: GameRecords) -> str:
         text = sample_game(records, self.game, Event="Self-play", Round=str(self.iteration))
-        self.folder.save_game_sample(self.iteration, text)
+        self.folder.save_game_sample(self.iteration, text, text_suffix(self.game.name))
         return text
 
     def _seed(self, purpose: int) -> int:
@@ -278,8 +278,8 @@ class Trainer:
         self.folder.save_checkpoint(self.iteration, groups, metadata)
         self.folder.prune(self.config.keep_checkpoints)
         self._saved = state
-        if self.mirror is not None:
-            self._say(self.mirror.update())
+        if self.backup is not None:
+            self._say(self.backup.update())
 
     def _resume_or_begin(self) -> None:
         latest = self.folder.latest_checkpoint(self.game.name)

@@ -7,8 +7,8 @@ import torch
 from chessnn_colab.actor import Actor
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.base import select
-from chessnn_colab.games.chess.rules import ENDINGS, Chess
 from chessnn_colab.games.chess.notation import action_from_move, move_from_action, state_from_fens
+from chessnn_colab.games.chess.rules import ENDINGS, Chess
 from chessnn_colab.search import ILLEGAL, Root, SearchConfig, Step, sample_gumbel, sample_prior, two_rung
 
 BATCH, ARMS = 256, 12

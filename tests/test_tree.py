@@ -10,17 +10,17 @@ from torch import nn
 
 import chessnn_colab.tree as tree_module
 from chessnn_colab.actor import Actor
+from chessnn_colab.arena.players import NetworkPlayer
+from chessnn_colab.config import TrainConfig
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.base import concatenate, select
+from chessnn_colab.games.chess.notation import move_from_action, state_from_boards, state_from_fens
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.network import build_network
 from chessnn_colab.network_config import NetworkConfig
-from chessnn_colab.games.chess.notation import move_from_action, state_from_boards, state_from_fens
-from chessnn_colab.arena.players import NetworkPlayer
 from chessnn_colab.records import GameRecords
 from chessnn_colab.search import ILLEGAL, Root, SearchConfig, Step
 from chessnn_colab.selfplay import SelfPlayConfig, play_games
-from chessnn_colab.config import TrainConfig
 from chessnn_colab.tree import UNVISITED, Expansion, Tree, considered_visits, tree_search
 
 GOLDEN = Path(__file__).parent / "golden" / "mctx.npz"  # made by tools/mctx_golden.py

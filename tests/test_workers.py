@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from chessnn_colab.workers import pool as supervision
-from chessnn_colab.workers import process as worker_process
 from chessnn_colab.devices import WorkerPlan
 from chessnn_colab.errors import WorkerError
+from chessnn_colab.workers import pool as supervision
+from chessnn_colab.workers import process as worker_process
+from chessnn_colab.workers.local import InlinePool, LocalPool
 from chessnn_colab.workers.pool import MAX_RESTARTS
 from chessnn_colab.workers.process import exit_in_words
-from chessnn_colab.workers.local import InlinePool, LocalPool
 
 from .pool_contract import PoolContract, games, pid_of, share
 from .toy_job import ToyJob

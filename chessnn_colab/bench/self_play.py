@@ -192,7 +192,7 @@ def bench_learner(setting: Setting) -> dict[str, Any]:
 
 def bench_memory(setting: Setting) -> dict[str, Any]:
     """Resident size with MEMORY_BOARDS games in lockstep, their whole histories included, as the plies go by."""
-    config = SelfPlayConfig(game=setting.game.name, boards=MEMORY_BOARDS).settled(setting.game)
+    config = SelfPlayConfig(game=setting.game.name, boards=MEMORY_BOARDS)
     network = actor_copy(setting.network(), setting.dtype)
     actor = Actor(setting.game, network, setting.config.part(SearchConfig))
     before = resident_bytes()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from torch.utils.tensorboard import SummaryWriter
 
-from ..durable import reason
 from ..errors import RunError
+from ..files import reason
 from ..report import Report
 
 _SCALARS = {
@@ -29,14 +29,17 @@ _SCALARS = {
 
 
 class TensorBoard:
-    """Writes one step an iteration; `first` hides what an interrupted session wrote after its last checkpoint."""
+    """Writes one step per iteration, the first of them after iteration `first`.
+
+    Later steps that an interrupted session wrote are hidden: they come again.
+    """
 
     def __init__(self, folder: Path, first: int):
         self._folder = folder
         self._writer = SummaryWriter(str(folder), purge_step=first + 1)
 
     def write(self, report: Report) -> None:
-        """Add an iteration's curves. Raises RunError when the system refuses, and then at every later call."""
+        """Add one iteration to the curves. Raises RunError when the system refuses, and then at every later call."""
         try:
             for tag, name in _SCALARS.items():
                 self._writer.add_scalar(tag, getattr(report, name), report.iteration)
@@ -52,5 +55,6 @@ class TensorBoard:
             ) from error
 
     def close(self) -> None:
+        """Close the event file."""
         with suppress(OSError):  # every write was flushed, or has said why not
             self._writer.close()

@@ -8,8 +8,8 @@ from typing import Any, Callable, Mapping, Sequence
 
 from ..devices import WorkerPlan
 from .pool import Pool, Worker
-from .protocol import Arrays, Job, Life, OnMessage, OnUpdate, worker_seed
 from .process import LocalLife
+from .protocol import Arrays, Job, Life, OnMessage, OnUpdate, worker_seed
 
 
 class LocalPool(Pool):

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from typing import Any, Callable, Mapping, Sequence
 
 from ..devices import WorkerPlan
-from ..durable import reason
 from ..errors import WorkerError
-from .protocol import Arrays, Job, Life, OnMessage, OnUpdate, worker_seed
+from ..files import reason
 from .process import require_numpy
+from .protocol import Arrays, Job, Life, OnMessage, OnUpdate, worker_seed
 
 MAX_RESTARTS = 3  # of a worker that finishes nothing in between, or for one share
 READY_SECONDS = 180.0  # for a worker to start: it imports torch, and may wait for a GPU

@@ -27,8 +27,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..durable import NO_LINK
 from ..errors import DeviceError, WorkerError
+from ..files import NO_LINK
 
 LOG = logging.getLogger("chessnn_colab.worker")  # says nothing in a worker without a log file
 MAX_LOG_BYTES = 2**20  # a longer log is begun anew

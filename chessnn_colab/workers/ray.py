@@ -17,8 +17,8 @@ from typing import Any, Mapping
 
 from ..devices import WorkerPlan
 from ..errors import ConfigError, WorkerError
-from .process import MALLOC_SETTINGS, THREAD_VARIABLES, serve
 from .pool import Pool, Worker
+from .process import MALLOC_SETTINGS, THREAD_VARIABLES, serve
 from .protocol import Life
 
 # Of a death Ray prints pages of logs; the pool says it in a sentence. Read when ray is imported.
