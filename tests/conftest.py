@@ -19,7 +19,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log):
 
     class OneClusterAtATime(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return "ray" if "cluster" in nodeid or "scale_out" in nodeid else nodeid.split("::")[0]
+            return "ray" if "cluster" in nodeid or "scale_out" in nodeid else nodeid.partition("::")[0]
 
     config.option.loadscopereorder = False  # files by their names: the longest do not come last
     return OneClusterAtATime(config, log)
