@@ -11,8 +11,7 @@ from chessnn_colab.games.base import finished
 from chessnn_colab.games.chess.rules import ENDINGS, Chess
 from chessnn_colab.network import actor_copy, build_network
 from chessnn_colab.network_config import NetworkConfig
-from chessnn_colab.games.chess.notation import boards_from_state
-from chessnn_colab.games.chess.notation import move_from_action
+from chessnn_colab.games.chess.notation import boards_from_state, move_from_action
 from chessnn_colab.records import GameRecords
 from chessnn_colab.search import Root, SearchConfig
 from chessnn_colab.selfplay import (
