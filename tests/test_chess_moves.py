@@ -18,6 +18,7 @@ from chessnn_colab.games.chess.rules import Chess
 from . import chess_games
 from .chess_games import (
     PairedGames,
+    action_of,
     any_move,
     both_colours,
     check_legal_moves,
@@ -240,6 +241,19 @@ def test_every_plane_is_binary():
     planes = game.observe(every_move(game, both_colours(STARTS))[0])
     assert planes.dtype == torch.float32 and planes.shape[1:] == game.observation_shape
     assert set(planes.unique().tolist()) == {0.0, 1.0}
+
+
+def test_what_captures_and_promotions_win():
+    values, game = (0, 1, 3, 3, 5, 9, 0), Chess()  # of no piece, P N B R Q K
+    boards = both_colours([fen for fen, _, _ in CASES.values()])
+    gains = game.gains(state_from_boards(boards, game))
+    for row, board in enumerate(boards):
+        for move in board.legal_moves:
+            taken = chess.PAWN if board.is_en_passant(move) else board.piece_type_at(move.to_square) or 0
+            won = 0 if board.is_castling(move) else values[taken]
+            won += values[move.promotion] - 1 if move.promotion else 0
+            assert gains[row, action_of(move, board.turn)] == won, f"{board.fen()} {move}"
+    assert not (game.gains(game.init(2)) * game.legal_action_mask(game.init(2))).any()
 
 
 class NothingReadBack(TorchDispatchMode):

@@ -116,6 +116,7 @@ class TextProgress:
 
 
 def generating_line(tally: SelfplayTally) -> str:
+    """The line at the beginning of self-play."""
     return f"Generating {counted(tally.planned_games, 'game')} on {counted(tally.workers, 'worker')}"
 
 
