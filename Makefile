@@ -1,13 +1,22 @@
 # make run    train for MINUTES (5) in the notebook, headless, printing progress
-# make test   every test
 # make lab    the notebook in JupyterLab
+# make quick  the tests of a minute
+# make test   every test
+# make check  formatting, lint and types, as CI checks them
+# make fix    format, and correct what lint can correct by itself
 # make reliability   the promises of README's table, each with its full count
+# make notebooks     write the notebooks again from the .py files beside them
+# make repository URL=https://github.com/you/your-fork   point the badge and the install cell there
 PYTHON ?= python3
 MINUTES ?= 5
 RUN ?= runs/chess
 BIN := .venv/bin
+# A test process for each core, four at most: a test may start several processes itself.
+PYTEST := $(BIN)/python -m pytest -q -n logical --maxprocesses 4
+QUICK := actor checkpoint chess_endings chess_moves chess_perft corruption devices floors games learner network notation \
+	openings packaging public_names ratings records run_folder saved_run search tactics tictactoe tree views_board views_plots
 .DEFAULT_GOAL := help
-.PHONY: help run test lab reliability notebooks repository
+.PHONY: help run lab quick test check fix reliability notebooks repository
 
 help:
 	@grep '^# make' Makefile | cut -c3-
@@ -16,25 +25,36 @@ help:
 .venv/installed: requirements.txt pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version.split()[0] + "; choose another: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test,lab]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test,dev,lab]'
 	@touch $@
 
 run: .venv/installed
 	$(BIN)/python tools/run_notebook.py notebooks/train.ipynb $(RUN).ipynb minutes=$(MINUTES) run_folder='"$(RUN)"'
 
-test: .venv/installed
-	$(BIN)/python -m pytest -q
-
 lab: .venv/installed
 	$(BIN)/python -m jupyterlab notebooks/train.ipynb
+
+# These files without the longest comparisons with python-chess, and one test of the whole loop.
+quick: .venv/installed
+	$(PYTEST) -k 'not in_played_games' $(QUICK:%=tests/test_%.py) tests/test_training.py::test_resuming_is_exact
+
+test: .venv/installed
+	$(PYTEST)
+
+check: .venv/installed
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+fix: .venv/installed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
 
 reliability: .venv/installed
 	$(BIN)/python tools/reliability.py
 
-# Notebooks are generated from the .py files beside them.
 notebooks: .venv/installed
 	$(BIN)/python tools/make_notebook.py notebooks/train.py notebooks/scale_out.py
 
-# make repository URL=https://github.com/you/your-fork: point the badge and the install cell there
 repository: .venv/installed
 	$(BIN)/python tools/set_repository.py '$(URL)'

@@ -10,10 +10,10 @@ import types
 import typing
 from typing import Any, Callable, Sequence
 
-from .errors import ChessnnError
 from .config import TrainConfig
+from .errors import ChessnnError
 
-# Spellings of a shell user for fields whose own name is no good there.
+# Options whose field of TrainConfig has another name.
 FLAGS = {"from_checkpoint": "--from"}
 
 
@@ -45,16 +45,17 @@ def build_parser() -> argparse.ArgumentParser:
     check.add_argument("--device", default="auto")
     check.add_argument("--workers", type=int, help="also play games on so many workers")
     check.add_argument("--games", type=int, help="how many games (default 16)")
+    check.add_argument("--game", default="chess")
     check.add_argument("--json", action="store_true")
 
     perft = command("perft", run_perft, "count the leaves of the legal move tree")
     perft.add_argument("fen")
     perft.add_argument("depth", type=int)
 
-    train = command("train", run_train, "train a network by self-play; a run already in the folder goes on")
+    train = command("train", run_train, "train a network by self-play; a run that is already in the folder continues")
     add_config_options(train)
 
-    watch = command("watch", run_watch, "what a run has done so far, a line an iteration")
+    watch = command("watch", run_watch, "what a run has done so far, one line per iteration")
     watch.add_argument("run")
 
     add_measuring_commands(command)
@@ -72,40 +73,45 @@ def build_parser() -> argparse.ArgumentParser:
     bench.add_argument("--preset", default="cpu")
     bench.add_argument("--seconds", type=float, default=10.0)
     bench.add_argument("--precision", default="auto", help="auto, float32, bfloat16 or float16")
+    bench.add_argument("--game", default="chess")
     bench.add_argument("--json", action="store_true")
     return parser
 
 
 def add_measuring_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
-    """The commands that play: matches, ratings, puzzles."""
+    """Add the commands that play: matches, ratings, puzzles."""
     evaluate = command("evaluate", run_evaluate, "play a run's network against an opponent")
     evaluate.add_argument("run")
     evaluate.add_argument(
         "--opponent",
         default="random",
-        help="random, greedy, minimax, engine:PATH, or RUN or RUN@SNAPSHOT for another run's network",
+        help="random, greedy, minimax or engine:PATH (all but random: chess only), or another run's network: RUN or "
+        "RUN@SNAPSHOT",
     )
-    evaluate.add_argument("--games", type=int, default=200, help="an even number: every opening with both colours")
+    evaluate.add_argument("--games", type=int, default=200, help="an even number: every opening is played twice")
     evaluate.add_argument("--snapshot", type=int, help="iteration of the weights (default: the last)")
-    evaluate.add_argument("--save", metavar="DIR", help="keep every game there, as PGN")
+    evaluate.add_argument("--save", metavar="DIR", help="a folder that gets every game as PGN (chess only)")
     add_play_options(evaluate)
 
-    ladder = command("ladder", run_ladder, "rate a run's snapshots, and keep that in its ratings.json")
+    ladder = command("ladder", run_ladder, "rate a run's snapshots, and save the ratings in its ratings.json")
     ladder.add_argument("run")
-    ladder.add_argument("--opponents", default="random,greedy,minimax", help="who else is rated, see evaluate")
-    ladder.add_argument("--games", type=int, default=40, help="games a pair, an even number")
+    ladder.add_argument(
+        "--opponents",
+        help="who else is rated, as in evaluate (default: every fixed player, in chess random,greedy,minimax)",
+    )
+    ladder.add_argument("--games", type=int, default=40, help="games per pair, an even number")
     ladder.add_argument("--snapshots", type=int, default=5, help="how many, from the untrained one to the last")
-    ladder.add_argument("--anchor", default="random", help="whose rating is 0")
+    ladder.add_argument("--anchor", default="random", help="the player whose rating is 0")
     add_play_options(ladder)
 
-    tactics = command("tactics", run_tactics, "how many mates and hanging pieces a run's network finds")
+    tactics = command("tactics", run_tactics, "how many chess puzzles a run's network solves: mates and hanging pieces")
     tactics.add_argument("run")
     tactics.add_argument("--snapshot", type=int, help="iteration of the weights (default: every snapshot)")
     add_play_options(tactics)
 
 
 def add_config_options(parser: argparse.ArgumentParser) -> None:
-    """An option for every field of TrainConfig, named and defaulted after it."""
+    """Add an option for every field of TrainConfig, with its name and default."""
     for field, kind in zip(dataclasses.fields(TrainConfig), field_types()):
         flag = FLAGS.get(field.name, "--" + field.name.replace("_", "-"))
         more = {
@@ -121,18 +127,18 @@ def add_config_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_play_options(parser: argparse.ArgumentParser) -> None:
-    """How far networks look in a match, and where."""
+    """Add the options that say how far networks look ahead, and on which device."""
     parser.add_argument("--search", help="two-rung, tree or policy")
-    parser.add_argument("--candidates", type=int, help="root moves that two-rung looks at")
-    parser.add_argument("--survivors", type=int, help="of them, those whose best reply it looks at too")
-    parser.add_argument("--simulations", type=int, help="positions that tree looks at")
+    parser.add_argument("--candidates", type=int, help="two-rung: root moves that it looks at")
+    parser.add_argument("--survivors", type=int, help="two-rung: of them, those whose best reply it looks at too")
+    parser.add_argument("--simulations", type=int, help="tree: positions that it looks at")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--json", action="store_true")
 
 
 def field_types() -> list[Any]:
-    """The type of each TrainConfig field, None left out of the unions."""
+    """The type of each TrainConfig field, without the None of an optional one."""
     hints = typing.get_type_hints(TrainConfig)
     types_ = []
     for field in dataclasses.fields(TrainConfig):
@@ -151,7 +157,7 @@ def whole_numbers(text: str) -> tuple[int, ...]:
 def run_check(options: argparse.Namespace) -> None:
     from .check import check_device
 
-    report = check_device(options.device, options.workers, options.games)
+    report = check_device(options.device, options.workers, options.games, options.game)
     print(json.dumps(report.to_dict()) if options.json else report)
 
 
@@ -174,10 +180,17 @@ def run_train(options: argparse.Namespace) -> None:
 def run_watch(options: argparse.Namespace) -> None:
     from .report import Report
     from .runs.folder import RunFolder
-    from .views.progress import report_lines
+    from .views.text_progress import report_lines
 
     for values in RunFolder.open(options.run).read_reports():
         print("\n".join(report_lines(Report.from_dict(values))))
+
+
+def search_of(options: argparse.Namespace) -> Any:
+    """The SearchConfig that the options of a playing command ask for."""
+    from .arena.players import play_search
+
+    return play_search(options.search, options.candidates, options.survivors, options.simulations)
 
 
 def run_evaluate(options: argparse.Namespace) -> None:
@@ -187,31 +200,26 @@ def run_evaluate(options: argparse.Namespace) -> None:
         options.run,
         options.opponent,
         options.games,
-        options.candidates,
-        options.survivors,
+        search_of(options),
         options.snapshot,
         options.seed,
         options.device,
-        options.search,
-        options.simulations,
         options.save,
     )
     print(json.dumps(result.to_dict()) if options.json else result)
 
 
 def run_ladder(options: argparse.Namespace) -> None:
-    from .arena.evaluate import play_search
     from .arena.ladder import rate_run
 
-    search = play_search(options.search, options.candidates, options.survivors, options.simulations)
-    opponents = [opponent.strip() for opponent in options.opponents.split(",")]
+    opponents = None if options.opponents is None else [name.strip() for name in options.opponents.split(",")]
     ladder = rate_run(
         options.run,
         opponents,
         options.games,
         options.snapshots,
         options.anchor,
-        search,
+        search_of(options),
         options.seed,
         options.device,
         lambda match: print(match, file=sys.stderr, flush=True),
@@ -220,12 +228,12 @@ def run_ladder(options: argparse.Namespace) -> None:
 
 
 def run_tactics(options: argparse.Namespace) -> None:
-    from .arena.evaluate import play_search
-    from .arena.chess.tactics import solved_over_run
+    from .arena.evaluate import run_game
+    from .arena.registry import match_kit
 
-    search = play_search(options.search, options.candidates, options.survivors, options.simulations)
+    solve = match_kit(run_game(options.run)).require("puzzles")
     snapshots = None if options.snapshot is None else [options.snapshot]
-    shares = solved_over_run(options.run, search, snapshots, options.seed, options.device)
+    shares = solve(options.run, search_of(options), snapshots, options.seed, options.device)
     if options.json:
         return print(json.dumps(shares))
     for iteration, solved in shares.items():
@@ -233,15 +241,16 @@ def run_tactics(options: argparse.Namespace) -> None:
 
 
 def run_uci(options: argparse.Namespace) -> None:
-    from .arena.chess.uci import Engine
+    from .arena.evaluate import run_game
+    from .arena.registry import match_kit
 
-    Engine(options.run, options.snapshot, options.device).loop()
+    match_kit(run_game(options.run)).require("uci")(options.run, options.snapshot, options.device)
 
 
 def run_bench(options: argparse.Namespace) -> None:
     from .bench.table import bench
 
-    figures = bench(options.name, options.device, options.preset, options.seconds, options.precision)
+    figures = bench(options.name, options.device, options.preset, options.seconds, options.precision, options.game)
     if options.json:
         return print(json.dumps(figures))
     for name, value in figures.items():

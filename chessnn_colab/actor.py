@@ -6,41 +6,46 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
-from .games.base import Game, map_fields, select
+from .games.base import Game, finished, map_fields, select
 from .network import SpikingNetwork, expected_value
-from .search import ILLEGAL, PolicyOutput, Root, SearchConfig, Step, improve_policy, sample_gumbel
+from .search import ILLEGAL, PolicyOutput, Root, SearchConfig, Step, padded, sample_gumbel, sample_prior, two_rung
 from .tree import Expansion, tree_search
 
-# Columns kept for the root's legal actions: the likeliest so many. Positions with more are all but unheard of, and
-# what they lose is the tail of the prior.
+# Columns kept for the root's likeliest legal actions. Hardly any position has more; what it loses is the prior's tail.
 ROOT_ACTIONS = 128
 TREE_ACTIONS = 64  # the same for every node of a tree
-CACHED_ROWS = 256  # positions a CPU's thread looks at in one go
+CACHED_ROWS = 256  # positions that a CPU's thread looks at in one go, so that they stay in its cache
 
 
 class Actor:
     """Chooses actions for batches of states. `network` should be an `actor_copy`.
 
-    discount: what a win is worth a ply later; below 1 the search prefers the quicker mate.
+    discount: what a win is worth a ply later; below 1 the search prefers the quicker win. None: the game's own.
     """
 
-    def __init__(self, game: Game, network: SpikingNetwork, config: SearchConfig, discount: float = 1.0):
+    def __init__(self, game: Game, network: SpikingNetwork, config: SearchConfig, discount: float | None = None):
         self.game = game
         self.network = network
         self.config = config
-        self.discount = discount
+        self.discount = game.discount if discount is None else discount
         self.on_cpu = game.device.type == "cpu"
 
     @torch.no_grad()
     def act(self, state: Any, generator: torch.Generator, gumbel_scale: float = 1.0) -> PolicyOutput:
-        """One improved policy for every row of `state`; rows of finished games come out meaningless."""
-        if self.config.search != "tree":
-            return improve_policy(self.root(state), self.recurrent_fn, self.config, generator, gumbel_scale)
-        root = self.root(state, TREE_ACTIONS, TREE_ACTIONS)
-        gumbel = gumbel_scale * sample_gumbel(root.prior_logits, generator)
-        return tree_search(root, Branches(self, state, self.config.num_simulations + 1).expand, self.config, gumbel)
+        """One improved policy for every row of `state`; rows of finished games come out meaningless.
+
+        gumbel_scale: 1 explores as in training, 0 always takes what looks best. `generator` is on the states' device.
+        """
+        config = self.config
+        root = self.root(state, TREE_ACTIONS, TREE_ACTIONS) if config.search == "tree" else self.root(state)
+        logits = root.prior_logits
+        gumbel = gumbel_scale * sample_gumbel(logits, generator) if gumbel_scale else torch.zeros_like(logits)
+        if config.search == "policy":
+            return sample_prior(root, gumbel)
+        if config.search == "tree":
+            return tree_search(root, Branches(self, state, config.num_simulations + 1).expand, config, gumbel)
+        return two_rung(root, self.recurrent_fn, config, gumbel)
 
     def root(self, state: Any, most: int = ROOT_ACTIONS, least: int = 1) -> Root:
         """The network's opinion of `state`: its likeliest legal actions (see likeliest) and its value."""
@@ -59,26 +64,26 @@ class Actor:
         """Play `action` [N] in `before` and look at what it leads to."""
         after = self.game.step(before, action)
         rates, wdl_logits = self._look(after)
-        reward = (after.rewards - before.rewards).gather(1, before.current_player.unsqueeze(1)).squeeze(1)
+        reward = after.rewards.gather(1, before.current_player.unsqueeze(1)).squeeze(1)
+        reward = torch.where(finished(before), 0.0, reward)
         same_player = after.current_player == before.current_player
         sign = torch.where(same_player, self.discount, -self.discount)
         discount = torch.where(after.terminated, 0.0, sign)
         return Step(reward, discount, expected_value(wdl_logits)), Seen(after, rates)
 
     def likeliest(self, state: Any, rates: Tensor, most: int, least: int = 1) -> tuple[Tensor, Tensor]:
-        """Legal actions int64 [N, A] and their logits, ILLEGAL in columns left over; least <= A <= most.
+        """Legal actions int64 [N, A] and their logits, ILLEGAL in spare columns; least <= A <= most.
 
-        Where there are more than `most` the likeliest are taken.
+        Where there are more than `most`, the likeliest are taken.
         """
         actions, logits = self._policy(state, rates)
         if logits.shape[1] > most:
             logits, columns = logits.topk(most, dim=1)
             actions = actions.gather(1, columns)
-        room = (0, max(0, least - logits.shape[1]))
-        return functional.pad(actions, room), functional.pad(logits, room, value=ILLEGAL)
+        return padded(actions, least), padded(logits, least, ILLEGAL)
 
     def _look(self, state: Any) -> tuple[Tensor, Tensor]:
-        """SpikingNetwork.rates_and_wdl of `state`; on a CPU in parts, which stay in its cache from layer to layer."""
+        """SpikingNetwork.rates_and_wdl of `state`; on a CPU in parts that stay in its cache from layer to layer."""
         rows, most = len(state.current_player), CACHED_ROWS * torch.get_num_threads()
         if not self.on_cpu or rows <= most:
             return self.network.rates_and_wdl(self.game.observe(state))
@@ -87,10 +92,10 @@ class Actor:
         return torch.cat(rates), torch.cat(wdl_logits)
 
     def _policy(self, state: Any, rates: Tensor, rows: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """As `likeliest`, without limits; position i has the rates of row rows[i], without `rows` those of row i.
+        """As `likeliest`, without limits. Position i has the rates of row rows[i], or of row i without `rows`.
 
-        A CPU lists the legal actions, some 30 of 4,672, and asks for their logits alone. Elsewhere the host would have
-        to wait for their number, so all are worked out and masked.
+        A CPU lists the legal actions (in chess some 30 of 4,672) and asks for their logits alone. Elsewhere the host
+        would have to wait for their number, so all logits are computed and masked.
         """
         if not self.on_cpu:
             logits = self.network.prior_logits(rates if rows is None else rates.index_select(0, rows))
@@ -108,17 +113,17 @@ class Actor:
 
 
 class Seen(NamedTuple):
-    """Positions and what the network's last neurons made of them, so that a policy is worked out only where needed."""
+    """Positions and the spikes of the network's last neurons there, from which a policy is computed where needed."""
 
     state: Any
-    rates: Tensor  # float32 [N, channels, 8, 8]
+    rates: Tensor  # float32 [N, channels, H, W]
 
 
 class Branches:
-    """The positions of the trees that grow from `state` [B]: node i of row b in row i * B + b.
+    """The positions of the trees that grow from `state` [B]: node i of row b stands in row i * B + b.
 
-    Whole states, so that a line knows what it repeats: in chess 1.6 kB each, half of that the keys of earlier
-    positions and a third the legal moves; 3.3 MB for 64 trees of 33 nodes.
+    They are whole states, so that a line knows what it repeats. In chess a state takes 1.6 kB: half of it is the keys
+    of earlier positions and a third the legal moves. 64 trees of 33 nodes take 3.3 MB.
     """
 
     def __init__(self, actor: Actor, state: Any, nodes: int):

@@ -1,4 +1,8 @@
-"""What a machine and its torch are, and what a person should do about it."""
+"""What this machine and its torch can do, and what a person should change.
+
+torch.utils.collect_env asks nvidia-smi too, but not for the compute capability, on which the advice depends, and
+without a time limit.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ from typing import Mapping
 
 import torch
 
+from . import TORCH_CAME_FIRST
 from .devices import Inventory, inventory
 
 PACKAGES = ("torch", "numpy", "chess", "spikingjelly", "ipywidgets", "matplotlib", "safetensors", "tensorboard")
@@ -25,7 +30,7 @@ TURING = (7, 5)
 
 @dataclass(frozen=True)
 class DriverGpu:
-    """A GPU as the NVIDIA driver shows it, whatever torch makes of it."""
+    """A GPU as the NVIDIA driver shows it, whether torch can use it or not."""
 
     name: str
     driver: str  # its version, like 535.104.05; "" where unknown
@@ -34,21 +39,22 @@ class DriverGpu:
 
 @dataclass(frozen=True)
 class Facts:
-    """What the advice follows from; tests make their own."""
+    """Everything that the advice depends on."""
 
     place: str  # Colab, Kaggle or local
     torch_version: str
-    torch_cuda: str | None  # the CUDA version torch was built for; None for a build without
+    torch_cuda: str | None  # the CUDA version that torch was built for; None for a build without CUDA
     machine: Inventory  # what torch sees
     driver_gpus: tuple[DriverGpu, ...] = ()
     arch_list: tuple[str, ...] = ()  # the GPU architectures this torch has code for, like sm_75
     visible_devices: str | None = None  # CUDA_VISIBLE_DEVICES, where it is set
     ram_bytes: int | None = None  # None where the system does not say
     shm_bytes: int | None = None  # /dev/shm; None where there is none
+    torch_came_first: bool = False  # torch was loaded before this package could say how its threads wait
 
 
 def gather_facts(environment: Mapping[str, str] = os.environ) -> Facts:
-    """Look at this machine and this torch."""
+    """Collect the facts about this machine and its torch."""
     architectures = tuple(torch.cuda.get_arch_list()) if torch.version.cuda else ()
     return Facts(
         find_place(environment),
@@ -60,11 +66,12 @@ def gather_facts(environment: Mapping[str, str] = os.environ) -> Facts:
         environment.get("CUDA_VISIBLE_DEVICES"),
         ram_bytes(),
         shm_bytes(),
+        TORCH_CAME_FIRST,
     )
 
 
 def find_place(environment: Mapping[str, str]) -> str:
-    """Colab, Kaggle or local, by the variables their images set.
+    """Return Colab, Kaggle or local, by the environment variables that their images set.
 
     Kaggle first: its image is built on Colab's and sets Colab's variables too (Kaggle/kagglehub#230).
     """
@@ -74,7 +81,7 @@ def find_place(environment: Mapping[str, str]) -> str:
 
 
 def advice(facts: Facts) -> tuple[str, ...]:
-    """What a person should do, in plain words; a function of the facts alone."""
+    """Return what a person should do, in plain words, none when all is well. Depends on the facts only."""
     texts = []
     if facts.driver_gpus and not facts.machine.gpus:
         texts.append(_unseen(facts, facts.driver_gpus[0]))
@@ -88,11 +95,16 @@ def advice(facts: Facts) -> tuple[str, ...]:
     for gpu in facts.machine.gpus:
         if facts.arch_list and not supported(gpu.capability, facts.arch_list):
             texts.append(_unsupported(facts, gpu.name, gpu.capability))
+    if facts.torch_came_first:
+        texts.append(
+            "torch was imported before chessnn_colab, so its threads wait for each other in a way that a busy neighbour "
+            "slows down several times: import chessnn_colab first, or set GOMP_SPINCOUNT=300 before Python starts."
+        )
     return tuple(texts)
 
 
 def _unseen(facts: Facts, gpu: DriverGpu) -> str:
-    """For a GPU that the driver shows and torch does not."""
+    """Return the advice for a GPU that the driver shows and torch does not."""
     number = gpu.driver.partition(".")[0]
     major = int(number) if number.isdecimal() else CUDA_13_DRIVER
     if major < CUDA_12_DRIVER:
@@ -116,7 +128,7 @@ def _unseen(facts: Facts, gpu: DriverGpu) -> str:
 
 
 def _unsupported(facts: Facts, name: str, capability: tuple[int, int]) -> str:
-    """For a GPU that torch sees and has no code for."""
+    """Return the advice for a GPU that torch sees and has no code for."""
     text = (
         f"{name} (compute capability {capability[0]}.{capability[1]}) is not supported by torch "
         f"{facts.torch_version}, which has code for {', '.join(facts.arch_list)}: "
@@ -136,9 +148,10 @@ def _install(wheel: str, too_old: bool = False) -> str:
 
 
 def supported(capability: tuple[int, int], architectures: tuple[str, ...]) -> bool:
-    """Whether a GPU runs code built for any of `architectures`: same major version and no newer minor, or PTX.
+    """Tell whether a GPU of `capability` runs code built for any of `architectures`.
 
-    Code for sm_90a or sm_100f runs on these very chips only.
+    It runs code for its own major version and a minor version not newer than its own, and PTX (compute_XX) of its own
+    version or an older one. Code for sm_90a or sm_100f runs on exactly these chips only.
     """
     for name in architectures:
         kind, _, number = name.partition("_")
@@ -154,7 +167,7 @@ def supported(capability: tuple[int, int], architectures: tuple[str, ...]) -> bo
 
 
 def versions() -> dict[str, str]:
-    """Python and the packages that matter; "missing" for one that is not installed."""
+    """Return the versions of Python and of PACKAGES by name; "missing" for a package that is not installed."""
     found = {"Python": platform.python_version()}
     for name in PACKAGES:
         try:
@@ -165,18 +178,16 @@ def versions() -> dict[str, str]:
 
 
 def driver_gpus() -> tuple[DriverGpu, ...]:
-    """The GPUs by nvidia-smi, which needs no torch; by the driver's files where that program is missing."""
+    """Return the GPUs that nvidia-smi lists; where that program is missing, those in the driver's files."""
     for query in ("name,driver_version,compute_cap", "name,driver_version"):  # drivers before 510 have no compute_cap
-        output = first_output([shutil.which("nvidia-smi"), f"--query-gpu={query}", "--format=csv,noheader"])
+        output = first_output(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"])
         if output is not None:
             return parse_driver_gpus(output)
     return driver_files()
 
 
-def first_output(command: list[str | None]) -> str | None:
-    """What a program prints, or None when it is not there or fails."""
-    if command[0] is None:
-        return None
+def first_output(command: list[str]) -> str | None:
+    """Return what a program prints, or None when the program is missing, fails or takes more than 20 seconds."""
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout
     except (OSError, subprocess.SubprocessError):
@@ -184,7 +195,7 @@ def first_output(command: list[str | None]) -> str | None:
 
 
 def parse_driver_gpus(output: str) -> tuple[DriverGpu, ...]:
-    """Lines like "Tesla T4, 535.104.05, 7.5", the last part optional."""
+    """Read lines such as "Tesla T4, 535.104.05, 7.5"; the last part is optional."""
     gpus = []
     for line in output.splitlines():
         name, driver, capability = (*(part.strip() for part in line.split(",")), "", "")[:3]
@@ -197,14 +208,14 @@ def parse_driver_gpus(output: str) -> tuple[DriverGpu, ...]:
 def driver_files(
     proc: Path = Path("/proc/driver/nvidia/gpus"), node: Path = Path("/dev/nvidiactl")
 ) -> tuple[DriverGpu, ...]:
-    """The GPUs by Linux's files; none without the device node, for a container shows the host's /proc."""
+    """Return the GPUs in Linux's files, none without the device node: a container shows the /proc of its host."""
     found = sorted(proc.glob("*/information")) if node.exists() else []
     lines = [line for path in found for line in path.read_text().splitlines()]
     return tuple(DriverGpu(line.partition(":")[2].strip(), "") for line in lines if line.startswith("Model:"))
 
 
 def ram_bytes() -> int | None:
-    """The machine's memory; None where the system does not say."""
+    """Return the machine's memory; None where the system does not say."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):  # Windows has no sysconf; a system may lack either name
@@ -212,7 +223,7 @@ def ram_bytes() -> int | None:
 
 
 def shm_bytes() -> int | None:
-    """The size of /dev/shm; None where there is none (macOS)."""
+    """Return the size of /dev/shm; None where there is none (macOS)."""
     try:
         return shutil.disk_usage("/dev/shm").total
     except OSError:

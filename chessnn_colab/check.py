@@ -1,4 +1,4 @@
-"""check_device(): what this machine has, what works, how fast, and what to do about the rest. A cell and a command."""
+"""check_device(): what this machine has, what works, how fast it is, and what to do about the rest."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ import numpy as np
 import torch
 
 from .advice import Facts, advice, gather_facts, versions
+from .config import TrainConfig
 from .devices import DeviceChoice, WorkerPlan, detect_device, plan_workers
 from .errors import ConfigError
-from .games.chess.rules import Chess
+from .games.registry import make_game
 from .learner import Learner, LearnerConfig
 from .network import build_network, to_arrays
-from .network_config import PRESETS, preset
 from .records import GameRecords
 from .replay import Replay
-from .search import SearchConfig
-from .selfplay import SelfPlay, SelfPlayConfig
-from .training import share_games, summary_of_games
+from .rounds import share_games, summary_of_games
+from .selfplay import SelfPlay
 from .workers.local import LocalPool
 
 TIMED_BATCH = 256
@@ -31,7 +30,7 @@ SPAWN_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Speed:
-    """The cpu preset's forward and training pass on one device, microseconds a position; None with a problem."""
+    """The cpu preset's forward and training pass on one device, in microseconds per position; None with a problem."""
 
     device: str
     forward_us: float | None
@@ -42,7 +41,7 @@ class Speed:
         if self.problem:
             return f"the network does not run: {self.problem}"
         return (
-            f"forward {self.forward_us:.0f} us, training {self.training_us:.0f} us a position "
+            f"forward {self.forward_us:.0f} us, training {self.training_us:.0f} us per position "
             f"(cpu preset, batch {TIMED_BATCH})"
         )
 
@@ -95,17 +94,14 @@ class CheckReport:
 
 
 def _lines_of_games(found: dict[str, Any]) -> list[tuple[str, str]]:
+    wins = [f"{count} {name.removesuffix('_wins')}" for name, count in found.items() if name.endswith("_wins")]
     return [
         (
             "games",
             f"{found['games']} on {found['workers']} workers ({', '.join(dict.fromkeys(found['descriptions']))}), "
             f"{found['games_per_second']:.2f} games/s, {found['average_plies']:.0f} plies on average",
         ),
-        (
-            "results",
-            f"{found['white_wins']} white, {found['draws']} draws, {found['black_wins']} black, "
-            f"{found['stopped']} stopped at the ply cap",
-        ),
+        ("results", f"{', '.join(wins)}, {found['draws']} draws, {found['stopped']} stopped at the ply cap"),
         (
             "transport",
             f"{found['positions']} positions came back as {found['arrays']} and trained as "
@@ -114,8 +110,10 @@ def _lines_of_games(found: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def check_device(device: str = "auto", workers: int | None = None, games: int | None = None) -> CheckReport:
-    """Look, try, time and recommend. With `workers`, also play `games` (16) through the whole multi-worker path.
+def check_device(
+    device: str = "auto", workers: int | None = None, games: int | None = None, game: str = "chess"
+) -> CheckReport:
+    """Look, try, time and recommend. With `workers`, also play `games` (16) of `game` through the whole worker path.
 
     What does not work is in the report. Raises only DeviceError for a `device` that is not there or does not work,
     ConfigError for counts below one, WorkerError when the games fail.
@@ -132,21 +130,21 @@ def check_device(device: str = "auto", workers: int | None = None, games: int | 
         versions=versions(),
         facts=facts,
         choice=choice,
-        speeds=tuple(time_network(name) for name in dict.fromkeys((*timed, "cpu"))),
+        speeds=tuple(time_network(name, game) for name in dict.fromkeys((*timed, "cpu"))),
         spawn_seconds=spawn_seconds,
         spawn_problem=spawn_problem,
         plan=plan,
         advice=advice(facts),
-        workers=check_workers(plan, 16 if games is None else games) if workers is not None else None,
+        workers=check_workers(plan, 16 if games is None else games, game) if workers is not None else None,
     )
 
 
-def time_network(device: str) -> Speed:
+def time_network(device: str, game: str = "chess") -> Speed:
     """Time the cpu preset: best of three, after one for warming up."""
     try:
-        game = Chess(device=device)
-        network = build_network(PRESETS["cpu"], device)
-        observation = game.observe(game.init(TIMED_BATCH))
+        rules = make_game(game, device=device)
+        network = build_network(TrainConfig(game=game, preset="cpu").network_config(rules), device)
+        observation = rules.observe(rules.init(TIMED_BATCH))
         forward = _best_time(lambda: _forward(network, observation))
         training = _best_time(lambda: _train(network, observation))
     except Exception as error:  # whatever a broken driver raises
@@ -207,14 +205,14 @@ def spawn_round_trip(target: Callable[[Connection], None] = send_array) -> tuple
     )
 
 
-def check_workers(plan: WorkerPlan, games: int) -> dict[str, Any]:
+def check_workers(plan: WorkerPlan, games: int, game: str = "chess") -> dict[str, Any]:
     """Play `games` games on the plan's workers and train on them once: the whole way, end to end."""
     count = min(len(plan.devices), games)
     plan = replace(plan, devices=plan.devices[:count])
-    config = SelfPlayConfig(boards=min(32, games), max_plies=80)
-    settings = {"network": preset("cpu").to_dict(), "search": asdict(SearchConfig()), "self_play": asdict(config)}
-    network = build_network(preset("cpu"), plan.devices[0])
-    with LocalPool(SelfPlay, settings, plan) as pool:
+    config = TrainConfig(game=game, preset="cpu", boards=min(32, games), max_plies=80)
+    rules = make_game(game, config.max_plies, plan.devices[0])
+    network = build_network(config.network_config(rules), plan.devices[0])
+    with LocalPool(SelfPlay, config.job_settings(network.config), plan) as pool:
         pool.set_weights(0, to_arrays(network))
         started = time.perf_counter()
         chunks = pool.play(share_games(games, count), seed=0)
@@ -223,10 +221,10 @@ def check_workers(plan: WorkerPlan, games: int) -> dict[str, Any]:
     records = GameRecords.concatenate([GameRecords.from_arrays(chunk) for chunk in arrays])
     replay = Replay(records.num_positions)
     replay.add(records)
-    learner = Learner(network, Chess(device=plan.devices[0]), LearnerConfig(batch_size=64))
+    learner = Learner(network, rules, LearnerConfig())
     batch = replay.sample(64, np.random.default_rng(0))
     losses = learner.update(batch)
-    summary = summary_of_games(records)
+    summary = summary_of_games(records, rules)
     return {
         "workers": count,
         "games": records.num_games,
@@ -234,9 +232,8 @@ def check_workers(plan: WorkerPlan, games: int) -> dict[str, Any]:
         "seconds": seconds,
         "games_per_second": records.num_games / seconds,
         "average_plies": summary["average_plies"],
-        "white_wins": summary["white_wins"],
+        **{f"{name}_wins": wins for name, wins in summary["wins"].items()},
         "draws": summary["draws"],
-        "black_wins": summary["black_wins"],
         "stopped": summary["endings"]["truncated"],
         "arrays": type(arrays[0]["positions"]).__name__,
         "tensors": type(learner.to_tensors(batch)["positions"]).__name__,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any, Mapping, TypeVar
 
 from .devices import Inventory, WorkerPlan, plan_workers
 from .errors import ConfigError
-from .games.chess.rules import NUM_OBSERVATION_PLANES, Chess
+from .games.base import Game
+from .games.registry import rules
 from .learner import LearnerConfig
 from .network_config import NetworkConfig, preset
 from .runs.folder import RunFolder
@@ -17,15 +18,21 @@ from .search import SearchConfig
 from .selfplay import SelfPlayConfig
 
 POOLS = ("local", "inline", "ray")
-# What cannot change when a run goes on: the network is its weights' shape.
-FIXED_FIELDS = frozenset({"preset", "channels", "blocks", "steps", "levels", "encoding"})
+NETWORK_SETTINGS = ("channels", "blocks", "steps", "levels", "encoding")
+# These cannot change when a run is resumed: they give the weights their shape.
+FIXED_FIELDS = frozenset({"preset", *NETWORK_SETTINGS})
+
+Part = TypeVar("Part", SelfPlayConfig, SearchConfig, LearnerConfig)
 
 
-@dataclass(frozen=True)
-class TrainConfig:
-    """One training run. Raises ConfigError for values that cannot be; None lets the device or the preset decide."""
+@dataclass(frozen=True, kw_only=True)
+class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
+    """One training run: its own settings, and those of self-play, search and learner, which stand in their configs.
 
-    run: str = "runs/chess"  # folder; a run already there goes on
+    None lets the game, the device or the preset decide. Raises ConfigError for values that cannot be.
+    """
+
+    run: str = "runs/chess"  # folder; a run already there is resumed
     minutes: float | None = None  # how long to train, this time
     iterations: int | None = None  # or how many rounds, this time; neither: 20 minutes
     preset: str = "auto"  # network size: cpu, t4, a100, h100, or by device
@@ -35,30 +42,12 @@ class TrainConfig:
     levels: int | None = None
     encoding: str | None = None
     games_per_iteration: int | None = None
-    boards: int | None = None  # games in lockstep, each worker
-    search: str = "two-rung"  # or tree, or policy
-    candidates: int = 8  # two-rung: root moves looked at in training
-    survivors: int = 4  # of them, those whose best reply is looked at
-    num_simulations: int = 32  # tree: evaluations a move in training
-    value_scale: float = 0.3  # weight of the search's values against the network's prior
-    max_plies: int = 160
-    few_piece_starts: float = 0.4
-    random_starts: float = 0.2
-    sampling_plies: int = 30
-    discount: float = 0.99  # a win's worth a ply later
-    td_lambda: float = 0.85  # below 1, value targets also see the material of the next plies
     sample_reuse: float = 3.0  # how often a position is learned from, on average
-    batch_size: int | None = None
-    learning_rate: float = 2e-3
-    weight_decay: float = 1e-4
-    clip_norm: float = 1.0
-    value_weight: float = 1.0
-    entropy_bonus: float = 0.01  # with search policy
-    precision: str = "auto"  # auto, float32, bfloat16, float16
-    replay_capacity: int | None = None
+    batch_size: int | None = None  # positions per update
+    replay_capacity: int | None = None  # positions
     checkpoint_every: int = 5  # iterations between checkpoints, and between snapshots
     keep_checkpoints: int = 2
-    copy_to: str | None = None  # a second folder, on Google Drive say, that gets a copy after each checkpoint
+    copy_to: str | None = None  # a second folder, such as one on Google Drive, that gets a copy after each checkpoint
     from_checkpoint: str | None = None  # another run's folder, whose weights this run starts with
     seed: int = 0
     device: str = "auto"
@@ -73,41 +62,34 @@ class TrainConfig:
     pool: str = "local"  # or ray: a cluster; or inline: in this process, for debugging
     address: str | None = None  # of the Ray cluster, such as auto or 10.0.0.1:6379; None: this machine alone
 
-    def __post_init__(self):
-        if self.minutes is not None and not self.minutes > 0:
-            raise ConfigError(f"minutes={self.minutes}: expected more than 0")
-        for name in (
-            "iterations",
-            "games_per_iteration",
-            "boards",
-            "replay_capacity",
-            "checkpoint_every",
-            "keep_checkpoints",
-        ):
+    def __post_init__(self) -> None:
+        for part in (SelfPlayConfig, SearchConfig, LearnerConfig):
+            part.__post_init__(self)
+        self.start_shares(rules(self.game))
+        for name in ("iterations", "games_per_iteration", "replay_capacity", "checkpoint_every", "keep_checkpoints"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ConfigError(f"{name}={value}: expected a whole number from 1 up")
-        if not self.sample_reuse > 0:
-            raise ConfigError(f"sample_reuse={self.sample_reuse}: expected more than 0")
-        if not self.worker_timeout > 0:
-            raise ConfigError(f"worker_timeout={self.worker_timeout}: expected seconds, more than 0")
+        for name in ("minutes", "sample_reuse", "worker_timeout"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ConfigError(f"{name}={value}: expected more than 0")
+        if self.batch_size is not None and self.batch_size < 2:
+            raise ConfigError(f"batch_size={self.batch_size}: expected 2 or more")
         if self.pool not in POOLS:
             raise ConfigError(f"unknown pool {self.pool!r}: expected one of {', '.join(POOLS)}")
         if self.overlap and self.pool == "inline":
             raise ConfigError(
-                "overlap=True with pool='inline': workers play beside the learner only in processes of "
-                "their own, expected pool='local' or 'ray'"
+                "overlap=True with pool='inline': workers can play beside the learner only in processes of their own, "
+                "expected pool='local' or 'ray'"
             )
         if self.address is not None and self.pool != "ray":
             raise ConfigError(f"address={self.address!r} with pool={self.pool!r}: only pool='ray' has an address")
-        if self.preset != "auto":
-            preset(self.preset)
-        # The parts check their own values.
-        self.search_config(), self.selfplay_config(), self.learner_config(), self.network_config()
+        self._network()
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "TrainConfig":
-        """Raises ConfigError, with the valid names, on an unknown key."""
+        """The config of plain data, as to_dict gives it. Raises ConfigError, with the valid names, on an unknown key."""
         known = [field.name for field in fields(cls)]
         unknown = sorted(set(values) - set(known))
         if unknown:
@@ -118,18 +100,33 @@ class TrainConfig:
         return cls(**values)
 
     def to_dict(self) -> dict[str, Any]:
+        """The fields as plain data."""
         return dataclasses.asdict(self)
 
-    def with_saved_network(self) -> "TrainConfig":
-        """With preset "auto" and a run already in the folder: that run's network, whatever device it is now on."""
-        if self.preset != "auto" or not (Path(self.run).expanduser() / "config.json").is_file():
+    def part(self, kind: type[Part]) -> Part:
+        """The settings of self-play, search or learner alone."""
+        return kind(**{field.name: getattr(self, field.name) for field in fields(kind)})
+
+    def with_saved(self) -> "TrainConfig":
+        """The same config, fitted to a run that is already in the folder.
+
+        With preset "auto" it takes that run's network, whatever device the run is on now. Raises ConfigError when that
+        run plays another game.
+        """
+        if not (Path(self.run).expanduser() / "config.json").is_file():
             return self
         saved = RunFolder.open(self.run).config
+        if self.game != (game := saved.get("game", "chess")):
+            raise ConfigError(
+                f"game={self.game!r}, but the run in {self.run} plays {game}: expected game={game!r}, or another folder"
+            )
+        if self.preset != "auto":
+            return self
         kept = {name: saved[name] for name in FIXED_FIELDS if name in saved and getattr(self, name) in (None, "auto")}
         return dataclasses.replace(self, **kept)
 
     def for_device(self, device: str, machine: Inventory, plan: WorkerPlan) -> "TrainConfig":
-        """The same config with every None that the device, the workers or the preset decide filled in."""
+        """The same config with every None filled in that the device, the workers or the preset decide."""
         name = self.preset if self.preset != "auto" else _preset_for(device, machine)
         on_cpu, workers = plan.devices[0] == "cpu", len(plan.devices)
         boards = self.boards or (64 if on_cpu else 512)
@@ -143,46 +140,19 @@ class TrainConfig:
         chosen = {key: value for key, value in defaults.items() if getattr(self, key) is None}
         return dataclasses.replace(self, preset=name, **chosen)
 
-    def network_config(self) -> NetworkConfig:
-        """The preset with this run's overrides, for chess."""
-        base = preset(self.preset if self.preset != "auto" else "cpu")
-        overrides = {
-            name: getattr(self, name)
-            for name in ("channels", "blocks", "steps", "levels", "encoding")
-            if getattr(self, name) is not None
-        }
-        return dataclasses.replace(base, planes=NUM_OBSERVATION_PLANES, actions=Chess.num_actions, **overrides)
+    def network_config(self, game: Game) -> NetworkConfig:
+        """The preset with this run's overrides, for a game's planes, board and actions."""
+        planes, height, width = game.observation_shape
+        return dataclasses.replace(self._network(), planes=planes, height=height, width=width, actions=game.num_actions)
 
-    def search_config(self) -> SearchConfig:
-        return SearchConfig(
-            self.search, self.candidates, self.survivors, self.num_simulations, value_scale=self.value_scale
-        )
-
-    def selfplay_config(self) -> SelfPlayConfig:
-        return SelfPlayConfig(
-            self.boards or 64,
-            self.max_plies,
-            self.few_piece_starts,
-            self.random_starts,
-            self.sampling_plies,
-            self.discount,
-            self.td_lambda,
-        )
-
-    def learner_config(self) -> LearnerConfig:
-        return LearnerConfig(
-            self.batch_size or 512,
-            self.learning_rate,
-            self.weight_decay,
-            self.clip_norm,
-            self.value_weight,
-            self.entropy_bonus,
-            self.search == "policy",
-            self.precision,
-        )
+    def job_settings(self, network: NetworkConfig) -> dict[str, Any]:
+        """What a worker needs to make its selfplay.SelfPlay, as plain data that crosses processes."""
+        parts = {"search": self.part(SearchConfig), "self_play": self.part(SelfPlayConfig)}
+        plain = {name: dataclasses.asdict(part) for name, part in parts.items()}
+        return {"network": network.to_dict(), **plain, "precision": self.precision}
 
     def worker_plan(self, device: str, machine: Inventory) -> WorkerPlan:
-        """On this machine; a cluster has its own (see cluster.plan_cluster)."""
+        """Who plays where on this machine; a cluster has its own plan (see workers.ray.plan_cluster)."""
         return plan_workers(
             machine,
             device,
@@ -194,12 +164,20 @@ class TrainConfig:
             self.device_failure,
         )
 
+    def _network(self) -> NetworkConfig:
+        base = preset(self.preset if self.preset != "auto" else "cpu")
+        given = {name: getattr(self, name) for name in NETWORK_SETTINGS if getattr(self, name) is not None}
+        return dataclasses.replace(base, **given)
+
 
 def _preset_for(device: str, machine: Inventory) -> str:
-    """The largest preset that the device trains in reasonable time; thresholds by memory."""
+    """The largest preset that the device trains in reasonable time, by its memory."""
     if device == "cpu":
         return "cpu"
     if device == "mps":
         return "t4"
-    gigabytes = max((gpu.memory for gpu in machine.gpus), default=0) / 2**30
-    return "t4" if gigabytes < 30 else "a100" if gigabytes < 79 else "h100"
+    largest = max(machine.gpus, key=lambda gpu: gpu.memory, default=None)
+    if largest is None or largest.memory < 30 * 2**30:
+        return "t4"
+    # An A100 of 80 GB reports as much memory as an H100: the generation tells them apart.
+    return "h100" if largest.memory > 70 * 2**30 and largest.capability >= (9, 0) else "a100"

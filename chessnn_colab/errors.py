@@ -18,7 +18,7 @@ class DeviceError(ChessnnError):
 
 
 class RecordsError(ChessnnError):
-    """A file of games that is not one of ours, or is damaged."""
+    """Arrays of games that do not fit together, or are not of this game."""
 
 
 class CheckpointError(ChessnnError):

@@ -1,10 +1,10 @@
-"""One update of the network: targets, losses, gradients; and batch norm's statistics re-estimated afterwards."""
+"""One update of the network: targets, losses, gradients. Afterwards batch norm's statistics are re-estimated."""
 
 from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Mapping, NamedTuple
+from typing import Any, Mapping, NamedTuple
 
 import numpy as np
 import torch
@@ -14,24 +14,21 @@ from .devices import PRECISIONS, choose_dtype
 from .errors import ConfigError
 from .games.base import Game
 from .network import SpikingNetwork, expected_value
+from .search import ILLEGAL
 
 
 @dataclass(frozen=True)
 class LearnerConfig:
     """How the network learns."""
 
-    batch_size: int = 512
     learning_rate: float = 2e-3
     weight_decay: float = 1e-4
     clip_norm: float = 1.0
     value_weight: float = 1.0  # of the value loss beside the policy's
     entropy_bonus: float = 0.01  # with search="policy" only
-    policy_gradient: bool = False  # True with search="policy"
     precision: str = "auto"  # of the convolutions; membranes, losses and weights stay float32
 
     def __post_init__(self):
-        if self.batch_size < 2:
-            raise ConfigError(f"batch_size={self.batch_size}: expected 2 or more")
         if not self.learning_rate > 0:
             raise ConfigError(f"learning_rate={self.learning_rate}: expected more than 0")
         if self.precision not in PRECISIONS:
@@ -49,10 +46,15 @@ class Losses(NamedTuple):
 
 
 class Learner:
-    """Holds a network, its optimizer and its precision; `update` makes one step."""
+    """Holds a network, its optimizer and its precision; `update` makes one step.
 
-    def __init__(self, network: SpikingNetwork, game: Game, config: LearnerConfig):
+    policy_gradient: learn from the actions played and their outcomes, for games played without search
+    (search="policy"), instead of from the search's policy.
+    """
+
+    def __init__(self, network: SpikingNetwork, game: Game, config: LearnerConfig, policy_gradient: bool = False):
         self.network, self.game, self.config = network, game, config
+        self.policy_gradient = policy_gradient
         self.device = next(network.parameters()).device
         self.optimizer = torch.optim.AdamW(network.parameters(), config.learning_rate, weight_decay=config.weight_decay)
         self.precision = choose_dtype(config.precision, self.device)
@@ -65,7 +67,7 @@ class Learner:
         learning_rate: float | None = None,
         generator: np.random.Generator | None = None,
     ) -> Losses:
-        """One AdamW step on a batch from replay; the losses come back as device scalars, detached.
+        """One AdamW step on a batch from replay. The losses come back as device scalars, detached.
 
         generator: shows every position as one of its symmetric images, at random; None: as it is.
         """
@@ -76,10 +78,8 @@ class Learner:
             batch = {**batch, "chance": generator.random(len(batch["actions"]), np.float32)}
         batch = self.augmented(self.to_tensors(batch))
         state = self.game.unpack(batch["positions"])
-        asked = Asked.of(*self.game.legal_actions(state), self.targets(batch), self.game.num_actions)
-        with self._autocast():
-            logits, wdl_logits = self.network.forward_at(self.game.observe(state), asked.rows, asked.actions)
-        losses = losses_of(logits, wdl_logits, asked, batch, self.config)
+        chosen, entropy, wdl_logits = self.policy_and_value(state, self.targets(batch))
+        losses = losses_of(chosen, entropy, wdl_logits, batch, self.config, self.policy_gradient)
         self.optimizer.zero_grad(set_to_none=True)
         self.scaler.scale(losses.loss).backward()
         self.scaler.unscale_(self.optimizer)
@@ -90,11 +90,28 @@ class Learner:
         return Losses(*(loss.detach() for loss in losses))
 
     def targets(self, batch: Mapping[str, Tensor]) -> Tensor:
-        """int64 [B, n]: the actions whose probabilities are learned."""
-        return batch["actions"].unsqueeze(1) if self.config.policy_gradient else batch["policy_actions"]
+        """int64 [B, m]: the actions whose probabilities are learned."""
+        return batch["actions"].unsqueeze(1) if self.policy_gradient else batch["policy_actions"]
+
+    def policy_and_value(self, state: Any, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Log probabilities [B, m] of `targets`, the policy's entropy [B] over legal actions, and WDL logits [B, 3].
+
+        A target that is not legal, which fills a spare place, has 0 and teaches nothing. A CPU computes the logits of
+        the legal actions alone. Elsewhere their number would keep the host waiting and change every shape, so all are
+        computed and masked.
+        """
+        observation = self.game.observe(state)
+        if self.device.type == "cpu":
+            legal = LegalActions.of(*self.game.legal_actions(state), targets, self.game.num_actions)
+            with self._autocast():
+                logits, wdl_logits = self.network.forward_at(observation, legal.rows, legal.actions)
+            return *log_policy(logits, legal), wdl_logits
+        with self._autocast():
+            logits, wdl_logits = self.network(observation)
+        return *masked_log_policy(logits, self.game.legal_action_mask(state), targets), wdl_logits
 
     def augmented(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The batch in the symmetries that its "chance" [B] picks, if it has one."""
+        """The batch, each position in the symmetry that its "chance" [B] picks, if it has that entry."""
         if "chance" not in batch:
             return batch
         positions, image = self.game.augment(batch["positions"], batch["chance"])
@@ -110,8 +127,8 @@ class Learner:
     def reestimate_norms(self, batches) -> None:
         """Replace batch norm's running statistics by their means over `batches`.
 
-        The running average trails a network that moves and a replay that drifts; self-play is to see the statistics
-        of the weights it plays with.
+        The running average trails behind a network that moves and a replay that drifts. Self-play needs the statistics
+        of the weights it plays with (CaRe-BN).
         """
         norms = [module for module in self.network.modules() if isinstance(module, nn.BatchNorm2d)]
         momenta = [norm.momentum for norm in norms]
@@ -127,10 +144,13 @@ class Learner:
         self.network.eval()
 
     def to_tensors(self, batch: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
-        """The arrays of a batch on the device; unsigned and half-precision ones in the types torch computes with."""
+        """The arrays of a batch on the device, unsigned and half-precision ones in the types torch computes with.
+
+        The copies are blocking: the arrays die at once, and MPS would read freed memory (pytorch#189690).
+        """
         wider = {np.dtype(np.uint16): np.int64, np.dtype(np.float16): np.float32}
         arrays = {name: array.astype(wider.get(array.dtype, array.dtype)) for name, array in batch.items()}
-        return {name: torch.from_numpy(array).to(self.device, non_blocking=True) for name, array in arrays.items()}
+        return {name: torch.from_numpy(array).to(self.device) for name, array in arrays.items()}
 
     def _autocast(self):
         if self.precision == torch.float32:
@@ -138,16 +158,16 @@ class Learner:
         return torch.autocast(self.device.type, dtype=self.precision)
 
 
-class Asked(NamedTuple):
-    """The logits that learning needs: those of the legal actions, some 30 of 4,672 a position."""
+class LegalActions(NamedTuple):
+    """The n legal actions of a batch (in chess some 30 of 4,672 per position) and where the targets are among them."""
 
     rows: Tensor  # int64 [n], positions in the batch
     actions: Tensor  # int64 [n]
-    targets: Tensor  # int64 [B, m], which of the n is each action to learn
+    targets: Tensor  # int64 [B, m], which of the n each action to learn is
     legal: Tensor  # bool [B, m], whether it is one of them
 
     @classmethod
-    def of(cls, rows: Tensor, actions: Tensor, targets: Tensor, num_actions: int) -> "Asked":
+    def of(cls, rows: Tensor, actions: Tensor, targets: Tensor, num_actions: int) -> "LegalActions":
         """rows, actions: as Game.legal_actions lists them; targets: int64 [B, m]."""
         listed = rows * num_actions + actions
         wanted = torch.arange(len(targets), device=rows.device).unsqueeze(1) * num_actions + targets
@@ -156,16 +176,20 @@ class Asked(NamedTuple):
 
 
 def losses_of(
-    logits: Tensor, wdl_logits: Tensor, asked: Asked, batch: Mapping[str, Tensor], config: LearnerConfig
+    chosen: Tensor,
+    entropy: Tensor,
+    wdl_logits: Tensor,
+    batch: Mapping[str, Tensor],
+    config: LearnerConfig,
+    policy_gradient: bool,
 ) -> Losses:
-    """The losses of a batch of B positions; logits [n] are those `asked` for, wdl_logits [B, 3]."""
-    chosen, entropy = log_policy(logits, asked)
+    """The losses of a batch of B positions; the first three arguments are those of Learner.policy_and_value."""
     known = ~batch["value_targets"].isnan()
     target = wdl_target(batch["value_targets"].nan_to_num())
     log_wdl = wdl_logits.log_softmax(1)
     value_loss = _mean_where(-(target * log_wdl).sum(1), known)
     accuracy = _mean_where((log_wdl.argmax(1) == target.argmax(1)).float(), known)
-    if config.policy_gradient:
+    if policy_gradient:
         # REINFORCE with the value head as baseline (Williams 1992).
         advantage = batch["value_targets"].nan_to_num() - expected_value(wdl_logits).detach()
         policy_loss = _mean_where(-chosen.squeeze(1) * advantage, known)
@@ -176,21 +200,25 @@ def losses_of(
     return Losses(loss, policy_loss, value_loss, entropy.mean(), accuracy)
 
 
-def log_policy(logits: Tensor, asked: Asked) -> tuple[Tensor, Tensor]:
-    """Log probabilities [B, m] of the targets among the legal actions, and the policy's entropy [B] in nats.
+def log_policy(logits: Tensor, legal: LegalActions) -> tuple[Tensor, Tensor]:
+    """Log probabilities [B, m] of the targets among the legal actions with `logits` [n], and the entropy [B] in nats."""
+    zero = logits.new_zeros(len(legal.targets))
+    highest = (zero - torch.inf).scatter_reduce(0, legal.rows, logits.detach(), "amax")
+    log_total = highest + zero.index_add(0, legal.rows, (logits - highest[legal.rows]).exp()).log()
+    log_there = logits - log_total[legal.rows]
+    chosen = torch.where(legal.legal, log_there[legal.targets], 0.0)
+    return chosen, -zero.index_add(0, legal.rows, log_there.exp() * log_there)
 
-    A target that is not legal, which fills a place left over, has 0 and teaches nothing.
-    """
-    zero = logits.new_zeros(len(asked.targets))
-    highest = (zero - torch.inf).scatter_reduce(0, asked.rows, logits.detach(), "amax")
-    log_total = highest + zero.index_add(0, asked.rows, (logits - highest[asked.rows]).exp()).log()
-    log_there = logits - log_total[asked.rows]
-    chosen = torch.where(asked.legal, log_there[asked.targets], 0.0)
-    return chosen, -zero.index_add(0, asked.rows, log_there.exp() * log_there)
+
+def masked_log_policy(logits: Tensor, mask: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """The same from the logits of all actions [B, A], the legal ones in `mask` bool [B, A]; targets int64 [B, m]."""
+    log_all = torch.where(mask, logits, ILLEGAL).log_softmax(1)
+    chosen = torch.where(mask.gather(1, targets), log_all.gather(1, targets), 0.0)
+    return chosen, -torch.where(mask, log_all.exp() * log_all, 0.0).sum(1)
 
 
 def wdl_target(value: Tensor) -> Tensor:
-    """[B, 3] win, draw, loss shares for a value in [-1, 1]: a faded win is a win or else a draw."""
+    """[B, 3] win, draw and loss shares for values [B] in [-1, 1]: a faded win is part win, part draw."""
     return torch.stack((value.clamp(min=0), 1 - value.abs(), (-value).clamp(min=0)), 1)
 
 

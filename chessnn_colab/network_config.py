@@ -18,7 +18,9 @@ class NetworkConfig:
     """The shape of a SpikingNetwork. Defaults are the "cpu" preset for chess."""
 
     planes: int = 27  # binary input planes
-    actions: int = 4672  # policy logits, a multiple of 64
+    height: int = 8  # of the board
+    width: int = 8
+    actions: int = 4672  # policy logits
     channels: int = 32
     blocks: int = 3
     steps: int = 1  # T, time steps a forward
@@ -29,7 +31,7 @@ class NetworkConfig:
     value_hidden: int = 64  # width of the value head's hidden layer
 
     def __post_init__(self):
-        for name in ("planes", "actions", "channels", "blocks", "steps", "levels", "value_hidden"):
+        for name in ("planes", "height", "width", "actions", "channels", "blocks", "steps", "levels", "value_hidden"):
             value = getattr(self, name)
             if type(value) is not int or not 1 <= value <= LARGEST:
                 raise ConfigError(f"network {name}={value!r:.60}: expected a whole number from 1 to {LARGEST:,}")
@@ -37,14 +39,18 @@ class NetworkConfig:
             value = getattr(self, name)
             if type(value) not in (int, float) or not 0 < value < math.inf:
                 raise ConfigError(f"network {name}={value!r:.60}: expected a number above 0")
-        if self.actions % 64:
-            raise ConfigError(f"network actions={self.actions}: expected a multiple of 64, one plane of squares each")
         if not self.tau > 1:
             raise ConfigError(f"network tau={self.tau}: expected more than 1 time step")
         if self.encoding not in ENCODINGS:
             raise ConfigError(f"unknown encoding {self.encoding!r:.60}: expected one of {', '.join(ENCODINGS)}")
 
+    @property
+    def squares(self) -> int:
+        """Squares of the board."""
+        return self.height * self.width
+
     def to_dict(self) -> dict[str, Any]:
+        """The fields as plain data; inverse: `from_dict`."""
         return asdict(self)
 
     @classmethod

@@ -1,27 +1,16 @@
-"""GameRecords: finished games as plain numpy arrays, on their way to replay and on disk.
+"""GameRecords: finished games as plain numpy arrays, on their way from a worker to replay.
 
 Nothing here knows torch or the rules: positions are opaque words that the game packs and unpacks.
-The file is an ordinary uncompressed .npz of the nine arrays below, readable by
-`np.load(path, allow_pickle=False)`; its archive comment seals it with a SHA-256, so one flipped bit
-anywhere is found. No pickle is written or read.
 """
 
-import io
-import os
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from pathlib import Path
 
 import numpy as np
 
-from .durable import BLANK_SEAL, SEAL_LENGTH, read_whole, reason, seal, seal_holds, write_atomically
 from .errors import RecordsError
 
 POLICY_WIDTH = 16
-POSITION_WORDS = 5
-MAX_FILE_BYTES = 4 * 2**30
-SEAL_MARK = b"chessnn_colab games 1 sha256:"
 
 # field: (dtype, dimensions, counted by games rather than positions)
 _LAYOUT: dict[str, tuple[type, int, bool]] = {
@@ -48,15 +37,15 @@ class GameRecords:
     Raises RecordsError when made of arrays that do not fit together.
     """
 
-    positions: np.ndarray  # int64 [N, W] packed positions, W = 5 for chess (40 bytes)
+    positions: np.ndarray  # int64 [N, W] packed positions, W = Game.packed_words (5 for chess, 40 bytes)
     actions: np.ndarray  # uint16 [N] the action played
     policy_actions: np.ndarray  # uint16 [N, K] the best actions of the search's policy
     policy_weights: np.ndarray  # float16 [N, K] their weights, 0 to 1
     root_values: np.ndarray  # float16 [N] the search's value, mover's point of view
     value_targets: np.ndarray  # float16 [N] the value to learn, mover's point of view; NaN = none
     game_lengths: np.ndarray  # int32 [G] positions of each game
-    endings: np.ndarray  # uint8 [G] index into the game's ENDINGS
-    results: np.ndarray  # int8 [G] +1 the first player (White) won, 0 draw, -1 the second
+    endings: np.ndarray  # uint8 [G] index into Game.endings
+    results: np.ndarray  # int8 [G] +1 the first player won, 0 draw, -1 the second
 
     def __post_init__(self) -> None:
         self.check()
@@ -133,16 +122,16 @@ class GameRecords:
         return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.game_lengths, dtype=np.int64)])
 
     @classmethod
-    def empty(cls, policy_width: int = POLICY_WIDTH, position_words: int = POSITION_WORDS) -> "GameRecords":
+    def empty(cls, position_words: int, policy_width: int = POLICY_WIDTH) -> "GameRecords":
         """Return records of no games."""
         width = {"positions": (position_words,), "policy_actions": (policy_width,), "policy_weights": (policy_width,)}
         return cls(**{name: np.zeros((0, *width.get(name, ())), dtype) for name, (dtype, _, _) in _LAYOUT.items()})
 
     @classmethod
     def concatenate(cls, parts: Sequence["GameRecords"]) -> "GameRecords":
-        """Join records in the order given; none at all give `empty()`. RecordsError when K or W differ."""
+        """Join one or more records in the order given. Raises RecordsError for no records, and when K or W differ."""
         if not parts:
-            return cls.empty()
+            raise RecordsError("no game records to join: expected one or more")
         widths = {(part.policy_width, part.position_words) for part in parts}
         if len(widths) > 1:
             raise RecordsError(f"cannot join game records of different (policy, position) widths: {sorted(widths)}")
@@ -171,61 +160,3 @@ class GameRecords:
         if missing or unknown:
             raise RecordsError(f"game records: missing arrays {missing}, unknown arrays {unknown}")
         return cls(**arrays)
-
-    def save(self, path: str | os.PathLike) -> None:
-        """Write the games to `path` atomically. RecordsError when the system refuses; the old file stands."""
-        buffer = io.BytesIO()
-        np.savez(buffer, **self.to_arrays())
-        with zipfile.ZipFile(buffer, "a") as archive:
-            archive.comment = SEAL_MARK + BLANK_SEAL
-        data = buffer.getvalue()
-        if len(data) > MAX_FILE_BYTES:
-            raise RecordsError(f"{len(data):,} bytes of games are too many for one file: save them in parts")
-        try:
-            write_atomically(Path(path), seal(data, len(data) - SEAL_LENGTH))
-        except OSError as error:
-            raise RecordsError(f"cannot save games to {path}: {reason(error)}") from error
-
-    @classmethod
-    def load(cls, path: str | os.PathLike) -> "GameRecords":
-        """Read what `save` wrote. RecordsError names the file when it is missing, damaged or something else."""
-        try:
-            data = read_whole(Path(path), MAX_FILE_BYTES)
-        except (OSError, ValueError) as error:
-            raise RecordsError(f"cannot read games from {path}: {error}") from error
-        if not data[:-SEAL_LENGTH].endswith(SEAL_MARK):
-            raise RecordsError(f"{path} is not a games file of this package, or its end is missing")
-        if not seal_holds(data, len(data) - SEAL_LENGTH):
-            raise RecordsError(f"the games file {path} is damaged: its SHA-256 does not match. Use another copy")
-        try:
-            return cls.from_arrays(_read_arrays(data))
-        # The seal holds, so this was made wrong on purpose: whatever zipfile or numpy raise, it is not ours.
-        except Exception as error:
-            raise RecordsError(f"{path} is not a games file of this package: {error}") from error
-
-
-def _read_arrays(data: bytes) -> dict[str, np.ndarray]:
-    """Read the arrays of an uncompressed .npz; no entry can claim more memory than the file has bytes."""
-    arrays = {}
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        entries = archive.infolist()
-        if sorted(entry.filename for entry in entries) != sorted(f"{name}.npy" for name in _LAYOUT):
-            raise RecordsError(f"expected the arrays {', '.join(_LAYOUT)}")
-        for entry in entries:
-            if entry.compress_type != zipfile.ZIP_STORED:
-                raise RecordsError(f"{entry.filename} is compressed")
-            arrays[entry.filename.removesuffix(".npy")] = _read_array(archive.read(entry))
-    return arrays
-
-
-def _read_array(content: bytes) -> np.ndarray:
-    """Read one .npy whose header must describe exactly the bytes that follow; object arrays are refused."""
-    file = io.BytesIO(content)
-    version = np.lib.format.read_magic(file)
-    if version != (1, 0):
-        raise RecordsError(f"npy format {version}, expected (1, 0)")
-    shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(file)
-    if dtype.hasobject:
-        raise RecordsError("an array of Python objects")
-    array = np.frombuffer(content, dtype, offset=file.tell())
-    return array.reshape(shape, order="F" if fortran_order else "C").copy()

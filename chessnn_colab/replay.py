@@ -7,13 +7,13 @@ from typing import Mapping
 import numpy as np
 
 from .errors import ConfigError, RecordsError
-from .records import POSITION_WORDS, GameRecords
+from .records import GameRecords
 
 FIELDS = ("positions", "actions", "policy_actions", "policy_weights", "root_values", "value_targets")
 
 
 class Replay:
-    """Holds the last `capacity` positions. Order of arrival is order of storage, so runs repeat exactly."""
+    """Holds the last `capacity` positions in their order of arrival, so that runs repeat exactly."""
 
     def __init__(self, capacity: int):
         if capacity < 1:
@@ -54,14 +54,17 @@ class Replay:
         return {name: array[slots] for name, array in self._arrays.items()}
 
     @classmethod
-    def from_arrays(cls, capacity: int, arrays: Mapping[str, np.ndarray], num_actions: int) -> "Replay":
+    def from_arrays(
+        cls, capacity: int, arrays: Mapping[str, np.ndarray], num_actions: int, position_words: int
+    ) -> "Replay":
         """A replay with the positions of `to_arrays`, the newest of them if `capacity` has shrunk.
 
-        Raises RecordsError when these are not positions of a game of `num_actions` actions.
+        Raises RecordsError when these are not positions of a game that has `num_actions` actions and packs a position
+        into `position_words` words.
         """
         replay = cls(capacity)
         if arrays:
-            _check(arrays, num_actions)
+            _check(arrays, num_actions, position_words)
             kept = {name: arrays[name][-capacity:] for name in FIELDS}
             replay._size = len(kept["actions"])
             replay._next = replay._size % capacity
@@ -71,14 +74,14 @@ class Replay:
         return replay
 
 
-def _check(arrays: Mapping[str, np.ndarray], num_actions: int) -> None:
-    """Positions and what belongs to them are the records of one long game."""
+def _check(arrays: Mapping[str, np.ndarray], num_actions: int, position_words: int) -> None:
+    """Check the arrays as the records of one long game. Raises RecordsError."""
     length, nothing = np.array([len(arrays.get("actions", ()))], np.int32), np.zeros(1)
     records = GameRecords.from_arrays(
         {**arrays, "game_lengths": length, "endings": nothing.astype(np.uint8), "results": nothing.astype(np.int8)}
     )
-    if records.position_words != POSITION_WORDS:
-        raise RecordsError(f"positions of {records.position_words} words, expected {POSITION_WORDS}")
+    if records.position_words != position_words:
+        raise RecordsError(f"positions of {records.position_words} words, expected {position_words}")
     for actions in (records.actions, records.policy_actions):
         if actions.size and actions.max() >= num_actions:
             raise RecordsError(f"action {actions.max()} of {num_actions}")

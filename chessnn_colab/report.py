@@ -5,18 +5,19 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Mapping
 
+_WINS = "_wins"
+
 
 @dataclass(frozen=True)
 class Report:
-    """One iteration of training. Counts are of this iteration unless they say total; times are seconds."""
+    """One iteration of training. Counts are of this iteration unless they say total; times are in seconds."""
 
     iteration: int
     seconds: float  # of training so far, earlier sessions of the run included
     games: int  # played to an end
     plies: int  # new positions, those of games cut short by the clock included
-    white_wins: int
+    wins: dict[str, int]  # player's name in lower case, the first mover first -> games won by the rules
     draws: int  # by the rules; games stopped at the ply cap are in `endings` alone
-    black_wins: int
     endings: dict[str, int]  # kind of ending -> games
     average_plies: float
     buffer_size: int  # positions in replay
@@ -29,32 +30,34 @@ class Report:
     entropy: float  # of the policy over legal moves, nats
     value_accuracy: float  # share of positions whose result was called right
     learning_rate: float
-    firing_rates: dict[str, float] = field(default_factory=dict)  # layer -> spikes a neuron a step, 0 to 1
+    firing_rates: dict[str, float] = field(default_factory=dict)  # layer -> spikes per neuron and step, 0 to 1
     seconds_selfplay: float = 0.0
     seconds_learning: float = 0.0
     seconds_other: float = 0.0
     total_games: int = 0
     total_positions: int = 0
     total_updates: int = 0
-    sample_game: str = ""  # PGN of one of the games
+    sample_game: str = ""  # one of the games as its players write it down, PGN for chess
 
     @property
-    def white_win_rate(self) -> float:
-        return self.white_wins / max(self.games, 1)
+    def win_rates(self) -> dict[str, float]:
+        """Player's name -> share of the games that it won."""
+        return {name: count / max(self.games, 1) for name, count in self.wins.items()}
 
     @property
     def draw_rate(self) -> float:
+        """The share of the games that were drawn by the rules."""
         return self.draws / max(self.games, 1)
 
-    @property
-    def black_win_rate(self) -> float:
-        return self.black_wins / max(self.games, 1)
-
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """The fields as plain data; the wins of each player under its name, such as white_wins."""
+        values = asdict(self)
+        wins = {f"{name}{_WINS}": count for name, count in values.pop("wins").items()}
+        return {**values, **wins}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Report":
-        """A report read back from metrics.jsonl; keys of another version are left out."""
+        """The inverse of `to_dict`. Keys that another version wrote and this one does not know are left out."""
         known = {field.name for field in fields(cls)}
-        return cls(**{name: value for name, value in values.items() if name in known})
+        wins = {name.removesuffix(_WINS): count for name, count in values.items() if name.endswith(_WINS)}
+        return cls(wins=wins, **{name: value for name, value in values.items() if name in known})

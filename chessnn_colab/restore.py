@@ -14,13 +14,13 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from .array_files import unusable
-from .runs.checkpoint import Checkpoint
 from .devices import out_of_memory
+from .files import unusable
 from .learner import Learner, load_optimizer_arrays
 from .network import SpikingNetwork, build_network, check_fit, load_arrays
 from .network_config import NetworkConfig
 from .replay import Replay
+from .runs.checkpoint import Checkpoint
 
 LARGEST_COUNT = 2**53
 
@@ -66,7 +66,9 @@ def restore_state(path: Path, checkpoint: Checkpoint, learner: Learner, replay_c
         counts = Counts(*(_count(name, metadata[name]) for name in Counts._fields))
         if int(path.name) != counts.iteration:
             raise ValueError(f"it was saved at iteration {counts.iteration}")
-        replay = Replay.from_arrays(replay_capacity, groups["replay"], learner.game.num_actions)
+        replay = Replay.from_arrays(
+            replay_capacity, groups["replay"], learner.game.num_actions, learner.game.packed_words
+        )
         _check_finite(groups["optimizer"])
         load_arrays(learner.network, weights)
         load_optimizer_arrays(learner.optimizer, groups["optimizer"])

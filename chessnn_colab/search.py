@@ -1,10 +1,10 @@
-"""Policy improvement with Gumbel by two-rung sequential halving. Knows no chess: a game comes in as a function.
+"""Policy improvement with Gumbel by two-rung sequential halving. It knows no game: one comes in as a function.
 
 Danihelka et al. 2022, "Policy improvement by planning with Gumbel": draw candidates without replacement by
 gumbel + logit, spend evaluations on them by sequential halving, act on the survivor with the best
-gumbel + logit + sigma(q), and teach the network softmax(logits + sigma(completed q)). With two rungs there is no
-tree: the candidates are evaluated in one batch, then the best reply to each survivor in another, so a move costs
-three network calls whatever its breadth. Names follow mctx (https://github.com/google-deepmind/mctx).
+gumbel + logit + sigma(q), and teach the network softmax(logits + sigma(completed q)). Two rungs need no tree: one batch
+evaluates the candidates, a second one the best reply to each survivor. So a move costs three network calls, whatever
+its breadth. Names follow mctx (https://github.com/google-deepmind/mctx).
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from typing import Any, Callable, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from .errors import ConfigError
 
 ILLEGAL = -1e9  # the logit of an action that is not there
-ROUNDED = 8  # a CPU asks about so many rows more at a time: every new size costs it milliseconds of preparation
+ROUNDED = 8  # a CPU rounds numbers of rows up to multiples: every new size costs it milliseconds of preparation
 SEARCHES = ("two-rung", "tree", "policy")
 
 
 class Root(NamedTuple):
-    """Positions to improve on. `A` columns hold each row's legal actions; columns left over have logit ILLEGAL."""
+    """Positions to improve on. `A` columns hold each row's legal actions; spare columns have logit ILLEGAL."""
 
     actions: Tensor  # int64 [B, A], what to hand to recurrent_fn
     prior_logits: Tensor  # float32 [B, A]
@@ -51,6 +52,8 @@ RecurrentFn = Callable[[Any, Tensor, Tensor | None], tuple[Step, Any]]
 
 
 class PolicyOutput(NamedTuple):
+    """What a search answers for B positions."""
+
     action: Tensor  # int64 [B], the search's choice
     actions: Tensor  # int64 [B, A], the root's columns
     action_weights: Tensor  # float32 [B, A], the improved policy over them, summing to 1
@@ -59,7 +62,7 @@ class PolicyOutput(NamedTuple):
 
 @dataclass(frozen=True)
 class SearchConfig:
-    """How much to look, and how to weigh what was seen.
+    """How far to look ahead, and how to weigh what was seen.
 
     sigma(q) = (maxvisit_init + most visits) * value_scale * q, with q rescaled to [0, 1] within its row (mctx,
     qtransform_completed_by_mix_value).
@@ -71,7 +74,7 @@ class SearchConfig:
     num_simulations: int = 32  # tree: evaluations after the root's
     max_num_considered_actions: int = 16  # tree: root actions that sequential halving begins with
     max_depth: int = 12  # tree: plies a simulation goes down at most
-    value_scale: float = 0.1
+    value_scale: float = 0.3  # weight of the values seen against the network's prior
     maxvisit_init: float = 50.0
 
     def __post_init__(self):
@@ -87,34 +90,23 @@ class SearchConfig:
 
     @property
     def evaluations(self) -> int:
-        """Network evaluations a move, the root's included."""
+        """Network evaluations per move, the root's included."""
         more = {"policy": 0, "two-rung": self.candidates + self.survivors, "tree": self.num_simulations}
         return 1 + more[self.search]
 
 
-def improve_policy(
-    root: Root, recurrent_fn: RecurrentFn, config: SearchConfig, generator: torch.Generator, gumbel_scale: float = 1.0
-) -> PolicyOutput:
-    """Look ahead from every row of `root`, by two rungs or not at all. Raises ConfigError for search "tree".
-
-    gumbel_scale: 1 explores as in training, 0 always takes what looks best. `generator` is on the root's device.
-    """
-    if config.search == "tree":
-        raise ConfigError(
-            "search 'tree' came to improve_policy: expected two-rung or policy; a tree wants more than "
-            "recurrent_fn, so call Actor.act or tree.tree_search"
-        )
-    gumbel = gumbel_scale * sample_gumbel(root.prior_logits, generator)
-    if config.search == "policy":
-        column = (root.prior_logits + gumbel).argmax(1, keepdim=True)
-        return PolicyOutput(
-            root.actions.gather(1, column).squeeze(1), root.actions, root.prior_logits.softmax(1), root.value
-        )
-    return two_rung(root, recurrent_fn, config, gumbel)
+def sample_prior(root: Root, gumbel: Tensor) -> PolicyOutput:
+    """No search: an action drawn from the prior of each row; gumbel [B, A] is the noise."""
+    column = (root.prior_logits + gumbel).argmax(1, keepdim=True)
+    action = root.actions.gather(1, column).squeeze(1)
+    return PolicyOutput(action, root.actions, root.prior_logits.softmax(1), root.value)
 
 
 def two_rung(root: Root, recurrent_fn: RecurrentFn, config: SearchConfig, gumbel: Tensor) -> PolicyOutput:
-    """Sequential halving over two rungs: `candidates` actions looked at once, `survivors` of them once more."""
+    """Sequential halving over two rungs: `candidates` actions looked at once, `survivors` of them once more.
+
+    gumbel [B, A] is the noise; zeros take what looks best.
+    """
     scores = root.prior_logits + gumbel
     m = min(config.candidates, scores.shape[1])
     s = min(config.survivors, m)
@@ -150,9 +142,9 @@ def two_rung(root: Root, recurrent_fn: RecurrentFn, config: SearchConfig, gumbel
 def _ask(
     recurrent_fn: RecurrentFn, embedding: Any, rows: Tensor, action: Tensor | None, wanted: Tensor | None
 ) -> tuple[Step, Any, Tensor]:
-    """recurrent_fn of the rows that are `wanted` [N], or None: of all; the rest of the step is zeros.
+    """recurrent_fn of the rows that are `wanted` (bool [N]; None: of all). The step of other rows is zeros.
 
-    Also int64 [N]: the row of the new embedding that each position is in.
+    Also returns int64 [N]: the row of the new embedding in which each position stands.
     """
     size = len(rows) if wanted is None else min(len(rows), ROUNDED * math.ceil(max(1, int(wanted.sum())) / ROUNDED))
     if size == len(rows):
@@ -164,7 +156,7 @@ def _ask(
 
 
 def rows_of(wanted: Tensor, size: int) -> Tensor:
-    """int64 [size]: the rows where `wanted` (bool [B]) holds, in order, filled up with others; `size` is enough for all."""
+    """int64 [size]: the rows where `wanted` (bool [B]) holds, in order, then others; there are at most `size` wanted."""
     return (~wanted).to(torch.uint8).argsort(stable=True)[:size]
 
 
@@ -188,8 +180,21 @@ def completed_policy(
 
 
 def sample_gumbel(like: Tensor, generator: torch.Generator) -> Tensor:
-    """Standard Gumbel noise in the shape of `like`."""
-    return -torch.empty_like(like).exponential_(generator=generator).log()
+    """Standard Gumbel noise in the shape of `like`.
+
+    MPS draws an exact zero now and then (pytorch#192577), whose noise would be infinite: it is raised to the least number.
+    """
+    drawn = torch.empty_like(like).exponential_(generator=generator)
+    return -drawn.clamp(min=torch.finfo(like.dtype).tiny).log()
+
+
+def padded(columns: Tensor, width: int, value: float = 0) -> Tensor:
+    """`columns` [B, A] with columns of `value` added up to `width`; as they are where A is `width` or more.
+
+    A pad of nothing goes wrong on some versions of MPS (pytorch#139823), so none is asked for.
+    """
+    missing = width - columns.shape[1]
+    return columns if missing <= 0 else functional.pad(columns, (0, missing), value=value)
 
 
 def _sigma_scale(config: SearchConfig, most_visits: int) -> float:

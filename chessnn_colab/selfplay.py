@@ -1,35 +1,35 @@
 """Self-play: many games in lockstep on one device, finished ones replaced at once, records out as numpy.
 
-Nothing of a ply touches the host. Every few plies one block of rows is copied over, and `Assembler` cuts it into
-games. The games of a call are fixed beforehand: numbered, each with its own start position, and every one is played to
-its end, so a short game is never preferred to a long one. As they run out the batch shrinks.
+Nothing of a ply touches the host. Every few plies one block of rows is copied over, and `Assembler` cuts it into games.
+The games of a call are fixed beforehand: they are numbered, each with its own start position. Every one is played to its
+end, so a short game is never preferred to a long one. As games run out the batch shrinks.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Callable, Mapping
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from .actor import Actor
+from .assembler import Assembler
 from .devices import choose_dtype, describe, out_of_memory, require_device
 from .errors import ConfigError
 from .games.base import Game, concatenate, finished, select, where
-from .games.chess.rules import Chess
+from .games.registry import make_game
 from .network import actor_copy, build_network, load_arrays
 from .network_config import NetworkConfig
-from .records import GameRecords
-from .search import PolicyOutput, SearchConfig, rows_of, sample_gumbel
+from .records import POLICY_WIDTH, GameRecords
+from .search import PolicyOutput, SearchConfig, padded, rows_of, sample_gumbel
 
-POLICY_WIDTH = 16  # actions kept of each policy target: what lies beyond the 16 best is dropped
 PLIES_A_BLOCK = 8  # plies between two copies to the host
-FEW_ROWS = 16  # boards are left behind so many at a time
+FEW_ROWS = 16  # a batch shrinks by multiples of so many boards
+
+START_SETTINGS = {"few_piece_starts": "few-piece", "random_starts": "random-plies"}  # setting -> kind of start
 
 # on_progress(games done, plies done, records of the games done since the last call) -> go on?
 OnProgress = Callable[[int, int, GameRecords], bool]
@@ -39,34 +39,54 @@ OnProgress = Callable[[int, int, GameRecords], bool]
 class SelfPlayConfig:
     """How games are played for training."""
 
-    boards: int = 64  # games in lockstep
-    max_plies: int = 160  # then a game is stopped, and labelled by material
-    few_piece_starts: float = 0.4  # share of games that start with a few pieces thrown on the board
-    random_starts: float = 0.2  # share that start after a few random moves; the rest start as chess does
-    sampling_plies: int = 30  # a game samples its moves until a random ply below this, then takes the search's
-    discount: float = 0.99  # what a win is worth a ply later
-    td_lambda: float = 0.85  # 1: value targets are the outcome alone; below, also the material soon to come
+    game: str = "chess"  # one of games.registry.GAMES
+    boards: int | None = None  # games in lockstep, per worker; None: 64 on a CPU, 512 elsewhere
+    max_plies: int | None = None  # then a game is stopped and labelled; None: the game decides, chess after 160
+    few_piece_starts: float | None = None  # share of games that start from a few pieces; None: the game decides
+    random_starts: float | None = None  # share that start after a few random moves; None: the game decides
+    sampling_plies: int | None = None  # moves are sampled until a random ply below this, then the search's are taken
+    discount: float | None = None  # what a win is worth a ply later; None: the game decides, chess 0.99
+    td_lambda: float | None = None  # 1: value targets are the outcome alone; below, also how the game soon stands
 
-    def __post_init__(self):
-        if self.boards < 1 or self.max_plies < 1 or self.sampling_plies < 1:
-            raise ConfigError(
-                f"boards={self.boards}, max_plies={self.max_plies}, sampling_plies={self.sampling_plies}: "
-                "expected whole numbers from 1 up"
-            )
-        if min(self.few_piece_starts, self.random_starts) < 0 or self.few_piece_starts + self.random_starts > 1:
-            raise ConfigError(
-                f"few_piece_starts={self.few_piece_starts}, random_starts={self.random_starts}: "
-                "expected shares from 0 up that add up to at most 1"
-            )
+    def __post_init__(self) -> None:
+        for name in ("boards", "max_plies", "sampling_plies"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ConfigError(f"{name}={value}: expected a whole number from 1 up")
+        for name in ("few_piece_starts", "random_starts"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value <= 1:
+                raise ConfigError(f"{name}={value}: expected a share from 0 to 1")
         for name in ("discount", "td_lambda"):
-            if not 0 < getattr(self, name) <= 1:
-                raise ConfigError(f"{name}={getattr(self, name)}: expected more than 0 and at most 1")
+            value = getattr(self, name)
+            if value is not None and not 0 < value <= 1:
+                raise ConfigError(f"{name}={value}: expected more than 0 and at most 1")
+
+    def settled(self, game: Game) -> "SelfPlayConfig":
+        """This config with everything filled in that `game` and its device decide."""
+        given = {name: value for name, value in asdict(self).items() if value is not None}
+        decided = {name: getattr(game, name) for name in ("max_plies", "sampling_plies", "discount", "td_lambda")}
+        return SelfPlayConfig(**{"boards": 64 if game.device.type == "cpu" else 512, **decided, **given})
+
+    def start_shares(self, game: Game) -> dict[str, float]:
+        """Kind of start position -> share of games, the last kind taking what is left. Raises ConfigError."""
+        shares = dict(game.start_shares)
+        for setting, kind in START_SETTINGS.items():
+            share = getattr(self, setting)
+            if share is not None and kind in shares:
+                shares[kind] = share
+            elif share:
+                raise ConfigError(f"{setting}={share}: {game.name} has no such starts, only {', '.join(shares)}")
+        *kinds, rest = shares
+        if (total := sum(shares[kind] for kind in kinds)) > 1:
+            raise ConfigError(f"shares of start positions add up to {total:g}: expected at most 1")
+        return {**shares, rest: 1 - total}
 
 
 class SelfPlay:
     """A network that plays itself on one device; what a worker process runs (see workers).
 
-    game, network, search and self_play are the fields of their configs as plain dicts, so that they cross processes.
+    network, search and self_play are the fields of their configs as plain dicts, so that they cross processes.
     """
 
     def __init__(
@@ -80,8 +100,9 @@ class SelfPlay:
         require_device(device)
         self.device = device
         self.messages: list[str] = []  # for the user
-        self.config = SelfPlayConfig(**self_play)
-        self.game = Chess(self.config.max_plies, device)
+        config = SelfPlayConfig(**self_play)
+        self.game = make_game(config.game, config.max_plies, device)
+        self.config = config.settled(self.game)
         self.search = SearchConfig(**search)
         self.network = build_network(NetworkConfig.from_dict(network), device)
         self.version = -1
@@ -93,7 +114,7 @@ class SelfPlay:
         return describe(self.device)
 
     def set_weights(self, version: int, arrays: Mapping[str, np.ndarray]) -> None:
-        """Play with these weights (network.to_arrays) from the next call of `play` on."""
+        """Play with these weights (network.to_arrays) from the next call of `play` on. Raises ConfigError."""
         load_arrays(self.network, arrays)
         self.version = version
         self._actor = self._new_actor()
@@ -102,7 +123,7 @@ class SelfPlay:
         """Play `num_games` games; the same seed, weights and device give the same games.
 
         on_progress gets the counts of play_games and the new games as GameRecords.to_arrays, or None. Where memory
-        runs out the games in lockstep are halved, once and for good, and what was not handed over yet is played from
+        runs out, the games in lockstep are halved, once and for good; what was not handed over yet is played from
         another seed. Raises ConfigError when half of them are too many too.
         """
         hand_over = HandOver(on_progress)
@@ -124,7 +145,7 @@ class SelfPlay:
                 "lower, or let fewer workers share the device (workers_per_gpu)"
             )
         self._halved = True
-        self.config = dataclasses.replace(self.config, boards=boards // 2)
+        self.config = replace(self.config, boards=boards // 2)
         if self.device.startswith("cuda"):
             torch.cuda.empty_cache()
         self.messages.append(
@@ -160,7 +181,8 @@ def play_games(actor: Actor, config: SelfPlayConfig, num_games: int, seed: int, 
     Games cut short that way are handed over too, as unfinished and without a value target.
     """
     lockstep = Lockstep(actor, config, num_games, seed)
-    assembler = Assembler(config.discount, config.td_lambda)
+    game, config = actor.game, lockstep.config
+    assembler = Assembler(game.endings.index("truncated"), game.packed_words, config.discount, config.td_lambda)
     while lockstep.active > 0:
         games = assembler.add(lockstep.play_block())
         if not on_progress(assembler.games, assembler.plies, games):
@@ -174,7 +196,8 @@ class Lockstep:
     """The boards of one call of `play_games` and the games still to start."""
 
     def __init__(self, actor: Actor, config: SelfPlayConfig, num_games: int, seed: int):
-        self.actor, self.game, self.config = actor, actor.game, config
+        self.actor, self.game = actor, actor.game
+        self.config = config = config.settled(actor.game)
         device = actor.game.device
         self.generator = torch.Generator(device).manual_seed(seed)
         on_host = torch.Generator().manual_seed(seed)
@@ -237,7 +260,7 @@ class Lockstep:
         self.state = where(ended & (self.number >= 0), fresh, after)
 
     def _shrink(self, playing: Tensor) -> None:
-        """Leave boards without a game behind."""
+        """Drop boards that have no game any more."""
         size = room_for(self.active, self.game.device.type == "cpu")
         if size < len(playing):
             kept = rows_of(playing, size)
@@ -245,18 +268,22 @@ class Lockstep:
 
 
 def room_for(active: int, on_cpu: bool) -> int:
-    """Boards to go on with when `active` of them have a game; a GPU meets powers of two alone, so few shapes."""
+    """Boards to continue with when `active` of them have a game. A GPU sees powers of two only, so few shapes."""
     blocks = max(1, math.ceil(active / FEW_ROWS))
     return FEW_ROWS * (blocks if on_cpu else 2 ** math.ceil(math.log2(blocks)))
 
 
 def start_positions(game: Game, config: SelfPlayConfig, count: int, generator: torch.Generator) -> Any:
     """`count` states: the configured mix of starts, in random order. `generator` is a CPU generator."""
-    few = round(config.few_piece_starts * count)
-    scrambled = min(round(config.random_starts * count), count - few)
-    parts = [("few-piece", few), ("random-plies", scrambled), ("standard", count - few - scrambled)]
+    parts, left = [], count
+    *kinds, rest = config.start_shares(game).items()
+    for kind, share in kinds:
+        number = min(round(share * count), left)
+        left -= number
+        parts.append((kind, number))
+    parts.append((rest[0], left))
     states = concatenate([game.starts(number, kind, generator) for kind, number in parts if number])
-    order = torch.randperm(count, generator=generator).to(states.ply.device)
+    order = torch.randperm(count, generator=generator).to(game.device)
     return select(states, order)
 
 
@@ -270,83 +297,4 @@ def best_actions(policy: PolicyOutput) -> dict[str, Tensor]:
     """The POLICY_WIDTH best actions of the improved policy and their weights, made to sum to one; the rest zeros."""
     weights, columns = policy.action_weights.topk(min(POLICY_WIDTH, policy.action_weights.shape[1]), dim=1)
     weights, actions = weights / weights.sum(1, keepdim=True), policy.actions.gather(1, columns)
-    room = (0, POLICY_WIDTH - weights.shape[1])
-    return {"policy_actions": functional.pad(actions, room), "policy_weights": functional.pad(weights, room)}
-
-
-class Assembler:
-    """Cuts blocks of lockstep rows into whole games, on the host."""
-
-    def __init__(self, discount: float, td_lambda: float):
-        self.discount, self.td_lambda = discount, td_lambda
-        self.games = 0  # finished so far
-        self.plies = 0  # played so far, in unfinished games too
-        self._rows: dict[str, np.ndarray] | None = None
-
-    def add(self, block: Mapping[str, np.ndarray]) -> GameRecords:
-        """Take in a block [plies, boards, ...]; returns the games that ended in it, in order of their numbers."""
-        rows = {name: array.reshape(-1, *array.shape[2:]) for name, array in block.items()}
-        rows = {name: array[rows["number"] >= 0] for name, array in rows.items()}
-        self.plies += len(rows["number"])
-        if self._rows is not None:
-            rows = {name: np.concatenate((self._rows[name], array)) for name, array in rows.items()}
-        done = np.isin(rows["number"], rows["number"][rows["ended"]])
-        self._rows = {name: array[~done] for name, array in rows.items()}
-        records = self._records({name: array[done] for name, array in rows.items()})
-        self.games += records.num_games
-        return records
-
-    def unfinished(self) -> GameRecords:
-        """The games still going on, as they stand: ending 0, no value target."""
-        rows, self._rows = self._rows, None
-        return self._records(rows or {})
-
-    def _records(self, rows: Mapping[str, np.ndarray]) -> GameRecords:
-        if not rows or not len(rows["number"]):
-            return GameRecords.empty(POLICY_WIDTH, Chess.packed_words)
-        order = np.argsort(rows["number"], kind="stable")
-        rows = {name: array[order] for name, array in rows.items()}
-        lengths = np.unique(rows["number"], return_counts=True)[1]
-        last = np.cumsum(lengths) - 1
-        ended, outcome = rows["ended"][last], rows["outcome"][last]
-        endings = np.where(ended, rows["ending"][last], 0)
-        results = np.where(ended & (endings != Chess.endings.index("truncated")), np.sign(outcome), 0)
-        return GameRecords(
-            positions=rows["position"],
-            actions=rows["action"].astype(np.uint16),
-            policy_actions=rows["policy_actions"].astype(np.uint16),
-            policy_weights=rows["policy_weights"].astype(np.float16),
-            root_values=rows["value"].astype(np.float16),
-            value_targets=self._value_targets(rows, lengths, ended, endings, outcome),
-            game_lengths=lengths.astype(np.int32),
-            endings=endings.astype(np.uint8),
-            results=results.astype(np.int8),
-        )
-
-    def _value_targets(self, rows: Mapping[str, np.ndarray], lengths, ended, endings, outcome) -> np.ndarray:
-        """float16 [N]: what each position was worth to its mover, by `td_returns`; NaN in unfinished games."""
-        capped = endings == Chess.endings.index("truncated")
-        # A label is no win: it does not fade with distance unless the standings before it do.
-        discount = np.where(capped & (self.td_lambda == 1), 1.0, self.discount)
-        final = np.where(ended, outcome, np.nan)
-        returns = td_returns(final, rows["standing"], lengths, self.td_lambda, discount)
-        return (returns * np.where(rows["player"] == 0, 1.0, -1.0)).astype(np.float16)
-
-
-def td_returns(
-    final: np.ndarray, standing: np.ndarray, lengths: np.ndarray, td_lambda: float, discount: np.ndarray
-) -> np.ndarray:
-    """[N] lambda-returns of games laid end to end, each of lengths[i] positions (Sutton & Barto 2018, 12.1).
-
-    G[last] = final[i] and G[t] = (1 - lambda) standing[t + 1] + lambda discount[i] G[t + 1]: the outcome, mixed with
-    how the game stood on the way there. Lambda 0.85 looks some six plies ahead.
-    """
-    last = np.cumsum(lengths) - 1
-    returns, running = np.empty(len(standing)), final.astype(float)
-    for back in range(lengths.max(initial=0)):
-        live = lengths > back
-        at = (last - back)[live]
-        if back:
-            running[live] = (1 - td_lambda) * standing[at + 1] + td_lambda * discount[live] * running[live]
-        returns[at] = running[live]
-    return returns
+    return {"policy_actions": padded(actions, POLICY_WIDTH), "policy_weights": padded(weights, POLICY_WIDTH)}

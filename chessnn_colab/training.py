@@ -1,37 +1,35 @@
-"""train(): self-play, replay, learner, checkpoint, round and round, as a generator of reports.
+"""train(): self-play, replay, learner, checkpoint, round after round, as a generator of reports.
 
-The order of one iteration, top to bottom: `Trainer.iteration`. Weights go down to the workers as numpy arrays, games
-come back as GameRecords; no tensor crosses a process.
+`Trainer._iterate` shows one iteration from top to bottom. Weights go down to the workers as numpy arrays, games come
+back as GameRecords; no tensor crosses a process.
 """
 
 from __future__ import annotations
 
 import time
 from contextlib import suppress
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Any, Iterator, Sequence
 
 import numpy as np
 import torch
 
 from . import spikes
 from .budget import Budget
-from .devices import Inventory, WorkerPlan, detect_device, inventory, keep_freed_memory
-from .errors import ConfigError, RunError, WorkerError
-from .games.chess.rules import ENDINGS, Chess
-from .learner import Learner, Losses, optimizer_arrays
-from .runs.backup import Mirror, restore_run
+from .config import FIXED_FIELDS, TrainConfig
+from .devices import detect_device, inventory, keep_freed_memory
+from .errors import RunError, WorkerError
+from .games.registry import make_game, text_suffix
+from .launch import open_pool, planned_workers
+from .learner import Learner, LearnerConfig, Losses, optimizer_arrays
 from .network import build_network, load_arrays, to_arrays
-from .games.chess.pgn import records_to_pgn
 from .records import GameRecords
 from .replay import Replay
 from .report import Report
-from .runs.folder import RunFolder, find_checkpoint
 from .restore import restore_state, saved_weights
-from .selfplay import SelfPlay
+from .rounds import joined, sample_game, share_games, summary_of_games
+from .runs.backup import Backup, restore_run
+from .runs.folder import RunFolder, find_checkpoint
 from .runs.tensorboard import TensorBoard
-from .config import FIXED_FIELDS, TrainConfig
-from .workers.pool import Pool
-from .workers.local import InlinePool, LocalPool
 
 NORM_BATCHES = 8  # replay batches over which batch norm is re-estimated
 PROBE_POSITIONS = 256  # replay positions at which firing rates are measured
@@ -46,10 +44,10 @@ class Silence:
 
 
 def train(config: TrainConfig, progress: Any = None) -> Iterator[Report]:
-    """Train as `config` says, yielding a Report an iteration; a run already in the folder goes on where it stopped.
+    """Train as `config` says, yielding a Report per iteration. A run already in the folder is resumed.
 
     progress: an object with the methods of views.progress.Progress, called from this thread; None is silence.
-    KeyboardInterrupt ends it cleanly: what is finished is kept, and calling train again goes on. Raises ConfigError,
+    KeyboardInterrupt ends it cleanly: what is finished is kept, and the next call of train resumes. Raises ConfigError,
     DeviceError, RunError, CheckpointError or WorkerError, each in plain words.
     """
     trainer = Trainer(config, progress or Silence())
@@ -70,7 +68,7 @@ class Trainer:
         if config.copy_to and (restored := restore_run(config.run, config.copy_to)):
             progress.message(restored)
         self.plan = planned_workers(config, choice.device, machine)
-        self.config = config = config.with_saved_network().for_device(choice.device, machine, self.plan)
+        self.config = config = config.with_saved().for_device(choice.device, machine, self.plan)
         progress.message(f"Primary training device: {choice.device}" + (f" ({choice.name})" if choice.name else ""))
         if choice.device == "cpu":
             keep_freed_memory()
@@ -78,12 +76,12 @@ class Trainer:
         self.games_per_worker = share_games(config.games_per_iteration, len(self.plan.devices))
         if max(self.games_per_worker) < config.boards:
             progress.message(
-                f"{max(self.games_per_worker)} games a worker are fewer than its {config.boards} lockstep "
-                "boards, which stay part empty: raise games_per_iteration or lower boards"
+                f"{max(self.games_per_worker)} games per worker are fewer than its {config.boards} lockstep boards, "
+                "some of which stay empty: raise games_per_iteration or lower boards"
             )
-        self.network = build_network(config.network_config(), choice.device, config.seed)
-        self.game = Chess(config.max_plies, choice.device)
-        self.learner = Learner(self.network, self.game, config.learner_config())
+        self.game = make_game(config.game, config.max_plies, choice.device)
+        self.network = build_network(config.network_config(self.game), choice.device, config.seed)
+        self.learner = Learner(self.network, self.game, config.part(LearnerConfig), config.search == "policy")
         self.replay = Replay(config.replay_capacity)
         self.iteration = self.total_games = self.total_positions = 0
         self.seconds = 0.0
@@ -91,14 +89,14 @@ class Trainer:
         self._learning_per_play = LEARNING_PER_PLAY
         self._play_began: float | None = None  # time.monotonic() at which games now being played were given out
         self._saved: tuple[int, int, int] | None = None
-        self.pool = self.mirror = None
+        self.pool = self.backup = None
         self.folder = RunFolder.create_or_open(config.run, config.to_dict(), set(config.to_dict()) - FIXED_FIELDS)
         try:
             self._resume_or_begin()
             if config.copy_to:
-                self.mirror = Mirror(self.folder, config.copy_to, config.keep_checkpoints)
-                self._say(self.mirror.update())
-            self.board = TensorBoard(self.folder.tensorboard_folder, self.iteration)
+                self.backup = Backup(self.folder, config.copy_to, config.keep_checkpoints)
+                self._say(self.backup.update())
+            self.tensorboard = TensorBoard(self.folder.tensorboard_folder, self.iteration)
         except BaseException:
             self.folder.close()
             raise
@@ -106,7 +104,9 @@ class Trainer:
     def iterations(self) -> Iterator[Report]:
         """Iterate until the budget is spent or the user interrupts; the last state is always saved."""
         try:
-            self.pool = self._open_pool()
+            self.pool = open_pool(
+                self.config, self.network.config, self.plan, self.folder.logs_folder, self.progress.message
+            )
             while not self.budget.over(self._iteration_seconds):
                 report = self._iterate()
                 yield report
@@ -120,7 +120,7 @@ class Trainer:
             self._save()
             self.progress.message(
                 f"Interrupted: everything up to iteration {self.iteration} is kept in "
-                f"{self.folder.path}; run this again to go on"
+                f"{self.folder.path}; run this again to resume"
             )
         except WorkerError:
             self._take_what_came()
@@ -132,12 +132,12 @@ class Trainer:
             raise
 
     def close(self) -> None:
-        """Stop the workers and let go of the folder."""
-        for part in (self.pool, self.board):
+        """Stop the workers and release the folder."""
+        for part in (self.pool, self.tensorboard):
             if part is not None:
                 part.close()
-        if self.mirror is not None:
-            self._say(self.mirror.close())
+        if self.backup is not None:
+            self._say(self.backup.close())
         self.folder.close()
         self.progress.close()
 
@@ -163,7 +163,7 @@ class Trainer:
         report = Report(
             iteration=self.iteration,
             seconds=self.seconds,
-            **summary_of_games(records),
+            **summary_of_games(records, self.game),
             buffer_size=len(self.replay),
             positions_per_second=records.num_positions / play_seconds,
             games_per_second=finished / play_seconds,
@@ -180,7 +180,7 @@ class Trainer:
             sample_game=self._sample_game(records),
         )
         self.folder.append_report(report.to_dict())
-        self.board.write(report)
+        self.tensorboard.write(report)
         if self.iteration % self.config.checkpoint_every == 0:
             self._save()  # after its report, so that no kill leaves a checkpoint without one
         self._iteration_seconds = time.monotonic() - started
@@ -201,13 +201,13 @@ class Trainer:
         chunks = self.pool.finish(self.budget.play_deadline(self._learning_per_play))
         seconds, self._play_began = time.monotonic() - self._play_began, None
         self.progress.finish_selfplay(seconds)
-        return joined(chunks), seconds
+        return joined(chunks, self.game), seconds
 
     def _take_what_came(self) -> None:
-        """What came of games that were being played when something stopped them is worth keeping."""
+        """Keep the games that arrived before something stopped the round."""
         if self._play_began is not None:
             self._play_began = None
-            self._take(joined(self.pool.received))
+            self._take(joined(self.pool.received, self.game))
 
     def _take(self, records: GameRecords) -> None:
         self.replay.add(records)
@@ -215,7 +215,7 @@ class Trainer:
         self.total_positions += records.num_positions
 
     def _learn(self, new_positions: int) -> tuple[dict[str, float], int, float]:
-        """Updates enough to see each new position `sample_reuse` times, or as many as the time allows; at least one."""
+        """Enough updates to see each new position `sample_reuse` times, or as many as the time allows; at least one."""
         batch_size = self.config.batch_size
         generator = np.random.default_rng(self._seed(1))
         planned = max(1, round(new_positions * self.config.sample_reuse / batch_size))
@@ -239,36 +239,14 @@ class Trainer:
         return spikes.firing_rates(self.network, self.game.observe(self.game.unpack(packed)))
 
     def _sample_game(self, records: GameRecords) -> str:
-        """PGN of the game most worth a look: the longest that ended in mate, else by another rule, else at all."""
-        by_rule = (records.endings > 0) & (records.endings < ENDINGS.index("truncated"))
-        mate = records.endings == ENDINGS.index("checkmate")
-        chosen = int(np.lexsort((records.game_lengths, by_rule, mate))[-1])
-        headers = {"Event": "Self-play", "Round": str(self.iteration)}
-        text = records_to_pgn(records.select_games([chosen]), Chess(), headers)[0]
-        self.folder.save_game_sample(self.iteration, text)
+        text = sample_game(records, self.game, Event="Self-play", Round=str(self.iteration))
+        self.folder.save_game_sample(self.iteration, text, text_suffix(self.game.name))
         return text
 
-    def _open_pool(self) -> Pool | InlinePool:
-        settings = {
-            "network": self.network.config.to_dict(),
-            "search": vars(self.config.search_config()),
-            "self_play": vars(self.config.selfplay_config()),
-            "precision": self.config.precision,
-        }
-        job = (SelfPlay, settings, self.plan)
-        if self.config.pool == "inline":
-            return InlinePool(*job, self.progress.message)
-        supervision = {"timeout": self.config.worker_timeout, "on_message": self.progress.message}
-        if self.config.pool == "ray":
-            from .workers.ray import RayPool  # Ray is an extra
-
-            return RayPool(*job, address=self.config.address, **supervision)
-        return LocalPool(*job, logs=self.folder.logs_folder, **supervision)
-
     def _seed(self, purpose: int) -> int:
-        """A seed for one purpose at one point of the run: resuming needs no generator's state.
+        """A seed for one purpose at one point of the run, so that resuming needs no generator's state.
 
-        The positions so far are part of it, so that an iteration interrupted and begun again plays other games.
+        The number of positions is part of it, so that an interrupted iteration plays other games when begun again.
         """
         entropy = [self.config.seed, self.iteration, self.total_positions, purpose]
         return int(np.random.SeedSequence(entropy).generate_state(1)[0])
@@ -280,7 +258,7 @@ class Trainer:
             return
         weights = to_arrays(self.network)
         metadata = {
-            "game": "chess",
+            "game": self.game.name,
             "iteration": self.iteration,
             "network": self.network.config.to_dict(),
             "config": self.config.to_dict(),
@@ -300,11 +278,11 @@ class Trainer:
         self.folder.save_checkpoint(self.iteration, groups, metadata)
         self.folder.prune(self.config.keep_checkpoints)
         self._saved = state
-        if self.mirror is not None:
-            self._say(self.mirror.update())
+        if self.backup is not None:
+            self._say(self.backup.update())
 
     def _resume_or_begin(self) -> None:
-        latest = self.folder.latest_checkpoint("chess")
+        latest = self.folder.latest_checkpoint(self.game.name)
         if latest is None:
             if self.config.from_checkpoint:
                 self._start_from(self.config.from_checkpoint)
@@ -324,48 +302,6 @@ class Trainer:
         )
 
     def _start_from(self, other: str) -> None:
-        checkpoint = find_checkpoint(other, "chess")
+        checkpoint = find_checkpoint(other, self.game.name)
         load_arrays(self.network, saved_weights(other, checkpoint))
         self.progress.message(f"Starting from the weights of {other}, iteration {checkpoint.metadata.get('iteration')}")
-
-
-def planned_workers(config: TrainConfig, device: str, machine: Inventory) -> WorkerPlan:
-    """Who plays where: on this machine, or in the cluster."""
-    if config.pool != "ray":
-        return config.worker_plan(device, machine)
-    from .workers.ray import join_cluster, plan_cluster  # Ray is an extra
-
-    return plan_cluster(
-        join_cluster(config.address),
-        config.workers,
-        config.workers_per_gpu,
-        config.selfplay_device,
-        config.device_failure,
-    )
-
-
-def joined(chunks: Sequence[Sequence[Mapping[str, np.ndarray]]]) -> GameRecords:
-    """The games that workers sent, workers in order, whenever they arrived."""
-    return GameRecords.concatenate([GameRecords.from_arrays(chunk) for worker in chunks for chunk in worker])
-
-
-def share_games(games: int, workers: int) -> list[int]:
-    """`games` divided so that all workers finish together; none left without a game. Raises ConfigError."""
-    if games < workers:
-        raise ConfigError(f"games_per_iteration={games} for {workers} workers: expected at least one game each")
-    return [games // workers + (i < games % workers) for i in range(workers)]
-
-
-def summary_of_games(records: GameRecords) -> dict[str, Any]:
-    """The fields of a Report that count games."""
-    over = records.endings > 0
-    by_rules = over & (records.endings < ENDINGS.index("truncated"))
-    return {
-        "games": int(over.sum()),
-        "plies": records.num_positions,
-        "white_wins": int((records.results[by_rules] > 0).sum()),
-        "draws": int((records.results[by_rules] == 0).sum()),
-        "black_wins": int((records.results[by_rules] < 0).sum()),
-        "endings": {name: int((records.endings[over] == i).sum()) for i, name in enumerate(ENDINGS) if i > 0},
-        "average_plies": float(records.game_lengths[over].mean()) if over.any() else 0.0,
-    }

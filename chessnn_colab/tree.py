@@ -1,4 +1,4 @@
-"""The full Gumbel tree search: Gumbel MuZero's planning with mctx's semantics, batched, knowing no game.
+"""The full Gumbel tree search: Gumbel MuZero's planning with mctx's semantics, batched. It knows no game.
 
 At the root sequential halving decides which action is tried next; below it the action whose share of visits lags
 most behind the improved policy softmax(logits + completed q) (Danihelka et al. 2022, section 5 and appendix D). Every
@@ -6,8 +6,8 @@ simulation adds one node to each row's tree, so all rows advance in lockstep wit
 reference is mctx.gumbel_muzero_policy with qtransform_completed_by_mix_value
 (https://github.com/google-deepmind/mctx); tests hold the trees equal to its own.
 
-What a node tries next follows from its own numbers, and a simulation changes only those on its way. So each node keeps
-its choice: going down is reading, and one call for the whole way chooses anew.
+What a node tries next follows from its own numbers, and a simulation changes only the nodes on its path. So each node
+stores its choice. Descending only reads these choices; afterwards one call recomputes them for the whole path.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ ExpandFn = Callable[[Tensor, Tensor, int], Expansion]
 
 
 class Tree:
-    """B trees of N nodes and A columns a node; node i of row b is row i * B + b of every array.
+    """B trees of N nodes with A columns per node. Node i of row b is row i * B + b of every array.
 
-    The last row, `nowhere`, is where a line goes on that has ended: its own child, with no reward and a discount of 1.
-    So all rows of a batch go down equally far and come back up without a mask. Memory is 32 bytes a column: 64 rows of
-    33 nodes and 64 columns take 4.4 MB, besides the positions.
+    The last row, `nowhere`, is the child of every line that has ended, and of itself, with no reward and a discount of 1.
+    So all rows of a batch descend equally far and come back up without a mask. A column takes 32 bytes: 64 rows of 33
+    nodes and 64 columns take 4.4 MB, besides the positions.
     """
 
     def __init__(self, root: Root, nodes: int):
@@ -105,7 +105,7 @@ def tree_search(root: Root, expand: ExpandFn, config: SearchConfig, gumbel: Tens
 
 
 class Path(NamedTuple):
-    """The way down each tree; rows that stopped before a level are nowhere in it. An edge is node * A + column."""
+    """The path down each tree. Rows that stopped above a level are `nowhere` in it. An edge is node * A + column."""
 
     nodes: Tensor  # int64 [D, B], where each level began
     children: Tensor  # int64 [D, B], where it led

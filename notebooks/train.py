@@ -149,11 +149,13 @@ display(plots.energy_bars(spikes.estimate_energy(network, planes).to_dict()))
 
 # %%
 from chessnn_colab.arena.evaluate import evaluate_run
+from chessnn_colab.arena.players import play_search
 
 results = []
+match_search = play_search(num_simulations=match_evaluations - 1)
 for opponent in ("random", "greedy", "minimax"):
     for snapshot in (0, None):
-        results.append(evaluate_run(run, opponent, match_games, snapshot=snapshot, simulations=match_evaluations - 1))
+        results.append(evaluate_run(run, opponent, match_games, match_search, snapshot))
         print(results[-1])
 display(plots.match_bar(results[1::2]))
 
@@ -162,7 +164,7 @@ display(plots.match_bar(results[1::2]))
 # You are White: type a move (e2e4 or Nf3) or choose one from the list. An illegal one is refused and nothing is lost.
 
 # %%
-from chessnn_colab.arena.evaluate import choose_move
+from chessnn_colab.arena.chess.choose_move import choose_move
 from chessnn_colab.views.play import play_widget
 
 play_widget(choose_move(network))

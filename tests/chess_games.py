@@ -1,11 +1,10 @@
 """Games played on tensors and on python-chess boards at once, and what is compared between the two.
 
-The encoding of moves and positions is written out here a second time, after its description and not after the code.
+The encoding of moves and positions is written here a second time, from its description and not from the code.
 """
 
 from __future__ import annotations
 
-import os
 import random
 from functools import cache
 from typing import Callable, Sequence
@@ -15,8 +14,11 @@ import numpy as np
 import torch
 
 from chessnn_colab.games.base import concatenate, finished, select, where
-from chessnn_colab.games.chess.rules import Chess, ChessState
 from chessnn_colab.games.chess.notation import reopen, state_from_boards
+from chessnn_colab.games.chess.rules import Chess
+from chessnn_colab.games.chess.state import ChessState
+
+from .counts import full
 
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 POSITION_3 = "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1"
@@ -39,8 +41,7 @@ FENS = (
     "4k3/8/8/8/8/8/8/R3K3 b Q - 77 120",
     "8/8/4k3/8/8/3K4/8/R7 w - - 99 32767",
 )
-# How many changed texts the notation is tried on; CHESSNN_FULL=1 takes ten times as many.
-MUTATIONS = 20_000 if os.environ.get("CHESSNN_FULL") == "1" else 2_000
+MUTATIONS = full(2_000, 20_000)  # changed texts on which each reader is tried
 
 QUEEN_DELTAS = (8, 1, 9, 7, -8, -1, -9, -7)
 KNIGHT_DELTAS = (17, 15, 10, 6, -17, -15, -10, -6)

@@ -1,6 +1,25 @@
-"""Many small tests share two cores: one torch thread each, here and in the processes they start."""
+"""Many small tests share few cores: one torch thread each, here and in the processes they start."""
 
 import os
 
+import pytest
+
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("CHESSNN_UI", "text")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log):
+    """With `pytest -n`: a file's tests stay in one process, and so does whatever starts a Ray cluster.
+
+    Ray gives a cluster 30 seconds to start, which two at a time do not keep. xdist's own marker for such groups has no
+    effect with pytest 9.2 (pytest-xdist issue 1386).
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class OneClusterAtATime(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "ray" if "cluster" in nodeid or "scale_out" in nodeid else nodeid.partition("::")[0]
+
+    config.option.loadscopereorder = False  # files by their names: the longest do not come last
+    return OneClusterAtATime(config, log)

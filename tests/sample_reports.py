@@ -8,7 +8,7 @@ MATE = '[White "a"]\n[Black "b"]\n[Result "1-0"]\n\n1. e4 e5 2. Qh5 Nc6 3. Bc4 N
 def make_report(iteration: int = 3, **changes) -> Report:
     """A plausible report of an iteration, with `changes`."""
     values = dict(
-        iteration=iteration, seconds=200.4, games=800, plies=64_960, white_wins=210, draws=380, black_wins=200,
+        iteration=iteration, seconds=200.4, games=800, plies=64_960, wins={"white": 210, "black": 200}, draws=380,
         endings={"checkmate": 410, "fifty_moves": 380, "truncated": 10},
         average_plies=81.2, buffer_size=64_000, positions_per_second=2_707.0, games_per_second=33.2, updates=250,
         loss=3.29, policy_loss=2.31, value_loss=0.98, entropy=1.2, value_accuracy=0.55, learning_rate=1e-3,

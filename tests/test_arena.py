@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 import torch
 
-from chessnn_colab.arena.match import MATCH_PLIES, play_match
-from chessnn_colab.errors import ConfigError
-from chessnn_colab.games.chess.rules import Chess
+from chessnn_colab.arena.chess.greedy import GreedyPlayer
 from chessnn_colab.arena.chess.match_pgn import GamesFolder, match_to_pgn
-from chessnn_colab.arena.result import MatchGame, MatchResult, elo_difference, score_interval, wilson_interval
-from chessnn_colab.network import build_network
-from chessnn_colab.network_config import NetworkConfig
+from chessnn_colab.arena.chess.openings import BOOK
+from chessnn_colab.arena.match import play_match
+from chessnn_colab.arena.players import NetworkPlayer, Player, RandomPlayer
+from chessnn_colab.arena.registry import match_game, match_kit
+from chessnn_colab.arena.result import MatchGame, MatchResult, Opening, elo_difference, score_interval, wilson_interval
+from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.chess.notation import (
     action_from_move,
     boards_from_state,
@@ -23,19 +24,18 @@ from chessnn_colab.games.chess.notation import (
     parse_move,
     state_from_fens,
 )
-from chessnn_colab.arena.chess.openings import BOOK, Opening
-from chessnn_colab.games.chess.pgn import games_from_pgn, records_from_pgn
-from chessnn_colab.arena.players import GreedyPlayer, NetworkPlayer, RandomPlayer
+from chessnn_colab.games.chess.pgn import games_from_pgn
+from chessnn_colab.games.chess.rules import Chess
+from chessnn_colab.games.tictactoe import TicTacToe
+from chessnn_colab.network import build_network
+from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.search import SearchConfig
 
 START = [Opening("the start", ())]
 
 
-class Scripted:
-    """Plays the moves it is given, by ply, in every game; where it has none it makes none."""
-
-    evaluations = 0
-    reasons: list[str] = []
+class Scripted(Player):
+    """Plays the moves it is given, by ply, in every game; without one for a ply it makes none."""
 
     def __init__(self, name: str, moves: dict[int, str], wants_boards: bool = False):
         self.name, self.moves, self.wants_boards, self.seen, self.boards = name, moves, wants_boards, set(), []
@@ -71,7 +71,7 @@ def read_back(texts: list[str]) -> list[chess.pgn.Game]:
 
 def test_a_mate_is_a_win_for_who_gives_it_and_colours_alternate():
     one, other = Scripted("one", FOOLS_MATE), Scripted("other", FOOLS_MATE)
-    result = play_match(one, other, 6, book=START)
+    result = play_match(Chess(), one, other, 6, book=START)
     # White, who is `one` in games 0, 2 and 4, is mated.
     assert [game.points for game in result.played] == [0, 1, 0, 1, 0, 1]
     assert (result.wins, result.draws, result.losses) == (3, 0, 3)
@@ -81,33 +81,33 @@ def test_a_mate_is_a_win_for_who_gives_it_and_colours_alternate():
 
 
 def test_repetition_ends_a_match_game():
-    result = play_match(Scripted("one", SHUFFLE), Scripted("other", SHUFFLE), 2, book=START)
+    result = play_match(Chess(), Scripted("one", SHUFFLE), Scripted("other", SHUFFLE), 2, book=START)
     assert result.draws == 2 and result.endings == {"threefold_repetition": 2} and result.average_plies == 8
 
 
 def test_the_opening_counts_for_repetition_but_not_for_the_cap():
     """The knights' way out is the opening's: back home, the start stands there for the second time at ply 4."""
     book = [Opening("knights out", ("Nf3", "Nf6"))]
-    result = play_match(Scripted("one", SHUFFLE), Scripted("other", SHUFFLE), 2, book=book)
+    result = play_match(Chess(), Scripted("one", SHUFFLE), Scripted("other", SHUFFLE), 2, book=book)
     assert result.endings == {"threefold_repetition": 2} and result.average_plies == 6
 
 
 def test_every_opening_is_played_with_both_colours_and_the_book_starts_again():
     game = Chess()
-    result = play_match(RandomPlayer(game), RandomPlayer(game), 6, book=BOOK[:2])
+    result = play_match(Chess(20), RandomPlayer(game), RandomPlayer(game), 6, book=BOOK[:2])
     assert [played.opening for played in result.played] == [BOOK[0], BOOK[0], BOOK[1], BOOK[1], BOOK[0], BOOK[0]]
-    assert [played.player_is_white for played in result.played] == [True, False] * 3
+    assert [played.player_is_first for played in result.played] == [True, False] * 3
 
 
 def test_a_player_that_wants_boards_gets_them_with_their_moves():
     one, other = Scripted("one", FOOLS_MATE, wants_boards=True), Scripted("other", FOOLS_MATE)
-    assert play_match(one, other, 4, book=START).endings == {"checkmate": 4}
+    assert play_match(Chess(), one, other, 4, book=START).endings == {"checkmate": 4}
     assert len(one.boards) == 8 and not other.boards
 
 
 def test_who_cannot_move_has_lost_and_the_reason_is_kept():
     one, other = Scripted("one", FOOLS_MATE), Scripted("other", {1: "e7e5", 0: "d2d4"})
-    result = play_match(one, other, 4, book=START)
+    result = play_match(Chess(), one, other, 4, book=START)
     # `other` gives up at its second move as Black; as White `one` answers 1. d4 with 1... e5, and `other` gives up too.
     assert (result.wins, result.losses) == (4, 0) and result.results_by_ending["forfeit"]["wins"] == 4
     assert result.forfeits == ["other has gone home"] and "forfeit: other has gone home" in str(result)
@@ -116,7 +116,7 @@ def test_who_cannot_move_has_lost_and_the_reason_is_kept():
     assert [game.headers["Result"] for game in games] == ["1-0", "0-1"] * 2
     assert {game.headers["Termination"] for game in games} == {"abandoned"}
     assert all(game.end().comment == "other has gone home" for game in games)
-    assert play_match(Scripted("one", {}), Scripted("other", FOOLS_MATE), 2, book=START).losses == 2
+    assert play_match(Chess(), Scripted("one", {}), Scripted("other", FOOLS_MATE), 2, book=START).losses == 2
 
 
 class Wanderer(RandomPlayer):
@@ -132,13 +132,15 @@ class Wanderer(RandomPlayer):
 @pytest.fixture(scope="module")
 def wandering() -> MatchResult:
     """Long games, some of them to the cap."""
-    game = Chess()
-    return play_match(GreedyPlayer(game), Wanderer(game), 24, seed=1)
+    game = match_game("chess")
+    return play_match(game, GreedyPlayer(game), Wanderer(game), 24, seed=1)
 
 
 def test_three_hundred_plies_are_a_draw_not_a_win_on_material(wandering):
     capped = [game for game in wandering.played if game.ending == "truncated"]
-    assert capped and all(len(game.actions) == MATCH_PLIES == 300 and game.points == 0.5 for game in capped)
+    assert capped and all(
+        len(game.actions) == match_kit("chess").max_plies == 300 and game.points == 0.5 for game in capped
+    )
     decided = wandering.endings.get("checkmate", 0)
     assert wandering.wins + wandering.losses == decided and wandering.draws == 24 - decided
 
@@ -148,7 +150,7 @@ def test_every_game_is_valid_pgn_that_says_how_it_ended(wandering):
     for number, (game, parsed) in enumerate(zip(wandering.played, read_back(texts), strict=True), 1):
         headers, board = parsed.headers, parsed.end().board()
         assert list(headers)[:7] == ["Event", "Site", "Date", "Round", "White", "Black", "Result"]
-        names = ("greedy", "random") if game.player_is_white else ("random", "greedy")
+        names = ("greedy", "random") if game.player_is_first else ("random", "greedy")
         assert (headers["White"], headers["Black"], headers["Round"]) == (*names, str(number))
         assert headers["Date"] == "2026.01.02" and headers["Opening"] == game.opening.name
         assert board.ply() == int(headers["PlyCount"]) == len(game.opening.moves) + len(game.actions)
@@ -163,8 +165,6 @@ def test_every_game_is_valid_pgn_that_says_how_it_ended(wandering):
         else:
             assert outcome.termination.name.lower() == game.ending and outcome.result() == headers["Result"]
         assert headers["Termination"] == "normal" or game.ending == "truncated"
-    records = records_from_pgn("\n\n".join(texts), Chess())
-    assert [Chess.endings[ending] for ending in records.endings] == [game.ending for game in wandering.played]
 
 
 def test_games_are_saved_under_a_free_name_each_time(wandering, tmp_path):
@@ -194,14 +194,15 @@ def test_names_cannot_break_a_header():
 
 
 def test_same_seed_same_match():
-    game = Chess()
-    first, second, third = (play_match(GreedyPlayer(game), RandomPlayer(game), 10, seed=seed) for seed in (3, 3, 4))
+    game = Chess(30)
+    players = GreedyPlayer(game), RandomPlayer(game)
+    first, second, third = (play_match(game, *players, 10, seed) for seed in (3, 3, 4))
     assert first.played == second.played != third.played
 
 
 def test_greedy_beats_random():
-    game = Chess()
-    result = play_match(GreedyPlayer(game), RandomPlayer(game), 60)
+    game = match_game("chess")
+    result = play_match(game, GreedyPlayer(game), RandomPlayer(game), 60)
     assert result.wins > result.losses + 5
 
 
@@ -245,10 +246,10 @@ def test_random_is_uniform():
 
 
 def test_a_network_plays_legally_and_counts_its_evaluations():
-    game = Chess()
+    game = Chess(40)
     network = build_network(NetworkConfig(channels=8, blocks=1, value_hidden=8), "cpu").eval()
     player = NetworkPlayer(game, network, SearchConfig(candidates=4, survivors=2))
-    result = play_match(player, RandomPlayer(game), 4)
+    result = play_match(game, player, RandomPlayer(game), 4)
     assert result.games == 4 and result.evaluations == 7 and result.opponent_evaluations == 0
     assert result.milliseconds_a_move > 0 and result.opponent_milliseconds_a_move > 0
 
@@ -288,7 +289,7 @@ def test_colours_that_decide_make_the_interval_narrow_and_repeats_do_not():
 
 
 def test_games_without_chance_repeat_when_the_book_is_through_and_the_result_says_so():
-    result = play_match(Scripted("one", FOOLS_MATE), Scripted("other", FOOLS_MATE), 8, book=START)
+    result = play_match(Chess(), Scripted("one", FOOLS_MATE), Scripted("other", FOOLS_MATE), 8, book=START)
     assert len(result.distinct()) == 2 and result.to_dict()["repeated_games"] == 6
     assert "6 games repeat another move for move" in str(result)
 
@@ -328,4 +329,33 @@ def test_a_result_reads_and_serialises():
 @pytest.mark.parametrize("games", [0, -2, 1, 7])
 def test_a_number_of_games_that_cannot_be_paired_is_refused(games):
     with pytest.raises(ConfigError, match=f"games={games}: expected an even number"):
-        play_match(RandomPlayer(Chess()), RandomPlayer(Chess()), games)
+        play_match(Chess(), RandomPlayer(Chess()), RandomPlayer(Chess()), games)
+
+
+def test_a_game_without_a_kit_has_matches_from_its_start_position():
+    game = match_game("tictactoe")
+    result = play_match(game, RandomPlayer(game), RandomPlayer(game), 40)
+    assert result.endings.keys() <= {"three_in_a_row", "board_full"} and 0.2 < result.score < 0.8
+    won = [played for played in result.played if played.ending == "three_in_a_row"]
+    assert [played.player_is_first for played in result.played] == [True, False] * 20
+    for played in won:  # whoever took the last square won; the first mover takes the first, third, ... square
+        assert (played.points == 1.0) == (played.player_is_first == (len(played.actions) % 2 == 1))
+    assert {played.points for played in won} == {0.0, 1.0} and all(
+        played.points == 0.5 for played in result.played if played.ending == "board_full"
+    )
+
+
+@pytest.mark.parametrize(
+    "part, words", [("engine", "engines"), ("games_folder", "saving"), ("puzzles", "puzzles"), ("uci", "UCI")]
+)
+def test_a_game_without_a_kit_says_what_it_lacks(part, words):
+    assert list(match_kit("tictactoe").players) == ["random"]
+    with pytest.raises(ConfigError, match=f"the game 'tictactoe' has no .*{words}.*: expected a run of chess"):
+        match_kit("tictactoe").require(part)
+
+
+def test_a_game_for_one_player_has_no_matches():
+    game = TicTacToe()
+    game.num_players = 1
+    with pytest.raises(ConfigError, match="'tictactoe' has no matches: it is for one player"):
+        play_match(game, RandomPlayer(game), RandomPlayer(game), 2)

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from chessnn_colab.bench import compare as bench_compare
 from chessnn_colab.__main__ import main
+from chessnn_colab.bench import compare as bench_compare
 from chessnn_colab.bench.clock import random_observations
 from chessnn_colab.bench.compare import plain_network
 from chessnn_colab.network import SpikingLayer, actor_copy, build_network

@@ -1,12 +1,12 @@
-"""Checkpoints and snapshots: all or nothing, every damage found, nothing executed."""
+"""Checkpoints and snapshots: what is saved comes back, and a save is all or nothing.
 
-import ast
+For damage see test_corruption, for files made to harm test_hostile, for a disk that is really full test_full_disk.
+"""
+
 import errno
 import hashlib
 import json
 import os
-import pickle
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-import chessnn_colab.runs.checkpoint as checkpoint_module
-from chessnn_colab.runs.checkpoint import load_checkpoint, remove_checkpoint, save_checkpoint
 from chessnn_colab.errors import CheckpointError
+from chessnn_colab.files import encode_sealed
+from chessnn_colab.runs.checkpoint import clear_interrupted_saves, load_checkpoint, remove_checkpoint, save_checkpoint
 from chessnn_colab.runs.snapshot import load_snapshot, save_snapshot
 
-from .damage import KILLS, Payload, damaged_copies
+from .damage import KILLS
 
 ROOT = Path(__file__).parents[1]
 METADATA = {
@@ -63,7 +63,7 @@ def assert_same_groups(one, other) -> None:
 
 
 def rewrite_manifest(folder: Path) -> None:
-    """Make the manifest agree with whatever is in the folder: what an attacker would do."""
+    """Make the manifest, as version 0.3 wrote it, agree with whatever is in the folder: what an attacker would do."""
     files = {}
     for path in folder.iterdir():
         if path.name != "manifest.json":
@@ -83,7 +83,7 @@ def test_a_checkpoint_gives_back_what_was_saved(folder):
     loaded = load_checkpoint(folder, game="chess")
     assert_same_groups(make_groups(), loaded.groups)
     assert loaded.metadata == METADATA
-    loaded.weights["stem.weight"][0] = 0  # writable
+    loaded.groups["weights"]["stem.weight"][0] = 0  # writable
     assert os.listdir(folder.parent) == ["000012"]
 
 
@@ -92,18 +92,6 @@ def test_saving_again_replaces_the_whole_folder(folder):
     assert sorted(os.listdir(folder)) == ["manifest.json", "state.json", "weights.safetensors"]
     assert os.listdir(folder.parent) == ["000012"]
     assert load_checkpoint(folder).metadata == {"game": "chess"}
-
-
-@pytest.mark.parametrize("name", ["weights.safetensors", "replay.safetensors", "state.json", "manifest.json"])
-def test_every_damage_of_a_checkpoint_is_found(folder, name):
-    whole = (folder / name).read_bytes()
-    for what, damaged in damaged_copies(whole):
-        (folder / name).write_bytes(damaged)
-        with pytest.raises(CheckpointError, match="000012"):
-            load_checkpoint(folder)
-            pytest.fail(f"{name}: {what}")
-    (folder / name).write_bytes(whole)
-    load_checkpoint(folder)
 
 
 @pytest.mark.parametrize("name", ["weights.safetensors", "optimizer.safetensors", "state.json", "manifest.json"])
@@ -121,21 +109,11 @@ def test_an_extra_file_is_named_and_the_systems_own_is_not(folder):
         load_checkpoint(folder)
 
 
-def test_a_folder_or_a_pipe_for_a_file_is_refused(folder):
-    for make in (os.mkdir, os.mkfifo):
-        (folder / "state.json").unlink()
-        make(folder / "state.json")
-        with pytest.raises(CheckpointError, match="state.json cannot be read"):
-            load_checkpoint(folder)
-        shutil.rmtree(folder)
-        save_checkpoint(folder, make_groups(), METADATA)
-
-
 def test_another_game_and_another_format_are_refused(folder, tmp_path):
     with pytest.raises(CheckpointError, match="of the game 'chess', expected 'gomoku'"):
         load_checkpoint(folder, game="gomoku")
-    manifest = folder / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"version": 1', '"version": 2'))
+    manifest = {"format": "chessnn_colab checkpoint", "version": 2, "files": {}}
+    (folder / "manifest.json").write_bytes(encode_sealed(manifest))
     with pytest.raises(CheckpointError, match="format 2, this version reads format 1"):
         load_checkpoint(folder)
     save_snapshot(tmp_path / "s.safetensors", {}, {"game": "2048"})
@@ -157,7 +135,7 @@ def test_a_save_does_not_touch_what_is_not_ours(tmp_path):
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "letter").write_text("precious")
     for path in (tmp_path / "file", tmp_path / "home"):
-        with pytest.raises(CheckpointError, match="is no checkpoint"):
+        with pytest.raises(CheckpointError, match="is not a checkpoint"):
             save_checkpoint(path, make_groups(), METADATA)
     with pytest.raises(CheckpointError, match="cannot save checkpoint"):
         save_checkpoint(tmp_path / "file" / "below", make_groups(), METADATA)
@@ -281,60 +259,15 @@ def test_a_kill_between_the_two_renames_loses_nothing(folder, monkeypatch):
             save_checkpoint(folder, make_groups(2), {})
     assert not folder.exists()
     assert_same_groups(make_groups(), load_checkpoint(folder).groups)
-    checkpoint_module.clear_interrupted_saves(folder.parent)
+    clear_interrupted_saves(folder.parent)
     assert os.listdir(folder.parent) == ["000012"]
     assert_same_groups(make_groups(), load_checkpoint(folder).groups)
-
-
-def hostile_contents(marker: str) -> dict[str, tuple[str, bytes]]:
-    payload = pickle.dumps(Payload(marker))
-    absurd = b'{"a":{"dtype":"I64","shape":[999999999999],"data_offsets":[0,8]}}'
-    return {
-        "pickled weights": ("weights.safetensors", payload),
-        "pickled state": ("state.json", payload),
-        "pickled manifest": ("manifest.json", payload),
-        "absurd shape": ("weights.safetensors", len(absurd).to_bytes(8, "little") + absurd + b"\0" * 8),
-        "absurd header": ("weights.safetensors", (2**62).to_bytes(8, "little") + b"{}"),
-        "deep json": ("state.json", b"[" * 100_000),
-        "deep manifest": ("manifest.json", b"[" * 100_000),
-        "no dict": ("state.json", b"[]"),
-        "strange file": ("payload.pt", payload),
-        "half-float of another kind": (
-            "weights.safetensors",
-            (64).to_bytes(8, "little") + b'{"a":{"dtype":"BF16","shape":[1],"data_offsets":[0,2]}}'.ljust(64) + b"\0\0",
-        ),
-    }
-
-
-@pytest.mark.parametrize("kind", sorted(hostile_contents("")))
-def test_a_hostile_checkpoint_with_a_manifest_that_agrees_does_nothing(folder, tmp_path, kind):
-    marker = tmp_path / "executed"
-    name, content = hostile_contents(str(marker))[kind]
-    (folder / name).write_bytes(content)
-    if name != "manifest.json":
-        rewrite_manifest(folder)
-    with pytest.raises(CheckpointError, match="000012"):
-        load_checkpoint(folder)
-    assert not marker.exists()
-
-
-def test_a_manifest_cannot_name_files_elsewhere(folder):
-    secret = folder.parent / "secret.safetensors"
-    secret.write_bytes(safetensors.numpy.save({"a": np.zeros(1)}))
-    for name in ("../secret.safetensors", str(secret)):
-        rewrite_manifest(folder)
-        manifest = json.loads((folder / "manifest.json").read_text())
-        data = secret.read_bytes()
-        manifest["files"][name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-        (folder / "manifest.json").write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n")
-        with pytest.raises(CheckpointError, match="manifest.json is not as it was written"):
-            load_checkpoint(folder)
 
 
 def test_strange_array_names_are_only_names(tmp_path):
     weights = {name: np.zeros(1) for name in ("../../x", "__reduce__", "sha256", '"sha256":"' + "0" * 64 + '"', "")}
     save_snapshot(tmp_path / "s.safetensors", weights, METADATA)
-    assert load_snapshot(tmp_path / "s.safetensors").weights.keys() == weights.keys()
+    assert load_snapshot(tmp_path / "s.safetensors").groups["weights"].keys() == weights.keys()
     assert os.listdir(tmp_path) == ["s.safetensors"]
 
 
@@ -346,46 +279,15 @@ def test_a_snapshot_gives_back_what_was_saved(tmp_path):
     assert_same_groups({"weights": make_groups(2)["weights"]}, loaded.groups)
     assert loaded.metadata == METADATA
     assert os.listdir(tmp_path) == [path.name]
-    assert safetensors.numpy.load_file(path).keys() == loaded.weights.keys()  # any safetensors reader can
+    assert safetensors.numpy.load_file(path).keys() == loaded.groups["weights"].keys()  # any safetensors reader can
 
 
-def test_every_damage_of_a_snapshot_is_found(tmp_path):
-    path = tmp_path / "000003.safetensors"
-    save_snapshot(path, make_groups()["weights"], METADATA)
-    for what, damaged in damaged_copies(path.read_bytes()):
-        path.write_bytes(damaged)
-        with pytest.raises(CheckpointError, match="000003.safetensors"):
-            load_snapshot(path)
-            pytest.fail(what)
-
-
-def test_a_file_that_is_no_snapshot_is_refused(tmp_path):
-    path, marker = tmp_path / "s.safetensors", tmp_path / "executed"
-    for content in (b"", pickle.dumps(Payload(str(marker))), safetensors.numpy.save({"a": np.zeros(1)})):
+def test_a_file_that_is_not_a_snapshot_is_refused(tmp_path):
+    path = tmp_path / "s.safetensors"
+    for content in (b"", b"{}", safetensors.numpy.save({"a": np.zeros(1)})):
         path.write_bytes(content)
         with pytest.raises(CheckpointError, match="not a snapshot of this package"):
             load_snapshot(path)
     for missing in (tmp_path / "none.safetensors", tmp_path):
         with pytest.raises(CheckpointError, match="cannot be used"):
             load_snapshot(missing)
-    assert not marker.exists()
-
-
-def test_a_full_disk_keeps_the_old_snapshot(tmp_path, monkeypatch):
-    path = tmp_path / "s.safetensors"
-    save_snapshot(path, make_groups()["weights"], METADATA)
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", failing(os.fsync, 0))
-        with pytest.raises(CheckpointError, match="s.safetensors: No space left on device"):
-            save_snapshot(path, make_groups(2)["weights"], METADATA)
-    assert os.listdir(tmp_path) == [path.name]
-    assert load_snapshot(path).metadata == METADATA
-
-
-def test_the_numpy_floor_knows_no_torch():
-    package = Path(checkpoint_module.__file__).parent
-    for name in ("durable", "records", "array_files", "checkpoint", "snapshot", "report_log", "run_folder"):
-        for node in ast.walk(ast.parse((package / f"{name}.py").read_text())):
-            imported = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            imported += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            assert not any(module.split(".")[0] in ("torch", "pickle") for module in imported), name

@@ -9,11 +9,12 @@ import pytest
 import torch
 
 from chessnn_colab.games.base import finished, map_fields, select
-from chessnn_colab.games.chess.rules import ENDINGS, Chess, ChessState
 from chessnn_colab.games.chess.notation import state_from_boards, state_from_fens
+from chessnn_colab.games.chess.rules import ENDINGS, Chess, ChessState
 
 from . import chess_games
 from .chess_games import PairedGames, action_of, any_move, both_colours, check_legal_moves, check_positions
+from .counts import full
 
 # Few pieces and locked pawns: kings and rooks shuffle until something ends the game.
 SHUFFLES = (
@@ -50,9 +51,9 @@ def expected_ending(board: chess.Board) -> str:
 
 
 def test_endings_equal_python_chess_in_played_games():
-    games = PairedGames(Chess(max_plies=10_000), both_colours(SHUFFLES), 128, seed=5)
+    games = PairedGames(Chess(max_plies=10_000), both_colours(SHUFFLES), full(64, 128), seed=5)
     endings, repeated = Counter(), 0
-    for _ in range(250):
+    for _ in range(full(150, 250)):
         games.step(check_legal_moves(games.game, games.state, games.boards), any_move)
         check_positions(games.state, games.boards)
         expected = [expected_ending(board) for board in games.boards]
@@ -66,7 +67,7 @@ def test_endings_equal_python_chess_in_played_games():
         endings.update(expected)
         games.replace_finished()
     assert endings.keys() == set(ENDINGS) - {"truncated"}, endings
-    assert repeated > 100
+    assert repeated > full(50, 100)
 
 
 def check_outcome(state: ChessState, boards: list[chess.Board], endings: list[str]) -> None:

@@ -12,12 +12,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from chessnn_colab.games.base import finished
-from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.games.chess.notation import state_from_boards, state_from_fens
+from chessnn_colab.games.chess.rules import Chess
 
 from . import chess_games
 from .chess_games import (
     PairedGames,
+    action_of,
     any_move,
     both_colours,
     check_legal_moves,
@@ -25,6 +26,7 @@ from .chess_games import (
     every_move,
     mostly_captures,
 )
+from .counts import full
 
 # name: FEN, moves that must be legal, moves that must not be
 CASES = {
@@ -137,7 +139,7 @@ def test_castling_rights_that_are_left(fen, move, rights):
 def test_legal_moves_and_positions_equal_python_chess_in_played_games():
     seen, positions = Counter(), 0
     for seed, choose in enumerate((any_move, mostly_captures)):
-        games = PairedGames(Chess(), both_colours(STARTS), 320, seed)
+        games = PairedGames(Chess(), both_colours(STARTS), full(160, 320), seed)
         for _ in range(90):
             positions += len(games.boards)
             moves = check_legal_moves(games.game, games.state, games.boards)
@@ -146,7 +148,7 @@ def test_legal_moves_and_positions_equal_python_chess_in_played_games():
                 seen.update(kinds_of(board, move))
             check_positions(games.state, games.boards)
             games.replace_finished()
-    assert positions >= 50_000
+    assert positions >= full(28_000, 50_000)
     assert not [kind for kind in KINDS if not seen[kind]], dict(seen)
 
 
@@ -170,7 +172,7 @@ def thrown(rng: random.Random) -> chess.Board:
 
 def test_legal_moves_equal_python_chess_in_positions_thrown_on_the_board():
     rng, game = random.Random(3), Chess()
-    boards = [thrown(rng) for _ in range(3000)]
+    boards = [thrown(rng) for _ in range(full(1000, 3000))]
     state = state_from_boards(boards, game)
     check_legal_moves(game, state, boards)
     assert state.in_check.tolist() == [board.is_check() for board in boards]
@@ -239,6 +241,19 @@ def test_every_plane_is_binary():
     planes = game.observe(every_move(game, both_colours(STARTS))[0])
     assert planes.dtype == torch.float32 and planes.shape[1:] == game.observation_shape
     assert set(planes.unique().tolist()) == {0.0, 1.0}
+
+
+def test_what_captures_and_promotions_win():
+    values, game = (0, 1, 3, 3, 5, 9, 0), Chess()  # of no piece, P N B R Q K
+    boards = both_colours([fen for fen, _, _ in CASES.values()])
+    gains = game.gains(state_from_boards(boards, game))
+    for row, board in enumerate(boards):
+        for move in board.legal_moves:
+            taken = chess.PAWN if board.is_en_passant(move) else board.piece_type_at(move.to_square) or 0
+            won = 0 if board.is_castling(move) else values[taken]
+            won += values[move.promotion] - 1 if move.promotion else 0
+            assert gains[row, action_of(move, board.turn)] == won, f"{board.fen()} {move}"
+    assert not (game.gains(game.init(2)) * game.legal_action_mask(game.init(2))).any()
 
 
 class NothingReadBack(TorchDispatchMode):

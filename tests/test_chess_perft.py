@@ -5,8 +5,8 @@ from __future__ import annotations
 import chess
 import pytest
 
-from chessnn_colab.games.chess import perft as perft_module
 from chessnn_colab.errors import ConfigError, NotationError
+from chessnn_colab.games.chess import perft as perft_module
 from chessnn_colab.games.chess.perft import format_perft, perft
 
 from . import chess_games

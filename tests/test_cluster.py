@@ -6,9 +6,9 @@ import time
 import numpy as np
 import pytest
 
-from chessnn_colab.devices import WorkerPlan
-from chessnn_colab.errors import ConfigError, WorkerError
 from chessnn_colab.config import TrainConfig
+from chessnn_colab.devices import WorkerPlan
+from chessnn_colab.errors import ConfigError
 from chessnn_colab.training import train
 
 from .pool_contract import PoolContract, games, messages, pool, share, shared_pool  # noqa: F401 (fixtures)

@@ -10,12 +10,14 @@ import pytest
 import torch
 
 from chessnn_colab.arena.chess import engine as engine_player
-from chessnn_colab.arena.match import play_match
 from chessnn_colab.arena.chess.engine import OUTSIDE_PATH, EnginePlayer, find_engine, parse_engine
+from chessnn_colab.arena.evaluate import find_player
+from chessnn_colab.arena.match import play_match
+from chessnn_colab.arena.players import RandomPlayer
+from chessnn_colab.arena.registry import match_game
 from chessnn_colab.errors import ConfigError
-from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.games.chess.notation import move_from_action
-from chessnn_colab.arena.players import make_player
+from chessnn_colab.games.chess.rules import Chess
 
 STOCKFISH = shutil.which("stockfish") or shutil.which("stockfish", path=":".join(OUTSIDE_PATH))
 
@@ -44,9 +46,10 @@ def gone(engine) -> bool:
 
 
 def test_plays_whole_games_from_the_book(fake):
-    player = make_player(f"engine:{fake}?nodes=1", Chess(300))
+    game = Chess(80)
+    player = find_player(f"engine:{fake}?nodes=1", game)
     assert player.name == "Fake (nodes 1)"
-    result = play_match(player, make_player("random", Chess(300)), 4, seed=0)
+    result = play_match(game, player, RandomPlayer(game), 4)
     player.close()
     assert result.games == 4 and "forfeit" not in result.endings
 
@@ -76,7 +79,8 @@ def test_trouble_loses_the_game_and_not_the_match(fake, trouble, words):
 
 def test_a_match_counts_the_forfeit_with_its_reason(fake):
     player = EnginePlayer(fake, {"Trouble": "crash"}, {"nodes": 1}, processes=1)
-    result = play_match(player, make_player("random", Chess(300)), 2, seed=0)
+    game = Chess()
+    result = play_match(game, player, RandomPlayer(game), 2)
     player.close()
     assert result.losses == 2 and result.endings == {"forfeit": 2} and "died" in str(result.to_dict()["forfeits"])
 
@@ -121,8 +125,9 @@ def test_an_option_it_does_not_have_is_named(fake):
 @pytest.mark.skipif(STOCKFISH is None, reason="no stockfish here")
 def test_stockfish_at_level_0():
     """Level 0 rolls dice that nobody can seed: against random it loses nothing, and draws a game now and then."""
-    player = make_player("engine:stockfish?Skill Level=0&nodes=200", Chess(300))
+    game = match_game("chess")
+    player = find_player("engine:stockfish?Skill Level=0&nodes=200", game)
     assert "Stockfish" in player.name and find_engine("stockfish") == STOCKFISH
-    result = play_match(player, make_player("random", Chess(300)), 8, seed=0)
+    result = play_match(game, player, RandomPlayer(game), 8)
     player.close()
     assert result.losses == 0 and result.wins >= 4

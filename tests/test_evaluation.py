@@ -1,19 +1,24 @@
 """Measuring a run: any opponent by name, another run, every game kept; bad input is one clear error."""
 
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from chessnn_colab.__main__ import main
-from chessnn_colab.errors import ChessnnError, ConfigError, RunError
-from chessnn_colab.arena.evaluate import evaluate_run, find_player, play_search
-from chessnn_colab.games.chess.rules import Chess
+from chessnn_colab.arena.chess import kit
+from chessnn_colab.arena.evaluate import evaluate_run, find_player, load_network
+from chessnn_colab.arena.players import PLAY_SEARCH, play_search
+from chessnn_colab.arena.registry import match_game
+from chessnn_colab.errors import CheckpointError, ChessnnError, ConfigError, RunError
 from chessnn_colab.games.chess.pgn import games_from_pgn
-from chessnn_colab.arena.players import PLAY_SEARCH
-from chessnn_colab.search import SEARCHES
-from tests.small_run import make_run
+from chessnn_colab.search import SearchConfig
 
-SMALL = {"candidates": 2, "survivors": 1, "device": "cpu"}
+from .small_run import TICTACTOE, make_run
+
+SMALL = SearchConfig(candidates=2, survivors=1)
+POLICY = SearchConfig(search="policy")
 
 
 @pytest.fixture(scope="module")
@@ -26,27 +31,39 @@ def other(tmp_path_factory) -> str:
     return make_run(tmp_path_factory.mktemp("evaluation") / "other", (0, 2, 11))
 
 
+@pytest.fixture(scope="module")
+def other_game(tmp_path_factory) -> str:
+    return make_run(tmp_path_factory.mktemp("evaluation") / "small", (0, 1), "tictactoe", TICTACTOE)
+
+
+@pytest.fixture
+def short_games(monkeypatch) -> None:
+    """Chess matches of few plies, for what does not depend on how a game ends."""
+    monkeypatch.setattr(kit, "KIT", replace(kit.KIT, max_plies=10))
+
+
 def test_every_game_is_kept_when_asked(run, tmp_path):
-    result = evaluate_run(run, "random", games=4, save=str(tmp_path / "games"), **SMALL)
+    result = evaluate_run(run, "minimax", 4, SMALL, device="cpu", save=str(tmp_path / "games"))
     assert result.player == "iteration 3" and result.evaluations == 4
     (path,) = (tmp_path / "games").iterdir()
     games = games_from_pgn(path.read_text(encoding="utf-8"))
-    assert path.name == "iteration_3-random.pgn" and len(games) == 4
+    assert path.name == "iteration_3-minimax.pgn" and len(games) == 4
     points = {"1-0": 1.0, "1/2-1/2": 0.5, "0-1": 0.0}
     whites = [points[game.headers["Result"]] for game in games]
     assert [whites[0], 1 - whites[1], whites[2], 1 - whites[3]] == [game.points for game in result.played]
-    assert [game.headers["White"] for game in games] == ["iteration 3", "random"] * 2
+    assert [game.headers["White"] for game in games] == ["iteration 3", "minimax"] * 2
+    assert set(whites) == {0.0, 1.0}  # minimax mates with both colours
 
 
-def test_another_run_is_an_opponent_that_looks_as_far(run, other):
-    result = evaluate_run(run, other, games=2, snapshot=0, **SMALL)
+def test_another_run_is_an_opponent_that_looks_as_far(run, other, short_games):
+    result = evaluate_run(run, other, 2, SMALL, 0, device="cpu")
     assert (result.player, result.opponent) == ("iteration 0", "other iteration 11")
     assert result.evaluations == result.opponent_evaluations == 4
-    assert evaluate_run(run, other + "@2", games=2, search="policy", device="cpu").opponent == "other iteration 2"
+    assert evaluate_run(run, other + "@2", 2, POLICY, device="cpu").opponent == "other iteration 2"
 
 
-def test_its_own_earlier_snapshot_is_an_opponent(run):
-    result = evaluate_run(run, run + "@0", games=2, search="policy", device="cpu")
+def test_its_own_earlier_snapshot_is_an_opponent(run, short_games):
+    result = evaluate_run(run, run + "@0", 2, POLICY, device="cpu")
     assert (result.player, result.opponent) == ("iteration 3", "one iteration 0") and result.evaluations == 1
 
 
@@ -54,14 +71,14 @@ def test_searches_take_their_own_sizes():
     assert play_search() == PLAY_SEARCH
     assert play_search("two-rung", 12, 3).evaluations == 16
     assert play_search("policy").evaluations == 1
+    assert play_search(candidates=20).search == "two-rung" and play_search(num_simulations=4).search == "tree"
 
 
-@pytest.mark.skipif("tree" not in SEARCHES, reason="search.py has no tree yet")
-def test_the_tree_takes_simulations(run):
-    tree = play_search("tree", simulations=9)
-    assert tree.search == "tree" and tree.num_simulations == 9
-    result = evaluate_run(run, "random", games=2, search="tree", simulations=4, device="cpu")
-    assert result.games == 2 and result.evaluations == play_search("tree", simulations=4).evaluations
+def test_the_tree_takes_simulations(run, short_games):
+    tree = play_search("tree", num_simulations=4)
+    assert tree.search == "tree" and tree.num_simulations == 4
+    result = evaluate_run(run, "random", 2, tree, device="cpu")
+    assert result.games == 2 and result.evaluations == tree.evaluations == 5
 
 
 @pytest.mark.parametrize(
@@ -93,10 +110,10 @@ def test_sizes_of_another_search_are_refused(arguments, words):
 )
 def test_an_opponent_that_is_not_there_is_one_clear_error(run, opponent, error, words):
     with pytest.raises(error, match=words):
-        find_player(opponent.replace("RUN", run), Chess(), PLAY_SEARCH)
+        find_player(opponent.replace("RUN", run), match_game("chess"), PLAY_SEARCH)
 
 
-def test_evaluate_from_a_shell(run, other, tmp_path, capsys):
+def test_evaluate_from_a_shell(run, other, short_games, tmp_path, capsys):
     small = ["--games", "2", "--candidates", "2", "--survivors", "1", "--device", "cpu"]
     assert main(["evaluate", run, "--opponent", other, *small, "--save", str(tmp_path), "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
@@ -121,3 +138,45 @@ def test_bad_input_from_a_shell_is_one_sentence(run, options, capsys):
     assert main(["evaluate", run, "--device", "cpu", *(option.replace("RUN", run) for option in options)]) == 2
     captured = capsys.readouterr()
     assert captured.err.startswith("chessnn_colab: ") and captured.err.count("\n") == 1 and not captured.out
+
+
+def test_a_run_of_another_game_plays_that_game(other_game):
+    result = evaluate_run(other_game, "random", 8, play_search("tree", num_simulations=4), device="cpu")
+    assert result.games == 8 and result.endings.keys() <= {"three_in_a_row", "board_full"} and result.evaluations == 5
+    assert evaluate_run(other_game, other_game + "@0", 2, SMALL, device="cpu").opponent == "small iteration 0"
+
+
+def test_a_run_of_another_game_is_not_an_opponent(run, other_game):
+    with pytest.raises(ConfigError, match="is a run of the game 'tictactoe': expected one of 'chess'"):
+        evaluate_run(run, other_game, 2, POLICY, device="cpu")
+    with pytest.raises(ConfigError, match="is a run of the game 'chess': expected one of 'tictactoe'"):
+        evaluate_run(other_game, run, 2, POLICY, device="cpu")
+    with pytest.raises(ConfigError, match="unknown opponent 'minimax': expected one of random, or the folder"):
+        evaluate_run(other_game, "minimax", 2, POLICY, device="cpu")
+
+
+def test_a_snapshot_of_another_game_than_its_runs_is_refused(run, other_game, tmp_path):
+    mixed = make_run(tmp_path / "mixed", (0,))
+    (tmp_path / "mixed" / "config.json").write_bytes((Path(other_game) / "config.json").read_bytes())
+    with pytest.raises(CheckpointError, match="is of the game 'chess', expected 'tictactoe'"):
+        load_network(mixed, device="cpu")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["evaluate", "RUN", "--opponent", "engine:stockfish"],
+        ["evaluate", "RUN", "--save", "games"],
+        ["tactics", "RUN"],
+        ["uci", "RUN"],
+    ],
+)
+def test_what_a_game_lacks_is_one_sentence(other_game, arguments, capsys):
+    assert main([other_game if word == "RUN" else word for word in arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith("chessnn_colab: the game 'tictactoe' has no ") and captured.err.count("\n") == 1
+
+
+def test_a_run_of_a_game_that_is_not_here_is_one_sentence(tmp_path, capsys):
+    assert main(["evaluate", make_run(tmp_path / "run", (0,), "go")]) == 2
+    assert "unknown game 'go': expected one of chess" in capsys.readouterr().err

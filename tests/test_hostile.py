@@ -1,10 +1,10 @@
 """Files made to harm, through every loader of a run: nothing in them is executed, and each is refused in a sentence."""
 
-import hashlib
 import io
 import json
 import os
 import pickle
+import shutil
 import zipfile
 from contextlib import suppress
 from pathlib import Path
@@ -13,20 +13,34 @@ import numpy as np
 import pytest
 import torch
 
-from chessnn_colab.durable import BLANK_SEAL, seal
-from chessnn_colab.errors import CheckpointError, ChessnnError
+from chessnn_colab.arena.chess.uci import Engine
 from chessnn_colab.arena.evaluate import load_network
+from chessnn_colab.config import TrainConfig
+from chessnn_colab.errors import CheckpointError, ChessnnError
+from chessnn_colab.files import BLANK_SEAL, seal
 from chessnn_colab.runs.backup import restore_run
-from chessnn_colab.records import GameRecords
+from chessnn_colab.runs.checkpoint import load_checkpoint
 from chessnn_colab.runs.folder import RunFolder, find_checkpoint
 from chessnn_colab.runs.snapshot import load_snapshot
-from chessnn_colab.config import TrainConfig
 from chessnn_colab.training import train
-from chessnn_colab.arena.chess.uci import Engine
 
-from .damage import Payload
 from .small_run import make_run
 from .test_checkpoint import rewrite_manifest
+
+
+class Payload:
+    """Unpickling this makes the folder `marker`."""
+
+    def __init__(self, marker: str) -> None:
+        self.marker = marker
+
+    def __reduce__(self):
+        return os.mkdir, (self.marker,)
+
+
+def test_the_payload_would_work_on_a_careless_loader(tmp_path):
+    pickle.loads(pickle.dumps(Payload(str(tmp_path / "executed"))))
+    assert (tmp_path / "executed").exists()
 
 
 def payloads(marker: str) -> dict[str, bytes]:
@@ -45,6 +59,7 @@ def payloads(marker: str) -> dict[str, bytes]:
         "torch": torch_file.getvalue(),
         "yaml": f"!!python/object/apply:os.mkdir ['{marker}']".encode(),
         "code": f"__import__('os').mkdir('{marker}')".encode(),
+        "absurd header": (2**62).to_bytes(8, "little") + b"{}",
     }
 
 
@@ -74,7 +89,6 @@ def loaders(run: Path, tmp_path: Path) -> dict:
         "any": lambda: find_checkpoint(run),
         "snapshot": lambda: load_network(str(run), 0, "cpu"),
         "reports": lambda: RunFolder.open(run).read_reports(),
-        "best": lambda: RunFolder.open(run).best_snapshot(),
         "restore": lambda: restore_run(tmp_path / "restored", run),
         "from": from_checkpoint,
         "uci": play_uci,
@@ -88,11 +102,8 @@ READERS = {
     "checkpoints/000000/manifest.json": ["checkpoint", "any", "restore", "from"],
     "snapshots/000000.safetensors": ["snapshot", "uci"],
     "metrics.jsonl": ["reports"],
-    "ratings.json": ["best"],
-    "config.json": ["checkpoint", "any", "reports", "best", "snapshot", "uci", "from"],
+    "config.json": ["checkpoint", "any", "reports", "snapshot", "uci", "from"],
 }
-
-
 CHECKPOINT_FILES = [name for name in READERS if name.startswith("checkpoints/")]
 
 
@@ -101,20 +112,23 @@ def known_as(name: str) -> str:
     return Path(name).parent.name if name in CHECKPOINT_FILES else Path(name).name
 
 
-@pytest.fixture
-def run(tmp_path) -> Path:
-    path = Path(make_run(tmp_path / "run", (0,)))
+@pytest.fixture(scope="module")
+def original(tmp_path_factory) -> Path:
+    path = Path(make_run(tmp_path_factory.mktemp("hostile") / "run", (0,)))
     with RunFolder.create_or_open(path, {}) as run:
-        arrays = {"weights": {"a": np.zeros(1)}}
-        run.save_checkpoint(0, arrays, {"game": "chess", "network": {}})
+        run.save_checkpoint(0, {"weights": {"a": np.zeros(1)}}, {"game": "chess", "network": {}})
         run.append_report({"iteration": 0})
     return path
+
+
+@pytest.fixture
+def run(original, tmp_path) -> Path:
+    return shutil.copytree(original, tmp_path / "run")
 
 
 @pytest.mark.parametrize("name", sorted(READERS))
 def test_nothing_in_a_hostile_file_is_executed(run, tmp_path, name):
     marker = tmp_path / "executed"
-    original = (run / name).read_bytes() if (run / name).exists() else None
     for kind, content in payloads(str(marker)).items():
         (run / name).write_bytes(content + (b"\n" if name == "metrics.jsonl" else b""))
         if name in CHECKPOINT_FILES and not name.endswith("manifest.json"):
@@ -129,8 +143,6 @@ def test_nothing_in_a_hostile_file_is_executed(run, tmp_path, name):
                     load()
             assert not marker.exists(), (reader, kind, name)
     assert not list(tmp_path.rglob("escaped*"))
-    if original is not None:
-        (run / name).write_bytes(original)
 
 
 def endless(path: Path) -> None:
@@ -155,7 +167,7 @@ def in_a_loop(path: Path) -> None:
 @pytest.mark.parametrize("make", [endless, silent, huge, in_a_loop, os.mkdir])
 @pytest.mark.parametrize("name", sorted(READERS))
 def test_what_cannot_be_read_to_its_end_is_refused(run, tmp_path, name, make):
-    (run / name).unlink(missing_ok=True)
+    (run / name).unlink()
     make(run / name)
     for reader in READERS[name]:
         with pytest.raises(ChessnnError, match=known_as(name)):
@@ -174,31 +186,34 @@ def test_what_cannot_be_read_to_its_end_is_not_restored(run, tmp_path, name, mak
     assert RunFolder.open(tmp_path / "restored").checkpoints() == []
 
 
-@pytest.mark.parametrize("name", ["../../../escaped.safetensors", "..", "snapshots/../../escaped.safetensors"])
-def test_a_checkpoint_restores_nothing_outside_itself(run, tmp_path, name):
+@pytest.mark.parametrize("name", ["../../../escaped.safetensors", "..", "{outside}", "payload.pt"])
+def test_a_checkpoint_reads_and_restores_nothing_but_its_own_files(run, tmp_path, name):
     secret = tmp_path / "escaped.safetensors"
     secret.write_bytes(b"precious")
-    manifest = run / "checkpoints" / "000000" / "manifest.json"
-    content = json.loads(manifest.read_text())
-    content["files"][name] = {"bytes": 8, "sha256": hashlib.sha256(b"precious").hexdigest()}
-    manifest.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
-    with pytest.raises(CheckpointError, match="manifest.json is not as it was written"):
-        restore_run(tmp_path / "restored", run)
+    folder = run / "checkpoints" / "000000"
+    (folder / "payload.pt").write_bytes(b"precious")
+    rewrite_manifest(folder)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["files"][name.format(outside=secret)] = manifest["files"].pop("payload.pt")
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    for read in (lambda: load_checkpoint(folder), lambda: restore_run(tmp_path / "restored", run)):
+        with pytest.raises(CheckpointError, match="manifest.json does not list the files of a checkpoint"):
+            read()
     assert secret.read_bytes() == b"precious" and list(tmp_path.rglob("escaped*")) == [secret]
 
 
 STRANGE_JSON = {
     "deep list": b"[" * 100_000,
-    "deep dict": b'{"players":' * 100_000,
-    "no number": b'{"iteration": NaN, "players": NaN, "files": NaN, "format": NaN, "version": NaN}',
-    "infinity": b'{"iteration": 1e999, "players": [{"snapshot": 0, "rating": 1e999}], "version": -Infinity}',
-    "long number": b'{"iteration": %b, "players": [{"snapshot": 0, "rating": %b}]}' % (b"9" * 5000, b"9" * 5000),
-    "large number": b'{"iteration": %b, "players": [{"snapshot": 0, "rating": %b}]}' % (b"9" * 4000, b"9" * 4000),
-    "long text": b'{"format": "%b", "version": 1, "files": {}, "players": [{"snapshot": 0, "rating": "%b"}]}'
-    % (b"x" * 500_000, b"x" * 300_000),
+    "deep dict": b'{"files":' * 100_000,
+    "no number": b'{"iteration": NaN, "files": NaN, "format": NaN, "version": NaN}',
+    "infinity": b'{"iteration": 1e999, "version": -Infinity}',
+    "long number": b'{"iteration": %b, "version": %b}' % (b"9" * 5000, b"9" * 5000),
+    "large number": b'{"iteration": %b, "version": %b}' % (b"9" * 4000, b"9" * 4000),
+    "long text": b'{"format": "%b", "version": 1, "files": {}}' % (b"x" * 500_000),
     "no text": b"\0" * 500_000,
-    "half a letter": b'{"iteration": "\\ud800", "format": "\\ud800", "files": {}, "players": ["\\udfff"]}',
-    "sizes that are none": b'{"files": {"state.json": {"bytes": "1", "sha256": 0}}, "players": [[]], "seal": []}',
+    "half a letter": b'{"iteration": "\\ud800", "format": "\\ud800", "files": {}}',
+    "sizes that are none": b'{"files": {"state.json": {"bytes": "1", "sha256": 0}}}',
+    "a seal that is none": b'{"seal": [], "iteration": 0}',
 }
 
 
@@ -208,7 +223,7 @@ def test_strange_json_is_only_data_or_an_error_of_a_few_lines(run, tmp_path, nam
     (run / name).write_bytes(STRANGE_JSON[kind] + b"\n")
     if name.endswith("state.json"):
         rewrite_manifest((run / name).parent)
-    for reader in ("checkpoint", "any", "reports", "best", "snapshot", "restore"):
+    for reader in ("checkpoint", "any", "reports", "snapshot", "restore"):
         try:
             loaders(run, tmp_path)[reader]()
         except ChessnnError as error:
@@ -226,42 +241,45 @@ ABSURD_ARRAYS = {
     "backwards": {"dtype": "F32", "shape": [2], "data_offsets": [8, 0]},
     "objects": {"dtype": "O", "shape": [1], "data_offsets": [0, 8]},
     "no kind numpy has": {"dtype": "F8_E4M3", "shape": [8], "data_offsets": [0, 8]},
+    "half floats of another kind": {"dtype": "BF16", "shape": [4], "data_offsets": [0, 8]},
     "no array": [[]],
 }
 
 
-def sealed(array: object, metadata: str = '{"game": "chess"}') -> bytes:
+ARRAY = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
+ABSURD_METADATA = ["[" * 100_000, "NaN", "[]", "", "9" * 5000, '{"game": "%s"}' % ("x" * 500_000)]
+
+
+def sealed(array: object, metadata: str) -> bytes:
     """A snapshot whose seal holds, whatever is in it."""
-    described = {"format": "chessnn_colab snapshot 1", "metadata": metadata, "sha256": BLANK_SEAL.decode()}
+    described = {"format": "chessnn_colab snapshot 1", "metadata": metadata, "sha256": BLANK_SEAL}
     header = json.dumps({"__metadata__": described, "a": array}, separators=(",", ":")).encode()
-    data = len(header).to_bytes(8, "little") + header + b"\0" * 8
-    return seal(data, data.index(BLANK_SEAL))
+    return seal(len(header).to_bytes(8, "little") + header + b"\0" * 8)
+
+
+def loaders_of_both(tmp_path: Path, array: object, metadata: str = '{"game": "chess"}'):
+    """Write a snapshot and a checkpoint of these contents, whose hashes hold; return what loads each."""
+    snapshot, folder = tmp_path / "000000.safetensors", tmp_path / "000000"
+    snapshot.write_bytes(sealed(array, metadata))
+    folder.mkdir(exist_ok=True)
+    (folder / "weights.safetensors").write_bytes(snapshot.read_bytes())
+    (folder / "state.json").write_text(metadata)
+    rewrite_manifest(folder)
+    return lambda: load_snapshot(snapshot, "chess"), lambda: load_checkpoint(folder, "chess")
 
 
 @pytest.mark.parametrize("kind", sorted(ABSURD_ARRAYS))
-def test_an_absurd_array_under_a_seal_that_holds_is_refused(tmp_path, kind):
-    path = tmp_path / "000000.safetensors"
-    path.write_bytes(sealed({"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}))
-    assert load_snapshot(path).weights["a"].shape == (2,)
-    path.write_bytes(sealed(ABSURD_ARRAYS[kind]))
-    with pytest.raises(CheckpointError, match="000000.safetensors cannot be used"):
-        load_snapshot(path)
+def test_an_absurd_array_under_a_hash_that_holds_is_refused(tmp_path, kind):
+    for load in loaders_of_both(tmp_path, ARRAY):
+        assert load().groups["weights"]["a"].shape == (2,)
+    for load in loaders_of_both(tmp_path, ABSURD_ARRAYS[kind]):
+        with pytest.raises(CheckpointError, match="000000.* cannot be used"):
+            load()
 
 
-@pytest.mark.parametrize("metadata", ["[" * 100_000, "NaN", "[]", "", "9" * 5000, '{"game": "%s"}' % ("x" * 500_000)])
-def test_absurd_metadata_under_a_seal_that_holds_is_refused(tmp_path, metadata):
-    path = tmp_path / "000000.safetensors"
-    path.write_bytes(sealed({"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}, metadata))
-    with pytest.raises(CheckpointError, match="000000.safetensors") as caught:
-        load_snapshot(path, "chess")
-    assert len(str(caught.value)) < 1500
-
-
-def test_a_file_of_games_is_not_executed_either(tmp_path):
-    marker = tmp_path / "executed"
-    for kind, content in payloads(str(marker)).items():
-        (tmp_path / "games.npz").write_bytes(content)
-        with pytest.raises(ChessnnError):
-            GameRecords.load(tmp_path / "games.npz")
-            pytest.fail(kind)
-    assert not marker.exists()
+@pytest.mark.parametrize("metadata", ABSURD_METADATA, ids=["deep", "nan", "list", "nothing", "number", "game"])
+def test_absurd_metadata_under_a_hash_that_holds_is_refused(tmp_path, metadata):
+    for load in loaders_of_both(tmp_path, ARRAY, metadata):
+        with pytest.raises(CheckpointError, match="000000") as caught:
+            load()
+        assert len(str(caught.value)) < 1500

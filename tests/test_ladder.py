@@ -2,35 +2,46 @@
 
 import json
 import os
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from chessnn_colab.__main__ import main
-from chessnn_colab.errors import ConfigError, RunError
-from chessnn_colab.arena.ladder import Ladder, rate_run, spread
-from chessnn_colab.arena.result import MatchGame, MatchResult
+from chessnn_colab.arena.chess import kit
 from chessnn_colab.arena.chess.openings import BOOK
+from chessnn_colab.arena.ladder import Ladder, rate_run, spread
 from chessnn_colab.arena.ratings import Pairing, rate
-from chessnn_colab.sealed_json import decode_sealed
+from chessnn_colab.arena.result import MatchGame, MatchResult
+from chessnn_colab.errors import ConfigError, RunError
+from chessnn_colab.files import decode_sealed
 from chessnn_colab.search import SearchConfig
-from tests.small_run import make_run
+
+from .small_run import TICTACTOE, make_run
 
 POLICY = SearchConfig(search="policy")
+SHELL = ["--games", "2", "--snapshots", "2", "--search", "policy", "--device", "cpu"]
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory) -> str:
-    return make_run(tmp_path_factory.mktemp("ladder") / "run", (0, 2, 4, 6))
+    return make_run(tmp_path_factory.mktemp("ladder") / "run", (0, 2, 4, 6), "tictactoe", TICTACTOE)
 
 
 @pytest.fixture(scope="module")
-def ladder(run) -> Ladder:
-    return rate_run(run, ("random", "greedy"), games=4, snapshots=3, search=POLICY, device="cpu")
+def ladder(run, tmp_path_factory) -> Ladder:
+    other = make_run(tmp_path_factory.mktemp("ladder") / "other", (7,), "tictactoe", TICTACTOE)
+    return rate_run(run, ("random", other), games=4, snapshots=3, search=POLICY, device="cpu")
 
 
 def pairings(matches) -> list[Pairing]:
-    return [Pairing(match.player, match.opponent, match.wins, match.draws, match.losses) for match in matches]
+    """What the games that do not repeat another one came to."""
+    counts = [Counter(game.points for game in match.distinct()) for match in matches]
+    return [
+        Pairing(match.player, match.opponent, count[1.0], count[0.5], count[0.0])
+        for match, count in zip(matches, counts)
+    ]
 
 
 def test_snapshots_are_spread_from_the_first_to_the_last():
@@ -48,7 +59,7 @@ def test_who_plays_whom(ladder):
     assert [*ladder.snapshots.values()][::2] == [0, 6] and len(snapshots) == 3
     met = {frozenset((match.player, match.opponent)) for match in ladder.matches}
     assert len(met) == len(ladder.matches) == 1 + 3 * 2 + 2 and all(match.games == 4 for match in ladder.matches)
-    assert {frozenset(("random", "greedy")), frozenset(snapshots[:2]), frozenset(snapshots[1:])} <= met
+    assert {frozenset(("random", "other iteration 7")), frozenset(snapshots[:2]), frozenset(snapshots[1:])} <= met
 
 
 def test_ratings_follow_the_games(ladder):
@@ -96,28 +107,21 @@ def test_the_best_need_not_be_the_last():
 
 
 def test_anchors_and_messages_from_a_shell(run, capsys):
-    arguments = [
-        "ladder",
-        run,
-        "--opponents",
-        "random",
-        "--games",
-        "2",
-        "--snapshots",
-        "2",
-        "--search",
-        "policy",
-        "--device",
-        "cpu",
-    ]
-    assert main([*arguments, "--anchor", "iteration 0", "--json"]) == 0
+    assert main(["ladder", run, "--anchor", "iteration 0", *SHELL, "--json"]) == 0
     captured = capsys.readouterr()
     result = json.loads(captured.out)
     rating = {player["name"]: (player["rating"], player["error"]) for player in result["players"]}
     assert rating["iteration 0"] == (0, 0) and rating["random"][1] > 0
     assert "iteration 6 (1 evaluations a move) against iteration 0" in captured.err
-    assert main(arguments) == 0
+    assert main(["ladder", run, "--opponents", "random", *SHELL]) == 0
     assert "Ratings with random at 0" in capsys.readouterr().out
+
+
+def test_a_chess_run_meets_every_fixed_player_of_chess(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(kit, "KIT", replace(kit.KIT, max_plies=10))
+    assert main(["ladder", make_run(tmp_path / "run", (0, 1)), *SHELL, "--json"]) == 0
+    players = json.loads(capsys.readouterr().out)["players"]
+    assert {player["name"] for player in players} == {"random", "greedy", "minimax", "iteration 0", "iteration 1"}
 
 
 @pytest.mark.parametrize(
@@ -132,6 +136,6 @@ def test_anchors_and_messages_from_a_shell(run, capsys):
 )
 def test_bad_input_is_one_sentence(run, options, capsys):
     before = (Path(run) / "ratings.json").read_bytes()
-    assert main(["ladder", run, "--opponents", "random", *options, "--search", "policy", "--device", "cpu"]) == 2
+    assert main(["ladder", run, *SHELL, *options]) == 2
     assert capsys.readouterr().err.count("\n") == 1
     assert (Path(run) / "ratings.json").read_bytes() == before

@@ -7,12 +7,13 @@ import torch
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.learner import (
-    Asked,
     Learner,
     LearnerConfig,
+    LegalActions,
     load_optimizer_arrays,
     log_policy,
     losses_of,
+    masked_log_policy,
     optimizer_arrays,
     wdl_target,
 )
@@ -43,8 +44,9 @@ def batch_of(count: int = 32) -> dict[str, np.ndarray]:
     }
 
 
-def learner_of(**settings) -> Learner:
-    return Learner(build_network(TINY, "cpu"), Chess(), LearnerConfig(**{"precision": "float32", **settings}))
+def learner_of(policy_gradient: bool = False, **settings) -> Learner:
+    config = LearnerConfig(**{"precision": "float32", **settings})
+    return Learner(build_network(TINY, "cpu"), Chess(), config, policy_gradient)
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
@@ -98,28 +100,47 @@ def test_losses_by_hand():
         "policy_weights": torch.tensor([[0.7, 0.3]]),
         "actions": torch.tensor([3]),
     }
-    asked = Asked.of(rows, legal, batch["policy_actions"], 4)
-    assert asked.targets.tolist() == [[2, 1]]
-    losses = losses_of(logits[asked.rows, asked.actions], wdl_logits, asked, batch, LearnerConfig(value_weight=2.0))
-    log_policy = torch.tensor([0.0, 1.0, 2.0]).log_softmax(0)
-    policy = -(0.7 * log_policy[2] + 0.3 * log_policy[1])
+    legal = LegalActions.of(rows, legal, batch["policy_actions"], 4)
+    assert legal.targets.tolist() == [[2, 1]]
+    listed = log_policy(logits[legal.rows, legal.actions], legal)
+    masked = masked_log_policy(logits, torch.tensor([[True, True, False, True]]), batch["policy_actions"])
+    torch.testing.assert_close(listed, masked)
+    losses = losses_of(*listed, wdl_logits, batch, LearnerConfig(value_weight=2.0), False)
+    log_there = torch.tensor([0.0, 1.0, 2.0]).log_softmax(0)
+    policy = -(0.7 * log_there[2] + 0.3 * log_there[1])
     value = -(torch.tensor([0.6, 0.4, 0.0]) * torch.tensor([0.5, 0.2, -0.1]).log_softmax(0)).sum()
     torch.testing.assert_close(losses.policy_loss, policy)
     torch.testing.assert_close(losses.value_loss, value)
     torch.testing.assert_close(losses.loss, policy + 2 * value)
-    torch.testing.assert_close(losses.entropy, -(log_policy.exp() * log_policy).sum())
+    torch.testing.assert_close(losses.entropy, -(log_there.exp() * log_there).sum())
 
 
 def test_a_target_left_over_weighs_nothing():
     """Records fill spare places with action 0, legal or not, and weight 0; after the last legal action too."""
     rows, legal = torch.tensor([0, 0, 1]), torch.tensor([2, 3, 1])
-    asked = Asked.of(rows, legal, torch.tensor([[3, 0, 0], [1, 0, 3]]), 4)
+    targets = torch.tensor([[3, 0, 0], [1, 0, 3]])
+    legal = LegalActions.of(rows, legal, targets, 4)
     logits = torch.tensor([0.5, 1.0, 3.0], requires_grad=True)
-    chosen, _ = log_policy(logits, asked)
+    chosen, _ = log_policy(logits, legal)
     log_policy_there = torch.tensor([0.5, 1.0]).log_softmax(0)
     torch.testing.assert_close(chosen, torch.tensor([[float(log_policy_there[1]), 0, 0], [0, 0, 0]]))
     chosen[:, 1:].sum().backward()
     assert logits.grad.abs().sum() == 0
+    mask = torch.tensor([[False, False, True, True], [False, True, False, False]])
+    everything = torch.zeros(2, 4).masked_scatter(mask, logits.detach())
+    torch.testing.assert_close(masked_log_policy(everything, mask, targets)[0], chosen.detach())
+
+
+def test_a_device_that_lists_no_legal_actions_learns_the_same():
+    """A GPU computes and masks every logit; the loss and the gradients are those of the legal actions alone."""
+    here, there = learner_of(), learner_of()
+    there.device = torch.device("meta")  # only its type is asked for
+    there.to_tensors = here.to_tensors
+    batch = batch_of()
+    for one, other in zip(here.update(batch), there.update(batch)):
+        torch.testing.assert_close(one, other)
+    for one, other in zip(here.network.parameters(), there.network.parameters()):
+        torch.testing.assert_close(one.grad, other.grad, rtol=1e-3, atol=1e-6)
 
 
 def test_a_position_without_a_value_target_teaches_no_value():
@@ -169,7 +190,7 @@ def test_optimizer_round_trip_goes_on_alike():
         np.testing.assert_array_equal(array, to_arrays(second.network)[name])
 
 
-@pytest.mark.parametrize("settings", [{"batch_size": 1}, {"learning_rate": 0}, {"precision": "int4"}])
+@pytest.mark.parametrize("settings", [{"learning_rate": 0}, {"precision": "int4"}])
 def test_bad_settings_are_refused(settings):
     with pytest.raises(ConfigError, match="expected"):
         LearnerConfig(**settings)
@@ -198,7 +219,7 @@ def test_replay_keeps_the_latest_in_order():
 def test_replay_round_trip(capacity):
     replay = Replay(10)
     replay.add(records_of(6)), replay.add(records_of(8, 6))
-    again = Replay.from_arrays(capacity, replay.to_arrays(), Chess.num_actions)
+    again = Replay.from_arrays(capacity, replay.to_arrays(), Chess.num_actions, Chess.packed_words)
     kept = list(range(4, 14))[-capacity:]
     assert again.to_arrays()["root_values"].tolist() == kept
     again.add(records_of(2, 50))

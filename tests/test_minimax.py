@@ -4,13 +4,15 @@ import chess
 import pytest
 import torch
 
-from chessnn_colab.arena.match import play_match
-from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.arena.chess.minimax import MATE, PIECE_VALUES, MinimaxPlayer, bonus
+from chessnn_colab.arena.evaluate import find_player
+from chessnn_colab.arena.match import play_match
+from chessnn_colab.arena.registry import match_game
 from chessnn_colab.games.chess.notation import move_from_action, state_from_boards, state_from_fens
-from chessnn_colab.arena.players import make_player
+from chessnn_colab.games.chess.rules import Chess
 
 from .chess_games import played_games
+from .counts import full
 
 # Mates to give and to avoid, promotions, en passant, castling, stalemate tricks.
 FENS = [
@@ -39,11 +41,9 @@ def worth(board: chess.Board, colour: chess.Color) -> float:
 
 
 def plain(board: chess.Board, depth: int, colour: chess.Color) -> float:
-    if outcome := board.outcome(claim_draw=False):
-        if outcome.winner is None:
-            return 0
-        return MATE if outcome.winner == colour else -MATE
-    if board.is_repetition(3) or board.halfmove_clock >= 100:
+    if not any(board.legal_moves):
+        return 0 if not board.is_check() else -MATE if board.turn == colour else MATE
+    if board.is_insufficient_material() or board.is_repetition(3) or board.halfmove_clock >= 100:
         return 0
     if depth == 0:
         return worth(board, colour)
@@ -81,7 +81,7 @@ def test_every_score_is_plain_minimaxs():
     fens = [fen for fen in FENS if not chess.Board(fen).is_game_over()]
     assert len(fens) >= 9
     assert checked([chess.Board(fen) for fen in fens], game, state_from_fens(fens, game)) > 150
-    boards = [board for board in played_games(30, 60, seed=3) if not board.is_game_over(claim_draw=True)]
+    boards = [board for board in played_games(full(20, 200), 60, seed=3) if not board.is_game_over(claim_draw=True)]
     assert checked(boards, game, state_from_boards(boards, game)) > 500
 
 
@@ -92,8 +92,8 @@ def test_a_position_whose_every_move_ends_the_game():
 
 @pytest.mark.parametrize("opponent", ["greedy", "random"])
 def test_it_beats_those_who_look_less_far(opponent):
-    game = Chess(300)
-    result = play_match(make_player("minimax", game), make_player(opponent, game), 8, seed=1)
+    game = match_game("chess")
+    result = play_match(game, MinimaxPlayer(game), find_player(opponent, game), 8, seed=1)
     assert result.wins > result.losses and result.score >= 0.7
 
 

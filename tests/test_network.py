@@ -239,12 +239,26 @@ def test_rate_encoding_thins_the_planes():
     assert first.shape == (4, 4672) and not torch.equal(first, second)
 
 
+@pytest.mark.parametrize("height, width, actions", [(3, 3, 9), (15, 15, 225), (4, 4, 4), (6, 7, 84)])
+def test_any_board_and_any_number_of_actions(height, width, actions):
+    config = NetworkConfig(planes=3, height=height, width=width, actions=actions, channels=8, blocks=1, value_hidden=8)
+    network = build_network(config, "cpu").eval()
+    observation = (torch.rand(5, 3, height, width, generator=torch.Generator().manual_seed(0)) < 0.5).float()
+    with torch.no_grad():
+        rates, wdl_logits = network.rates_and_wdl(observation)
+        logits = network.prior_logits(rates)
+        rows, some = torch.tensor([0, 2, 4]), torch.tensor([0, actions - 1, actions // 2])
+        assert logits.shape == (5, actions) and wdl_logits.shape == (5, 3)
+        torch.testing.assert_close(network.prior_logits_at(rates, rows, some), logits[rows, some])
+
+
 @pytest.mark.parametrize(
     "settings, words",
     [
         ({"steps": 0}, "steps=0"),
         ({"encoding": "morse"}, "direct, rate"),
-        ({"actions": 100}, "multiple of 64"),
+        ({"actions": 0}, "actions=0"),
+        ({"height": 2.5}, "height=2.5"),
         ({"tau": 0.5}, "tau=0.5"),
     ],
 )

@@ -9,25 +9,25 @@ import pytest
 
 from chessnn_colab.errors import NotationError
 from chessnn_colab.games.base import finished
-from chessnn_colab.games.chess.rules import ENDINGS, Chess
 from chessnn_colab.games.chess.notation import (
     action_from_move,
     board_from_fen,
     boards_from_state,
-    fens_from_state,
     move_from_action,
     parse_move,
     state_from_boards,
     state_from_fens,
 )
+from chessnn_colab.games.chess.rules import ENDINGS, Chess
 
 from . import chess_games
 from .chess_games import FENS, MUTATIONS, action_of, both_colours, check_positions, mutated, played_games
+from .counts import full
 
 
 def test_fens_go_both_ways():
     state = state_from_fens(FENS, Chess())
-    assert fens_from_state(state) == list(FENS)
+    assert [board.fen(en_passant="fen") for board in boards_from_state(state)] == list(FENS)
     check_positions(state, [chess.Board(fen) for fen in FENS])
     assert not state.plies_played.any() and bool((state.repetitions == 1).all())
 
@@ -142,7 +142,8 @@ def test_castling_may_be_given_as_the_king_taking_its_rook():
 
 
 def test_every_action_is_a_legal_move_or_refused():
-    for board in both_colours((chess_games.KIWIPETE, chess_games.PROMOTIONS, chess_games.CASTLING)):
+    boards = both_colours((chess_games.KIWIPETE, chess_games.PROMOTIONS, chess_games.CASTLING))
+    for board in full(boards[1:4:2], boards):
         found = []
         for action in range(-5, Chess.num_actions + 5):
             try:
@@ -150,6 +151,10 @@ def test_every_action_is_a_legal_move_or_refused():
             except NotationError as error:
                 assert f"action {action}" in str(error)
         assert sorted(map(str, found)) == sorted(map(str, board.legal_moves))
+
+
+# After 1. e4 e5 2. Bd3 Nc6 3. c3 Nf6 4. Bc2 d6.
+BISHOP_OR_PAWN = "r1bqkb1r/ppp2ppp/2np1n2/4p3/4P3/2P5/PPBP1PPP/RNBQK1NR w KQkq - 0 5"
 
 
 @pytest.mark.parametrize(
@@ -164,9 +169,16 @@ def test_every_action_is_a_legal_move_or_refused():
         (chess_games.CASTLING, "Rxa8+", "a1a8"),
         ("8/P6k/8/8/8/8/7K/8 w - - 0 1", "a7a8n", "a7a8n"),
         ("8/P6k/8/8/8/8/7K/8 w - - 0 1", "a8=Q", "a7a8q"),
-        # In SAN the bishop on the second rank goes to b3, in lower case it would be the pawn.
-        ("7k/8/8/8/B7/8/BP6/7K w - - 0 1", "B2b3", "a2b3"),
-        ("7k/8/8/8/B7/8/BP6/7K w - - 0 1", "b2b3", "b2b3"),
+        ("8/P6k/8/8/8/8/7K/8 w - - 0 1", "a8q", "a7a8q"),
+        ("8/P6k/8/8/8/8/7K/8 w - - 0 1", "a7a8N", "a7a8n"),
+        ("8/P6k/8/8/8/8/7K/8 w - - 0 1", "A7A8N", "a7a8n"),
+        (chess.STARTING_FEN, "E2E4", "e2e4"),
+        (chess.STARTING_FEN, " E2e4", "e2e4"),
+        (chess.STARTING_FEN, "b2B3", "b2b3"),
+        # In SAN the bishop on the second rank goes to b3. All in lower case, or all in capitals, it is the pawn.
+        (BISHOP_OR_PAWN, "B2b3", "c2b3"),
+        (BISHOP_OR_PAWN, "b2b3", "b2b3"),
+        (BISHOP_OR_PAWN, "B2B3", "b2b3"),
         ("7k/8/8/8/3pP3/8/8/7K b - e3 0 1", "dxe3", "d4e3"),
     ],
 )
@@ -186,6 +198,8 @@ def test_a_move_is_read_as_uci_or_san(fen, text, uci):
         (chess.STARTING_FEN, "--", "null"),
         (chess.STARTING_FEN, "e7e5", "illegal"),
         (chess.STARTING_FEN, "P@e4", "unreadable"),
+        (chess.STARTING_FEN, "B2b3", "illegal"),  # no bishop goes there, and the pawn was not meant
+        ("8/1P5k/8/8/8/8/7K/8 w - - 0 1", "B7b8q", "illegal"),
         ("k7/8/8/8/8/8/1K6/R6R w - - 0 1", "Rd1", "ambiguous"),
         ("8/P6k/8/8/8/8/7K/8 w - - 0 1", "a7a8", "illegal"),
         ("8/P6k/8/8/8/8/7K/8 w - - 0 1", "a7a8k", "illegal"),
@@ -198,6 +212,39 @@ def test_a_bad_move_is_refused_with_the_position(fen, text, fault):
         parse_move(text, chess.Board(fen))
     message = str(caught.value)
     assert repr(text)[:50].rstrip("'") in message and fen in message and len(message) < 400
+
+
+@pytest.mark.parametrize(
+    "fen, text, message",
+    [
+        (
+            chess.STARTING_FEN,
+            "e2e5",
+            "illegal move 'e2e5' in this position: expected one of its 20 legal moves, such as g1h3",
+        ),
+        (
+            chess.STARTING_FEN,
+            "hello",
+            "unreadable move 'hello' in this position: expected UCI such as e2e4 or SAN such as Nf3",
+        ),
+        (
+            "4k3/8/8/8/8/2N3N1/8/4K3 w - - 0 1",
+            "Ne4",
+            "ambiguous move 'Ne4' in this position: say which piece moves, as in Nbd2 or b1d2",
+        ),
+        (
+            "8/P6k/8/8/8/8/8/K7 w - - 0 1",
+            "a7a8",
+            "illegal move 'a7a8' in this position: expected one of its 7 legal moves, such as a1b2; "
+            "a promotion names its piece, as in a8=Q",
+        ),
+        ("6k1/8/8/8/8/8/5qK1/8 w - - 0 1", "e4", "illegal move 'e4' in this position: expected g2h3 or g2f2 or g2h1"),
+    ],
+)
+def test_a_refusal_says_what_would_be_a_move(fen, text, message):
+    with pytest.raises(NotationError) as caught:
+        parse_move(text, chess.Board(fen), "this position")
+    assert str(caught.value) == message
 
 
 def test_a_changed_move_is_refused_or_legal():

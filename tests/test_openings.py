@@ -2,7 +2,7 @@
 
 import chess
 
-from chessnn_colab.arena.chess.openings import BOOK
+from chessnn_colab.arena.chess.openings import BOOK, board_after
 
 VALUES = {chess.PAWN: 1, chess.KNIGHT: 3, chess.BISHOP: 3, chess.ROOK: 5, chess.QUEEN: 9, chess.KING: 0}
 
@@ -29,7 +29,7 @@ def after_captures(board: chess.Board, low: int = -99, high: int = 99, depth: in
 
 def test_the_book_is_varied():
     assert len(BOOK) >= 50
-    assert len({opening.name for opening in BOOK}) == len({opening.board().epd() for opening in BOOK}) == len(BOOK)
+    assert len({opening.name for opening in BOOK}) == len({board_after(opening).epd() for opening in BOOK}) == len(BOOK)
     assert {len(opening.moves) for opening in BOOK} == set(range(2, 9))
     # Short matches are varied too.
     for first in range(0, len(BOOK) - 12):
@@ -39,7 +39,7 @@ def test_the_book_is_varied():
 
 def test_lines_are_legal_and_leave_the_game_open():
     for opening in BOOK:
-        board = opening.board()  # raises on an illegal move
+        board = board_after(opening)  # raises on an illegal move
         assert list(opening.moves) == sans(board), opening.name
         assert not board.is_game_over(claim_draw=True) and board.is_valid(), opening.name
 
@@ -55,5 +55,5 @@ def sans(board: chess.Board) -> list[str]:
 
 def test_nobody_starts_with_more_than_a_pawn_to_win_or_lose():
     for opening in BOOK:
-        board = opening.board()
+        board = board_after(opening)
         assert abs(balance(board)) <= 1 and abs(after_captures(board)) <= 1, opening.name

@@ -1,4 +1,4 @@
-"""PGN to records and back; whatever is not a game of chess is refused in one sentence that quotes it."""
+"""Games to PGN and back; whatever is not a game of chess is refused in one sentence that quotes it."""
 
 from __future__ import annotations
 
@@ -6,17 +6,21 @@ import random
 
 import chess
 import chess.pgn
-import numpy as np
 import pytest
 import torch
 
 from chessnn_colab.errors import NotationError
-from chessnn_colab.games.chess.rules import ENDINGS, Chess
-from chessnn_colab.games.chess.notation import move_from_action
-from chessnn_colab.games.chess.pgn import games_from_pgn, records_from_pgn, records_to_pgn
+from chessnn_colab.games import registry
+from chessnn_colab.games.chess import pgn
+from chessnn_colab.games.chess.endings import ENDINGS
+from chessnn_colab.games.chess.notation import action_from_move, parse_move, state_from_boards
+from chessnn_colab.games.chess.pgn import games_from_pgn
+from chessnn_colab.games.chess.rules import Chess
 
-from .chess_games import MUTATIONS, check_positions, mutated, played_games
+from .chess_games import MUTATIONS, mutated, played_games
+from .test_chess_endings import expected_ending
 
+GAME = Chess()
 SCHOLARS_MATE = '[White "A"]\n\n1. e4 e5 2. Bc4 {a comment} Nc6 (2... Nf6 3. d3) 3. Qh5 Nf6?? $2 4. Qxf7# 1-0\n'
 
 
@@ -33,72 +37,75 @@ def random_pgn(count: int, plies: int, seed: int) -> str:
     return "\n\n".join(map(pgn_of, played_games(count, plies, seed)))
 
 
-def test_records_and_pgn_go_both_ways():
-    game = Chess(max_plies=30)
-    records = records_from_pgn(random_pgn(40, 60, seed=8), game)
-    texts = records_to_pgn(records, game, {"Event": "self-play"})
-    assert len(texts) == records.num_games == 40
-    back = records_from_pgn("\n\n".join(texts), game)
-    for name, array in records.to_arrays().items():
-        np.testing.assert_array_equal(array, getattr(back, name), name)
-    assert {ENDINGS[index] for index in records.endings} > {"unfinished"}
+def text_of(board: chess.Board, ending: str, result: int, **headers: str) -> str:
+    """The board's moves as self-play writes them down."""
+    current, actions = board.root(), []
+    for move in board.move_stack:
+        actions.append(action_from_move(move, current))
+        current.push(move)
+    start = state_from_boards([board.root()], GAME)
+    return registry.game_text(GAME, start, actions, ENDINGS.index(ending), result, **headers)
 
 
-def test_records_hold_what_was_played():
-    game = Chess()
-    boards = played_games(20, 50, seed=9)
-    records = records_from_pgn("\n\n".join(map(pgn_of, boards)), game)
-    for number, board in enumerate(boards):
-        rows = slice(records.offsets[number], records.offsets[number + 1])
-        current, before = board.root(), []
-        for move, action in zip(board.move_stack, records.actions[rows], strict=True):
-            assert move_from_action(int(action), current) == move
-            before.append(current.copy())
-            current.push(move)
-        state = game.unpack(torch.from_numpy(records.positions[rows]))
-        check_positions(state, before)
-        assert (state.repetitions > 1).tolist() == [position.is_repetition(2) for position in before]
-    assert (records.policy_actions[:, 0] == records.actions).all()
-    assert (records.policy_weights[:, 0] == 1).all() and not records.policy_weights[:, 1:].any()
+def after(*moves: str, fen: str = chess.STARTING_FEN) -> chess.Board:
+    board = chess.Board(fen)
+    for move in moves:
+        board.push(parse_move(move, board))
+    return board
 
 
-def test_a_result_becomes_the_value_for_each_mover():
-    records = records_from_pgn(SCHOLARS_MATE, Chess())
-    assert ENDINGS[records.endings[0]] == "checkmate" and records.results.tolist() == [1]
-    assert records.value_targets.tolist() == [1, -1, 1, -1, 1, -1, 1]
-    text = records_to_pgn(records, Chess(), {"White": "A"})[0]
+def test_games_go_both_ways():
+    boards = played_games(40, 60, seed=8)
+    results = [(-1 if board.turn else 1) if board.is_checkmate() else 0 for board in boards]
+    texts = [
+        text_of(board, expected_ending(board), result, Event="Self-play", Round=str(number))
+        for number, (board, result) in enumerate(zip(boards, results))
+    ]
+    for number, (board, result, back) in enumerate(
+        zip(boards, results, games_from_pgn("\n\n".join(texts)), strict=True)
+    ):
+        ending = expected_ending(board)
+        assert back.board() == board.root() and list(back.mainline_moves()) == board.move_stack
+        written = "*" if ending == "unfinished" else {1: "1-0", 0: "1/2-1/2", -1: "0-1"}[result]
+        headers = [back.headers[name] for name in ("Event", "Round", "Result", "Ending")]
+        assert headers == ["Self-play", str(number), written, ending]
+    assert {expected_ending(board) for board in boards} > {"unfinished"}
+
+
+def test_a_game_is_written_with_its_result():
+    board = after("e4", "e5", "Bc4", "Nc6", "Qh5", "Nf6", "Qxf7")
+    text = text_of(board, "checkmate", 1, White="A")
     assert "Qxf7# 1-0" in text and '[Termination "normal"]' in text and '[Ending "checkmate"]' in text
-    assert "FEN" not in text and '[White "A"]' in text
+    assert "FEN" not in text and '[White "A"]' in text and registry.text_suffix("chess") == ".pgn"
 
 
-@pytest.mark.parametrize("result, outcome, value", [("1-0", 1, 1), ("0-1", -1, -1), ("1/2-1/2", 0, 0), ("*", 0, None)])
-def test_a_game_that_the_rules_did_not_end(result, outcome, value):
-    records = records_from_pgn(f"1. e4 {result}", Chess())
-    assert ENDINGS[records.endings[0]] == "unfinished" and records.results.tolist() == [outcome]
-    assert np.isnan(records.value_targets[0]) if value is None else records.value_targets[0] == value
-
-
-def test_a_game_at_the_ply_cap_is_no_draw():
-    records = records_from_pgn('[Ending "truncated"]\n\n1. e4 e5 *', Chess(max_plies=2))
-    assert ENDINGS[records.endings[0]] == "truncated" and np.isnan(records.value_targets).all()
-    text = records_to_pgn(records, Chess())[0]
-    assert text.endswith("*") and '[Termination "unterminated"]' in text
-    # The cap is self-play's: a game of people that is longer is none of its business.
-    assert ENDINGS[records_from_pgn("1. e4 e5 2. d4 *", Chess(max_plies=2)).endings[0]] == "unfinished"
+@pytest.mark.parametrize(
+    "ending, result, written, termination",
+    [
+        ("truncated", 0, "*", "unterminated"),
+        ("truncated", 1, "1-0", "unterminated"),
+        ("unfinished", 0, "*", "unterminated"),
+        ("fifty_moves", 0, "1/2-1/2", "normal"),
+        ("checkmate", -1, "0-1", "normal"),
+    ],
+)
+def test_a_game_at_the_ply_cap_is_not_a_draw(ending, result, written, termination):
+    (back,) = games_from_pgn(text_of(after("e4", "e5"), ending, result))
+    headers = [back.headers[name] for name in ("Result", "Termination", "Ending")]
+    assert headers == [written, termination, ending]
 
 
 def test_a_game_from_another_position_says_so():
     fen = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 1"
-    records = records_from_pgn(f'[SetUp "1"]\n[FEN "{fen}"]\n\n1... e5 2. Nf3 *', Chess())
-    text = records_to_pgn(records, Chess())[0]
+    text = text_of(after("e5", "Nf3", fen=fen), "unfinished", 0)
     assert f'[FEN "{fen}"]' in text and '[SetUp "1"]' in text and "1... e5 2. Nf3 *" in text
 
 
-def test_draws_that_nobody_claimed_do_not_end_a_pgn_game():
-    shuffled = "1. Nf3 Nf6 2. Ng1 Ng8 3. Nf3 Nf6 4. Ng1 Ng8"
-    records = records_from_pgn(f"{shuffled} 5. e4 1-0\n\n{shuffled} 0-1\n\n{shuffled} 1/2-1/2", Chess())
-    assert [ENDINGS[index] for index in records.endings] == ["unfinished", "unfinished", "threefold_repetition"]
-    assert records.results.tolist() == [1, -1, 0] and records.game_lengths.tolist() == [9, 8, 8]
+def test_what_is_not_chess_is_not_written():
+    with pytest.raises(NotationError, match="illegal action 4671"):
+        registry.game_text(GAME, GAME.init(1), [4671], 0, 0)
+    with pytest.raises(NotationError, match="impossible position"):
+        registry.game_text(GAME, GAME.unpack(torch.zeros(1, 5, dtype=torch.int64)), [], 0, 0)
 
 
 def test_words_beside_the_moves_are_left_out():
@@ -106,7 +113,7 @@ def test_words_beside_the_moves_are_left_out():
 [Round "i4" ]
 
 % Nf9 as an escape
-1. e4 {e9 is no move
+1. e4 {e9 is not a move
 nor is i4} e5 ; nor f9
 2. d2-d4!? $14 exd4 3. Qxd4 +- = dis ch (3. c3) 3... Nc6 N *"""
     (parsed,) = games_from_pgn(text)
@@ -124,7 +131,7 @@ def test_a_long_text_of_nothing_is_refused_at_once(text):
     [
         ("", "no game"),
         (" \n\n ", "no game"),
-        ("hello world, this is no chess", "no game"),
+        ("hello world, this is not chess", "no game"),
         ("<html></html>", "no game"),
         ("1. e4 e5 2. Ke3 *", "Ke3"),
         ("1. e5 *", "e5"),
@@ -139,8 +146,6 @@ def test_a_long_text_of_nothing_is_refused_at_once(text):
         ),
         ("1. e4 $" + "9" * 10_000, "bad PGN"),
         ("1. e4 -- 2. d4 *", "0000"),
-        (SCHOLARS_MATE.replace("1-0", "0-1"), "0-1"),
-        ('[White "A"]\n\n*', "no moves"),
         ("1. e9 e4 *", "e9"),
         ("1. e4 Nf9 2. d4 *", "Nf9"),
         ("1. e4 e5 2. i4 *", "i4"),
@@ -149,7 +154,7 @@ def test_a_long_text_of_nothing_is_refused_at_once(text):
 )
 def test_a_bad_pgn_is_refused(text, reason, caplog):
     with pytest.raises(NotationError) as caught:
-        records_from_pgn(text, Chess())
+        games_from_pgn(text)
     message = str(caught.value)
     assert reason in message and "expected" in message
     assert reason != "no game" or repr(text)[:100] in message
@@ -157,24 +162,21 @@ def test_a_bad_pgn_is_refused(text, reason, caplog):
     assert not caplog.records
 
 
-def test_a_pgn_too_large_is_refused():
+def test_a_pgn_too_large_is_refused(monkeypatch):
+    monkeypatch.setattr(pgn, "MAX_PLIES", 4)
+    monkeypatch.setattr(pgn, "MAX_GAMES", 2)
     with pytest.raises(NotationError, match="PGN of 26 bytes: expected at most 20 bytes"):
         games_from_pgn("1. e4 e5 2. Nf3 Nc6 *".ljust(26), max_bytes=20)
-    with pytest.raises(NotationError, match="of 4 plies: expected at most 3"):
-        games_from_pgn("1. e4 e5 2. Nf3 Nc6 *", max_plies=3)
-    assert len(games_from_pgn("1. e4 e5 2. Nf3 Nc6 *", max_plies=4)) == 1
+    with pytest.raises(NotationError, match="of 5 plies: expected at most 4"):
+        games_from_pgn("1. e4 e5 2. Nf3 Nc6 3. d4 *")
+    with pytest.raises(NotationError, match="more than 2 games"):
+        games_from_pgn("1. e4 *\n\n" * 3)
+    assert len(games_from_pgn("1. e4 e5 2. Nf3 Nc6 *\n\n" * 2)) == 2
 
 
 def test_nested_variations_do_no_harm():
     text = "1. e4 " + "(1. d4 " * 20_000 + ")" * 20_000 + " e5 *"
     assert len(list(games_from_pgn(text)[0].mainline_moves())) == 2
-
-
-def test_records_with_an_impossible_move_are_refused():
-    records = records_from_pgn(SCHOLARS_MATE, Chess())
-    records.actions[2] = 4671
-    with pytest.raises(NotationError, match="illegal action 4671"):
-        records_to_pgn(records, Chess())
 
 
 def test_a_changed_pgn_is_refused_or_holds_legal_games(caplog):

@@ -15,7 +15,7 @@ def test_public_names_are_there(name):
 
 def test_an_unknown_name_lists_the_known():
     with pytest.raises(AttributeError, match="TrainConfig"):
-        chessnn_colab.Trainer
+        _ = chessnn_colab.Trainer
 
 
 @pytest.mark.parametrize(

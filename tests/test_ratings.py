@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from chessnn_colab.errors import ConfigError
-from chessnn_colab.arena.result import elo_difference
 from chessnn_colab.arena.ratings import Pairing, rate
+from chessnn_colab.arena.result import elo_difference
+from chessnn_colab.errors import ConfigError
 
 TRUE = {"random": 0.0, "untrained": 60.0, "greedy": 150.0, "trained": 420.0, "minimax": 500.0}
 

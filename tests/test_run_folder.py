@@ -141,7 +141,7 @@ def test_reports_come_back_in_order(run):
         run.append_report({"iteration": iteration, "loss": 1 / iteration, "endings": {"checkmate": 2}})
     assert [report["iteration"] for report in run.read_reports()] == [1, 2, 3]
     assert RunFolder.open(run.path).read_reports()[0] == {"iteration": 1, "loss": 1.0, "endings": {"checkmate": 2}}
-    run.truncate_reports(2)
+    run.rewind(2)
     assert [report["iteration"] for report in run.read_reports()] == [1, 2]
     run.append_report({"iteration": 3})
     assert [report["iteration"] for report in run.read_reports()] == [1, 2, 3]
@@ -184,6 +184,7 @@ def test_a_report_must_be_plain(run):
 def test_a_sample_game_is_kept(run):
     path = run.save_game_sample(7, "1. e4 e5 *")
     assert (path.name, path.read_text()) == ("000007.pgn", "1. e4 e5 *\n")
+    assert run.save_game_sample(8, "X O\n", ".txt").name == "000008.txt"
 
 
 # --- checkpoints and snapshots
@@ -196,7 +197,7 @@ def test_the_newest_checkpoint_that_verifies_is_used(run):
     assert run.latest_checkpoint("chess").iteration == 15
     break_checkpoint(run, 15)
     latest = RunFolder.open(run.path).latest_checkpoint()
-    assert (latest.iteration, latest.checkpoint.weights["a"][0]) == (10, 10)
+    assert (latest.iteration, latest.checkpoint.groups["weights"]["a"][0]) == (10, 10)
     assert latest.checkpoint.metadata == {"game": "chess", "iteration": 10}
     assert len(latest.messages) == 1 and "000015" in latest.messages[0] and "weights" in latest.messages[0]
 
@@ -207,7 +208,7 @@ def test_a_run_whose_checkpoints_are_all_damaged_is_not_begun_anew(run):
     with pytest.raises(CheckpointError, match="no checkpoint of the run .* can be loaded: .*000005"):
         run.latest_checkpoint()
     run.save_checkpoint(10, groups(), {"game": "chess"})
-    with pytest.raises(CheckpointError, match="expected 'gomoku'"):
+    with pytest.raises(CheckpointError, match="run is of the game 'chess', expected 'gomoku'$"):
         run.latest_checkpoint("gomoku")
 
 
@@ -227,13 +228,14 @@ def test_rewind_forgets_what_came_later(run):
         run.save_checkpoint(iteration, groups(iteration), {})
         run.save_snapshot(iteration, groups()["weights"], {})
         run.save_game_sample(iteration, "*")
+        run.save_game_sample(iteration, "X", ".txt")
         run.append_report({"iteration": iteration})
     (run.games_folder / "mine.pgn").write_text("*")
     break_checkpoint(run, 10)
     run.rewind(run.latest_checkpoint().iteration)
     assert run.checkpoints() == [5]
     assert [path.name for path in run.snapshots()] == ["000005.safetensors"]
-    assert sorted(os.listdir(run.games_folder)) == ["000005.pgn", "mine.pgn"]
+    assert sorted(os.listdir(run.games_folder)) == ["000005.pgn", "000005.txt", "mine.pgn"]
     assert [report["iteration"] for report in run.read_reports()] == [5]
     assert sorted(os.listdir(run.checkpoints_folder)) == ["000005", "000010.set-aside"]
     for iteration in (10, 15, 20):
@@ -255,7 +257,7 @@ def test_find_checkpoint_takes_a_run_a_checkpoint_or_a_snapshot(run):
     checkpoint = run.save_checkpoint(3, groups(3), {"game": "chess"})
     snapshot = run.save_snapshot(4, groups(4)["weights"], {"game": "chess"})
     for place, value in ((run.path, 3), (checkpoint, 3), (snapshot, 4)):
-        assert find_checkpoint(place, game="chess").weights["a"][0] == value
+        assert find_checkpoint(place, game="chess").groups["weights"]["a"][0] == value
         with pytest.raises(CheckpointError, match="gomoku"):
             find_checkpoint(place, game="gomoku")
     for place in (run.path / "none", run.checkpoints_folder, "bad\0name"):
@@ -324,6 +326,16 @@ def test_a_file_system_without_locks_is_said(tmp_path, monkeypatch):
         assert len(run.messages) == 1 and "no locks" in run.messages[0]
 
 
+def test_a_lock_that_is_a_link_leaves_what_it_points_at(tmp_path):
+    diary = tmp_path / "diary.txt"
+    diary.write_text("precious")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / ".lock").symlink_to(diary)
+    with pytest.raises(RunError, match="cannot use .* as a run folder"):
+        RunFolder.create_or_open(tmp_path / "run", CONFIG)
+    assert diary.read_text() == "precious"
+
+
 # --- kill -9
 
 
@@ -364,7 +376,7 @@ for kill in range(int(sys.argv[2])):
     if latest is None:
         continue
     assert latest.messages == () and latest.iteration >= before, latest
-    assert (latest.checkpoint.weights["a"] == latest.iteration).all()
+    assert (latest.checkpoint.groups["weights"]["a"] == latest.iteration).all()
     assert reports in (list(range(1, latest.iteration + 1)), list(range(1, latest.iteration + 2))), reports
     assert len(run.checkpoints()) <= max(kept, 2) + 1, "a kill before pruning leaves one more"
     before, kept = latest.iteration, len(run.checkpoints())

@@ -1,16 +1,16 @@
 """Files whose hashes hold and whose contents are no run's: each ends in an error that names the file."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from chessnn_colab.runs.checkpoint import load_checkpoint, save_checkpoint
-from chessnn_colab.errors import CheckpointError, RunError
 from chessnn_colab.arena.evaluate import load_network
-from chessnn_colab.runs.snapshot import load_snapshot, save_snapshot
 from chessnn_colab.config import TrainConfig
+from chessnn_colab.errors import CheckpointError
+from chessnn_colab.runs.checkpoint import load_checkpoint, save_checkpoint
+from chessnn_colab.runs.folder import RunFolder
+from chessnn_colab.runs.snapshot import load_snapshot, save_snapshot
 from chessnn_colab.training import train
 
 WEIGHT, MOMENT = "stem.conv.weight", "0.exp_avg"
@@ -79,7 +79,7 @@ def test_a_snapshot_of_no_network(trained, tmp_path, kind):
     network = NETWORKS[kind]
     if isinstance(network, dict):
         network = {**snapshot.metadata["network"], **network}
-    refuse_snapshot(trained, tmp_path, snapshot.weights, changed(snapshot.metadata, "network", network))
+    refuse_snapshot(trained, tmp_path, snapshot.groups["weights"], changed(snapshot.metadata, "network", network))
 
 
 WEIGHTS = {
@@ -96,7 +96,7 @@ WEIGHTS = {
 @pytest.mark.parametrize("kind", sorted(WEIGHTS))
 def test_a_snapshot_of_no_weights(trained, tmp_path, kind):
     snapshot = load_snapshot(trained / "snapshots" / "000001.safetensors")
-    refuse_snapshot(trained, tmp_path, WEIGHTS[kind](snapshot.weights), snapshot.metadata)
+    refuse_snapshot(trained, tmp_path, WEIGHTS[kind](snapshot.groups["weights"]), snapshot.metadata)
 
 
 def refuse_snapshot(trained: Path, tmp_path: Path, weights: dict, metadata: dict) -> None:
@@ -163,10 +163,10 @@ def test_a_checkpoint_whose_arrays_are_wrong(trained, tmp_path, kind):
 
 def refuse_resume(trained: Path, run: Path, groups: dict, metadata: dict) -> None:
     (run / "config.json").write_bytes((trained / "config.json").read_bytes())
+    (run / "checkpoints").mkdir()
     save_checkpoint(run / "checkpoints" / "000001", groups, metadata)
     before = sorted(path.name for path in (run / "checkpoints" / "000001").iterdir())
-    values = {**json.loads((run / "config.json").read_text()), "run": str(run)}
-    values.pop("seal")
+    values = {**RunFolder.open(run).config, "run": str(run)}
     with pytest.raises(CheckpointError, match="000001 cannot be used") as caught:
         list(train(TrainConfig.from_dict(values)))
     assert len(str(caught.value)) < 700
@@ -182,13 +182,3 @@ def test_starting_from_a_checkpoint_without_weights(trained, tmp_path):
     save_checkpoint(tmp_path / "other", GROUPS["weights not numbers"](checkpoint.groups), checkpoint.metadata)
     with pytest.raises(CheckpointError, match="other cannot be used: .*NaN"):
         list(train(TrainConfig(**values)))
-
-
-def test_a_lock_that_is_a_link_leaves_what_it_points_at(trained, tmp_path):
-    diary = tmp_path / "diary.txt"
-    diary.write_text("precious")
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / ".lock").symlink_to(diary)
-    with pytest.raises(RunError, match="cannot use .* as a run folder"):
-        list(train(config(tmp_path / "run")))
-    assert diary.read_text() == "precious"

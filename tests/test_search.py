@@ -7,11 +7,17 @@ import torch
 from chessnn_colab.actor import Actor
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.base import select
-from chessnn_colab.games.chess.rules import ENDINGS, Chess
 from chessnn_colab.games.chess.notation import action_from_move, move_from_action, state_from_fens
-from chessnn_colab.search import ILLEGAL, Root, SearchConfig, Step, improve_policy
+from chessnn_colab.games.chess.rules import ENDINGS, Chess
+from chessnn_colab.search import ILLEGAL, Root, SearchConfig, Step, sample_gumbel, sample_prior, two_rung
 
 BATCH, ARMS = 256, 12
+
+
+def improve_policy(root, recurrent_fn, config, generator, gumbel_scale=1.0):
+    """The search that needs no game, with the noise that an actor gives it."""
+    gumbel = gumbel_scale * sample_gumbel(root.prior_logits, generator)
+    return sample_prior(root, gumbel) if config.search == "policy" else two_rung(root, recurrent_fn, config, gumbel)
 
 
 def bandit(q: torch.Tensor):
@@ -39,7 +45,7 @@ def test_improved_policy_is_never_worse_than_the_prior_when_q_is_exact(candidate
     output = improve_policy(
         root,
         bandit(q),
-        SearchConfig(candidates=candidates, survivors=survivors),
+        SearchConfig(candidates=candidates, survivors=survivors, value_scale=0.1),
         torch.Generator().manual_seed(1),
         gumbel_scale,
     )
@@ -79,7 +85,9 @@ def test_completed_policy_by_hand():
     logits = torch.log(torch.tensor([[0.5, 0.3, 0.2]]))
     q = torch.tensor([[0.8, -0.4, 0.0]])
     root = Root(torch.arange(3).unsqueeze(0), logits, torch.tensor([0.1]), q)
-    output = improve_policy(root, bandit(q), SearchConfig(candidates=2, survivors=1), torch.Generator(), 0.0)
+    output = improve_policy(
+        root, bandit(q), SearchConfig(candidates=2, survivors=1, value_scale=0.1), torch.Generator(), 0.0
+    )
     visits, tried = torch.tensor([2.0, 1.0]), q[0, :2]
     mean_q = (torch.tensor([0.5, 0.3]) * tried).sum() / 0.8
     mixed = (0.1 + visits.sum() * mean_q) / (1 + visits.sum())
@@ -199,12 +207,6 @@ def test_mate_in_two_is_found_with_values_that_know_mate_in_one(fen, key):
     actor = Actor(game, Oracle(game), SearchConfig(candidates=64, survivors=64))
     action = actor.act(state_from_fens([fen], game), torch.Generator(), 0.0).action
     assert move_from_action(int(action), chess.Board(fen)).uci() == key
-
-
-def test_a_tree_is_not_quietly_replaced_by_two_rungs():
-    root, q = bandit_root(6)
-    with pytest.raises(ConfigError, match="tree_search"):
-        improve_policy(root, bandit(q), SearchConfig(search="tree"), torch.Generator())
 
 
 @pytest.mark.parametrize("settings", [{"search": "alphabeta"}, {"candidates": 4, "survivors": 8}, {"survivors": 0}])

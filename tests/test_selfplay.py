@@ -6,26 +6,19 @@ import pytest
 import torch
 
 from chessnn_colab.actor import Actor
+from chessnn_colab.assembler import Assembler, td_returns
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.base import finished
+from chessnn_colab.games.chess.notation import boards_from_state, move_from_action
 from chessnn_colab.games.chess.rules import ENDINGS, Chess
+from chessnn_colab.games.tictactoe import TicTacToe
 from chessnn_colab.network import actor_copy, build_network
 from chessnn_colab.network_config import NetworkConfig
-from chessnn_colab.games.chess.notation import boards_from_state
-from chessnn_colab.games.chess.pgn import records_from_pgn, records_to_pgn
 from chessnn_colab.records import GameRecords
 from chessnn_colab.search import Root, SearchConfig
-from chessnn_colab.selfplay import (
-    Assembler,
-    Lockstep,
-    SelfPlay,
-    SelfPlayConfig,
-    play_games,
-    room_for,
-    start_positions,
-    td_returns,
-)
+from chessnn_colab.selfplay import Lockstep, SelfPlay, SelfPlayConfig, play_games, room_for, start_positions
 
+from .test_chess_endings import expected_ending
 from .test_chess_moves import NothingReadBack
 
 TRUNCATED, CHECKMATE = ENDINGS.index("truncated"), ENDINGS.index("checkmate")
@@ -81,13 +74,15 @@ def test_same_seed_same_games_other_seed_other_games(records):
 
 
 def test_python_chess_agrees_with_every_game_move_by_move(records):
-    game = Chess()
-    texts = records_to_pgn(records, game)
-    again = records_from_pgn("\n\n".join(texts), game)
-    np.testing.assert_array_equal(again.actions, records.actions)
-    np.testing.assert_array_equal(again.game_lengths, records.game_lengths)
-    np.testing.assert_array_equal(again.endings, records.endings)
-    np.testing.assert_array_equal(again.results, records.results)
+    ends = np.cumsum(records.game_lengths)
+    starts = boards_from_state(Chess().unpack(torch.from_numpy(records.positions[ends - records.game_lengths])))
+    for number, board in enumerate(starts):
+        for action in records.actions[ends[number] - records.game_lengths[number] : ends[number]]:
+            assert expected_ending(board) == "unfinished"
+            board.push(move_from_action(int(action), board))
+        ending = "unfinished" if records.endings[number] == TRUNCATED else ENDINGS[records.endings[number]]
+        assert expected_ending(board) == ending
+        assert records.results[number] == ((-1 if board.turn else 1) if ending == "checkmate" else 0)
 
 
 def test_with_lambda_one_value_targets_are_the_movers_outcome_faded_by_the_distance_of_a_mate():
@@ -256,7 +251,7 @@ def test_assembler_keeps_a_game_whole_across_blocks():
             "standing": zeros,
         }
 
-    assembler = Assembler(0.99, 1.0)
+    assembler = Assembler(TRUNCATED, Chess.packed_words, 0.99, 1.0)
     first = assembler.add(block([[0, 1], [0, 1]], [[False, False], [False, True]]))
     second = assembler.add(block([[0, 2], [0, -1]], [[False, True], [True, False]]))
     assert first.game_lengths.tolist() == [2] and first.actions.tolist() == [1, 3]
@@ -269,7 +264,15 @@ def test_assembler_keeps_a_game_whole_across_blocks():
 )
 def test_bad_settings_are_refused(settings):
     with pytest.raises(ConfigError, match="expected"):
-        SelfPlayConfig(**settings)
+        SelfPlayConfig(**settings).start_shares(Chess())
+
+
+def test_the_game_decides_what_a_run_leaves_open():
+    config = SelfPlayConfig(td_lambda=0.5).settled(Chess(99))
+    assert (config.boards, config.max_plies, config.discount, config.td_lambda) == (64, 99, 0.99, 0.5)
+    assert SelfPlayConfig().start_shares(Chess()) == pytest.approx(Chess.start_shares)
+    with pytest.raises(ConfigError, match="few_piece_starts=0.1: tictactoe has no such starts"):
+        SelfPlayConfig(few_piece_starts=0.1).start_shares(TicTacToe())
 
 
 # --- memory that runs out

@@ -4,13 +4,12 @@ import chess
 import pytest
 import torch
 
-from chessnn_colab.errors import RunError
-from chessnn_colab.arena.evaluate import play_search
-from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.arena.chess.minimax import MinimaxPlayer
-from chessnn_colab.games.chess.notation import action_from_move, state_from_boards
-from chessnn_colab.arena.players import make_player
 from chessnn_colab.arena.chess.tactics import load_suite, solved_over_run, solved_share
+from chessnn_colab.arena.players import Player, RandomPlayer, play_search
+from chessnn_colab.errors import RunError
+from chessnn_colab.games.chess.notation import action_from_move, state_from_boards
+from chessnn_colab.games.chess.rules import Chess
 
 from .counts import full
 from .small_run import make_run
@@ -73,8 +72,8 @@ def test_what_hangs_is_worth_taking_to_one_who_looks_two_plies():
         assert float(scores[action_from_move(move, board)]) > legal[0] - 100
 
 
-class Oracle:
-    name, evaluations, wants_boards = "oracle", 0, True
+class Oracle(Player):
+    name, wants_boards = "oracle", True
 
     def choose(self, state, generator, boards=None):
         answers = {puzzle.fen: min(puzzle.solutions, key=str) for puzzle in SUITE}
@@ -84,8 +83,9 @@ class Oracle:
 def test_marks_an_oracle_a_guesser_and_one_who_looks_ahead():
     game = Chess()
     assert solved_share(Oracle(), SUITE, game) == {kind: 1.0 for kind in KINDS}
-    assert all(share < 0.3 for share in solved_share(make_player("random", game), SUITE, game).values())
-    minimax = solved_share(make_player("minimax", game), of_kind("mate-in-one") + of_kind("hanging-piece"), game)
+    assert all(share < 0.3 for share in solved_share(RandomPlayer(game), SUITE, game).values())
+    short = (of_kind("mate-in-one") + of_kind("hanging-piece"))[:: full(5, 1)]
+    minimax = solved_share(MinimaxPlayer(game), short, game)
     assert minimax["mate-in-one"] == 1.0 and minimax["hanging-piece"] > 0.8
 
 

@@ -12,17 +12,18 @@ import numpy as np
 import pytest
 
 from chessnn_colab import training
-from chessnn_colab.budget import Budget
-from chessnn_colab.errors import ChessnnError, CheckpointError, ConfigError, RunError
 from chessnn_colab.arena.evaluate import evaluate_run, load_network
+from chessnn_colab.arena.players import play_search
+from chessnn_colab.budget import Budget
+from chessnn_colab.config import TrainConfig
+from chessnn_colab.errors import CheckpointError, ChessnnError, ConfigError, RunError
+from chessnn_colab.games.chess.pgn import games_from_pgn
 from chessnn_colab.games.chess.rules import ENDINGS
 from chessnn_colab.network import to_arrays
-from chessnn_colab.games.chess.pgn import games_from_pgn
-from chessnn_colab.workers.pool import Pool
 from chessnn_colab.report import Report
 from chessnn_colab.runs.folder import RunFolder
-from chessnn_colab.config import TrainConfig
 from chessnn_colab.training import share_games, train
+from chessnn_colab.workers.pool import Pool
 
 TINY = dict(
     preset="cpu",
@@ -88,8 +89,8 @@ def test_a_report_an_iteration_and_it_adds_up(run):
     for report in reports:
         assert report.games == 6 == sum(report.endings.values())
         stopped = report.endings["truncated"]
-        assert report.white_wins + report.draws + report.black_wins + stopped == 6
-        assert report.white_wins + report.black_wins == report.endings["checkmate"]
+        assert sum(report.wins.values()) + report.draws + stopped == 6
+        assert sum(report.wins.values()) == report.endings["checkmate"]
         assert report.plies == pytest.approx(6 * report.average_plies)
         assert set(report.endings) == set(ENDINGS[1:])
         for name in ("loss", "policy_loss", "value_loss", "entropy", "positions_per_second", "seconds_learning"):
@@ -219,7 +220,7 @@ def test_interrupt_during_learning_counts_the_games_and_leaves_the_untrained_sna
     checkpoint = RunFolder.open(tmp_path).latest_checkpoint().checkpoint
     assert checkpoint.metadata["total_positions"] == len(checkpoint.groups["replay"]["actions"]) > 0
     assert checkpoint.metadata["updates"] == 2
-    assert not np.array_equal(weights(tmp_path, 0)["value.2.bias"], checkpoint.weights["value.2.bias"])
+    assert not np.array_equal(weights(tmp_path, 0)["value.2.bias"], checkpoint.groups["weights"]["value.2.bias"])
     monkeypatch.undo()
     (report,) = train(tiny(tmp_path, iterations=1))
     assert report.iteration == 1 and report.total_positions == checkpoint.metadata["total_positions"] + report.plies
@@ -293,7 +294,7 @@ def test_policy_gradient_mode_runs(tmp_path):
 
 
 def test_auto_preset_goes_on_with_the_runs_network(run):
-    config = tiny(run[0], preset="auto", channels=None, blocks=None).with_saved_network()
+    config = tiny(run[0], preset="auto", channels=None, blocks=None).with_saved()
     assert (config.preset, config.channels, config.blocks) == ("cpu", 8, 1)
 
 
@@ -319,7 +320,7 @@ def test_what_a_job_raises_reaches_the_caller_and_games_are_kept(tmp_path, monke
 
 
 def test_evaluate_a_run(run):
-    result = evaluate_run(str(run[0]), "random", games=4, candidates=2, survivors=1, device="cpu")
+    result = evaluate_run(str(run[0]), "random", 4, play_search("two-rung", 2, 1), device="cpu")
     assert result.games == 4 and result.player == "iteration 3" and result.evaluations == 4
 
 

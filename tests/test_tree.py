@@ -10,17 +10,17 @@ from torch import nn
 
 import chessnn_colab.tree as tree_module
 from chessnn_colab.actor import Actor
+from chessnn_colab.arena.players import NetworkPlayer
+from chessnn_colab.config import TrainConfig
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.base import concatenate, select
+from chessnn_colab.games.chess.notation import move_from_action, state_from_boards, state_from_fens
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.network import build_network
 from chessnn_colab.network_config import NetworkConfig
-from chessnn_colab.games.chess.notation import move_from_action, state_from_boards, state_from_fens
-from chessnn_colab.arena.players import NetworkPlayer
 from chessnn_colab.records import GameRecords
 from chessnn_colab.search import ILLEGAL, Root, SearchConfig, Step
-from chessnn_colab.selfplay import play_games
-from chessnn_colab.config import TrainConfig
+from chessnn_colab.selfplay import SelfPlayConfig, play_games
 from chessnn_colab.tree import UNVISITED, Expansion, Tree, considered_visits, tree_search
 
 GOLDEN = Path(__file__).parent / "golden" / "mctx.npz"  # made by tools/mctx_golden.py
@@ -242,9 +242,9 @@ def test_plays_legal_moves_and_deeper_than_its_limit_does_no_harm():
 
 def test_a_training_config_is_all_that_self_play_needs(grown):
     config = TrainConfig(search="tree", num_simulations=5, max_plies=6, boards=4)
-    actor = Actor(Chess(config.max_plies), Blank(), config.search_config(), config.discount)
+    actor = Actor(Chess(config.max_plies), Blank(), config.part(SearchConfig))
     parts = []
-    play_games(actor, config.selfplay_config(), 4, 0, lambda games, plies, records: parts.append(records) or True)
+    play_games(actor, config.part(SelfPlayConfig), 4, 0, lambda games, plies, records: parts.append(records) or True)
     records = GameRecords.concatenate(parts)
     assert records.num_games == 4 and records.num_positions > 4
     assert all(tree.nowhere == 6 * tree.batch for tree in grown) and len(grown) >= records.game_lengths.max()

@@ -9,8 +9,8 @@ import ipywidgets
 import pytest
 
 from chessnn_colab.errors import ConfigError
-from chessnn_colab.views import front_end, plots, progress
-from chessnn_colab.views.progress_widgets import WidgetProgress
+from chessnn_colab.views import front_end, plots, progress, text_progress
+from chessnn_colab.views.widget_progress import WidgetProgress
 from tests.sample_reports import MATE, make_report
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
@@ -30,9 +30,9 @@ class Clock:
 # Progress as text
 
 
-def text_face() -> tuple[progress.TextProgress, io.StringIO, Clock]:
+def text_face() -> tuple[text_progress.TextProgress, io.StringIO, Clock]:
     stream, clock = io.StringIO(), Clock()
-    return progress.TextProgress(stream, clock), stream, clock
+    return text_progress.TextProgress(stream, clock), stream, clock
 
 
 def test_text_face_says_what_users_of_the_older_projects_know():
@@ -66,12 +66,24 @@ def test_text_face_reports_results_buffer_and_losses():
     )
     assert endings == "Endings: checkmate 410, fifty moves 380, truncated 10"
     assert buffer == "Buffer: 64,000 positions"
-    assert losses.startswith("Iteration 3 | policy 2.31 value 0.98 entropy 1.20 | lr 1e-3 | 2,707 positions/s |")
+    assert losses == (
+        "Iteration 3 | policy 2.31 value 0.98 entropy 1.20 | lr 1e-3 | 2,707 positions/s"
+        " | self-play 24s, learning 8s | 3m 20s in all"
+    )
+
+
+def test_text_face_names_the_players_of_any_game():
+    face, stream, _ = text_face()
+    face.report(make_report(games=10, wins={"x": 5, "o": 3}, draws=2))
+    face.report(make_report(games=10, wins={"solo": 4}, draws=0))
+    lines = stream.getvalue().splitlines()
+    assert lines[0].startswith("Results: x wins 5 (50 %), draws 2 (20 %), o wins 3 (30 %) |")
+    assert lines[4].startswith("Results: solo wins 4 (40 %), draws 0 (0 %), stopped at the ply cap 6 (60 %) |")
 
 
 def test_text_face_survives_an_iteration_without_losses_or_games():
     face, stream, _ = text_face()
-    nothing = dict(games=0, white_wins=0, draws=0, black_wins=0, average_plies=0.0, learning_rate=0.0)
+    nothing = dict(games=0, wins={"white": 0, "black": 0}, draws=0, average_plies=0.0, learning_rate=0.0)
     face.report(make_report(policy_loss=math.nan, value_loss=None, **nothing))
     assert "white wins 0 (0 %)" in stream.getvalue() and "policy - value - entropy 1.20" in stream.getvalue()
 
@@ -136,12 +148,12 @@ def test_silent_face_says_nothing(capsys):
 
 def test_progress_is_chosen_by_name_then_environment_then_place(monkeypatch):
     monkeypatch.delenv("CHESSNN_UI", raising=False)
-    assert isinstance(progress.make_progress(), progress.TextProgress)
+    assert isinstance(progress.make_progress(), text_progress.TextProgress)
     monkeypatch.setattr(progress, "has_widget_front_end", lambda: True)
     assert isinstance(progress.make_progress(), WidgetProgress)
     monkeypatch.setenv("CHESSNN_UI", "silent")
     assert isinstance(progress.make_progress(), progress.SilentProgress)
-    assert isinstance(progress.make_progress("text"), progress.TextProgress)
+    assert isinstance(progress.make_progress("text"), text_progress.TextProgress)
     monkeypatch.setenv("CHESSNN_UI", "wigdets")
     with pytest.raises(ConfigError, match="CHESSNN_UI 'wigdets'.*text, widgets, silent"):
         progress.make_progress()
@@ -160,12 +172,12 @@ def test_text_face_needs_no_display_library():
     ("value", "text"), [(0.4, "0s"), (59.6, "1m 00s"), (200, "3m 20s"), (7_530, "2h 05m"), (90_000, "25h 00m")]
 )
 def test_durations_read_as_a_person_says_them(value, text):
-    assert progress.duration(value) == text
+    assert text_progress.duration(value) == text
 
 
 @pytest.mark.parametrize(("value", "text"), [(1e-3, "1e-3"), (2.5e-4, "2.5e-4"), (1.0, "1e0")])
 def test_learning_rates_are_short(value, text):
-    assert progress.short_power(value) == text
+    assert text_progress.short_power(value) == text
 
 
 # Progress as widgets
@@ -188,8 +200,10 @@ class Output:
 
             update = display
 
-        monkeypatch.setattr("chessnn_colab.views.progress_widgets.display", self.panels.append)
-        monkeypatch.setattr("chessnn_colab.views.progress_widgets.DisplayHandle", Handle)
+        quick_curves = lambda reports: plots.firing_rates(reports[-1].firing_rates)  # noqa: E731
+        monkeypatch.setattr("chessnn_colab.views.widget_progress.learning_curves", quick_curves)
+        monkeypatch.setattr("chessnn_colab.views.widget_progress.display", self.panels.append)
+        monkeypatch.setattr("chessnn_colab.views.widget_progress.DisplayHandle", Handle)
 
 
 def bars(panel: ipywidgets.VBox) -> list[tuple[str, int, int, str]]:
@@ -250,9 +264,9 @@ def test_widget_face_spends_little_time_on_figures_and_shows_the_last_one(monkey
 
     def slow_curves(reports):
         clock.now += 1.0
-        return plots.learning_curves(reports[-1:])
+        return plots.firing_rates(reports[-1].firing_rates)
 
-    monkeypatch.setattr("chessnn_colab.views.progress_widgets.learning_curves", slow_curves)
+    monkeypatch.setattr("chessnn_colab.views.widget_progress.learning_curves", slow_curves)
     face = WidgetProgress(clock)
     for iteration in range(1, 41):
         clock.now += 1.0
@@ -267,44 +281,46 @@ def test_widget_face_spends_little_time_on_figures_and_shows_the_last_one(monkey
 # Real kernels: whoever executes the notebook decides the face
 
 
-def run_in_kernel(cell: str, **environment: str) -> list[dict]:
-    """The outputs of one cell executed headless in a fresh kernel."""
+TEXT_CELL = f"""
+import os
+os.environ["CHESSNN_UI"] = ""
+from chessnn_colab.views.board import GameReplay
+from chessnn_colab.views.progress import make_progress
+make_progress().start_selfplay([2], ["CPU"])
+GameReplay({MATE!r})
+"""
+WIDGET_CELL = f"""
+os.environ["CHESSNN_UI"] = "widgets"
+from chessnn_colab.report import Report
+report = Report.from_dict({make_report().to_dict()!r})
+face = make_progress()
+for _ in range(2):
+    face.start_selfplay([2], ["CPU"]); face.worker_update(0, 2, 80); face.finish_selfplay(1.0)
+    face.report(report)
+face.close()
+"""
+
+
+@pytest.fixture(scope="module")
+def outputs() -> list[list[dict]]:
+    """What the two cells show when they run headless in a kernel."""
     nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
     pytest.importorskip("ipykernel")
-    setup = f"import os; os.environ.update({environment!r})\n"
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(setup + cell)])
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in (TEXT_CELL, WIDGET_CELL)])
     nbclient.NotebookClient(notebook, timeout=120).execute()
-    return notebook.cells[0].outputs
+    return [cell.outputs for cell in notebook.cells]
 
 
-def test_a_headless_notebook_gets_lines_of_text_and_a_static_board():
-    outputs = run_in_kernel(
-        "from chessnn_colab.views.progress import make_progress\n"
-        "from chessnn_colab.views.board import GameReplay\n"
-        "make_progress().start_selfplay([2], ['CPU'])\n"
-        f"GameReplay({MATE!r})",
-        CHESSNN_UI="",
-    )
-    assert "Generating 2 games on 1 worker" in outputs[0]["text"]
-    assert "data:image/svg+xml" in outputs[-1]["data"]["text/html"] and WIDGET_VIEW not in outputs[-1]["data"]
+def test_a_headless_notebook_gets_lines_of_text_and_a_static_board(outputs):
+    shown = outputs[0]
+    assert "Generating 2 games on 1 worker" in shown[0]["text"]
+    assert "data:image/svg+xml" in shown[-1]["data"]["text/html"] and WIDGET_VIEW not in shown[-1]["data"]
 
 
-def test_the_widget_face_runs_in_a_real_kernel_and_leaves_one_picture_behind():
-    report = make_report()
-    outputs = run_in_kernel(
-        "from chessnn_colab.report import Report\n"
-        "from chessnn_colab.views.progress import make_progress\n"
-        f"report = Report(**{report.to_dict()!r})\n"
-        "face = make_progress()\n"
-        "for _ in range(2):\n"
-        "    face.start_selfplay([2], ['CPU']); face.worker_update(0, 2, 80); face.finish_selfplay(1.0)\n"
-        "    face.report(report)\n"
-        "face.close()",
-        CHESSNN_UI="widgets",
-    )
-    shown = [set(output.get("data", ())) - {"text/plain"} for output in outputs]
+def test_the_widget_face_runs_in_a_real_kernel_and_leaves_one_picture_behind(outputs):
+    shown = [set(output.get("data", ())) - {"text/plain"} for output in outputs[1]]
     assert shown.count({WIDGET_VIEW}) == 1 and shown.count({"image/png"}) == 1 and shown.count({"text/html"}) == 1
-    assert "Run ended after iteration 3" in outputs[-1]["text"]
+    assert "Run ended after iteration 3" in outputs[1][-1]["text"]
 
 
 def test_no_kernel_means_no_front_end():

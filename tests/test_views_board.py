@@ -1,4 +1,4 @@
-"""Boards: positions and games as pictures anywhere, and a board to play on that loses no game."""
+"""Positions and games as pictures that show anywhere, and a game to play by hand that no input can lose."""
 
 import base64
 import re
@@ -45,23 +45,30 @@ def test_game_html_numbers_moves_from_any_start_and_escapes_headers():
 
 
 @pytest.mark.parametrize(
-    "pgn",
-    ["", "hello", "1. e4 e5 2. Ke3", '[Variant "Atomic"]\n\n1. e4 *', '[FEN "xyz"]\n\n1. e4 *',
-     '[FEN "8/8/8/8/8/8/8/7R w - - 0 1"]\n\n1. Rg1 *', "1. e4 " * 100_000],
+    ("pgn", "reason"),
+    [("", "no game in PGN ''"), ("hello", "no game in PGN 'hello'"), ("1. e4 e5 2. Ke3", "bad PGN.* illegal san"),
+     ('[White "a"]\n\n*', "no move in PGN .*: expected a game"), ('[Variant "Atomic"]\n\n1. e4 *', "this is atomic"),
+     ('[FEN "xyz"]\n\n1. e4 *', "bad PGN.*'xyz'"), ('[FEN "8/8/8/8/8/8/8/7R w - - 0 1"]\n\n1. Rg1 *', "no white king"),
+     ("1. e4 " * 100_000, "PGN of 600,000 bytes: expected at most 200,000")],
 )  # fmt: skip
-def test_a_wrong_pgn_is_refused_in_one_sentence(pgn, caplog):
-    with pytest.raises(NotationError, match="PGN"):
+def test_a_wrong_pgn_is_refused_in_one_sentence(pgn, reason, caplog):
+    with pytest.raises(NotationError, match=reason):
         board.GameReplay(pgn)
     assert not caplog.records
 
 
+def test_a_sample_game_that_is_not_pgn_is_shown_as_it_stands():
+    assert board.sample_html(MATE) == board.game_html(MATE)
+    assert board.sample_html("Ending: <three> in a row\nx o .") == "<pre>Ending: &lt;three&gt; in a row\nx o .</pre>"
+
+
 def test_game_replay_moves_by_slider_and_buttons_and_stays_inside_the_game():
     replay = board.GameReplay(MATE)
-    start = replay._board.value
+    start = replay._picture.value
     replay._back.click()
-    assert replay.ply == 0 and replay._board.value == start
+    assert replay.ply == 0 and replay._picture.value == start
     replay._forward.click()
-    assert replay.ply == 1 and replay._board.value != start and "e4</b>" in replay._text.value
+    assert replay.ply == 1 and replay._picture.value != start and "e4</b>" in replay._text.value
     replay.ply = 7
     replay._forward.click()
     assert replay.ply == 7 and "White won" in replay._text.value
@@ -115,8 +122,8 @@ def test_play_offers_the_legal_moves_and_a_picked_one_is_played():
 
 @pytest.mark.parametrize(
     ("text", "reason"),
-    [("", "no move entered"), ("e2e5", "&#x27;e2e5&#x27; is not legal for White here"), ("hello", "is not a move"),
-     ("Qa4", "is not legal for White"), ("0000", "is not legal"), ("--", "is not legal"), ("<b>", "&lt;b&gt;")],
+    [("", "No move entered"), ("e2e5", "illegal move &#x27;e2e5&#x27; in this position"), ("hello", "unreadable move"),
+     ("Qa4", "illegal move"), ("0000", "null move"), ("--", "null move"), ("<b>", "&lt;b&gt;")],
 )  # fmt: skip
 def test_illegal_input_is_answered_in_words_and_loses_nothing(text, reason):
     view = play.play_widget(first_move)
@@ -128,13 +135,12 @@ def test_illegal_input_is_answered_in_words_and_loses_nothing(text, reason):
     assert view.enter("d4")
 
 
-def test_a_move_that_fits_two_pieces_or_lacks_its_promotion_says_so():
-    two_knights = chess.Board("4k3/8/8/8/8/2N3N1/8/4K3 w - - 0 1")
-    with pytest.raises(NotationError, match="more than one piece"):
-        play.read_move(two_knights, "Ne4")
-    with pytest.raises(NotationError, match="names its piece, as in a8="):
-        play.read_move(chess.Board("8/P6k/8/8/8/8/8/K7 w - - 0 1"), "a7a8")
-    assert play.read_move(chess.Board("8/P6k/8/8/8/8/8/K7 w - - 0 1"), "a7a8n").promotion == chess.KNIGHT
+def test_play_reads_a_bishops_move_as_notation_does():
+    answers = iter(["e7e5", "b8c6", "g8f6", "d7d6", "a7a6"])
+    view = play.play_widget(lambda position: chess.Move.from_uci(next(answers)))
+    for text in ("e4", "Bd3", "c3", "Bc2", "B2b3"):
+        assert view.enter(text)
+    assert view.board.piece_at(chess.B3) == chess.Piece.from_symbol("B")
 
 
 def test_black_gets_the_networks_first_move_and_take_back_undoes_a_pair():

@@ -29,10 +29,17 @@ def test_learning_curves_draw_any_number_of_reports(count):
 
 
 def test_learning_curves_stack_every_game_including_those_stopped_at_the_cap():
-    figure = plots.learning_curves([make_report(games=100, white_wins=20, draws=30, black_wins=10)])
+    figure = plots.learning_curves([make_report(games=100, wins={"white": 20, "black": 10}, draws=30)])
     filled = [patch.get_data() for patch in figure.axes[3].patches if patch.get_fill()]
     shares = [float(data.values[0] - np.atleast_1d(data.baseline)[0]) for data in filled]
     assert shares == pytest.approx([0.2, 0.3, 0.4, 0.1])
+
+
+def test_learning_curves_name_the_players_of_any_game():
+    for wins in ({"x": 5, "o": 3}, {"solo": 4}, {}):
+        legend = plots.learning_curves([make_report(games=10, wins=wins, draws=2)]).axes[3].get_legend()
+        named = {text.get_text() for text in legend.get_texts()}
+        assert named == {f"{name} wins" for name in wins} | {"draws", "ply cap"}
 
 
 def test_learning_curves_without_a_report_say_what_to_do():

@@ -1,4 +1,4 @@
-"""Write NAME.ipynb from NAME.py (jupytext's percent format): no outputs, no widget state, the same ids every time."""
+"""Write NAME.ipynb from NAME.py (jupytext's percent format), without outputs and with the same cell ids every time."""
 
 import sys
 from pathlib import Path
@@ -8,7 +8,7 @@ import nbformat
 
 
 def notebook_text(source: Path) -> str:
-    """The .ipynb file's text for a percent-format script."""
+    """The text of the .ipynb file for a script in percent format."""
     notebook = jupytext.read(source)
     for number, cell in enumerate(notebook.cells):
         cell.id = f"{source.stem}-{number:02d}"

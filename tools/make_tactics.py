@@ -1,9 +1,9 @@
-"""Make chessnn_colab/arena/chess/data/tactics.txt: mates in one, mates in two and hanging pieces, each solved exhaustively.
+"""Make chessnn_colab/arena/chess/data/tactics.txt: mates in one, mates in two and hanging pieces.
 
     python tools/make_tactics.py --each 100 --seed 0
 
-Positions come from random play, from the start position and from a few pieces thrown on the board. A position is taken
-with the set of all its solutions, and only when at most three of its moves are among them.
+Positions come from random games, which start from the start position or from a few pieces thrown on the board. Each is
+solved exhaustively, and kept with all its solutions if it has one to three of them.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Callable, Iterator
 import chess
 import torch
 
-from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.games.chess.notation import boards_from_state
+from chessnn_colab.games.chess.rules import Chess
 
 VALUES = {chess.PAWN: 1, chess.KNIGHT: 3, chess.BISHOP: 3, chess.ROOK: 5, chess.QUEEN: 9, chess.KING: 0}
 MOST_SOLUTIONS = 3
-CLEARLY = 2  # pawns by which a hanging piece's capture has to be better than anything else
+CLEARLY = 2  # pawns by which the capture of a hanging piece must be better than every other move
 
 
 def mates_in_one(board: chess.Board) -> list[chess.Move]:
@@ -37,7 +37,7 @@ def mates_in_one(board: chess.Board) -> list[chess.Move]:
 
 
 def mates_in_two(board: chess.Board) -> list[chess.Move]:
-    """The moves after which every reply allows a mate; none where there is a mate in one."""
+    """The moves after which every reply allows a mate; none if there is a mate in one."""
     if mates_in_one(board):
         return []
     found = []
@@ -58,7 +58,7 @@ def mates_after(board: chess.Board, reply: chess.Move) -> bool:
 
 
 def hanging(board: chess.Board) -> list[chess.Move]:
-    """The capture of a piece that no exchange gets back, where nothing else wins nearly as much; else none."""
+    """The capture of a piece that no exchange wins back, if no other move wins nearly as much; else none."""
     if board.is_check() or mates_in_one(board):
         return []
     gains = {}
@@ -75,7 +75,7 @@ def hanging(board: chess.Board) -> list[chess.Move]:
 
 
 def taken(board: chess.Board, move: chess.Move) -> int:
-    """Material that a move wins at once."""
+    """The material that a move wins at once, in pawns."""
     won = 0
     if board.is_capture(move):
         won = 1 if board.is_en_passant(move) else VALUES[board.piece_type_at(move.to_square)]
@@ -83,7 +83,7 @@ def taken(board: chess.Board, move: chess.Move) -> int:
 
 
 def best_exchange(board: chess.Board, alpha: int = -(10**6), beta: int = 10**6) -> int:
-    """What the side to move wins by captures and promotions alone, and may stop at any time: full quiescence search."""
+    """What the side to move wins by captures and promotions if it may stop at any time: full quiescence search."""
     best = 0
     if best >= beta:
         return best
@@ -102,21 +102,19 @@ def best_exchange(board: chess.Board, alpha: int = -(10**6), beta: int = 10**6) 
 
 
 def positions(kind: str, seed: int) -> Iterator[chess.Board]:
-    """Positions of random games without end, one or two of a game."""
+    """Endlessly many positions from random games, one per game."""
     game, generator = Chess(), torch.Generator().manual_seed(seed)
     while True:
         state = game.starts(64, kind, generator)
         for ply in range(40):
             mask = game.legal_action_mask(state)
             state = game.step(state, torch.where(mask, torch.rand(mask.shape, generator=generator), -1.0).argmax(1))
-            boards = boards_from_state(
-                state
-            )  # a row a game, so that ply and row together choose each game once or twice
+            boards = boards_from_state(state)  # each game gives one of its forty
             yield from (board for board in boards[ply::40] if not board.is_game_over())
 
 
 def collect(solve: Callable[[chess.Board], list[chess.Move]], kinds: list[str], count: int, seed: int) -> list[str]:
-    """`count` lines "fen; moves" from positions of `kinds` in turn, no position twice."""
+    """`count` lines "fen; moves", without repetitions, from positions of a random one of `kinds` each."""
     sources = [positions(kind, seed + number) for number, kind in enumerate(kinds)]
     rng, lines = random.Random(seed), {}
     while len(lines) < count:

@@ -1,6 +1,6 @@
 """Make tests/golden/mctx.npz: what mctx's Gumbel search does on small random games, for tests/test_tree.py.
 
-Needs jax and mctx, which nothing else here does:  pip install jax mctx;  python tools/mctx_golden.py
+Only this file needs jax and mctx:  pip install jax mctx;  python tools/mctx_golden.py
 
 A game is a table: from state s action a leads to next_state[s, a] with reward[s, a] and discount[s, a]; a state has
 value[s] and logits[s, :]. A discount of 0 ends a line, a negative one hands the move to the other player. Rows start
@@ -32,6 +32,7 @@ CASES = [
 
 
 def tables(seed: int) -> dict[str, np.ndarray]:
+    """One random game: tables [STATES, ACTIONS] and [STATES], and for each row its root [ROWS] and invalid actions."""
     rng = np.random.default_rng(seed)
     ends = rng.random((STATES, ACTIONS)) < 0.1
     missing = (rng.random((STATES, ACTIONS)) < 0.3) & (np.arange(ACTIONS) > 0)
@@ -57,6 +58,7 @@ def search(
     max_depth: int,
     seed: int,
 ) -> dict[str, np.ndarray]:
+    """What mctx does from every root of `game`: its noise, choice and weights [ROWS, ACTIONS], and its tree."""
     table = {name: jnp.asarray(array) for name, array in game.items()}
 
     def recurrent_fn(params, key, action, state):
@@ -85,7 +87,7 @@ def search(
     )
     tree = output.search_tree
     gumbel = gumbel_scale * jax.random.gumbel(jax.random.split(key)[1], root.prior_logits.shape)
-    assert jnp.array_equal(gumbel, tree.extra_data.root_gumbel), "mctx draws its noise in another way by now"
+    assert jnp.array_equal(gumbel, tree.extra_data.root_gumbel), "this mctx draws its noise in another way"
     return {
         "gumbel": gumbel,
         "action": output.action,
@@ -97,6 +99,7 @@ def search(
 
 
 def main() -> None:
+    """Search every case's game and write what went in and what came out."""
     arrays = {"cases": np.array(CASES)}
     for number, case in enumerate(CASES):
         game = tables(number)

@@ -1,7 +1,8 @@
-"""Execute a notebook headless, printing what its cells print as they print it, and keep the executed copy.
+"""Execute a notebook headless, print what its cells print while they print it, and keep the executed copy.
 
 python tools/run_notebook.py NOTEBOOK EXECUTED [name=value ...]: values replace those of the cell tagged "parameters".
-Ctrl-C interrupts the running cell, which may still save what it has, and skips the cells after it; again, it ends at once.
+Ctrl-C interrupts the running cell, which may still save what it has, and skips the cells after it. A second Ctrl-C ends
+everything at once.
 """
 
 import ast
@@ -16,7 +17,7 @@ from jupyter_core.utils import ensure_async
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, DeadKernelError
 
-INTERRUPTED = 130  # what a shell reports of a command that Ctrl-C ended
+INTERRUPTED = 130  # the exit code that a shell reports for a command that Ctrl-C ended
 
 
 class TalkingClient(NotebookClient):
@@ -35,7 +36,7 @@ class TalkingClient(NotebookClient):
         return cell if self.interrupted else await super().async_execute_cell(cell, *args, **kwargs)
 
     def take_over_interrupts(self, **_) -> None:
-        """nbclient's own handler kills the kernel after seconds, which may be in the middle of a save."""
+        """Replace nbclient's own handler, which kills the kernel after seconds, perhaps in the middle of a save."""
         loop = asyncio.get_running_loop()
 
         def interrupt() -> None:
@@ -47,7 +48,10 @@ class TalkingClient(NotebookClient):
 
 
 def with_parameters(notebook: nbformat.NotebookNode, parameters: list[str]) -> nbformat.NotebookNode:
-    """The notebook with `name=value` lines after its parameters. Raises ValueError for a value that is no Python literal."""
+    """The notebook with a cell of `name=value` lines after its parameters.
+
+    Raises ValueError for a value that is not a Python literal.
+    """
     for text in parameters:
         name, _, value = text.partition("=")
         try:
@@ -61,7 +65,7 @@ def with_parameters(notebook: nbformat.NotebookNode, parameters: list[str]) -> n
 
 
 def run(source: Path, target: Path, parameters: list[str]) -> int:
-    """Returns an exit code; the executed notebook is written even when a cell failed or was interrupted."""
+    """Run `source`, write it to `target` even when a cell failed or was interrupted, and return an exit code."""
     notebook = with_parameters(nbformat.read(source, as_version=4), parameters)
     os.environ.setdefault("CHESSNN_UI", "text")
     os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")

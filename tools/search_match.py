@@ -1,4 +1,4 @@
-"""Which search is worth its evaluations: the same network against itself, tree against two rungs, equally many a move.
+"""Which search makes more of its evaluations: a network against itself, tree against two rungs, equally many per move.
 
 python tools/search_match.py RUN --games 256 --evaluations 12,36,72
 """
@@ -8,10 +8,10 @@ from __future__ import annotations
 import argparse
 import sys
 
-from chessnn_colab.arena.match import MATCH_PLIES, play_match
-from chessnn_colab.arena.evaluate import load_network
-from chessnn_colab.games.chess.rules import Chess
+from chessnn_colab.arena.evaluate import load_network, run_game
+from chessnn_colab.arena.match import play_match
 from chessnn_colab.arena.players import NetworkPlayer
+from chessnn_colab.arena.registry import match_game
 from chessnn_colab.search import SearchConfig
 
 
@@ -20,12 +20,12 @@ def main() -> int:
     parser.add_argument("run")
     parser.add_argument("--snapshot", type=int)
     parser.add_argument("--games", type=int, default=128)
-    parser.add_argument("--evaluations", default="12,36,72", help="a move, besides the root's")
+    parser.add_argument("--evaluations", default="12,36,72", help="per move, without the root's")
     parser.add_argument("--tree-scale", type=float, default=0.15)
     parser.add_argument("--two-rung-scale", type=float, default=0.3)
     options = parser.parse_args()
     network, _ = load_network(options.run, options.snapshot)
-    game = Chess(MATCH_PLIES, str(next(network.parameters()).device))
+    game = match_game(run_game(options.run), next(network.parameters()).device)
     for evaluations in map(int, options.evaluations.split(",")):
         tree = SearchConfig(search="tree", num_simulations=evaluations, value_scale=options.tree_scale)
         survivors = evaluations // 3
@@ -36,7 +36,7 @@ def main() -> int:
             NetworkPlayer(game, network, tree, name=f"tree {evaluations}"),
             NetworkPlayer(game, network, rungs, name=f"two-rung {evaluations - survivors}+{survivors}"),
         )
-        print(play_match(*players, options.games, device=str(game.device)), flush=True)
+        print(play_match(game, *players, options.games), flush=True)
     return 0
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 URL = re.compile(r"https://github\.com/([A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+?)(?:\.git)?/?")
-# In the badge's address and in the notebook's one line REPOSITORY = "...".
+# The badge's address, and the notebook's one line REPOSITORY = "...".
 PLACES = (
     re.compile(r"(colab\.research\.google\.com/github/)([^/\s]+/[^/\s]+)(/blob/)"),
     re.compile(r'(REPOSITORY = \\?"https://github\.com/)([^"\\]+)(\\?")'),
@@ -15,7 +15,7 @@ FILES = ("README.md", "notebooks/train.py", "notebooks/train.ipynb")
 
 
 def set_repository(url: str, root: Path = ROOT) -> list[str]:
-    """Rewrite the files; returns those that changed. Raises ValueError for what is no GitHub address."""
+    """Rewrite the files and return the names of those that changed. Raises ValueError for another address."""
     match = URL.fullmatch(url.strip())
     if match is None:
         raise ValueError(f"{url!r} is not a repository's address: expected https://github.com/OWNER/NAME")

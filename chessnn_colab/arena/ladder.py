@@ -1,35 +1,33 @@
-"""A ladder: what the snapshots of a run are worth, rated together against fixed players and each other."""
+"""A ladder: the snapshots of a run, rated together with fixed players from matches between them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations, pairwise
-from typing import Any, Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from .match import MATCH_PLIES, play_match
 from ..devices import detect_device
-from ..durable import reason, write_atomically
 from ..errors import ConfigError, RunError
-from .evaluate import find_player, load_network
-from ..games.chess.rules import Chess
-from .result import MatchResult
-from .players import PLAY_SEARCH, NetworkPlayer, Player
-from .ratings import Pairing, Ratings, rate
+from ..files import encode_sealed, reason, write_atomically
 from ..runs.folder import RATINGS_FILE, RunFolder
-from ..sealed_json import encode_sealed
 from ..search import SearchConfig
-
-FIXED_PLAYERS = ("random", "greedy", "minimax")
+from .evaluate import find_player, network_player, run_game
+from .match import play_match
+from .players import PLAY_SEARCH, Player
+from .ratings import Pairing, Ratings, rate
+from .registry import match_game, match_kit
+from .result import MatchResult
 
 
 @dataclass(frozen=True, eq=False)
 class Ladder:
-    """The ratings of a run's snapshots and of the fixed players, and the matches that they come from."""
+    """The ratings of a run's snapshots and of the fixed players, with the matches that they come from."""
 
     ratings: Ratings
-    snapshots: dict[str, int]  # player's name -> iteration, the first one rated first
+    snapshots: dict[str, int]  # player's name -> iteration, the earliest first
     matches: tuple[MatchResult, ...]
     search: SearchConfig  # of every network
 
@@ -40,35 +38,31 @@ class Ladder:
 
     @property
     def gain(self) -> tuple[float, float]:
-        """How far the last snapshot is above the first, and half of the 95 % interval of that."""
+        """How many rating points the last snapshot is above the first, and half of the 95 % interval of that."""
         names = list(self.snapshots)
         return self.ratings.difference(names[-1], names[0])
 
     def score(self, name: str) -> tuple[float, int]:
-        """Points a game over all of a player's games, and how many these are."""
+        """A player's points per game over all its games, and how many games these are."""
         own = [(match.score, match.games) for match in self.matches if match.player == name]
         own += [(1 - match.score, match.games) for match in self.matches if match.opponent == name]
         games = sum(count for _, count in own)
         return sum(score * count for score, count in own) / games, games
 
     def rows(self) -> list[dict[str, Any]]:
-        """A dict a player, highest rating first: name, snapshot (None: a fixed player), rating, error, score, games."""
+        """A dict per player, best first: name, snapshot (None for a fixed player), rating, error, score, games."""
         rows = []
         for name in sorted(self.ratings.names, key=self.ratings.rating, reverse=True):
             score, games = self.score(name)
-            rows.append(
-                {
-                    "name": name,
-                    "snapshot": self.snapshots.get(name),
-                    "rating": self.ratings.rating(name),
-                    "error": self.ratings.error(name),
-                    "score": score,
-                    "games": games,
-                }
+            rating, error = self.ratings.rating(name), self.ratings.error(name)
+            row = dict(
+                name=name, snapshot=self.snapshots.get(name), rating=rating, error=error, score=score, games=games
             )
+            rows.append(row)
         return rows
 
     def to_dict(self) -> dict[str, Any]:
+        """Everything as plain data, which is what ratings.json holds."""
         gain, error = self.gain
         return {
             "anchor": self.ratings.anchor,
@@ -99,7 +93,7 @@ class Ladder:
 
 def rate_run(
     run: str,
-    opponents: Sequence[str] = FIXED_PLAYERS,
+    opponents: Sequence[str] | None = None,
     games: int = 40,
     snapshots: int = 5,
     anchor: str = "random",
@@ -108,18 +102,19 @@ def rate_run(
     device: str = "auto",
     on_match: Callable[[MatchResult], None] = lambda result: None,
 ) -> Ladder:
-    """Rate `snapshots` of a run, evenly spread from the untrained one to the last, and keep it in its ratings.json.
+    """Rate `snapshots` of a run, evenly spread from the untrained one to the last, and save that in its ratings.json.
 
-    Every snapshot plays `games` against each of `opponents` (see evaluation.find_player) and against its neighbours;
-    the opponents play each other. anchor: whose rating is 0, one of `opponents` or "iteration N" of a snapshot rated.
-    on_match hears of each match as it ends. Raises ConfigError, RunError or CheckpointError.
+    Every snapshot plays `games` games against each of `opponents` (see evaluate.find_player; None is every fixed player
+    of the game) and against the snapshots before and after it. The opponents play each other. anchor: who is rated 0,
+    one of `opponents` or "iteration N" of a rated snapshot. on_match is called with each match as it ends. Raises
+    ConfigError, RunError or CheckpointError.
     """
     iterations = spread([int(path.stem) for path in RunFolder.open(run).snapshots()], snapshots)
-    game = Chess(MATCH_PLIES, detect_device(device).device)
-    own = [_snapshot_player(run, iteration, game, search) for iteration in iterations]
+    game = match_game(run_game(run), detect_device(device).device)
+    own = [network_player(run, iteration, game, search) for iteration in iterations]
     fixed: dict[str, Player] = {}
     try:
-        for spec in opponents:
+        for spec in match_kit(game.name).players if opponents is None else opponents:
             fixed[spec] = find_player(spec, game, search)
         names = [player.name for player in (*own, *fixed.values())]
         anchor = fixed[anchor].name if anchor in fixed else anchor
@@ -127,7 +122,7 @@ def rate_run(
             raise ConfigError(f"anchor {anchor!r} among {', '.join(names)}: expected one of them, and no two alike")
         matches = []
         for player, opponent in _pairs(own, list(fixed.values())):
-            matches.append(play_match(player, opponent, games, seed, str(game.device)))
+            matches.append(play_match(game, player, opponent, games, seed))
             on_match(matches[-1])
     finally:
         for player in fixed.values():
@@ -143,7 +138,10 @@ def rate_run(
 
 
 def spread(iterations: Sequence[int], count: int) -> list[int]:
-    """`count` of the sorted `iterations`, the first and the last among them; all where there are fewer."""
+    """`count` of the sorted `iterations`, with the first and the last among them; all of them if there are fewer.
+
+    Raises ConfigError for a count below 2, RunError when there are no iterations.
+    """
     if count < 2:
         raise ConfigError(f"snapshots={count}: expected 2 or more, the untrained network and the last")
     if not iterations:
@@ -152,18 +150,13 @@ def spread(iterations: Sequence[int], count: int) -> list[int]:
     return [iterations[place] for place in places]
 
 
-def _snapshot_player(run: str, iteration: int, game: Chess, search: SearchConfig) -> NetworkPlayer:
-    network, _ = load_network(run, iteration, str(game.device))
-    return NetworkPlayer(game, network, search, name=f"iteration {iteration}")
-
-
 def _pairs(snapshots: Sequence[Player], fixed: Sequence[Player]) -> list[tuple[Player, Player]]:
     against = [(player, opponent) for player in snapshots for opponent in fixed]
     return [*combinations(fixed, 2), *against, *((later, earlier) for earlier, later in pairwise(snapshots))]
 
 
 def _pairing(match: MatchResult) -> Pairing:
-    """A match as ratings take it: a game that repeats another move for move says nothing new."""
+    """A match as ratings need it, without the games that repeat another one move for move: they say nothing new."""
     points = [game.points for game in match.distinct()]
     return Pairing(match.player, match.opponent, points.count(1.0), points.count(0.5), points.count(0.0))
 
@@ -171,6 +164,6 @@ def _pairing(match: MatchResult) -> Pairing:
 def _save(run: str, ladder: Ladder) -> None:
     path = RunFolder.open(run).path / RATINGS_FILE
     try:
-        write_atomically(path, encode_sealed(ladder.to_dict()))
+        write_atomically(path, encode_sealed(ladder.to_dict(), indent=2))
     except OSError as error:
         raise RunError(f"cannot write the ratings {path}: {reason(error)}") from error

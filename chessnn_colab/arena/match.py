@@ -1,49 +1,50 @@
-"""Matches between players: many games in lockstep, both colours of every opening, decided by the rules of chess alone.
+"""Matches: many games in lockstep, every opening once with each player first. The rules alone decide who wins.
 
-Checkmate, stalemate, insufficient material, third repetition and fifty moves end a game; one that reaches 300 plies
-from its opening without an end is a draw. Nobody adjudicates. A player that cannot move has lost.
+A game that reaches the match's limit on plies is a draw (300 plies from the opening in chess). Nobody adjudicates.
+A player that cannot move loses the game.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Sequence
+from typing import Any
 
-import chess
 import torch
 from torch import Tensor
 
 from ..errors import ConfigError
-from ..games.base import finished, select
-from ..games.chess.rules import ENDINGS, Chess, ChessState
-from .result import FORFEIT, MatchGame, MatchResult
-from ..games.chess.notation import move_from_action, state_from_boards
-from .chess.openings import BOOK, Opening
-from .players import Player
+from ..games.base import Game, finished, select
+from .players import NO_MOVE, Player
+from .registry import MatchKit, match_kit
+from .result import FORFEIT, MatchGame, MatchResult, Opening
 
-MATCH_PLIES = 300
 BOARDS = 128  # games in lockstep
-NO_MOVE = -1  # what a player answers where it cannot move
 
 
 def play_match(
-    player: Player, opponent: Player, games: int, seed: int = 0, device: str = "cpu", book: Sequence[Opening] = BOOK
+    game: Game, player: Player, opponent: Player, games: int, seed: int = 0, book: Sequence[Opening] | None = None
 ) -> MatchResult:
-    """`games` games: 2k and 2k + 1 from opening k of `book`, which starts again when it is through, colours changed.
+    """Play `games` games of `game` (see registry.match_game) and return what `player` made of them.
 
-    Raises ConfigError for an odd number or fewer than two.
+    Games 2k and 2k + 1 start from opening k of `book`, and `player` moves first in game 2k. After its last opening the
+    book starts again. book: None is the game's own. Raises ConfigError for an odd number of games, for fewer than two,
+    and for a game that is not for two players.
     """
     if games < 2 or games % 2:
-        raise ConfigError(f"games={games}: expected an even number from 2 up, each opening is played with both colours")
-    game = Chess(MATCH_PLIES, device)
-    generator = torch.Generator(device).manual_seed(seed)
+        raise ConfigError(f"games={games}: expected an even number from 2 up, because every opening is played twice")
+    if game.num_players != 2:
+        raise ConfigError(f"the game {game.name!r} has no matches: it is for one player, expected a game for two")
+    kit = match_kit(game.name)
+    book = kit.book if book is None else book
+    generator = torch.Generator(game.device).manual_seed(seed)
     seats = (_Seat(player), _Seat(opponent))
     played = []
     for first in range(0, games, BOARDS):
         numbers = range(first, min(first + BOARDS, games))
-        boards = [_Board(book[number // 2 % len(book)], number % 2) for number in numbers]
-        _play_batch(game, seats, boards, generator)
+        boards = [_Board(book[number // 2 % len(book)], number % 2 == 0) for number in numbers]
+        _play_batch(game, kit, seats, boards, generator)
         played += [board.result() for board in boards]
     return MatchResult(
         player=player.name,
@@ -61,23 +62,22 @@ class _Board:
     """A game being played."""
 
     opening: Opening
-    colour: int  # the first player's, 0 White
+    player_is_first: bool
+    position: Any = None  # the game's board object, kept up to date only when a player wants boards
     actions: list[int] = field(default_factory=list)
-    position: chess.Board | None = None  # kept up where a player wants it
     points: float = 0.5
-    ending: str = ENDINGS[0]
+    ending: str = ""
     reason: str = ""
 
-    def play(self, action: int) -> None:
-        self.actions.append(action)
-        if self.position is not None:
-            self.position.push(move_from_action(action, self.position))
+    def seat(self, mover: int) -> int:
+        """Who has the move: 0 the match's player, 1 its opponent. mover: a State's current_player."""
+        return mover if self.player_is_first else 1 - mover
 
     def end(self, ending: str, points: float, reason: str = "") -> None:
         self.ending, self.points, self.reason = ending, points, reason
 
     def result(self) -> MatchGame:
-        return MatchGame(self.opening, self.colour == 0, self.points, self.ending, tuple(self.actions), self.reason)
+        return MatchGame(self.opening, self.player_is_first, self.points, self.ending, tuple(self.actions), self.reason)
 
 
 class _Seat:
@@ -91,63 +91,64 @@ class _Seat:
     def milliseconds_a_move(self) -> float:
         return 1000 * self.seconds / max(self.moves, 1)
 
-    def choose(self, state: ChessState, boards: Sequence[_Board], generator: torch.Generator) -> tuple[list[int], list]:
-        """An action a row, and the reasons for the rows without one."""
+    def choose(self, state: Any, boards: Sequence[_Board], generator: torch.Generator) -> list[int]:
+        """An action, or NO_MOVE, for each row of `state`."""
         started = time.perf_counter()
         positions = [board.position for board in boards] if self.player.wants_boards else None
         actions = self.player.choose(state, generator, positions).tolist()
         self.seconds += time.perf_counter() - started
         self.moves += len(actions)
-        return actions, list(self.player.reasons) if NO_MOVE in actions else []
+        return actions
 
 
-def _play_batch(game: Chess, seats: Sequence[_Seat], boards: Sequence[_Board], generator: torch.Generator) -> None:
-    """Play `boards` to their ends; all games go on side by side, a row each until they end."""
-    positions = [board.opening.board() for board in boards]
-    state = state_from_boards(positions, game)
-    if any(seat.player.wants_boards for seat in seats):
-        for board, position in zip(boards, positions):
-            board.position = position
+def _play_batch(
+    game: Game, kit: MatchKit, seats: Sequence[_Seat], boards: Sequence[_Board], generator: torch.Generator
+) -> None:
+    """Play `boards` to their ends, side by side. Each has a row of the state until it ends."""
+    state, positions = kit.start(game, [board.opening for board in boards])
+    wants_boards = any(seat.player.wants_boards for seat in seats)
+    for board, position in zip(boards, positions if wants_boards else ()):
+        board.position = position
     while boards:
         actions = _choose(seats, state, boards, generator)
         state, boards = _drop(state, boards, torch.tensor([board.ending == FORFEIT for board in boards]))
         if not boards:
             return
-        played = torch.tensor([action for action in actions if action != NO_MOVE], device=game.device)
-        state = game.step(state, played)
-        for board, action in zip(boards, played.tolist()):
-            board.play(action)
+        played = [action for action in actions if action != NO_MOVE]
+        state = game.step(state, torch.tensor(played, device=game.device))
+        for board, action in zip(boards, played):
+            board.actions.append(action)
+            if wants_boards:
+                kit.push(board.position, action)
         over = finished(state).cpu()
-        rows = over.nonzero().squeeze(1).tolist()
-        rewards, endings = state.rewards[:, 0].tolist(), state.ending.tolist()
-        for row in rows:
-            white = (rewards[row] + 1) / 2
-            boards[row].end(ENDINGS[endings[row]], white if boards[row].colour == 0 else 1 - white)
+        rewards, endings = state.rewards.tolist(), state.ending.tolist()
+        for row in over.nonzero().squeeze(1).tolist():
+            reward = rewards[row][0 if boards[row].player_is_first else 1]
+            boards[row].end(game.endings[endings[row]], (reward + 1) / 2)
         state, boards = _drop(state, boards, over)
 
 
-def _choose(
-    seats: Sequence[_Seat], state: ChessState, boards: Sequence[_Board], generator: torch.Generator
-) -> list[int]:
-    """An action for every row, asked of whose turn it is; where there is none, its board ends as a forfeit."""
+def _choose(seats: Sequence[_Seat], state: Any, boards: Sequence[_Board], generator: torch.Generator) -> list[int]:
+    """An action for every row, from the player whose turn it is. A board without an action ends as a forfeit."""
     actions = [NO_MOVE] * len(boards)
     movers = state.current_player.tolist()
-    for side, seat in enumerate(seats):
-        rows = [row for row, board in enumerate(boards) if (movers[row] != board.colour) == bool(side)]
+    for number, seat in enumerate(seats):
+        rows = [row for row, board in enumerate(boards) if board.seat(movers[row]) == number]
         if not rows:
             continue
         index = torch.tensor(rows, device=state.current_player.device)
-        chosen, reasons = seat.choose(select(state, index), [boards[row] for row in rows], generator)
-        why = iter(reasons)
+        chosen = seat.choose(select(state, index), [boards[row] for row in rows], generator)
+        reasons = iter(seat.player.reasons)
         for row, action in zip(rows, chosen):
             actions[row] = action
             if action == NO_MOVE:
-                boards[row].end(FORFEIT, float(side), next(why))
+                boards[row].end(FORFEIT, float(number), next(reasons))
     return actions
 
 
-def _drop(state: ChessState, boards: Sequence[_Board], over: Tensor) -> tuple[ChessState, list[_Board]]:
-    """Without the rows where `over` (bool [B], on the host) holds."""
+def _drop(state: Any, boards: Sequence[_Board], over: Tensor) -> tuple[Any, list[_Board]]:
+    """Leave out the rows where `over` (bool [B], on the host) holds."""
     if not over.any():
         return state, list(boards)
-    return select(state, ~over.to(state.ply.device)), [board for board, done in zip(boards, over.tolist()) if not done]
+    kept = select(state, ~over.to(state.current_player.device))
+    return kept, [board for board, done in zip(boards, over.tolist()) if not done]

@@ -1,7 +1,9 @@
-"""Who can sit at a board: uniform random, the greedy capturer, minimax, a network with its search. All in batches."""
+"""Who can play in a match of any game: the protocol that every player follows, a random mover, and a network."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import torch
@@ -9,104 +11,93 @@ from torch import Tensor
 
 from ..actor import Actor
 from ..devices import choose_dtype
-from .chess.engine import parse_engine
 from ..errors import ConfigError
 from ..games.base import Game
-from ..games.chess.rules import Chess
-from .chess.minimax import MinimaxPlayer
 from ..network import SpikingNetwork, actor_copy
 from ..search import SearchConfig
 
-# At play: 48 evaluations a move. LOG.md has the matches that chose these.
-PLAY_SEARCH = SearchConfig(search="tree", num_simulations=47, value_scale=0.15)
-# What a network that plays by two rungs looks at, and how much it trusts that.
-PLAY_TWO_RUNG = SearchConfig(candidates=31, survivors=16, value_scale=0.3)
+NO_MOVE = -1  # the answer of a player that cannot move
+# What each search looks at in a match: 48 network evaluations per move for the first two. LOG.md has the matches that
+# chose these sizes and value scales.
+MATCH_SEARCHES = {
+    "tree": SearchConfig(search="tree", num_simulations=47, value_scale=0.15),
+    "two-rung": SearchConfig(search="two-rung", candidates=31, survivors=16, value_scale=0.3),
+    "policy": SearchConfig(search="policy"),
+}
+PLAY_SEARCH = MATCH_SEARCHES["tree"]
+_SIZES = {"tree": ["num_simulations"], "two-rung": ["candidates", "survivors"]}
+
+
+def play_search(
+    search: str | None = None,
+    candidates: int | None = None,
+    survivors: int | None = None,
+    num_simulations: int | None = None,
+) -> SearchConfig:
+    """One of MATCH_SEARCHES, with the sizes given here instead of its own.
+
+    Without `search`, the sizes say which one is meant; with nothing at all it is PLAY_SEARCH. Raises ConfigError for an
+    unknown search and for a size that the search does not have.
+    """
+    kind = search or ("two-rung" if candidates or survivors else PLAY_SEARCH.search)
+    base = MATCH_SEARCHES.get(kind) or SearchConfig(search=kind)  # which refuses an unknown name
+    given = {"candidates": candidates, "survivors": survivors, "num_simulations": num_simulations}
+    given = {name: size for name, size in given.items() if size is not None}
+    sizes = _SIZES.get(kind, [])
+    if others := sorted(given.keys() - set(sizes)):
+        raise ConfigError(
+            f"search {kind!r} has no {' or '.join(map(_said, others))}: "
+            f"expected {' and '.join(map(_said, sizes)) or 'no size at all'}"
+        )
+    return replace(base, **given)
+
+
+def _said(size: str) -> str:
+    """A size as the shell calls it."""
+    return size.removeprefix("num_")
 
 
 class Player(Protocol):
     """Chooses a legal action in every row of a batch of unfinished states."""
 
     name: str
-    evaluations: int  # network evaluations a move
-    wants_boards: bool  # python-chess boards, beside the states
+    evaluations: int = 0  # of a network, per move
+    wants_boards: bool = False  # whether `choose` needs the game's own board objects (see registry.MatchKit.start)
+    reasons: Sequence[str] = ()  # why the last `choose` answered NO_MOVE: one reason for each such row, in order
 
-    def choose(self, state: Any, generator: torch.Generator, boards: Any = None) -> Tensor:
-        """int64 [B]: an action a row. `generator` lives on the states' device."""
+    def choose(self, state: Any, generator: torch.Generator, boards: Sequence[Any] | None = None) -> Tensor:
+        """int64 [B]: an action per row, or NO_MOVE, which loses the game.
+
+        `generator` is on the states' device. boards: B board objects for a player that wants them, else None.
+        """
+        ...
+
+    def close(self) -> None:
+        """Free what the player holds, such as processes. A second call does nothing."""
 
 
-class RandomPlayer:
-    """Any legal move, all alike."""
+class RandomPlayer(Player):
+    """Every legal action is equally likely."""
 
     name = "random"
-    evaluations = 0
-    wants_boards = False
 
     def __init__(self, game: Game):
         self.game = game
 
-    def choose(self, state: Any, generator: torch.Generator, boards: Any = None) -> Tensor:
+    def choose(self, state: Any, generator: torch.Generator, boards: Sequence[Any] | None = None) -> Tensor:
         mask = self.game.legal_action_mask(state)
         noise = torch.rand(mask.shape, generator=generator, device=mask.device)
         return torch.where(mask, noise, -1.0).argmax(1)
 
-    def close(self) -> None:
-        """Nothing to let go of."""
 
+class NetworkPlayer(Player):
+    """A network that looks ahead as far as `search` says, without chance."""
 
-class GreedyPlayer:
-    """The move that leaves it with the most material, ties at random."""
-
-    name = "greedy"
-    evaluations = 0
-    wants_boards = False
-
-    def __init__(self, game: Chess):
-        self.game = game
-
-    def choose(self, state: Any, generator: torch.Generator, boards: Any = None) -> Tensor:
-        mask = self.game.legal_action_mask(state)
-        noise = torch.rand(mask.shape, generator=generator, device=mask.device)
-        return torch.where(mask, self.game.gains(state) + noise, -1.0).argmax(1)
-
-    def close(self) -> None:
-        """Nothing to let go of."""
-
-
-class NetworkPlayer:
-    """A network looking ahead as far as `search` says."""
-
-    wants_boards = False
-
-    def __init__(
-        self,
-        game: Game,
-        network: SpikingNetwork,
-        search: SearchConfig = PLAY_SEARCH,
-        discount: float = 0.99,
-        name: str = "network",
-    ):
+    def __init__(self, game: Game, network: SpikingNetwork, search: SearchConfig = PLAY_SEARCH, name: str = "network"):
         self.name = name
         self.evaluations = search.evaluations
         dtype = choose_dtype("auto", next(network.parameters()).device)
-        self.actor = Actor(game, actor_copy(network, dtype), search, discount)
+        self.actor = Actor(game, actor_copy(network, dtype), search, game.discount)
 
-    def choose(self, state: Any, generator: torch.Generator, boards: Any = None) -> Tensor:
+    def choose(self, state: Any, generator: torch.Generator, boards: Sequence[Any] | None = None) -> Tensor:
         return self.actor.act(state, generator, gumbel_scale=0.0).action
-
-    def close(self) -> None:
-        """Nothing to let go of."""
-
-
-BASELINES = {"random": RandomPlayer, "greedy": GreedyPlayer, "minimax": MinimaxPlayer}
-
-
-def baseline(name: str, game: Chess) -> Player:
-    """One of BASELINES by name. Raises ConfigError listing them."""
-    if name not in BASELINES:
-        raise ConfigError(f"unknown opponent {name!r}: expected one of {', '.join(BASELINES)}")
-    return BASELINES[name](game)
-
-
-def make_player(spec: str, game: Chess) -> Player:
-    """One of BASELINES by name, or the UCI engine of "engine:PATH" (see engine_player.parse_engine). Raises ConfigError."""
-    return parse_engine(spec) if spec.startswith("engine:") else baseline(spec, game)

@@ -1,32 +1,32 @@
-"""Ratings from the results of matches: maximum likelihood, with errors, on the Elo scale.
+"""Ratings from the results of matches: maximum likelihood on the Elo scale, with errors.
 
 The model is Bradley and Terry's with the draws of Davidson (1970, "On extending the Bradley-Terry model to accommodate
-ties", JASA 65) at nu = 2: a game is two half points, each going to player i with the probability
-q = 1 / (1 + 10^((r_j - r_i) / 400)). It is won with q^2 and drawn with 2 q (1 - q); the expected score is q, which is
-Elo's curve. A free nu would bend it: where most games are drawn, ratings would not mean what Elo differences do.
+ties", JASA 65) at nu = 2: a game is two half points, and each goes to player i with the probability
+q = 1 / (1 + 10^((r_j - r_i) / 400)). So the game is won with the probability q^2 and drawn with 2 q (1 - q). The
+expected score is q, which is Elo's curve. With a free nu, ratings would differ from Elo's where draws are frequent.
 
-Draws are rarer or commoner than that, so the errors are not the bare inverse of the Fisher information: it is taken on
-both sides of the variance that the points really had (White 1982, "Maximum likelihood estimation of misspecified
-models", Econometrica 50). Games count as independent; the two games of an opening mostly lean against each other, which
-makes the true errors smaller.
+Real draws are rarer or more frequent than in this model. So the covariance is not just the inverse of the Fisher
+information: that inverse stands on both sides of the variance of the real points (White 1982, "Maximum likelihood
+estimation of misspecified models", Econometrica 50). Games count as independent. The two games of an opening mostly
+compensate each other, which makes the true errors smaller.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Sequence
 
 import numpy as np
 
 from ..errors import ConfigError
 
-# Every pairing is given one game more, half drawn, a quarter won and a quarter lost, which keeps perfect scores finite:
-# 200 wins of 200 are worth 1,041 points. It pulls a score of 0.75 in 100 games by 2 points, where the error is 70.
+# Every pairing gets one more game: half of it drawn, a quarter won, a quarter lost. This keeps the rating of a perfect
+# score finite: 200 wins in 200 games are worth 1,041 points. A score of 0.75 in 100 games moves by 2 points only.
 PRIOR = np.array([0.25, 0.5, 0.25])
 POINTS = np.array([1.0, 0.5, 0.0])
-ELO = 400 / math.log(10)  # rating points a unit of log odds
+ELO = 400 / math.log(10)  # rating points per unit of log odds
 NORMAL_95 = 1.959964  # standard deviations either side that hold 95 %
 
 
@@ -43,7 +43,7 @@ class Pairing:
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """Ratings of `names`; the anchor's is given, all errors are relative to it."""
+    """Ratings of `names`. The anchor's is given, and all errors are relative to it."""
 
     names: tuple[str, ...]
     anchor: str
@@ -58,7 +58,7 @@ class Ratings:
         return self.difference(name, self.anchor)[1]
 
     def difference(self, name: str, other: str) -> tuple[float, float]:
-        """How far `name` is above `other`, and half of the 95 % interval of that."""
+        """How many points `name` is above `other`, and half of the 95 % interval of that."""
         one, two = self._index(name), self._index(other)
         variance = self.covariance[one, one] + self.covariance[two, two] - 2 * self.covariance[one, two]
         return float(self.elo[one] - self.elo[two]), NORMAL_95 * math.sqrt(max(variance, 0.0))
@@ -70,10 +70,10 @@ class Ratings:
 
 
 def rate(pairings: Sequence[Pairing], anchor: str, anchor_elo: float = 0.0) -> Ratings:
-    """The likeliest ratings given the results, with `anchor` at `anchor_elo`.
+    """The most likely ratings, given the results, with `anchor` at `anchor_elo`.
 
-    Raises ConfigError when the anchor did not play, someone played nobody, counts make no sense, or no chain of games
-    joins all players: nothing could then be said about one group against the other.
+    Raises ConfigError when the anchor did not play, when a pairing has no games, a negative count or one player twice,
+    and when no chain of games joins all players, because two groups that never met cannot be compared.
     """
     counts = _counts(pairings)
     names = tuple(dict.fromkeys(name for pair in counts for name in pair))
@@ -81,7 +81,7 @@ def rate(pairings: Sequence[Pairing], anchor: str, anchor_elo: float = 0.0) -> R
         raise ConfigError(f"the anchor {anchor!r} played no game: expected one of {', '.join(names) or 'no players'}")
     _require_connected(names, counts)
     free = [name for name in names if name != anchor]
-    design = np.zeros((len(counts), len(free)))  # [pairings, players]: +1 who the counts belong to, -1 the other
+    design = np.zeros((len(counts), len(free)))  # [pairings, players]: +1 the player, -1 the opponent
     for row, (player, opponent) in enumerate(counts):
         for name, sign in ((player, 1.0), (opponent, -1.0)):
             if name != anchor:
@@ -96,7 +96,7 @@ def rate(pairings: Sequence[Pairing], anchor: str, anchor_elo: float = 0.0) -> R
 
 
 def _maximise(design: np.ndarray, results: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The likeliest log odds [players] and their covariance, by Newton's method; the likelihood is concave."""
+    """The most likely log odds [players] and their covariance, by Newton's method; the likelihood is concave."""
     games, points = results.sum(1), results @ POINTS
 
     def likelihood(strengths: np.ndarray) -> float:
@@ -104,14 +104,15 @@ def _maximise(design: np.ndarray, results: np.ndarray) -> tuple[np.ndarray, np.n
         return -2 * float(points @ np.logaddexp(0, -odds) + (games - points) @ np.logaddexp(0, odds))
 
     strengths = np.zeros(design.shape[1])
-    step = np.ones(1)
-    while np.abs(step).max(initial=0.0) > 1e-9:
+    while True:
         expected = 1 / (1 + np.exp(-(design @ strengths)))
         information = design.T @ (design * (2 * games * expected * (1 - expected))[:, None])
         step = np.linalg.solve(information, design.T @ (2 * (points - games * expected)))
         while likelihood(strengths + step) < likelihood(strengths) - 1e-9:
             step = step / 2
         strengths = strengths + step
+        if np.abs(step).max(initial=0.0) <= 1e-9:
+            break
     mean = points / games
     variance = games * (results @ POINTS**2 / games - mean**2)  # of a pairing's points
     middle = design.T @ (design * (4 * variance)[:, None])
@@ -120,7 +121,7 @@ def _maximise(design: np.ndarray, results: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def _counts(pairings: Sequence[Pairing]) -> dict[tuple[str, str], np.ndarray]:
-    """Wins, draws and losses of every pair that met, once a pair."""
+    """Wins, draws and losses of every pair that met, each pair once."""
     counts: dict[tuple[str, str], np.ndarray] = {}
     for pairing in pairings:
         result = np.array([pairing.wins, pairing.draws, pairing.losses], dtype=float)
@@ -128,7 +129,7 @@ def _counts(pairings: Sequence[Pairing]) -> dict[tuple[str, str], np.ndarray]:
             raise ConfigError(f"{pairing}: expected two different players and at least one game between them")
         pair = (pairing.player, pairing.opponent)
         if pair[::-1] in counts:
-            pair, result = pair[::-1], result[::-1]
+            pair, result = (pairing.opponent, pairing.player), result[::-1]
         counts[pair] = counts.get(pair, 0) + result
     return counts
 

@@ -1,42 +1,54 @@
-"""What a match came to: its games, and score, interval, Elo and endings worked out from them."""
+"""The result of a match: its games, and the score, interval, Elo and endings computed from them."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Sequence
-
-from .chess.openings import Opening
+from typing import Any
 
 FORFEIT = "forfeit"
 NORMAL_95 = 1.959964  # standard deviations either side that hold 95 %
 _WORDS = {"truncated": "without an end"}
+# What to_dict copies.
+_VALUES = (
+    "player opponent games wins draws losses endings results_by_ending forfeits average_plies evaluations "
+    "opponent_evaluations milliseconds_a_move opponent_milliseconds_a_move score"
+).split()
 _RESULTS = {1.0: "wins", 0.5: "draws", 0.0: "losses"}
 
 
 @dataclass(frozen=True)
+class Opening:
+    """A line from the game's start position, with which match games begin."""
+
+    name: str
+    moves: tuple[str, ...]  # as people write them in this game
+
+
+@dataclass(frozen=True)
 class MatchGame:
-    """One game as the match's first player sees it."""
+    """One game, as the match's player sees it."""
 
     opening: Opening
-    player_is_white: bool
+    player_is_first: bool  # whether the player moves first in this game, White in chess
     points: float  # 1 won, 0.5 drawn, 0 lost
-    ending: str  # one of games.chess.ENDINGS or "forfeit"
-    actions: tuple[int, ...]  # from the end of the opening on
-    reason: str = ""  # why a game was forfeited
+    ending: str  # one of the game's `endings`, or "forfeit"
+    actions: tuple[int, ...]  # played after the opening
+    reason: str = ""  # why the game was forfeited
 
 
 @dataclass(frozen=True)
 class MatchResult:
-    """A match as the first player sees it."""
+    """A match, as its player sees it: wins are the player's."""
 
     player: str
     opponent: str
     played: tuple[MatchGame, ...] = field(repr=False)
-    evaluations: int  # the player's network evaluations a move
+    evaluations: int  # network evaluations per move of the player
     opponent_evaluations: int
-    milliseconds_a_move: float  # the player's, games in lockstep
+    milliseconds_a_move: float  # the player's time per move, with many games in lockstep
     opponent_milliseconds_a_move: float
 
     @property
@@ -57,12 +69,12 @@ class MatchResult:
 
     @property
     def endings(self) -> dict[str, int]:
-        """Kind of ending -> games; commonest first."""
+        """Kind of ending -> number of games, the most frequent kind first."""
         return dict(Counter(game.ending for game in self.played).most_common())
 
     @property
     def results_by_ending(self) -> dict[str, dict[str, int]]:
-        """Kind of ending -> {"wins": ..., "draws": ..., "losses": ...}; commonest first."""
+        """Kind of ending -> {"wins": ..., "draws": ..., "losses": ...}, the most frequent kind first."""
         return {
             kind: {
                 name: sum(game.ending == kind and game.points == points for game in self.played)
@@ -73,22 +85,25 @@ class MatchResult:
 
     @property
     def forfeits(self) -> list[str]:
-        """Why games were forfeited, each reason once."""
+        """Why games were forfeited, without repetitions."""
         return list(dict.fromkeys(game.reason for game in self.played if game.ending == FORFEIT))
 
     @property
     def average_plies(self) -> float:
-        """Plies a game, those of the opening left out."""
+        """Plies per game, without those of the opening."""
         return sum(len(game.actions) for game in self.played) / self.games
 
     def distinct(self) -> list[MatchGame]:
-        """The games that repeat no earlier one move for move, as players without chance do when the book runs out."""
-        first = {(game.opening.moves, game.player_is_white, game.actions): game for game in reversed(self.played)}
+        """The games that do not repeat an earlier one move for move.
+
+        Players without chance repeat their games when the book starts again.
+        """
+        first = {(game.opening.moves, game.player_is_first, game.actions): game for game in reversed(self.played)}
         return list(first.values())
 
     @property
     def score(self) -> float:
-        """Points a game: 1 a win, 0.5 a draw."""
+        """Points per game: 1 for a win, 0.5 for a draw."""
         return (self.wins + self.draws / 2) / self.games
 
     @property
@@ -101,7 +116,7 @@ class MatchResult:
 
     @property
     def elo(self) -> float:
-        """The rating difference that the score stands for; infinite for 0 and 1."""
+        """The rating difference at which this score is expected; infinite for scores of 0 and 1."""
         return elo_difference(self.score)
 
     @property
@@ -116,27 +131,11 @@ class MatchResult:
         return (high - low) / 2
 
     def to_dict(self) -> dict[str, Any]:
-        """All but the moves, derived figures too, as plain data (infinite Elo as None)."""
-        names = (
-            "player",
-            "opponent",
-            "games",
-            "wins",
-            "draws",
-            "losses",
-            "endings",
-            "results_by_ending",
-            "forfeits",
-            "average_plies",
-            "evaluations",
-            "opponent_evaluations",
-            "milliseconds_a_move",
-            "opponent_milliseconds_a_move",
-            "score",
-        )
+        """Everything except the moves as plain data, computed figures included. An infinite Elo is None."""
+        values = {name: getattr(self, name) for name in _VALUES}
         elo = {"elo": self.elo, "elo_error": self.elo_error}
         return {
-            **{name: getattr(self, name) for name in names},
+            **values,
             "interval": list(self.interval),
             "repeated_games": self.games - len(self.distinct()),
             **{name: _finite(value) for name, value in elo.items()},
@@ -173,13 +172,15 @@ class MatchResult:
 
 
 def score_interval(groups: Sequence[Sequence[float]], distinct: int) -> tuple[float, float]:
-    """The 95 % interval of the mean of all points, given what each opening brought; `distinct` games tell something.
+    """The 95 % interval of the mean of all points.
 
-    Games from one opening go together, both colours and repeats, so the variance is that between openings. It is
-    turned into the number of independent won-or-lost games that would vary as much (Korn and Graubard 1998, "Confidence
-    intervals for proportions with small expected number of positive counts estimated from survey data"), and Wilson's
-    interval is taken for so many. Chance agreement is not trusted: that number stays below what one opening more, a
-    point off the mean, would leave of it, or below `distinct`, whichever is more.
+    groups: the points of the games from each opening. distinct: how many games do not repeat another one.
+
+    Games from one opening are not independent, so the variance is the one between openings. It is converted into the
+    number of independent games, each won or lost, that would vary as much (Korn and Graubard 1998, "Confidence
+    intervals for proportions with small expected number of positive counts estimated from survey data"). The result is
+    Wilson's interval for that number. Openings can agree by chance, so the number has an upper bound: what would be
+    left of it after one more opening that is a point off the mean, or `distinct` if that is more.
     """
     openings, games = len(groups), sum(map(len, groups))
     score = sum(map(sum, groups)) / games
@@ -201,14 +202,14 @@ def wilson_interval(score: float, games: float) -> tuple[float, float]:
 
 
 def elo_difference(score: float) -> float:
-    """The logistic rating difference at which `score` points a game are expected."""
+    """The rating difference, on the logistic Elo curve, at which `score` points per game are expected."""
     if score <= 0 or score >= 1:
         return math.copysign(math.inf, score - 0.5)
     return 400 * math.log10(score / (1 - score))
 
 
 def _student_95(freedom: int) -> float:
-    """Student's t for 95 %, by the expansion around the normal (Abramowitz and Stegun 26.7.5)."""
+    """Student's t for 95 % with so many degrees of freedom (Abramowitz and Stegun 26.7.5)."""
     z = NORMAL_95
     return (
         z

@@ -1,18 +1,48 @@
-"""What every measurement needs: a clock that waits for the device, and positions to look at."""
+"""What every measurement needs: its setting, a clock that waits for the device, and positions to look at."""
 
 from __future__ import annotations
 
+import functools
 import statistics
 import time
+from dataclasses import dataclass
 from typing import Any, Callable
 
 import torch
 
-from ..games.chess.rules import Chess
+from ..config import TrainConfig
+from ..games.base import Game
+from ..games.registry import make_game
+from ..network import SpikingNetwork, build_network
+from ..network_config import NetworkConfig
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is measured: a game and a run's settings on a device, for about `seconds`."""
+
+    device: str
+    config: TrainConfig
+    dtype: torch.dtype  # of the convolutions; config.precision says the same
+    seconds: float
+
+    @functools.cached_property
+    def game(self) -> Game:
+        """The game's rules on the device."""
+        return make_game(self.config.game, self.config.max_plies, self.device)
+
+    @property
+    def network_config(self) -> NetworkConfig:
+        """The preset's shape, for the game."""
+        return self.config.network_config(self.game)
+
+    def network(self) -> SpikingNetwork:
+        """A new network on the device, in evaluation mode."""
+        return build_network(self.network_config, self.device).eval()
 
 
 class Clock:
-    """Seconds spent inside calls; a GPU is waited for."""
+    """Counts seconds spent inside calls. It waits for a GPU."""
 
     def __init__(self, device: str):
         self.seconds = 0.0
@@ -35,7 +65,7 @@ class Clock:
 
 
 def wait_for(device: str) -> None:
-    """Return when the device has done what it was given."""
+    """Return when the device has finished its work."""
     if device.startswith("cuda"):
         torch.cuda.synchronize()
     elif device == "mps":
@@ -44,13 +74,13 @@ def wait_for(device: str) -> None:
 
 @torch.no_grad()
 def evaluation_rate(network: Callable, observation: torch.Tensor, device: str, seconds: float) -> float:
-    """Positions a second (see seconds_a_call)."""
-    return len(observation) / seconds_a_call(lambda: network(observation), device, seconds)
+    """Positions per second (see seconds_per_call)."""
+    return len(observation) / seconds_per_call(lambda: network(observation), device, seconds)
 
 
 @torch.no_grad()
-def seconds_a_call(function: Callable[[], Any], device: str, seconds: float) -> float:
-    """The median over the calls that fit into `seconds`, three at least, after two for warming up."""
+def seconds_per_call(function: Callable[[], Any], device: str, seconds: float) -> float:
+    """The median over the calls that fit into `seconds`, at least three, after two for warming up."""
     for _ in range(2):
         function()
     times = []
@@ -63,7 +93,7 @@ def seconds_a_call(function: Callable[[], Any], device: str, seconds: float) -> 
 
 
 @torch.no_grad()
-def random_observations(device: str, count: int) -> torch.Tensor:
+def random_observations(game: Game, count: int) -> torch.Tensor:
     """What a network sees at `count` positions of random play."""
-    game = Chess(device=device)
-    return game.observe(game.starts(count, "random-plies", torch.Generator().manual_seed(0)))
+    kind = "random-plies" if "random-plies" in game.start_shares else "standard"
+    return game.observe(game.starts(count, kind, torch.Generator().manual_seed(0)))

@@ -1,4 +1,4 @@
-"""Beside what others do: the same network written plainly, and the same rules by other libraries, in the same run."""
+"""Comparisons in the same run: the same network written plainly, and the same rules by other libraries."""
 
 from __future__ import annotations
 
@@ -14,27 +14,29 @@ import torch
 from spikingjelly.activation_based import functional, neuron, surrogate
 from torch import nn
 
-from .clock import Clock, evaluation_rate, random_observations
-from ..games.base import finished, where
-from ..games.chess.rules import Chess
-from ..network import SpikingLayer, SpikingNetwork, actor_copy, build_network
-from ..network_config import preset
+from ..errors import ConfigError
+from ..games.base import Game, finished, where
+from ..layers import SpikingLayer
+from ..network import SpikingNetwork, actor_copy
+from .clock import Clock, Setting, evaluation_rate, random_observations
 
 NETWORK_BATCH = 512
 RULES_BATCH = 1024
 ROUNDS = 5
 
 
-def bench_network(device: str, preset_name: str, seconds: float, dtype: torch.dtype) -> dict[str, Any]:
-    """The actors' network, policy and value, beside `plain_network` in float32, turn by turn on NETWORK_BATCH
-    random-play positions; medians over ROUNDS turns."""
-    network = build_network(preset(preset_name), device).eval()
-    ours, plain = actor_copy(network, dtype), plain_network(network)
-    observation = random_observations(device, NETWORK_BATCH)
+def bench_network(setting: Setting) -> dict[str, Any]:
+    """The actors' network, policy and value, beside `plain_network` in float32.
+
+    The two take turns on NETWORK_BATCH positions of random play; the figures are medians over ROUNDS turns.
+    """
+    network, device = setting.network(), setting.device
+    ours, plain = actor_copy(network, setting.dtype), plain_network(network)
+    observation = random_observations(setting.game, NETWORK_BATCH)
     rates: dict[str, list[float]] = {"ours": [], "plain": []}
     for _ in range(ROUNDS):
         for name, candidate in (("ours", ours), ("plain", plain)):
-            rates[name].append(evaluation_rate(candidate, observation, device, seconds / ROUNDS / 2))
+            rates[name].append(evaluation_rate(candidate, observation, device, setting.seconds / ROUNDS / 2))
     speedups = [ours / plain for ours, plain in zip(*rates.values())]
     return {
         "evaluations_per_second": statistics.median(rates["ours"]),
@@ -58,7 +60,7 @@ def plain_network(network: SpikingNetwork) -> SpikingNetwork:
 
 
 def plain_neurons(network: SpikingNetwork) -> nn.Module:
-    """SpikingJelly's neuron for the network's configuration, many steps a call."""
+    """SpikingJelly's neuron for the network's configuration, many steps per call."""
     tau, threshold, levels = network.config.tau, network.config.threshold, network.config.levels
     if levels > 1:
         count = surrogate.MultiLevelSpikeCount(levels)
@@ -66,31 +68,34 @@ def plain_neurons(network: SpikingNetwork) -> nn.Module:
     return neuron.LIFNode(tau, False, threshold, None, surrogate.ATan(), detach_reset=True, step_mode="m")
 
 
-def bench_libraries(device: str, preset_name: str, seconds: float, dtype: torch.dtype) -> dict[str, Any]:
-    """Random play from the start position, legal moves and a move each ply, by the other libraries that are here.
+def bench_libraries(setting: Setting) -> dict[str, Any]:
+    """Random play from the start position, legal moves and a move each ply, by the other libraries installed here.
 
     python-chess and OpenSpiel: one core, one game after another, as they are used in Python. pgx: RULES_BATCH games in
     lockstep on all cores, compiled, as JAX runs it here. `ours` is the same work by this package (see bench rules).
+    Raises ConfigError for another game than chess.
     """
+    if setting.game.name != "chess":
+        raise ConfigError(f"bench libraries compares rules of chess: it has no other library for {setting.game.name}")
     others: dict[str, Callable[[float], float]] = {"python_chess": python_chess_rate}
     if find_spec("pyspiel"):
         others["open_spiel"] = open_spiel_rate
     if find_spec("pgx"):
         others["pgx"] = pgx_rate
-    share = seconds / (len(others) + 1)
-    ours = rules_clocks(device, share)
+    share = setting.seconds / (len(others) + 1)
+    ours = rules_clocks(setting.game, share)
     rates = {"ours": ours[0].count / sum(clock.seconds for clock in ours)}
     rates |= {name: play(share) for name, play in others.items()}
     faster = [name for name, rate in rates.items() if rate > rates["ours"]]
     return {**{f"{name}_positions_per_second": rate for name, rate in rates.items()}, "faster_than_ours": faster}
 
 
-def rules_clocks(device: str, seconds: float) -> tuple[Clock, Clock]:
+def rules_clocks(game: Game, seconds: float) -> tuple[Clock, Clock]:
     """Legal mask and step over unfinished games of random play, RULES_BATCH boards; finished games start again.
 
-    The clocks of the mask and of the step, counting positions; choosing moves and starting again is not in them.
+    Returns the clocks of the mask and of the step, counting positions. Choosing moves and starting again is not timed.
     """
-    game = Chess(device=device)
+    device = str(game.device)
     generator = torch.Generator(device).manual_seed(0)
     start = state = game.init(RULES_BATCH)
     clocks = mask_clock, step_clock = Clock(device), Clock(device)
@@ -144,7 +149,7 @@ def open_spiel_rate(seconds: float) -> float:
 
 
 def pgx_rate(seconds: float) -> float:
-    """Steps of pgx, which find the legal moves too; choosing moves and starting again is not in the time, as for us."""
+    """Steps of pgx, which find the legal moves too. Choosing moves and starting again is not timed, as for ours."""
     import jax
     import pgx
 

@@ -7,7 +7,6 @@ import resource
 import sys
 import time
 from collections import Counter
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,19 +15,16 @@ import numpy as np
 import torch
 
 from ..actor import Actor
-from .clock import Clock, random_observations, seconds_a_call
 from ..devices import inventory, plan_workers
-from ..games.base import finished
-from ..games.chess.rules import Chess, ChessState
-from ..learner import Learner
+from ..games.base import Game, State, finished
+from ..learner import Learner, LearnerConfig
 from ..network import SpikingNetwork, actor_copy, build_network, to_arrays
-from ..network_config import preset
 from ..records import GameRecords
 from ..replay import Replay
 from ..search import Root, SearchConfig
 from ..selfplay import Lockstep, SelfPlay, SelfPlayConfig, play_games
-from ..config import TrainConfig
 from ..workers.local import LocalPool
+from .clock import Clock, Setting, random_observations, seconds_per_call
 
 TREE_SIMULATIONS = 32
 SAMPLE_REUSE = 4  # at which the learner's share is measured
@@ -36,30 +32,30 @@ MEMORY_BOARDS = 1024
 ROUNDED = 512  # numbers of logits asked for are rounded up to so many, since hardly two are the same
 
 
-def bench_self_play(device: str, preset_name: str, seconds: float, dtype: torch.dtype) -> dict[str, Any]:
+def bench_self_play(setting: Setting) -> dict[str, Any]:
     """Self-play with the training search, beside the network alone."""
-    return measure(device, preset_name, seconds, dtype, TrainConfig().search_config())
+    return measure(setting, setting.config.part(SearchConfig))
 
 
-def bench_tree(device: str, preset_name: str, seconds: float, dtype: torch.dtype) -> dict[str, Any]:
-    """Self-play with the tree, TREE_SIMULATIONS a move, beside the network alone."""
-    return measure(device, preset_name, seconds, dtype, SearchConfig(search="tree", num_simulations=TREE_SIMULATIONS))
+def bench_tree(setting: Setting) -> dict[str, Any]:
+    """Self-play with the tree, TREE_SIMULATIONS per move, beside the network alone."""
+    return measure(setting, SearchConfig(search="tree", num_simulations=TREE_SIMULATIONS))
 
 
-def bench_policy(device: str, preset_name: str, seconds: float, dtype: torch.dtype) -> dict[str, Any]:
+def bench_policy(setting: Setting) -> dict[str, Any]:
     """Self-play that samples the policy and looks no further: as many moves as evaluations."""
-    return measure(device, preset_name, seconds, dtype, SearchConfig(search="policy"))
+    return measure(setting, SearchConfig(search="policy"))
 
 
-def measure(device: str, preset_name: str, seconds: float, dtype: torch.dtype, search: SearchConfig) -> dict[str, Any]:
+def measure(setting: Setting, search: SearchConfig) -> dict[str, Any]:
     """Self-play beside the same folded network on its own, same batches, same threads.
 
-    Only evaluations of unfinished positions count, so what is evaluated in vain lowers search_efficiency.
+    Only evaluations of unfinished positions count, so an evaluation in vain lowers search_efficiency.
     """
-    config = SelfPlayConfig(boards=128 if device == "cpu" else 512)  # on the CPU: as two workers' 64
-    game = Chess(config.max_plies, device)
-    network = TimedNetwork(actor_copy(build_network(preset(preset_name), device).eval(), dtype), device)
-    actor = CountingActor(game, network, search, config.discount)
+    device = setting.device
+    config = SelfPlayConfig(game=setting.game.name, boards=128 if device == "cpu" else 512)  # as two workers' 64
+    network = TimedNetwork(actor_copy(setting.network(), setting.dtype), device)
+    actor = CountingActor(setting.game, network, search)
     parts: list[GameRecords] = []
 
     def collect(_: int, plies: int, records: GameRecords) -> bool:
@@ -68,12 +64,13 @@ def measure(device: str, preset_name: str, seconds: float, dtype: torch.dtype, s
 
     play_games(actor, config, config.boards, 1, lambda *_: False)  # warm up
     network.calls.clear()
-    actor.evaluations, network.clock, clock = 0, Clock(device), Clock(device)
-    deadline = time.monotonic() + seconds
+    actor.evaluations, actor.counting, network.clock, clock = 0, Clock(device), Clock(device), Clock(device)
+    deadline = time.monotonic() + setting.seconds
     clock.time(play_games, actor, config, config.boards * 2, 0, collect)
+    clock.seconds -= actor.counting.seconds
     records = GameRecords.concatenate(parts)
     moves, evaluations = records.num_positions, int(actor.evaluations)
-    bare = network.rows / bare_seconds(network, device)
+    bare = network.rows / bare_seconds(network, setting.game)
     return {
         "moves_per_second": moves / clock.seconds,
         "games_per_second": int((records.endings > 0).sum()) / clock.seconds,
@@ -89,20 +86,29 @@ def measure(device: str, preset_name: str, seconds: float, dtype: torch.dtype, s
 
 
 class CountingActor(Actor):
-    """An actor that counts what is worth counting: evaluations of unfinished positions that legal moves led to."""
+    """An actor that counts the evaluations worth having: of unfinished positions that legal moves led to."""
 
     evaluations: torch.Tensor | int = 0
 
-    def root(self, state: ChessState, *columns: int) -> Root:
-        self.evaluations = self.evaluations + (~finished(state)).sum()
+    def __init__(self, game: Game, network: Any, search: SearchConfig):
+        super().__init__(game, network, search)
+        self.counting = Clock(str(game.device))  # what counting itself takes
+
+    def root(self, state: State, *columns: int) -> Root:
+        self.counting.time(self._count, ~finished(state))
         return super().root(state, *columns)
 
-    def play(self, before: ChessState, action: torch.Tensor):
-        rows = torch.arange(len(action), device=action.device)
-        legal = (before.moves[rows, action >> 6] >> (action & 63)) & 1
+    def play(self, before: State, action: torch.Tensor):
         step, after = super().play(before, action)
-        self.evaluations = self.evaluations + (legal * ~finished(after.state)).sum()
+        self.counting.time(self._count_legal, before, action, after.state)
         return step, after
+
+    def _count(self, wanted: torch.Tensor) -> None:
+        self.evaluations = self.evaluations + wanted.sum()
+
+    def _count_legal(self, before: State, action: torch.Tensor, after: State) -> None:
+        legal = self.game.legal_action_mask(before).gather(1, action.unsqueeze(1)).squeeze(1)
+        self._count(legal & ~finished(after))
 
 
 class TimedNetwork:
@@ -134,43 +140,37 @@ class TimedNetwork:
 
 
 @torch.no_grad()
-def bare_seconds(timed: TimedNetwork, device: str) -> float:
+def bare_seconds(timed: TimedNetwork, game: Game) -> float:
     """How long the same calls take the network alone: the same parts on batches of the same sizes, nothing between."""
-    seconds, network, actions = 0.0, timed.network, timed.network.config.actions
+    seconds, network, actions, device = 0.0, timed.network, timed.network.config.actions, str(game.device)
     for (part, batch, asked), calls in timed.calls.items():
-        inputs = (random_observations(device, batch),)
+        inputs = (random_observations(game, batch),)
         if part != "rates_and_wdl":
             inputs = network.rates_and_wdl(*inputs)[:1]
         if part == "prior_logits_at":  # as many of each position, spread over the actions
             places = torch.arange(asked, device=device)
             inputs += (places * batch // max(1, asked), places * 577 % actions)
-        call_seconds = seconds_a_call(partial(getattr(network, part), *inputs), device, min(1.0, 0.1 + 0.001 * calls))
+        call_seconds = seconds_per_call(partial(getattr(network, part), *inputs), device, min(1.0, 0.1 + 0.001 * calls))
         seconds += calls * call_seconds
     return seconds
 
 
-def bench_learner(device: str, preset_name: str, seconds: float, dtype: torch.dtype) -> dict[str, Any]:
+def bench_learner(setting: Setting) -> dict[str, Any]:
     """The learner's share of a round in which every position is learned from SAMPLE_REUSE times.
 
     The planned workers play for `seconds`; then the learner updates from those games for as long.
     """
-    machine, precision = inventory(), str(dtype).removeprefix("torch.")
+    machine, device, seconds = inventory(), setting.device, setting.seconds
     plan = plan_workers(machine, device)
-    config = TrainConfig(preset=preset_name, precision=precision).for_device(device, machine, plan)
-    network = build_network(config.network_config(), device)
-    settings = {
-        "network": network.config.to_dict(),
-        "search": asdict(config.search_config()),
-        "self_play": asdict(config.selfplay_config()),
-        "precision": precision,
-    }
+    config = setting.config.for_device(device, machine, plan)
+    network = build_network(setting.network_config, device)
     clock, learning = Clock("cpu"), Clock(device)
-    with LocalPool(SelfPlay, settings, plan) as pool:
+    with LocalPool(SelfPlay, config.job_settings(network.config), plan) as pool:
         pool.set_weights(0, to_arrays(network))
         pool.play([config.boards] * len(plan.devices), 1, None, time.monotonic() + 1)  # warm up
         chunks = clock.time(pool.play, [10_000] * len(plan.devices), 0, None, time.monotonic() + seconds)
     records = GameRecords.concatenate([GameRecords.from_arrays(arrays) for worker in chunks for arrays in worker])
-    replay, learner = Replay(config.replay_capacity), Learner(network, Chess(device=device), config.learner_config())
+    replay, learner = Replay(config.replay_capacity), Learner(network, setting.game, config.part(LearnerConfig))
     replay.add(records)
     generator = np.random.default_rng(0)
     for warm in (True, False):
@@ -190,14 +190,14 @@ def bench_learner(device: str, preset_name: str, seconds: float, dtype: torch.dt
     }
 
 
-def bench_memory(device: str, preset_name: str, seconds: float, dtype: torch.dtype) -> dict[str, Any]:
-    """Resident size with MEMORY_BOARDS games in lockstep, whole histories with them, as the plies go by."""
-    config = SelfPlayConfig(boards=MEMORY_BOARDS)
-    network = actor_copy(build_network(preset(preset_name), device).eval(), dtype)
-    actor = Actor(Chess(config.max_plies, device), network, TrainConfig().search_config(), config.discount)
+def bench_memory(setting: Setting) -> dict[str, Any]:
+    """Resident size with MEMORY_BOARDS games in lockstep, their whole histories included, as the plies go by."""
+    config = SelfPlayConfig(game=setting.game.name, boards=MEMORY_BOARDS)
+    network = actor_copy(setting.network(), setting.dtype)
+    actor = Actor(setting.game, network, setting.config.part(SearchConfig))
     before = resident_bytes()
     lockstep = Lockstep(actor, config, 4 * MEMORY_BOARDS, 0)
-    sizes, deadline = [], time.monotonic() + seconds
+    sizes, deadline = [], time.monotonic() + setting.seconds
     while (time.monotonic() < deadline or len(sizes) < 2) and lockstep.active == MEMORY_BOARDS:
         lockstep.play_block()
         sizes.append(resident_bytes())
@@ -212,7 +212,7 @@ def bench_memory(device: str, preset_name: str, seconds: float, dtype: torch.dty
 
 
 def resident_bytes() -> int:
-    """What this process holds in memory now; where the system does not say, the most it has held."""
+    """The memory of this process now; where the system does not say, the most it has held."""
     statm = Path("/proc/self/statm")
     if statm.exists():
         return int(statm.read_text().split()[1]) * resource.getpagesize()

@@ -6,63 +6,68 @@ Machines are noisy: quote medians of several runs, and the machine.
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, replace
+from dataclasses import replace
 from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
 import torch
 
-from .clock import Clock
-from .compare import RULES_BATCH, bench_libraries, bench_network, rules_clocks
-from .self_play import bench_learner, bench_memory, bench_policy, bench_self_play, bench_tree
+from ..config import TrainConfig
 from ..devices import choose_dtype, detect_device, inventory, keep_freed_memory, plan_workers
 from ..errors import ConfigError
 from ..network import build_network, to_arrays
-from ..network_config import preset
 from ..records import GameRecords
-from ..selfplay import SelfPlay, SelfPlayConfig
-from ..config import TrainConfig
+from ..selfplay import SelfPlay
 from ..workers.local import LocalPool
+from .clock import Clock, Setting
+from .compare import RULES_BATCH, bench_libraries, bench_network, rules_clocks
+from .neighbour import bench_neighbour
+from .self_play import bench_learner, bench_memory, bench_policy, bench_self_play, bench_tree
 
 
 def bench(
-    name: str, device: str = "auto", preset_name: str = "cpu", seconds: float = 10.0, precision: str = "auto"
+    name: str,
+    device: str = "auto",
+    preset: str = "cpu",
+    seconds: float = 10.0,
+    precision: str = "auto",
+    game: str = "chess",
 ) -> dict[str, Any]:
-    """Run one of BENCHES, or "all", for about `seconds` each; figures by name, with what device, threads and preset they
-    belong to; of "all" those of each bench, by its name.
+    """Run one of BENCHES, or "all", for about `seconds` each.
 
-    precision: of the convolutions (devices.choose_dtype). Raises ConfigError for an unknown name and for seconds that
-    are not positive.
+    Returns figures by name, with the game, device, threads and preset that they belong to; for "all", the figures of
+    each bench by its name. precision: of the convolutions (devices.choose_dtype). Raises ConfigError for an unknown
+    name and for seconds that are not positive.
     """
     if name not in (*BENCHES, "all"):
         raise ConfigError(f"unknown bench {name!r}: expected one of {', '.join(BENCHES)}, or all")
     if not seconds > 0:
         raise ConfigError(f"seconds={seconds}: expected more than 0")
     chosen = detect_device(device).device
-    preset(preset_name)
+    dtype = choose_dtype(precision, chosen)
+    precision = str(dtype).removeprefix("torch.")
+    setting = Setting(chosen, TrainConfig(game=game, preset=preset, precision=precision), dtype, seconds)
     if chosen == "cpu":
         keep_freed_memory()  # as workers do
-    dtype = choose_dtype(precision, chosen)
     about = {
+        "bench": name,
+        "game": game,
         "device": chosen,
-        "preset": preset_name,
-        "precision": str(dtype).removeprefix("torch."),
+        "preset": preset,
+        "precision": precision,
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
     }
-    if name == "all":
-        return {
-            "bench": name,
-            **about,
-            **{each: run(chosen, preset_name, seconds, dtype) for each, run in BENCHES.items()},
-        }
-    return {"bench": name, **about, **BENCHES[name](chosen, preset_name, seconds, dtype)}
+    if name != "all":
+        return {**about, **BENCHES[name](setting)}
+    names = [each for each in BENCHES if game == "chess" or each not in CHESS_ONLY]
+    return {**about, **{each: BENCHES[each](setting) for each in names}}
 
 
-def bench_rules(device: str, preset_name: str, seconds: float, dtype: torch.dtype) -> dict[str, Any]:
+def bench_rules(setting: Setting) -> dict[str, Any]:
     """Legal mask and step of random play (see rules_clocks)."""
-    mask, step = rules_clocks(device, seconds)
+    mask, step = rules_clocks(setting.game, setting.seconds)
     return {
         "positions_per_second": mask.count / (mask.seconds + step.seconds),
         "batch": RULES_BATCH,
@@ -71,18 +76,12 @@ def bench_rules(device: str, preset_name: str, seconds: float, dtype: torch.dtyp
     }
 
 
-def bench_transport(device: str, preset_name: str, seconds: float, dtype: torch.dtype) -> dict[str, Any]:
+def bench_transport(setting: Setting) -> dict[str, Any]:
     """Packing, sending between processes and unpacking games, against the time it took to play them."""
-    job = SelfPlay(
-        device,
-        preset(preset_name).to_dict(),
-        asdict(TrainConfig().search_config()),
-        asdict(SelfPlayConfig()),
-        str(dtype).removeprefix("torch."),
-    )
+    job = SelfPlay(setting.device, **setting.config.job_settings(setting.network_config))
     played: list[dict[str, np.ndarray]] = []
-    deadline = time.monotonic() + seconds
-    clock = Clock(device)
+    deadline = time.monotonic() + setting.seconds
+    clock = Clock(setting.device)
 
     def collect(_: int, __: int, arrays: dict | None) -> bool:
         played.extend([arrays] if arrays else [])
@@ -109,24 +108,18 @@ def echo(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return arrays
 
 
-def bench_workers(device: str, preset_name: str, seconds: float, dtype: torch.dtype) -> dict[str, Any]:
-    """Games a second of one worker and of the planned number, one torch thread each on the CPU."""
-    machine = inventory()
+def bench_workers(setting: Setting) -> dict[str, Any]:
+    """Games per second of one worker and of the planned number, one torch thread each on the CPU."""
+    machine, device = inventory(), setting.device
     full = plan_workers(machine, device)
     rates = {}
     for count in sorted({1, max(len(full.devices), 2 if device == "cpu" else 1)}):
         plan = plan_workers(machine, device, workers=count)
         plan = replace(plan, threads=1) if device == "cpu" else plan
-        settings = {
-            "network": preset(preset_name).to_dict(),
-            "search": asdict(TrainConfig().search_config()),
-            "self_play": asdict(SelfPlayConfig()),
-            "precision": str(dtype).removeprefix("torch."),
-        }
-        with LocalPool(SelfPlay, settings, plan) as pool:
-            pool.set_weights(0, to_arrays(build_network(preset(preset_name), "cpu")))
+        with LocalPool(SelfPlay, setting.config.job_settings(setting.network_config), plan) as pool:
+            pool.set_weights(0, to_arrays(build_network(setting.network_config, "cpu")))
             clock = Clock(device)
-            chunks = clock.time(pool.play, [10_000] * count, 0, None, time.monotonic() + seconds)
+            chunks = clock.time(pool.play, [10_000] * count, 0, None, time.monotonic() + setting.seconds)
             positions = sum(len(arrays["actions"]) for worker in chunks for arrays in worker)
             games = sum(int((arrays["endings"] > 0).sum()) for worker in chunks for arrays in worker)
         rates[count] = {"moves_per_second": positions / clock.seconds, "games_per_second": games / clock.seconds}
@@ -139,6 +132,7 @@ def bench_workers(device: str, preset_name: str, seconds: float, dtype: torch.dt
     }
 
 
+CHESS_ONLY = ("libraries",)
 BENCHES = {
     "rules": bench_rules,
     "libraries": bench_libraries,
@@ -150,4 +144,5 @@ BENCHES = {
     "workers": bench_workers,
     "learner": bench_learner,
     "memory": bench_memory,
+    "neighbour": bench_neighbour,
 }

@@ -12,6 +12,8 @@ from typing import Any, Mapping, Protocol, Sequence, TypeVar
 import torch
 from torch import Tensor
 
+from ..errors import NotationError
+
 
 class State(Protocol):
     """A batch of positions: a frozen dataclass of tensors, batch first, all on one device."""
@@ -46,8 +48,12 @@ class Game(Protocol):
     packed_words: int
     endings: tuple[str, ...]  # kinds of ending; the first is "unfinished", the last "truncated"
     start_shares: Mapping[str, float]  # kinds of start position -> share of self-play's games; they sum to 1
-    discount: float  # what a win is worth a ply later, in search and in value targets, unless a run says otherwise
-    self_play_plies: int  # plies after which self-play stops a game, unless a run says otherwise
+    self_play_plies: (
+        int  # plies after which self-play stops a game; this and the next three unless a run says otherwise
+    )
+    sampling_plies: int  # a game samples its moves until a random ply below this
+    discount: float  # what a win is worth a ply later, in search and in value targets
+    td_lambda: float  # 1: value targets are the outcome alone; below, mixed with the truncation_value of the next plies
     max_plies: int  # plies after which this object stops a game
     device: torch.device
     action_images: Tensor  # int64 [symmetries, num_actions], what each action becomes in each symmetry
@@ -141,6 +147,8 @@ def move_list(game: Game, start: Any, actions: Sequence[int], ending: int, resul
     """A finished game as plain text: headers, actions, the last position (see registry.game_text)."""
     state = start
     for action in actions:
+        if not (0 <= action < game.num_actions and bool(game.legal_action_mask(state)[0, action])):
+            raise NotationError(f"illegal action {action} of {game.name} in this position:\n{game.to_text(state)[0]}")
         state = game.step(state, torch.tensor([action], device=game.device))
     winner = f"{game.player_names[0 if result > 0 else 1]} wins" if result else "no winner"
     lines = [f"{name}: {value}" for name, value in headers.items()]

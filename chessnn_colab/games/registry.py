@@ -17,21 +17,30 @@ from .base import Game, move_list
 class Entry(NamedTuple):
     """Where a game's parts are, each as "module:name" below this package."""
 
-    rules: str  # a class: rules(max_plies=..., device=...)
+    rules: str  # a class: rules(max_plies, device=device)
     writer: str = ""  # a function like base.move_list, which it replaces
     suffix: str = ".txt"  # of a file that holds what `writer` returns
 
 
-GAMES: Mapping[str, Entry] = {"chess": Entry("chess.rules:Chess", "chess.pgn:game_text", ".pgn")}
+GAMES: Mapping[str, Entry] = {
+    "chess": Entry("chess.rules:Chess", "chess.pgn:game_text", ".pgn"),
+    "tictactoe": Entry("tictactoe:TicTacToe"),
+}
 
 
 def make_game(name: str, max_plies: int | None = None, device: torch.device | str = "cpu") -> Game:
-    """The rules of one of GAMES on `device`. max_plies: plies after which a game is truncated; None: the game's own.
+    """The rules of one of GAMES on `device`.
 
-    Raises ConfigError for an unknown name.
+    max_plies: plies after which a game is truncated; None: after as many as self-play gives it. Raises ConfigError for
+    an unknown name.
     """
-    options = {} if max_plies is None else {"max_plies": max_plies}
-    return _load(_entry(name).rules)(device=device, **options)
+    game = rules(name)
+    return game(max_plies or game.self_play_plies, device=device)
+
+
+def rules(name: str) -> Any:
+    """The class of one of GAMES, whose attributes tell of the game before one is made. Raises ConfigError."""
+    return _load(_entry(name).rules)
 
 
 def game_text(game: Game, start: Any, actions: Sequence[int], ending: int, result: int, **headers: str) -> str:

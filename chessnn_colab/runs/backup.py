@@ -1,10 +1,10 @@
-"""A copy of a run in a second folder, Google Drive or a network disk, kept up while the run trains.
+"""A copy of a run in a second folder (Google Drive, a network disk), kept up to date while the run trains.
 
-The run itself stays on the machine's own disk: cloud folders are slow and lose their connection. After each save a
-thread copies what is new: files under a temporary name that are read back and compared by SHA-256 before they are
-renamed, the checkpoint last. So the copy is a run folder at every moment, which train() and evaluate() open as any other.
-A copy that fails is said and tried again at the next save. Drive answers from a cache: what is read back there is what
-will be uploaded, and a checkpoint whose upload was cut short does not verify, so the one before it is used.
+The run itself stays on the machine's own disk, because cloud folders are slow and lose their connection. After each
+save a thread copies what is new. A file gets a temporary name, is read back and compared by SHA-256, and is then
+renamed; the checkpoint comes last. So the copy is a run folder at every moment, and train() and evaluate() can open it.
+When copying fails, the user is told, and the next save tries again. Google Drive reads back from its cache what it
+will upload later. When such an upload is cut short, the checkpoint does not verify and the one before it is used.
 """
 
 import os
@@ -13,22 +13,22 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from .checkpoint import MANIFEST, copy_checkpoint
-from ..durable import copy_verified, file_sha256, reason
 from ..errors import CheckpointError, ChessnnError, ConfigError, RunError
+from ..files import copy_verified, file_sha256, reason
+from .checkpoint import MANIFEST, copy_checkpoint
 from .config_file import CONFIG_FILE
 from .folder import RATINGS_FILE, RunFolder, folder_path
 
 CLOSE_SECONDS = 120.0
-# Whatever is not a checkpoint or config.json; reports before checkpoints, so that none is missing from the copy.
-_FILES = ("snapshots/*.safetensors", "games/*.pgn", "tensorboard/*", "metrics.jsonl", RATINGS_FILE)
+# Everything but the checkpoints and config.json. Reports come before checkpoints, so that the copy misses none.
+_FILES = ("snapshots/*.safetensors", "games/*", "tensorboard/*", "metrics.jsonl", RATINGS_FILE)
 
 
-class Mirror:
-    """Copies `run`, which is open for writing, to the folder `copy_to`, keeping its newest `keep` checkpoints there.
+class Backup:
+    """Copies `run`, which is open for writing, to the folder `copy_to`, and keeps the newest `keep` checkpoints there.
 
-    Raises ConfigError when `copy_to` cannot be the copy of this run, RunError when another process writes there or
-    when it is ahead of the run.
+    Raises ConfigError when `copy_to` cannot be the copy of this run. Raises RunError when another process writes there
+    or when the copy is ahead of the run.
     """
 
     def __init__(self, run: RunFolder, copy_to: str | os.PathLike, keep: int = 2) -> None:
@@ -45,7 +45,7 @@ class Mirror:
         self._behind = False  # something was saved that no finished copy has
         self._at = max(self._copy.checkpoints(), default=None)
         self._messages: list[str] = list(self._copy.messages)
-        self._copied: dict[Path, tuple[int, int]] = {}  # size and time of what the copy is known to have
+        self._copied: dict[Path, tuple[int, int]] = {}  # size and time of the files that the copy is known to have
 
     def update(self) -> list[str]:
         """Begin to copy what is new, in the background; call it after each save. Returns what went wrong before."""
@@ -55,13 +55,13 @@ class Mirror:
         return self._said()
 
     def wait(self, seconds: float = CLOSE_SECONDS) -> None:
-        """Wait until what is being copied is there or has failed."""
+        """Wait at most `seconds` for the copying that has begun to end or to fail."""
         if self._thread is not None:
             self._thread.join(max(seconds, 0))
             self._behind |= self._copying
 
     def close(self, seconds: float = CLOSE_SECONDS) -> list[str]:
-        """Finish copying, in at most so many seconds, and unlock the copy. Returns what went wrong."""
+        """Finish copying, in at most `seconds`, and unlock the copy. Returns what went wrong."""
         deadline = time.monotonic() + seconds
         try:
             self.wait(seconds)
@@ -87,7 +87,7 @@ class Mirror:
         self._behind = False
         saved = self._run.checkpoints()
         self._run.spared = frozenset(saved[-1:])
-        self._thread = threading.Thread(target=self._copy_all, args=(saved[-1:],), name="mirror", daemon=True)
+        self._thread = threading.Thread(target=self._copy_all, args=(saved[-1:],), name="backup", daemon=True)
         self._thread.start()
 
     def _said(self) -> list[str]:
@@ -95,7 +95,7 @@ class Mirror:
         return list(dict.fromkeys(said))
 
     def _copy_all(self, iterations: list[int]) -> None:
-        """What the thread does."""
+        """The work of the thread."""
         try:
             for path in _plain_files(self._run.path):
                 self._copy_file(path)
@@ -125,9 +125,9 @@ class Mirror:
 
 
 def restore_run(run: str | os.PathLike, copy_to: str | os.PathLike) -> str | None:
-    """Bring a run back from its copy where the run's own folder has no checkpoint; returns a sentence about it.
+    """Bring a run back from its copy when the run's own folder has no checkpoint. Returns a sentence that says so.
 
-    None when there is nothing to bring back. Raises ConfigError, RunError or CheckpointError.
+    Returns None when there is nothing to bring back. Raises ConfigError, RunError or CheckpointError.
     """
     path = folder_path(run)
     place = copy_place(path, copy_to)
@@ -151,9 +151,9 @@ def restore_run(run: str | os.PathLike, copy_to: str | os.PathLike) -> str | Non
 
 
 def copy_place(run: Path, copy_to: str | os.PathLike) -> Path:
-    """Return the folder a run is copied to; ConfigError when it cannot be.
+    """Return the folder that `run` is copied to. Raises ConfigError when it cannot be.
 
-    The folder around it must be there: where a drive is not mounted, a copy would go to the disk it should be safe from.
+    The parent folder must exist. Where a drive is not mounted, the copy would go to the disk whose loss it is for.
     """
     place = folder_path(copy_to)
     real, own = place.resolve(), run.resolve()
@@ -168,7 +168,7 @@ def copy_place(run: Path, copy_to: str | os.PathLike) -> Path:
 
 
 def _refuse_another_run(run: RunFolder, copy: RunFolder) -> None:
-    """Two runs are one when they began with the same weights: the first snapshot that both have, byte for byte."""
+    """Two runs are the same when they began with the same weights: the first snapshot that both have is equal."""
     copied = {path.name: path for path in copy.snapshots()}
     own = run.snapshots()
     if not copied or not own:
@@ -189,13 +189,13 @@ def _refuse_a_later_one(run: RunFolder, copy: RunFolder) -> None:
     if copied and copied[-1] > max(own, default=-1):
         raise RunError(
             f"the copy {copy.path} is at iteration {copied[-1]}, ahead of the run {run.path} at "
-            f"{max(own, default=0)}. Move the run's folder away and it is restored from the copy; or choose "
+            f"{max(own, default=0)}. Move the run's folder away, and it is restored from the copy; or choose "
             "another folder for the copy"
         )
 
 
 def _restore_checkpoint(copy: RunFolder, restored: RunFolder) -> int:
-    """Copy the newest checkpoint that verifies, the last thing to be restored: with it the run is there."""
+    """Copy the newest undamaged checkpoint. It is restored last, because the run is complete with it."""
     damaged = []
     for iteration in reversed(copy.checkpoints()):
         try:
@@ -220,7 +220,7 @@ def _copy_if_new(source: Path, target: Path) -> None:
 
 
 def _same_content(one: Path, other: Path) -> bool:
-    """Raises OSError; a missing `other` is not the same."""
+    """Tell whether two files are equal; a missing `other` is not. Raises OSError."""
     if not other.is_file() or one.stat().st_size != other.stat().st_size:
         return False
     return file_sha256(one) == file_sha256(other)

@@ -1,39 +1,46 @@
 """Checkpoints: a whole run at one moment, verified when read, all or nothing when written, no pickle.
 
 A checkpoint is a folder:
-    weights.safetensors, optimizer.safetensors, ...   one file a group of named numpy arrays
-    state.json                                        plain data: iteration, game, config, random states
+    weights.safetensors, optimizer.safetensors, ...   one file per group of named numpy arrays
+    state.json                                        plain data: iteration, game, config, counts
     manifest.json                                     size and SHA-256 of every file above, written last
-It is written as `.NAME.tmp` beside the target and renamed into place. One that stands there already is
-kept as `.NAME.old` until the new one has its name, and is found there when a kill comes in between.
-One process at a time may save to a folder; the run folder's lock sees to that.
+It is written as `.NAME.tmp` beside the target and renamed into place. A checkpoint that stands there already is
+kept as `.NAME.old` until the new one has its name, and is found there after a kill in between.
+Only one process at a time may save to a folder; the run folder's lock makes sure of that.
 """
 
-import json
 import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..array_files import (
+from ..errors import CheckpointError
+from ..files import (
     MAX_ARRAY_BYTES,
     MAX_METADATA_BYTES,
     absolute,
+    check_game,
+    copy_flushed,
     decode_arrays,
     decode_metadata,
+    decode_sealed,
     encode_arrays,
     encode_metadata,
+    encode_sealed,
+    flush_folder,
     not_saved,
     read_file,
+    reason,
+    sha256,
     unusable,
+    write_flushed,
 )
-from ..durable import copy_flushed, flush_folder, reason, sha256, write_flushed
-from ..errors import CheckpointError
 
 FORMAT_VERSION = 1
 MANIFEST, STATE, SUFFIX = "manifest.json", "state.json", ".safetensors"
@@ -50,32 +57,21 @@ class Checkpoint:
     groups: dict[str, dict[str, np.ndarray]]
     metadata: dict[str, Any]
 
-    @property
-    def weights(self) -> dict[str, np.ndarray]:
-        return self.groups["weights"]
-
 
 def save_checkpoint(folder: str | os.PathLike, groups: Groups, metadata: Mapping[str, Any]) -> None:
     """Write a checkpoint folder, replacing one that stands there.
 
     groups: names such as `weights`, `optimizer`, `replay`, each a mapping of names to numpy arrays (any shape).
     metadata: plain data that JSON keeps as it is (string keys; a tuple comes back as a list); `game` names the game.
-    Raises CheckpointError when the data cannot be saved or the system refuses (a full disk, say): then what stood
-    in `folder` still stands and nothing half-written is left.
+    Raises CheckpointError when the data cannot be saved or the system refuses (a full disk, for example). Then what
+    stood in `folder` still stands, and nothing half-written is left.
     """
-    folder = absolute(folder)
-    _refuse_to_replace_strangers(folder)
-    temporary = _beside(folder, "tmp")
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(temporary, ignore_errors=True)
-        temporary.mkdir()
-        _write_files(temporary, groups, metadata)
-        _move_into_place(temporary, folder)
-    except OSError as error:
-        raise not_saved("checkpoint", folder, error) from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    with _replacing(absolute(folder)) as temporary:
+        files = {}
+        for name, data in _encoded_files(groups, metadata):
+            files[name] = {"bytes": len(data), "sha256": write_flushed(temporary / name, [data])}
+        manifest = encode_sealed({"format": _FORMAT, "version": FORMAT_VERSION, "files": files}, indent=1)
+        write_flushed(temporary / MANIFEST, [manifest])
 
 
 def load_checkpoint(folder: str | os.PathLike, game: str | None = None) -> Checkpoint:
@@ -86,7 +82,8 @@ def load_checkpoint(folder: str | os.PathLike, game: str | None = None) -> Check
     """
     folder = _standing(absolute(folder))
     contents = dict(_verified_files(folder, _read_manifest(folder)))
-    metadata = decode_metadata(folder, contents.pop(STATE), game)
+    metadata = decode_metadata(folder, contents.pop(STATE))
+    check_game(folder, metadata, game)
     groups = {}
     for name in sorted(contents):
         groups[name.removesuffix(SUFFIX)] = decode_arrays(folder / name, contents.pop(name))
@@ -96,29 +93,19 @@ def load_checkpoint(folder: str | os.PathLike, game: str | None = None) -> Check
 def copy_checkpoint(source: str | os.PathLike, target: str | os.PathLike) -> None:
     """Copy a checkpoint folder, replacing one that stands at `target`; the copy is read back before it has its name.
 
-    Raises CheckpointError when a file of either is missing or damaged or the system refuses: then what stood at
-    `target` still stands and nothing half-written is left.
+    Raises CheckpointError when a file of either is missing or damaged or the system refuses. Then what stood at
+    `target` still stands, and nothing half-written is left.
     """
-    source, target = _standing(absolute(source)), absolute(target)
-    _refuse_to_replace_strangers(target)
-    temporary = _beside(target, "tmp")
-    try:
-        shutil.rmtree(temporary, ignore_errors=True)
-        temporary.mkdir()
+    source = _standing(absolute(source))
+    with _replacing(absolute(target)) as temporary:
         for name in (*_read_manifest(source), MANIFEST):
             copy_flushed(source / name, temporary / name)
-        flush_folder(temporary)
         for _ in _verified_files(temporary, _read_manifest(temporary)):
             pass
-        _move_into_place(temporary, target)
-    except OSError as error:
-        raise not_saved("checkpoint", target, error) from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def remove_checkpoint(folder: str | os.PathLike) -> None:
-    """Delete a checkpoint; a kill on the way leaves no half of it under its name."""
+    """Delete a checkpoint. A kill on the way leaves no half of it under its name. Raises CheckpointError."""
     folder = absolute(folder)
     temporary = _beside(folder, "tmp")
     try:
@@ -147,7 +134,10 @@ def clear_interrupted_saves(parent: Path) -> None:
 
 
 def list_checkpoints(parent: Path) -> list[str]:
-    """Return the names of the checkpoints in `parent`, sorted; one whose replacement was interrupted counts."""
+    """Return the names of the checkpoints in `parent`, sorted. One whose replacement was interrupted counts.
+
+    Raises OSError.
+    """
     names = set()
     for entry in os.listdir(parent):
         if entry.startswith(".") and entry.endswith(".old"):
@@ -155,16 +145,6 @@ def list_checkpoints(parent: Path) -> list[str]:
         elif not entry.startswith("."):
             names.add(entry)
     return sorted(names)
-
-
-def _write_files(folder: Path, groups: Groups, metadata: Mapping[str, Any]) -> None:
-    files = {}
-    for name, data in _encoded_files(groups, metadata):
-        write_flushed(folder / name, data)
-        files[name] = {"bytes": len(data), "sha256": sha256(data)}
-    manifest = {"files": files, "format": _FORMAT, "version": FORMAT_VERSION}
-    write_flushed(folder / MANIFEST, _canonical(manifest))
-    flush_folder(folder)
 
 
 def _encoded_files(groups: Groups, metadata: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
@@ -176,18 +156,26 @@ def _encoded_files(groups: Groups, metadata: Mapping[str, Any]) -> Iterator[tupl
         yield group + SUFFIX, encode_arrays(group, arrays)
 
 
-def _canonical(manifest: dict[str, Any]) -> bytes:
-    return (json.dumps(manifest, indent=1, sort_keys=True) + "\n").encode("ascii")
-
-
-def _move_into_place(temporary: Path, folder: Path) -> None:
-    previous = _beside(folder, "old")
-    if folder.exists():
+@contextmanager
+def _replacing(folder: Path) -> Iterator[Path]:
+    """Make a folder that takes the place of the checkpoint `folder` at the end, or is deleted after an error."""
+    _refuse_to_replace_strangers(folder)
+    temporary, previous = _beside(folder, "tmp"), _beside(folder, "old")
+    try:
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir()
+        yield temporary
+        flush_folder(temporary)
+        if folder.exists():
+            shutil.rmtree(previous, ignore_errors=True)
+            os.rename(folder, previous)
+        os.rename(temporary, folder)
+        flush_folder(folder.parent)
         shutil.rmtree(previous, ignore_errors=True)
-        os.rename(folder, previous)
-    os.rename(temporary, folder)
-    flush_folder(folder.parent)
-    shutil.rmtree(previous, ignore_errors=True)
+    except OSError as error:
+        raise not_saved("checkpoint", folder, error) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _beside(folder: Path, ending: str) -> Path:
@@ -195,7 +183,7 @@ def _beside(folder: Path, ending: str) -> Path:
 
 
 def _refuse_to_replace_strangers(folder: Path) -> None:
-    """Saving replaces a folder whole, so it must be ours: empty, or with a manifest."""
+    """Saving replaces a folder whole, so the folder must be ours: empty, or with a manifest."""
     try:
         stranger = folder.exists() and not (folder / MANIFEST).exists()
         if stranger and folder.is_dir():
@@ -203,11 +191,11 @@ def _refuse_to_replace_strangers(folder: Path) -> None:
     except OSError as error:
         raise not_saved("checkpoint", folder, error) from error
     if stranger:
-        raise CheckpointError(f"{folder} exists and is no checkpoint: nothing was saved. Choose another folder")
+        raise CheckpointError(f"{folder} exists and is not a checkpoint: nothing was saved. Choose another folder")
 
 
 def _standing(folder: Path) -> Path:
-    """Return where the checkpoint is: its name, or `.NAME.old` when a save was killed between two renames."""
+    """Return where the checkpoint is: at its name, or at `.NAME.old` after a kill between two renames."""
     try:
         for candidate in (folder, _beside(folder, "old")):
             if candidate.is_dir():
@@ -222,21 +210,18 @@ def _read_manifest(folder: Path) -> dict[str, dict[str, Any]]:
     """Return file name -> {"bytes", "sha256"}."""
     data = read_file(folder, folder / MANIFEST, MAX_METADATA_BYTES)
     try:
-        manifest = json.loads(data)
+        manifest = decode_sealed(data)
         written_as, version, files = manifest["format"], manifest["version"], manifest["files"]
         listed = {name: (entry["bytes"], entry["sha256"]) for name, entry in files.items()}
-        whole_sizes = all(isinstance(size, int) for size, _ in listed.values())
-        canonical = _canonical(manifest)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise unusable(folder, f"{MANIFEST} cannot be read ({error})") from error
     if written_as != _FORMAT:
         raise unusable(folder, f"{MANIFEST} describes {written_as!r}, expected {_FORMAT!r}")
     if version != FORMAT_VERSION:
         raise unusable(folder, f"{MANIFEST} says format {version!r}, this version reads format {FORMAT_VERSION}")
-    # A manifest that is not byte for byte what we write was changed, even where it still parses.
     named_well = STATE in listed and all(_is_group_file(name) for name in listed.keys() - {STATE})
-    if not (named_well and whole_sizes and canonical == data):
-        raise unusable(folder, f"{MANIFEST} is not as it was written")
+    if not (named_well and all(type(size) is int for size, _ in listed.values())):
+        raise unusable(folder, f"{MANIFEST} does not list the files of a checkpoint")
     return files
 
 
@@ -245,7 +230,7 @@ def _is_group_file(name: str) -> bool:
 
 
 def _verified_files(folder: Path, files: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of all files the manifest lists; all must be there, whole and unchanged, and no other."""
+    """Yield name and content of all files in the manifest. All must be there, unchanged, and no other file."""
     try:
         # Names with a dot in front come from the system (.DS_Store, .ipynb_checkpoints), not from a save.
         present = {name for name in os.listdir(folder) if not name.startswith(".")} - {MANIFEST}

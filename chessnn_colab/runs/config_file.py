@@ -1,22 +1,21 @@
-"""config.json of a run: written at its start, compared and renewed at every later one."""
+"""config.json of a run: written at the first start, compared and written again at every later one."""
 
 import json
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..durable import read_whole, write_atomically
 from ..errors import ConfigError, RunError
-from ..sealed_json import decode_sealed, encode_sealed
+from ..files import decode_sealed, encode_sealed, read_whole, write_atomically
 
 CONFIG_FILE = "config.json"
 MAX_CONFIG_BYTES = 2**20
 
 
 def check_same_config(saved: Mapping[str, Any], wanted: Mapping[str, Any], may_change: Collection[str]) -> None:
-    """Raise ConfigError listing every setting in which `wanted` differs from `saved` and may not.
+    """Raise ConfigError that lists every setting in which `wanted` differs from `saved` and may not.
 
-    Nested dicts are compared setting by setting, `network.channels`; a name in `may_change` frees what is below it.
+    Nested dicts are compared setting by setting (`network.channels`). A name in `may_change` frees all below it.
     """
     before, after = _flat(plain_config(saved)), _flat(plain_config(wanted))
     different = [
@@ -44,7 +43,7 @@ def _shown(config: Mapping[str, Any], name: str) -> str:
 
 
 def plain_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `config` as it comes back from JSON (tuples as lists)."""
+    """Return `config` as it comes back from JSON (tuples as lists). Raises ConfigError for what JSON cannot hold."""
     try:
         return json.loads(json.dumps(dict(config), allow_nan=False))
     except (TypeError, ValueError) as error:
@@ -59,13 +58,13 @@ def settle_config(folder: Path, wanted: dict[str, Any], may_change: Collection[s
         if saved == wanted:
             return
     elif any((folder / name).exists() for name in ("metrics.jsonl", "checkpoints", "snapshots")):
-        # A first start killed before config.json leaves none of these: it is written before them.
+        # A first start writes config.json before these, so a kill cannot have left them without it.
         raise RunError(f"{folder} holds a run without {CONFIG_FILE}: put that file back or choose another run folder")
-    write_atomically(folder / CONFIG_FILE, encode_sealed(wanted))
+    write_atomically(folder / CONFIG_FILE, encode_sealed(wanted, indent=2))
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """Return config.json of the run in `folder`; RunError when it is missing or unreadable."""
+    """Return config.json of the run in `folder`. Raises RunError when it is missing or damaged."""
     try:
         return decode_sealed(read_whole(folder / CONFIG_FILE, MAX_CONFIG_BYTES))
     except FileNotFoundError as error:

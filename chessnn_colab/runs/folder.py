@@ -1,17 +1,16 @@
 """The run folder: where a training run keeps everything, and finds it again.
 
 config.json                      the settings of the latest start
-metrics.jsonl                    one report an iteration
-checkpoints/000010/              whole runs, the newest few
-snapshots/000010.safetensors     weights only, all of them
-games/000010.pgn                 sample games
-ratings.json                     what its snapshots were worth when last rated (see ladder)
+metrics.jsonl                    one report per iteration
+checkpoints/000010/              everything needed to go on, for the newest few iterations
+snapshots/000010.safetensors     the weights alone, for every checkpoint ever saved
+games/000010.pgn                 sample games; the suffix is the game's own
+ratings.json                     the ratings of the snapshots when they were last rated (see ladder)
 tensorboard/                     event files
 logs/worker-0.log                what each worker printed
 .lock                            held by the process that trains
 """
 
-import math
 import os
 import re
 from collections.abc import Collection, Mapping
@@ -22,6 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import CheckpointError, ConfigError, RunError
+from ..files import check_game, reason, write_atomically
 from .checkpoint import (
     MANIFEST,
     Checkpoint,
@@ -32,24 +33,20 @@ from .checkpoint import (
     remove_checkpoint,
     save_checkpoint,
 )
-from ..durable import read_whole, reason, write_atomically
-from ..errors import CheckpointError, ConfigError, RunError
-from .metrics import ReportLog
 from .config_file import plain_config, read_config, settle_config
 from .lock import RunLock
-from ..sealed_json import decode_sealed
+from .metrics import Metrics
 from .snapshot import load_snapshot, save_snapshot
 
 _SUBFOLDERS = ("checkpoints", "snapshots", "games", "tensorboard", "logs")
 _SET_ASIDE = ".set-aside"
 RATINGS_FILE = "ratings.json"
-MAX_RATINGS_BYTES = 64 * 2**20
 _NUMBER = re.compile(r"[0-9]{6,}")  # an iteration, as it stands in file names
 
 
 @dataclass(frozen=True, eq=False)
 class LatestCheckpoint:
-    """The newest checkpoint that verifies; `messages` says which newer ones did not, and why."""
+    """The newest undamaged checkpoint of a run; `messages` say which newer ones are damaged, and how."""
 
     iteration: int
     checkpoint: Checkpoint
@@ -57,7 +54,7 @@ class LatestCheckpoint:
 
 
 class RunFolder:
-    """One run on disk. `create_or_open` makes it and locks it for writing; `open` reads, beside a writer too."""
+    """One run on disk. `create_or_open` makes it and locks it for writing. `open` only reads, also while another writes."""
 
     def __init__(self, path: Path, config: dict[str, Any], lock: RunLock | None = None) -> None:
         self.path = path
@@ -72,17 +69,17 @@ class RunFolder:
         self.messages: tuple[str, ...] = (lock.warning,) if lock and lock.warning else ()
         self.spared: frozenset[int] = frozenset()  # checkpoints that prune leaves for now: they are being copied
         self._lock = lock
-        self._reports = ReportLog(path / "metrics.jsonl")
+        self._metrics = Metrics(path / "metrics.jsonl")
 
     @classmethod
     def create_or_open(
         cls, path: str | os.PathLike, config: Mapping[str, Any], may_change: Collection[str] = ()
     ) -> "RunFolder":
-        """Make a run folder, or take up the one there, and lock it until `close()` or the end of a `with`.
+        """Make a run folder, or open the one that is there, and lock it until `close()` or the end of a `with`.
 
-        config: plain data for config.json. For a run that exists it must equal the saved one but for the keys in
-        `may_change` (see run_config.check_same_config). Raises ConfigError for that; RunError when the path
-        cannot be a run folder or another process has it. Of two openings in one process the later one holds.
+        config: plain data for config.json. Where a run exists, its config may differ only in the keys `may_change`
+        (see config_file.check_same_config); otherwise ConfigError. Raises RunError when the path cannot be a run
+        folder or another process has it. When one process opens a folder twice, the later opening holds it.
         """
         folder = folder_path(path)
         wanted = plain_config(config)
@@ -104,7 +101,7 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: str | os.PathLike) -> "RunFolder":
-        """Open a run for reading. RunError when there is none."""
+        """Open a run for reading. Raises RunError when there is none."""
         folder = folder_path(path)
         if not folder.is_dir():
             raise RunError(f"there is no run at {folder}: no such folder")
@@ -128,23 +125,18 @@ class RunFolder:
     def append_report(self, report: Mapping[str, Any]) -> None:
         """Add a line to metrics.jsonl; the disk has it when this returns."""
         self._require_lock()
-        self._reports.append(report)
+        self._metrics.append(report)
 
     def read_reports(self) -> list[dict[str, Any]]:
-        """Return the reports so far, oldest first; a line being written, or cut by a kill, is left out."""
-        return self._reports.read()
+        """Return the reports so far, oldest first, without a line that is being written or that a kill cut short."""
+        return self._metrics.read()
 
-    def truncate_reports(self, iteration: int) -> None:
-        """Drop the reports after `iteration`."""
+    def save_game_sample(self, iteration: int, text: str, suffix: str = ".pgn") -> Path:
+        """Write games/NNNNNN and `suffix`, and return its path. Raises RunError."""
         self._require_lock()
-        self._reports.truncate(iteration)
-
-    def save_game_sample(self, iteration: int, pgn: str) -> Path:
-        """Write games/NNNNNN.pgn and return its path."""
-        self._require_lock()
-        path = self.games_folder / f"{iteration:06d}.pgn"
+        path = self.games_folder / f"{iteration:06d}{suffix}"
         try:
-            write_atomically(path, (pgn.rstrip("\n") + "\n").encode("utf-8"))
+            write_atomically(path, (text.rstrip("\n") + "\n").encode("utf-8"))
         except OSError as error:
             raise RunError(f"cannot write the sample game {path}: {reason(error)}") from error
         return path
@@ -159,7 +151,7 @@ class RunFolder:
         return path
 
     def checkpoints(self) -> list[int]:
-        """Return the iterations that have a checkpoint, whether it verifies or not, oldest first."""
+        """Return the iterations that have a checkpoint, damaged or not, oldest first."""
         try:
             names = list_checkpoints(self.checkpoints_folder)
         except FileNotFoundError:
@@ -169,45 +161,49 @@ class RunFolder:
         return sorted(int(name) for name in names if _NUMBER.fullmatch(name))
 
     def latest_checkpoint(self, game: str | None = None) -> LatestCheckpoint | None:
-        """Return the newest checkpoint that verifies, None when the run has none at all.
+        """Return the newest undamaged checkpoint, None when the run has no checkpoint at all.
 
-        Raises CheckpointError when there are checkpoints and none can be loaded: starting afresh would hide that.
+        Raises CheckpointError when it is of another game than `game`, and when all checkpoints are damaged: to begin
+        again would hide that.
         """
         messages: list[str] = []
         for iteration in reversed(self.checkpoints()):
             try:
-                checkpoint = load_checkpoint(self.checkpoint_path(iteration), game)
-                return LatestCheckpoint(iteration, checkpoint, tuple(messages))
+                checkpoint = load_checkpoint(self.checkpoint_path(iteration))
             except CheckpointError as error:
                 messages.append(str(error))
+                continue
+            check_game(self.path, checkpoint.metadata, game)
+            return LatestCheckpoint(iteration, checkpoint, tuple(messages))
         if messages:
             raise CheckpointError(f"no checkpoint of the run {self.path} can be loaded: " + "; ".join(messages))
         return None
 
     def prune(self, keep: int = 2) -> None:
-        """Delete all but the newest `keep` checkpoints, and those set aside that are older than these."""
+        """Delete all but the newest `keep` checkpoints, and the older ones among those set aside (see rewind)."""
         self._require_lock()
         if keep < 1:
             raise ConfigError(f"cannot keep {keep} checkpoints: expected 1 or more")
         saved = self.checkpoints()
         for iteration in set(saved[:-keep]) - self.spared:
             remove_checkpoint(self.checkpoint_path(iteration))
-        for folder in _numbered(self.checkpoints_folder, _SET_ASIDE):
+        for folder in _numbered(self.checkpoints_folder, f"*{_SET_ASIDE}"):
             if saved and int(folder.stem) < saved[-keep:][0]:
                 remove_checkpoint(folder)
 
     def rewind(self, iteration: int) -> None:
-        """Forget what came after `iteration`, to go on from there: reports, snapshots, sample games.
+        """Delete the reports, snapshots and sample games after `iteration`, so that the run can go on from there.
 
-        Later checkpoints are renamed to NNNNNN.set-aside, not deleted: a disk that could not be read for
-        a moment looks like damage too. Ratings go when a snapshot goes: another one will have its name.
+        Later checkpoints are renamed to NNNNNN.set-aside, not deleted: a disk that could not be read for a moment
+        looks like damage too. When a snapshot goes, the ratings go, because another snapshot will have its name.
         """
-        self.truncate_reports(iteration)
+        self._require_lock()
+        self._metrics.truncate(iteration)
         try:
             later_snapshots = [path for path in self.snapshots() if int(path.stem) > iteration]
             if later_snapshots:
                 (self.path / RATINGS_FILE).unlink(missing_ok=True)
-            later_games = [path for path in _numbered(self.games_folder, ".pgn") if int(path.stem) > iteration]
+            later_games = [path for path in _numbered(self.games_folder) if int(path.stem) > iteration]
             for path in (*later_snapshots, *later_games):
                 path.unlink()
             for later in self.checkpoints():
@@ -229,28 +225,7 @@ class RunFolder:
 
     def snapshots(self) -> list[Path]:
         """Return the snapshot files, oldest first; `int(path.stem)` is the iteration."""
-        return _numbered(self.snapshots_folder, ".safetensors")
-
-    def best_snapshot(self) -> Path | None:
-        """Return the snapshot that ratings.json rates highest, None when none of those here is rated.
-
-        Raises RunError when ratings.json is there and cannot be read.
-        """
-        here = {int(path.stem): path for path in self.snapshots()}
-        rated = {snapshot: rating for snapshot, rating in self._ratings().items() if snapshot in here}
-        return here[max(rated, key=rated.__getitem__)] if rated else None
-
-    def _ratings(self) -> dict[int, float]:
-        """Iteration -> rating, of the snapshots in ratings.json (see ladder)."""
-        path = self.path / RATINGS_FILE
-        try:
-            players = decode_sealed(read_whole(path, MAX_RATINGS_BYTES))["players"]
-            rated = {player["snapshot"]: float(player["rating"]) for player in players}
-        except FileNotFoundError:
-            return {}
-        except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
-            raise RunError(f"{path} cannot be read ({error!r:.200}): delete it and rate the run again") from error
-        return {key: rating for key, rating in rated.items() if isinstance(key, int) and math.isfinite(rating)}
+        return _numbered(self.snapshots_folder, "*.safetensors")
 
     def checkpoint_path(self, iteration: int) -> Path:
         """Return where the checkpoint of `iteration` is, or would be."""
@@ -258,7 +233,7 @@ class RunFolder:
 
     @property
     def held(self) -> bool:
-        """Whether this run may be written here: locked, not closed and not opened again since."""
+        """Whether this object may write the run: it has the lock, is not closed, and no later opening took over."""
         return self._lock is not None and self._lock.held
 
     def _require_lock(self) -> None:
@@ -289,9 +264,7 @@ def folder_path(path: str | os.PathLike) -> Path:
         raise RunError(f"{os.fspath(path)!r} cannot be a run folder: expected a path such as runs/first")
     try:
         folder = Path(os.path.abspath(Path(path).expanduser()))
-        for place in (folder, *folder.parents):
-            if place.exists():
-                break
+        place = next(place for place in (folder, *folder.parents) if place.exists())
     except (OSError, RuntimeError) as error:  # a name too long, no permission, a home that is not there
         raise RunError(f"{os.fspath(path)!r} cannot be a run folder: {error}") from error
     if not place.is_dir():
@@ -300,14 +273,15 @@ def folder_path(path: str | os.PathLike) -> Path:
     return folder
 
 
-def _numbered(folder: Path, suffix: str) -> list[Path]:
-    """Return the entries of `folder` called NNNNNN and `suffix`, by number."""
-    found = [path for path in folder.glob(f"*{suffix}") if _NUMBER.fullmatch(path.name.removesuffix(suffix))]
-    return sorted(found, key=lambda path: int(path.stem))
+def _numbered(folder: Path, pattern: str = "*") -> list[Path]:
+    """Return the entries of `folder` that match `pattern` and are called NNNNNN and a suffix, by number."""
+    return sorted(
+        (path for path in folder.glob(pattern) if _NUMBER.fullmatch(path.stem)), key=lambda path: int(path.stem)
+    )
 
 
 def _clear_leftovers(folder: Path) -> None:
-    """Remove what a killed writer left. The folder itself may be somebody's home: there only our own names count."""
+    """Delete what a killed writer left. The folder itself may be somebody's home: there only our own names count."""
     clear_interrupted_saves(folder / "checkpoints")
     names = ("config.json", "metrics.jsonl", RATINGS_FILE)
     leftovers = [path for name in names for path in folder.glob(f".{name}.*.tmp")]

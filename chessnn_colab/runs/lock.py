@@ -1,8 +1,11 @@
-"""One process at a time may write a run folder; the second is refused with the name of the first.
+"""One process at a time may write a run folder. A second process is refused, and told the name of the first.
 
-The lock is the kernel's (flock), so it is gone the moment its process is, however it died. Within one process
-a later lock takes over from an earlier one: in a notebook an interrupted cell's traceback keeps the old run alive,
-and running the cell again must work. The old holder finds out by `held`.
+The lock is the kernel's (flock), so it ends with its process, however the process dies. Within one process a later
+lock takes over from an earlier one: in a notebook the traceback of an interrupted cell keeps the old run alive, and
+running the cell again must work. The old holder sees this in `held`.
+
+The library filelock would replace ten lines of this, and would lose the holder's name: up to 3.29, a process that is
+refused empties the lock file (tox-dev/filelock#591).
 """
 
 import json
@@ -10,8 +13,8 @@ import os
 import socket
 from pathlib import Path
 
-from ..durable import NO_LINK, NOT_SUPPORTED
 from ..errors import RunError
+from ..files import NO_LINK, NOT_SUPPORTED
 
 try:
     import fcntl
@@ -25,23 +28,22 @@ _HELD: dict[Path, "RunLock"] = {}
 class RunLock:
     """The right to write `folder`, held until `release()`. Raises RunError when another process has it.
 
-    `warning` is text where the file system cannot lock: then nothing keeps a second process out.
+    `warning` is a sentence where the file system cannot lock, and nothing keeps a second process out; otherwise None.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()
-        self.warning: str | None = None
         self._process = os.getpid()
         earlier = _HELD.get(self.folder)
-        if earlier is not None and earlier.held:
+        if earlier is not None:
             earlier.release()
-        self._descriptor: int | None = os.open(self.folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | NO_LINK, 0o644)
+        descriptor = os.open(self.folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | NO_LINK, 0o644)
         try:
-            self._acquire()
+            self.warning = _lock(descriptor, self.folder)
         except BaseException:
-            os.close(self._descriptor)
-            self._descriptor = None
+            os.close(descriptor)
             raise
+        self._descriptor: int | None = descriptor
         _HELD[self.folder] = self
 
     @property
@@ -50,8 +52,8 @@ class RunLock:
         return self._descriptor is not None and self._process == os.getpid()
 
     def release(self) -> None:
-        """Give the lock back; a second call does nothing. The file stays: deleting it would race."""
-        if not self.held:
+        """Give the lock back; a second call does nothing. The file stays: another process may be about to lock it."""
+        if self._descriptor is None or not self.held:
             return
         if fcntl is not None and self.warning is None:
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
@@ -60,29 +62,30 @@ class RunLock:
         if _HELD.get(self.folder) is self:
             del _HELD[self.folder]
 
-    def _acquire(self) -> None:
-        if fcntl is None:
-            self.warning = f"this system has no file locks: let no second process train in {self.folder}"
-            return
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise RunError(
-                f"the run folder {self.folder} is in use by {_holder(self._descriptor)}: "
-                "stop that one first, or choose another run folder"
-            ) from error
-        except OSError as error:
-            if error.errno not in NOT_SUPPORTED:
-                raise
-            self.warning = f"the file system of {self.folder} has no locks: let no second process train there"
-            return
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode(), 0)
+
+def _lock(descriptor: int, folder: Path) -> str | None:
+    """Lock the open lock file of `folder` and write this process's name into it. Returns RunLock.warning."""
+    if fcntl is None:
+        return f"this system has no file locks: let no second process train in {folder}"
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise RunError(
+            f"the run folder {folder} is in use by {_holder(descriptor)}: "
+            "stop that one first, or choose another run folder"
+        ) from error
+    except OSError as error:
+        if error.errno not in NOT_SUPPORTED:
+            raise
+        return f"the file system of {folder} has no locks: let no second process train there"
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode(), 0)
+    return None
 
 
 def _holder(descriptor: int) -> str:
     try:
         holder = json.loads(os.pread(descriptor, 4096, 0))
         return f"process {holder['pid']} on {holder['host']}"
-    except (OSError, ValueError, KeyError, TypeError):  # it holds the lock and has not written its name yet
+    except (OSError, ValueError, KeyError, TypeError):  # the holder has not written its name yet
         return "another process"

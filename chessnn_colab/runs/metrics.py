@@ -1,32 +1,29 @@
-"""metrics.jsonl: one report a line, each flushed to the disk; a line cut short by a kill does not count.
+"""metrics.jsonl: one report per line, each flushed to the disk. A line that a kill cut short does not count.
 
-NaN and infinity, which JSON does not have, are written as null and read back as NaN. Each line ends in a seal, the
-CRC-32 of what stands before it; a line without one is an earlier version's, and is taken as it is.
+JSON has neither NaN nor infinity: both are written as null, and null is read back as NaN. Each line is sealed (see
+files).
 """
 
-import json
 import math
 import os
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from ..durable import flush_folder, read_whole, reason, write_atomically
 from ..errors import RunError
+from ..files import decode_sealed, encode_sealed, flush_folder, read_whole, reason, seal_holds, write_atomically
 
-MAX_LOG_BYTES = 2**30
-_SEAL_KEY, _SEAL_KIND = b'"seal"', b"crc32:"
+MAX_METRICS_BYTES = 2**30
 
 
-class ReportLog:
-    """The reports of a run, oldest first. Every report is a dict with an int `iteration`. Raises RunError."""
+class Metrics:
+    """The reports of a run, oldest first. Each report is a dict with an int `iteration`. Methods raise RunError."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def append(self, report: Mapping[str, Any]) -> None:
-        """Add one report; when this returns the disk has it."""
+        """Add one report; the disk has it when this returns."""
         line = _encode(report)
         try:
             is_new = not self.path.exists()
@@ -42,39 +39,42 @@ class ReportLog:
 
     def read(self) -> list[dict[str, Any]]:
         """Return all whole reports, none when there is no file. RunError names a line that is not a report."""
-        return [self._parse(number, line) for number, line in enumerate(self._lines(), 1)]
+        return [self._decode(number, line) for number, line in enumerate(self._lines(), 1)]
 
     def truncate(self, iteration: int) -> None:
         """Drop the reports of iterations after `iteration`, all or nothing."""
         lines = self._lines()
-        kept = [line for number, line in enumerate(lines, 1) if self._parse(number, line)["iteration"] <= iteration]
+        kept = [line for number, line in enumerate(lines, 1) if self._decode(number, line)["iteration"] <= iteration]
         if len(kept) == len(lines):
             return
         try:
-            write_atomically(self.path, b"".join(line + b"\n" for line in kept))
+            write_atomically(self.path, b"".join(kept))
         except OSError as error:
             raise RunError(f"cannot rewrite {self.path}: {reason(error)}; it stands as it was") from error
 
     def _lines(self) -> list[bytes]:
+        """Return the whole lines, each with its line end."""
         try:
-            *lines, torn = read_whole(self.path, MAX_LOG_BYTES).split(b"\n")
-            # A kill leaves the beginning of a line; a whole line with another end than its own was damaged.
-            return [*lines, torn] if _seal_holds(torn[:-1]) else lines
+            *lines, torn = read_whole(self.path, MAX_METRICS_BYTES).split(b"\n")
         except FileNotFoundError:
             return []
         except OSError as error:
             raise RunError(f"cannot read {self.path}: {reason(error)}") from error
+        # A kill leaves the beginning of a line. A whole line with another character for its line end was damaged.
+        if seal_holds(torn[:-1] + b"\n"):
+            lines.append(torn)
+        return [line + b"\n" for line in lines]
 
-    def _parse(self, number: int, line: bytes) -> dict[str, Any]:
+    def _decode(self, number: int, line: bytes) -> dict[str, Any]:
         try:
-            report = json.loads(line, object_hook=_null_to_nan)
-            if not isinstance(report["iteration"], int) or _is_sealed(line) and not _seal_holds(line):
-                raise ValueError("no iteration, or a seal that does not match")
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            report = decode_sealed(line, object_hook=_null_to_nan)
+            if not isinstance(report["iteration"], int):
+                raise ValueError("its iteration is not a whole number")
+        except (ValueError, KeyError) as error:
             raise RunError(
-                f"line {number} of {self.path} is no report, or damaged: {line[:60]!r}. Remove that line and try again"
+                f"line {number} of {self.path} is not a report, or it is damaged: {line[:60]!r}. "
+                "Remove that line and try again"
             ) from error
-        report.pop("seal", None)
         return report
 
 
@@ -82,27 +82,12 @@ def _encode(report: Mapping[str, Any]) -> bytes:
     if not isinstance(report.get("iteration"), int):
         raise RunError(f"a report needs an int `iteration`, got {report.get('iteration')!r}")
     try:
-        body = json.dumps(_nan_to_null(report), allow_nan=False).encode("ascii")[:-1]
+        return encode_sealed(_nan_to_null(report))
     except (TypeError, ValueError) as error:
         raise RunError(f"a report holds plain numbers, text, lists and dicts: {error}") from error
-    return body + _seal(body) + b"\n"
 
 
-def _seal(body: bytes) -> bytes:
-    return b', %b: "%b%08x"}' % (_SEAL_KEY, _SEAL_KIND, zlib.crc32(body))
-
-
-def _seal_holds(line: bytes) -> bool:
-    place = line.rfind(b", " + _SEAL_KEY)
-    return place >= 0 and line[place:] == _seal(line[:place])
-
-
-def _is_sealed(line: bytes) -> bool:
-    """Key and kind are looked for apart, so that no one flipped bit makes a sealed line look like one without."""
-    return _SEAL_KEY in line or _SEAL_KIND in line
-
-
-def _drop_torn_line(file) -> None:
+def _drop_torn_line(file: BinaryIO) -> None:
     end = file.seek(0, os.SEEK_END)
     if not end:
         return

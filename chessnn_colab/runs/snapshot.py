@@ -1,34 +1,35 @@
 """Snapshots: the weights of one moment in one safetensors file, kept for rating.
 
-The file's header carries its metadata and a seal, the SHA-256 of the whole file, because safetensors
-alone loads a flipped bit without a word. One file, so it is there whole or not at all.
+The header holds the metadata and a seal (see files), because safetensors alone loads a flipped bit without an error.
+A snapshot is one file, so it is there whole or not at all.
 """
 
 import json
 import os
-import re
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from ..array_files import (
+from ..files import (
+    BLANK_SEAL,
     absolute,
+    check_game,
     decode_arrays,
     decode_metadata,
     encode_arrays,
     encode_metadata,
     not_saved,
     read_file,
+    seal,
+    seal_holds,
     unusable,
+    write_atomically,
 )
 from .checkpoint import Checkpoint
-from ..durable import BLANK_SEAL, seal, seal_holds, write_atomically
 
 MAX_SNAPSHOT_BYTES = 2**30  # the largest preset takes a twentieth of it
 _FORMAT = "chessnn_colab snapshot 1"
-# Quotes inside names and metadata are escaped in the header, so only the seal itself can match.
-_SEAL_PLACE = re.compile(rb'"sha256":"(?=[0-9a-f]{64}")')
 
 
 def save_snapshot(path: str | os.PathLike, weights: Mapping[str, np.ndarray], metadata: Mapping[str, Any]) -> None:
@@ -37,16 +38,10 @@ def save_snapshot(path: str | os.PathLike, weights: Mapping[str, np.ndarray], me
     Raises CheckpointError when they cannot be saved or the system refuses; what stood at `path` still stands.
     """
     path = absolute(path)
-    header = {
-        "format": _FORMAT,
-        "metadata": encode_metadata(metadata).decode("ascii"),
-        "sha256": BLANK_SEAL.decode("ascii"),
-    }
-    data = encode_arrays("weights", weights, header, MAX_SNAPSHOT_BYTES)
-    place = _SEAL_PLACE.search(data).end()
+    header = {"format": _FORMAT, "metadata": encode_metadata(metadata).decode("ascii"), "sha256": BLANK_SEAL}
+    data = seal(encode_arrays("weights", weights, header, MAX_SNAPSHOT_BYTES))
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, seal(data, place))
+        write_atomically(path, data)
     except OSError as error:
         raise not_saved("snapshot", path, error) from error
 
@@ -58,17 +53,15 @@ def load_snapshot(path: str | os.PathLike, game: str | None = None) -> Checkpoin
     """
     path = absolute(path)
     data = read_file(path, path, MAX_SNAPSHOT_BYTES)
-    header = data[8 : 8 + int.from_bytes(data[:8], "little")]
-    place = _SEAL_PLACE.search(header)
-    if place is None:
-        raise unusable(path, "it is not a snapshot of this package, or its beginning is damaged")
-    if not seal_holds(data, 8 + place.end()):
-        raise unusable(path, "it is damaged (its SHA-256 does not match)")
+    if not seal_holds(data):
+        raise unusable(path, "it is damaged, or it is not a snapshot of this package")
     try:
-        described = json.loads(header)["__metadata__"]
+        described = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]
         written_as, metadata = described["format"], described["metadata"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise unusable(path, f"its header cannot be read ({error})") from error
     if written_as != _FORMAT:
         raise unusable(path, f"it was written as {written_as!r}, this version reads {_FORMAT!r}")
-    return Checkpoint({"weights": decode_arrays(path, data)}, decode_metadata(path, metadata, game))
+    metadata = decode_metadata(path, metadata)
+    check_game(path, metadata, game)
+    return Checkpoint({"weights": decode_arrays(path, data)}, metadata)

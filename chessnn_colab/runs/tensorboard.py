@@ -7,8 +7,8 @@ from pathlib import Path
 
 from torch.utils.tensorboard import SummaryWriter
 
-from ..durable import reason
 from ..errors import RunError
+from ..files import reason
 from ..report import Report
 
 _SCALARS = {
@@ -18,9 +18,7 @@ _SCALARS = {
     "policy/entropy": "entropy",
     "value/accuracy": "value_accuracy",
     "games/average_plies": "average_plies",
-    "games/white_win_rate": "white_win_rate",
     "games/draw_rate": "draw_rate",
-    "games/black_win_rate": "black_win_rate",
     "speed/positions": "positions_per_second",
     "speed/games": "games_per_second",
     "seconds/selfplay": "seconds_selfplay",
@@ -31,17 +29,22 @@ _SCALARS = {
 
 
 class TensorBoard:
-    """Writes one step an iteration; `first` hides what an interrupted session wrote after its last checkpoint."""
+    """Writes one step per iteration, the first of them after iteration `first`.
+
+    Later steps that an interrupted session wrote are hidden: they come again.
+    """
 
     def __init__(self, folder: Path, first: int):
         self._folder = folder
         self._writer = SummaryWriter(str(folder), purge_step=first + 1)
 
     def write(self, report: Report) -> None:
-        """Add an iteration's curves. Raises RunError when the system refuses, and then at every later call."""
+        """Add one iteration to the curves. Raises RunError when the system refuses, and then at every later call."""
         try:
             for tag, name in _SCALARS.items():
                 self._writer.add_scalar(tag, getattr(report, name), report.iteration)
+            for player, rate in report.win_rates.items():
+                self._writer.add_scalar(f"games/{player}_win_rate", rate, report.iteration)
             for layer, rate in report.firing_rates.items():
                 self._writer.add_scalar(f"firing_rate/{layer}", rate, report.iteration)
             self._writer.flush()
@@ -52,5 +55,6 @@ class TensorBoard:
             ) from error
 
     def close(self) -> None:
+        """Close the event file."""
         with suppress(OSError):  # every write was flushed, or has said why not
             self._writer.close()

@@ -1,4 +1,4 @@
-"""Which front end, if any, shows this process's output: nothing is imported and nothing is drawn to find out."""
+"""Which front end, if any, shows the output of this process. Finding out imports nothing and draws nothing."""
 
 import importlib.util
 import sys
@@ -10,10 +10,10 @@ def in_colab() -> bool:
 
 
 def has_widget_front_end() -> bool:
-    """True in a notebook kernel with somebody in front of it, where ipywidgets can be drawn.
+    """True in a notebook kernel that a person looks at, and where ipywidgets can be drawn.
 
-    A terminal has no kernel. A headless run (nbclient, nbconvert, papermill) has one, but executes every cell
-    with `allow_stdin` off, for nobody is there to answer; browsers and editors leave it on.
+    A terminal has no kernel. A headless run (nbclient, nbconvert, papermill) has one, but it turns `allow_stdin` off,
+    because nobody is there to answer; browsers and editors leave it on.
     """
     ipython = sys.modules.get("IPython")
     kernel = getattr(ipython.get_ipython(), "kernel", None) if ipython else None

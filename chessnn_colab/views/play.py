@@ -1,4 +1,4 @@
-"""A board on which a person plays against anything that can choose a move."""
+"""A widget on which a person plays chess against anything that can choose a move."""
 
 import html
 from collections.abc import Callable
@@ -7,13 +7,14 @@ import chess
 import ipywidgets
 
 from ..errors import ConfigError, NotationError
+from ..games.chess.notation import parse_move
 from .board import BOARD_SIZE, TEXT_LAYOUT, WidgetOrHtml, board_html, board_svg, numbered_moves
 
 
 class PlayBoard(WidgetOrHtml):
     """A game between a person and `choose_move`; made by `play_widget`.
 
-    `board` is the game so far. Nothing a person types can lose it: a move that is not legal changes only the message.
+    `board` is the game so far. Nothing that a person types can lose it: an illegal move changes only the message.
     """
 
     def __init__(self, choose_move: Callable[[chess.Board], chess.Move], human: str = "white"):
@@ -41,14 +42,17 @@ class PlayBoard(WidgetOrHtml):
         self.new_game()
 
     def enter(self, text: str) -> bool:
-        """Plays a person's move, UCI or SAN, and the answer to it; False, with a message shown, if it is not legal."""
+        """Play a person's move, UCI or SAN, and the answer. An illegal move shows a message and returns False."""
         if self.board.turn != self._human or ending(self.board):
             self._draw("This game is over. Start a new game." if ending(self.board) else "It is not your turn yet.")
             return False
+        if not text.strip():
+            self._draw("No move entered: type one such as e2e4 or Nf3, or pick one from the list.")
+            return False
         try:
-            move = read_move(self.board, text)
+            move = parse_move(text, self.board, "this position")
         except NotationError as error:
-            self._draw(f"{error}. The board stands as it was.")
+            self._draw(f"{error}. The game stands as it was.")
             return False
         self.board.push(move)
         self._entry.value = ""
@@ -56,7 +60,7 @@ class PlayBoard(WidgetOrHtml):
         return True
 
     def take_back(self) -> None:
-        """Undoes the person's last move and the answer to it."""
+        """Undo the person's last move and the answer to it."""
         if not any(self._human_moved(ply) for ply in range(len(self.board.move_stack))):
             return self._draw("There is no move of yours to take back.")
         undone_own = False
@@ -66,6 +70,7 @@ class PlayBoard(WidgetOrHtml):
         self._draw("Taken back. Your move.")
 
     def new_game(self) -> None:
+        """Begin again from the standard start position."""
         self.board.reset()
         if self._human == chess.WHITE:
             self._draw("Your move.")
@@ -73,6 +78,7 @@ class PlayBoard(WidgetOrHtml):
             self._answer()
 
     def static_html(self) -> str:
+        """The position and the moves so far."""
         moves = numbered_moves(chess.Board(), self._sans())
         return f"{board_html(self.board, self._last_move(), self._human == chess.BLACK)}<p>{moves}</p>"
 
@@ -85,12 +91,12 @@ class PlayBoard(WidgetOrHtml):
         self._new_game.on_click(lambda _: self.new_game())
 
     def _pick(self, change: dict) -> None:
-        """A move picked from the list goes into the text box, where Move plays it."""
+        """Copy a move picked from the list into the text box; the button Move plays it."""
         if change["new"]:
             self._entry.value = change["new"]
 
     def _answer(self) -> None:
-        """Lets the opponent move. If it fails, the person's move is undone and the failure goes on to the caller."""
+        """Let the opponent move. If it fails, undo the person's move and raise the failure again."""
         if not ending(self.board):
             self._draw("The network is thinking.")
             try:
@@ -139,44 +145,15 @@ class PlayBoard(WidgetOrHtml):
 
 
 def play_widget(choose_move: Callable[[chess.Board], chess.Move], human: str = "white") -> PlayBoard:
-    """A board to play on: `choose_move(board)` answers for the other side. Show it as a cell's last line.
+    """A game to play by hand; `choose_move(board)` answers for the other side. Make it the last line of a cell.
 
-    Raises ConfigError unless `human` is "white" or "black".
+    human: "white" or "black"; raises ConfigError for anything else.
     """
     return PlayBoard(choose_move, human)
 
 
-def read_move(board: chess.Board, text: str) -> chess.Move:
-    """A legal move from UCI or SAN; raises NotationError saying what is wrong with the text."""
-    text = text.strip()
-    if not text:
-        raise NotationError("no move entered: type one such as e2e4 or Nf3, or pick one from the list")
-    shown, side = repr(text[:20]), "White" if board.turn else "Black"
-    try:
-        move = _parse(board, text)
-    except chess.AmbiguousMoveError as error:
-        raise NotationError(f"{shown} fits more than one piece: say which, as in Nbd2 or b1d2") from error
-    except chess.InvalidMoveError as error:
-        raise NotationError(f"{shown} is not a move: expected UCI such as e2e4 or SAN such as Nf3") from error
-    except chess.IllegalMoveError as error:
-        promotions = [board.san(move) for move in board.legal_moves if move.promotion]
-        hint = f"; a promotion names its piece, as in {promotions[0]}" if promotions else ""
-        raise NotationError(f"{shown} is not legal for {side} here{hint}") from error
-    if move not in board.legal_moves:  # python-chess reads 0000 and -- as the null move
-        raise NotationError(f"{shown} is not legal for {side} here")
-    return move
-
-
-def _parse(board: chess.Board, text: str) -> chess.Move:
-    """UCI before SAN: the SAN parser takes g1f3 for a pawn's move."""
-    try:
-        return board.parse_uci(text.lower())
-    except chess.InvalidMoveError:
-        return board.parse_san(text)
-
-
 def ending(board: chess.Board) -> str:
-    """How the game ended, by the rules that end self-play and matches; empty while it goes on."""
+    """How the game ended, by the rules that end self-play and matches; "" while it goes on."""
     if board.is_checkmate():
         return f"Checkmate: {'Black' if board.turn else 'White'} won."
     reasons = {

@@ -1,7 +1,7 @@
-"""Figures of a run, a network and a match. Pure functions to a matplotlib Figure; pyplot and its global state stay out.
+"""Figures of a run, a network and a match: pure functions that return a matplotlib Figure and do not use pyplot.
 
-Colours are Okabe and Ito's (Color Universal Design, 2008), which colour-blind readers tell apart; order along a
-scale (depth of a layer) is cividis.
+Colours are those of Okabe and Ito (Color Universal Design, 2008), which colour-blind readers can tell apart. What has
+an order, such as layers, is coloured by cividis.
 """
 
 import io
@@ -12,26 +12,28 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, MaxNLocator, StrMethodFormatter
 
 from ..errors import RunError
 
 BLUE, ORANGE, GREEN, RED, PURPLE = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7"
 INK, QUIET, HAIRLINE = "#222222", "#5F6770", "#D9DDE2"
-RESULT_COLOURS = {"white wins": "#F4EEDC", "draws": "#A9B4BF", "ply cap": "#6FA8CF", "black wins": "#33373D"}
+FIRST_WINS, DRAWS, PLY_CAP, SECOND_WINS = "#F4EEDC", "#A9B4BF", "#6FA8CF", "#33373D"
 PERCENT = FuncFormatter(lambda share, _: f"{100 * share:.3g} %")
-SILENT_RATE = 0.001  # a layer below one spike in a thousand neuron steps passes next to nothing on
+SILENT_RATE = 0.001  # a layer that fires less than this passes next to nothing on
 MAX_MARKED_POINTS = 30
 MAX_LAYER_LINES = 8
 MAX_RASTER_ROWS = 400
 
 
 def learning_curves(reports: Sequence[Any]) -> Figure:
-    """Six panels over the iterations of a run, from one `training.Report` to thousands.
+    """Six panels over the iterations of a run, one `report.Report` each: a single one, or thousands.
 
-    Losses and entropy, value accuracy, throughput; results by colour, game length, firing rate by layer.
-    Raises RunError when there is no report yet.
+    The panels are losses and entropy, value accuracy, throughput, results by player, game length, and firing rates by
+    layer. Raises RunError when there is no report yet.
     """
     if not reports:
         raise RunError("no report to draw yet: train for one iteration first")
@@ -41,11 +43,11 @@ def learning_curves(reports: Sequence[Any]) -> Figure:
     _draw_losses(axes[0, 0], iterations, reports)
     _draw_value_accuracy(axes[0, 1], iterations, reports)
     _draw_line(axes[0, 2], iterations, _column(reports, "positions_per_second"), GREEN)
-    _dress(axes[0, 2], "Throughput", "positions a second")
+    _dress(axes[0, 2], "Throughput", "positions per second")
     axes[0, 2].yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     _draw_results(axes[1, 0], iterations, reports)
     _draw_line(axes[1, 1], iterations, _column(reports, "average_plies"), PURPLE)
-    _dress(axes[1, 1], "Game length", "plies a game, average")
+    _dress(axes[1, 1], "Game length", "plies per game, average")
     _draw_layer_rates(axes[1, 2], iterations, reports)
     for axis in axes.flat:
         _iterations_below(axis, iterations)
@@ -55,7 +57,10 @@ def learning_curves(reports: Sequence[Any]) -> Figure:
 
 
 def spike_raster(spikes: np.ndarray) -> Figure:
-    """Who fires when: `spikes` [T, N] of 0 and 1, with each neuron's rate beside and each step's share above."""
+    """Which neurons fire at which time step, with each neuron's rate beside it and each step's share above it.
+
+    spikes: 0 and 1, [T, N], time steps by neurons; raises ValueError for any other shape.
+    """
     spikes = np.asarray(spikes, dtype=np.float32)
     if spikes.ndim != 2 or 0 in spikes.shape:
         raise ValueError(f"spikes of shape {list(spikes.shape)}: expected [T, N], time steps by neurons")
@@ -66,8 +71,9 @@ def spike_raster(spikes: np.ndarray) -> Figure:
     above, beside = figure.add_subplot(grid[0, 0], sharex=raster), figure.add_subplot(grid[1, 1], sharey=raster)
     group = -(-neurons // MAX_RASTER_ROWS)
     rows = np.add.reduceat(spikes, np.arange(0, neurons, group), axis=1) / group
+    white_to_ink = LinearSegmentedColormap.from_list("spikes", ["#FFFFFF", INK])
     raster.imshow(
-        rows.T, aspect="auto", origin="lower", cmap=_spike_colours(), vmin=0, vmax=1, interpolation="nearest",
+        rows.T, aspect="auto", origin="lower", cmap=white_to_ink, vmin=0, vmax=1, interpolation="nearest",
         extent=(0.5, steps + 0.5, -0.5, neurons - 0.5),
     )  # fmt: skip
     raster.vlines(np.arange(1, steps) + 0.5, -0.5, neurons - 0.5, color="white", lw=min(1.5, 48 / steps))
@@ -89,7 +95,10 @@ def spike_raster(spikes: np.ndarray) -> Figure:
 
 
 def firing_rates(rates: Mapping[str, float]) -> Figure:
-    """One bar a layer, input first: spikes a neuron a time step (0..1). A layer that hardly fires is named silent."""
+    """One bar per layer, input first: spikes per neuron and time step, 0 to 1. Raises ValueError for no layer.
+
+    A layer that hardly fires is marked as silent.
+    """
     if not rates:
         raise ValueError("no layer to draw: expected a mapping of layer to firing rate")
     figure = _figure(7.5, 1.2 + 0.32 * len(rates))
@@ -105,15 +114,15 @@ def firing_rates(rates: Mapping[str, float]) -> Figure:
     axis.set_xlim(0, min(1.15, 1.25 * max(values.max(), 0.04)))
     axis.xaxis.set_major_formatter(PERCENT)
     axis.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10], min_n_ticks=2))
-    _dress(axis, "Firing rate by layer", "layer, input first", "spikes a neuron a time step")
+    _dress(axis, "Firing rate by layer", "layer, input first", "spikes per neuron and time step")
     axis.grid(False, axis="y")
     return figure
 
 
 def match_bar(results: Sequence[Any]) -> Figure:
-    """Score against each opponent with its 95 % interval, over the shares of wins, draws and losses.
+    """The score against each opponent with its 95 % interval, on top of the shares of wins, draws and losses.
 
-    `results` are `arena.MatchResult`s: opponent, wins, draws, losses (games), score and interval (0..1).
+    results: `MatchResult`s of arena.result. Raises ValueError when there is none.
     """
     if not results:
         raise ValueError("no match to draw: expected at least one match result")
@@ -132,9 +141,9 @@ def match_bar(results: Sequence[Any]) -> Figure:
 
 
 def energy_bars(estimate: Mapping[str, float]) -> Figure:
-    """Estimated energy of one evaluation, spiking beside the same network with ReLU in place of its neurons.
+    """The estimated energy of one evaluation: the spiking network, and the same network with ReLU instead of neurons.
 
-    `estimate` is `spikes.Energy.to_dict()`: spiking_nanojoules and dense_nanojoules.
+    estimate: `spikes.Energy.to_dict()`, of which it reads spiking_nanojoules and dense_nanojoules.
     """
     figure = _figure(8.0, 2.3)
     axis = figure.subplots()
@@ -155,7 +164,7 @@ def energy_bars(estimate: Mapping[str, float]) -> Figure:
 
 
 def figure_png(figure: Figure, dpi: int = 96) -> bytes:
-    """The figure as a PNG file's bytes."""
+    """The figure as the bytes of a PNG file."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=dpi)
     return buffer.getvalue()
@@ -177,17 +186,22 @@ def _draw_value_accuracy(axis: Axes, iterations: np.ndarray, reports: Sequence[A
 
 
 def _draw_results(axis: Axes, iterations: np.ndarray, reports: Sequence[Any]) -> None:
-    """Rates of white wins, draws, games stopped at the ply cap and black wins stacked to one, a column an iteration."""
-    white, draws, black = (_column(reports, name) for name in ("white_wins", "draws", "black_wins"))
-    games = np.maximum(_column(reports, "games"), 1)
-    rates = np.stack([white, draws, games - white - draws - black, black]) / games
+    """A column per iteration: the shares of wins, draws, games stopped at the ply cap and the other player's wins."""
+    games, draws = np.maximum(_column(reports, "games"), 1), _column(reports, "draws")
+    wins = [
+        (f"{name} wins", np.array([report.wins.get(name, 0) for report in reports], dtype=float), colour)
+        for name, colour in zip(reports[-1].wins, (FIRST_WINS, SECOND_WINS))
+    ]
+    stopped = games - draws - sum(counts for _, counts, _ in wins)
+    results = [*wins[:1], ("draws", draws, DRAWS), ("ply cap", stopped, PLY_CAP), *wins[1:]]
     middles = (iterations[1:] + iterations[:-1]) / 2
     edges = np.concatenate([iterations[:1] - 0.5, middles, iterations[-1:] + 0.5])
     below = np.zeros_like(iterations)
-    for (name, colour), share in zip(RESULT_COLOURS.items(), rates, strict=True):
-        axis.stairs(below + share, edges, baseline=below, fill=True, color=colour, label=name)
-        axis.stairs(below + share, edges, color="white", lw=0.8)
-        below = below + share
+    for name, counts, colour in results:
+        above = below + counts / games
+        axis.stairs(above, edges, baseline=below, fill=True, color=colour, label=name)
+        axis.stairs(above, edges, color="white", lw=0.8)
+        below = above
     _dress(axis, "Results of self-play", "share of games", grid=False)
     axis.set_ylim(0, 1)
     axis.yaxis.set_major_formatter(PERCENT)
@@ -195,7 +209,7 @@ def _draw_results(axis: Axes, iterations: np.ndarray, reports: Sequence[Any]) ->
 
 
 def _draw_layer_rates(axis: Axes, iterations: np.ndarray, reports: Sequence[Any]) -> None:
-    """A line a layer, dark at the input and light at the output; of many layers a few lines and the range of all."""
+    """A line per layer, dark at the input, light at the output. Of many layers: a few lines, and the range of all."""
     layers = list(reports[-1].firing_rates)
     rates = np.array([[report.firing_rates.get(layer, np.nan) for layer in layers] for report in reports], dtype=float)
     shown = np.linspace(0, len(layers) - 1, min(len(layers), MAX_LAYER_LINES)).round().astype(int)
@@ -203,14 +217,14 @@ def _draw_layer_rates(axis: Axes, iterations: np.ndarray, reports: Sequence[Any]
         axis.fill_between(iterations, rates.min(axis=1), rates.max(axis=1), color=HAIRLINE, label="all layers", lw=0)
     for index, colour in zip(shown, matplotlib.colormaps["cividis"](np.linspace(0, 0.9, len(shown))), strict=True):
         _draw_line(axis, iterations, rates[:, index], colour, layers[index])
-    _dress(axis, "Firing rates", "spikes a neuron a step")
+    _dress(axis, "Firing rates", "spikes per neuron and step")
     axis.yaxis.set_major_formatter(PERCENT)
     if layers:
         _legend_below(axis, ncols=2)
 
 
 def _draw_match(axis: Axes, row: int, result: Any) -> None:
-    """One opponent's bar with the score on it and the figures beside; only the first row feeds the legend."""
+    """One opponent's bar, with the score on it and the numbers beside it; only the first row is in the legend."""
     games, left = max(1, result.wins + result.draws + result.losses), 0.0
     for kind, colour in {"wins": BLUE, "draws": "#C9CFD6", "losses": ORANGE}.items():
         share = getattr(result, kind) / games
@@ -227,21 +241,21 @@ def _draw_match(axis: Axes, row: int, result: Any) -> None:
 
 
 def _draw_line(axis: Axes, x: np.ndarray, y: np.ndarray, colour: Any, label: str | None = None, **style: Any) -> None:
-    """A line with a point at each of few values, so that a single report is seen too."""
+    """A line; where there are few values each has a point, so that a single one can be seen too."""
     marker = "o" if len(x) <= MAX_MARKED_POINTS else None
     size = 4 if len(x) > 1 else 7
     axis.plot(x, y, color=colour, label=label, lw=1.8, marker=marker, ms=size, **style)
 
 
 def _column(reports: Sequence[Any], name: str) -> np.ndarray:
-    """One number of every report, [len(reports)]; None, a loss that does not exist, becomes NaN."""
+    """One number per report, [len(reports)]; None, a loss that does not exist, becomes NaN."""
     return np.array([getattr(report, name) for report in reports], dtype=float)
 
 
 def _figure(width: float, height: float) -> Figure:
     """An empty figure of `width` by `height` inches that renders without a display."""
-    figure = Figure(figsize=(width, height), layout="constrained", facecolor="white")
-    figure.get_layout_engine().set(w_pad=0.08, h_pad=0.08)
+    layout = ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.08)
+    figure = Figure(figsize=(width, height), layout=layout, facecolor="white")
     FigureCanvasAgg(figure)
     return figure
 
@@ -266,15 +280,11 @@ def _iterations_below(axis: Axes, iterations: np.ndarray) -> None:
 
 
 def _legend_below(axis: Axes, ncols: int = 3) -> None:
-    """A legend under the axis, where it can never cover a curve."""
+    """A legend below the axis, where it cannot cover a curve."""
     axis.legend(
         loc="upper center", bbox_to_anchor=(0.45, -0.22), ncols=ncols, fontsize=8, frameon=False, labelcolor=INK,
         handlelength=1.2, handletextpad=0.5, columnspacing=1.0, labelspacing=0.3,
     )  # fmt: skip
-
-
-def _spike_colours() -> Any:
-    return matplotlib.colors.LinearSegmentedColormap.from_list("spikes", ["#FFFFFF", INK])
 
 
 def _percent(share: float) -> str:

@@ -14,7 +14,7 @@ import queue
 import time
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
-from ..durable import reason
+from ..files import reason
 from ..errors import WorkerError
 from .process import require_numpy
 from .protocol import Arrays, Job, OnMessage, OnUpdate, WorkerProcess

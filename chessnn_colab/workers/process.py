@@ -25,7 +25,7 @@ from typing import Any, Mapping
 
 import numpy as np
 
-from ..durable import NO_LINK
+from ..files import NO_LINK
 from ..errors import DeviceError, WorkerError
 from .protocol import Arrays, Job
 

@@ -1,6 +1,6 @@
-"""Any UCI engine as a player, through python-chess: a few engine processes serve all the games of a match.
+"""Any UCI engine as a player, through python-chess. A few engine processes serve all the games of a match.
 
-The path of an engine is a program that will be run, with the rights of whoever names it.
+The path of an engine names a program that will run with the rights of the person who gave the path.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ import queue
 import shutil
 import subprocess
 import threading
+from collections.abc import Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Mapping, Sequence
+from typing import Any
 from urllib.parse import parse_qsl
 
 import chess
@@ -22,39 +23,39 @@ from torch import Tensor
 
 from ...errors import ConfigError
 from ...games.chess.notation import action_from_move
+from ..players import NO_MOVE, Player
 
 PROCESSES = 2
-PATIENCE = 30.0  # seconds an engine may take for a move; then it is killed and the game is lost
+PATIENCE = 30.0  # seconds that an engine may take for a move; then it is killed and loses the game
 START_SECONDS = 20.0
-MAX_RESTARTS = 10  # of all processes together; then the engine forfeits whatever it is asked
-NO_MOVE = -1
+MAX_RESTARTS = 10  # of all processes together; after them the engine forfeits every game
 LIMITS = {"nodes": int, "depth": int, "time": float}
 DEFAULT_LIMIT = {"time": 0.05}
-OUTSIDE_PATH = ("/usr/games", "/usr/local/games")  # where Debian puts its engines, which not every PATH has
+OUTSIDE_PATH = ("/usr/games", "/usr/local/games")  # Debian puts its engines there, and not every PATH has these
 FAILURES = (chess.engine.EngineError, asyncio.TimeoutError, CancelledError, OSError)
 
 
-class EnginePlayer:
-    """A UCI engine. Where it crashes, is silent or plays what is no move, it forfeits that game and is started afresh.
+class EnginePlayer(Player):
+    """A UCI engine. When it crashes, stays silent or plays an illegal move, it forfeits that game and is restarted.
 
-    path: a program, by path or by name. options: UCI options by name, such as {"Skill Level": 0}. limit: a move's, by
-    nodes, depth or time in seconds. Raises ConfigError when there is no such engine or it does not take an option.
+    path: a program, by path or by name. options: UCI options by name, such as {"Skill Level": 0}. limit: of each move,
+    in nodes, depth or time (seconds). processes: how many run at the same time. patience: seconds that a move may take.
+    Raises ConfigError when there is no such engine or it does not accept an option.
     """
 
-    evaluations = 0
     wants_boards = True
 
     def __init__(
         self,
         path: str,
         options: Mapping[str, Any] | None = None,
-        limit: Mapping[str, float] = DEFAULT_LIMIT,
+        limit: Mapping[str, Any] = DEFAULT_LIMIT,
         processes: int = PROCESSES,
         patience: float = PATIENCE,
     ):
         self.path, self.options = find_engine(path), dict(options or {})
         self.limit, self.patience = chess.engine.Limit(**limit), patience
-        self.reasons: list[str] = []
+        self.reasons = []
         self.restarts = 0
         try:
             engine = self._start()
@@ -66,21 +67,21 @@ class EnginePlayer:
         told = ", ".join(f"{name} {value:g}" for name, value in limit.items())
         settings = "".join(f", {name} {value}" for name, value in self.options.items())
         self.name = f"{engine.id.get('name', Path(self.path).name)} ({told}{settings})"
-        self._engines: queue.SimpleQueue = queue.SimpleQueue()  # None: a process yet to start
+        self._engines: queue.SimpleQueue = queue.SimpleQueue()  # None: a process that has yet to start
         for process in (engine, *[None] * (processes - 1)):
             self._engines.put(process)
         self._threads = ThreadPoolExecutor(processes, thread_name_prefix="engine")
         self._processes = processes
 
     def choose(self, state: Any, generator: torch.Generator, boards: Sequence[chess.Board] | None = None) -> Tensor:
-        """int64 [B] actions; -1 where the engine forfeits, with the reasons, in order, in `reasons`."""
+        assert boards is not None  # wants_boards says so
         answers = list(self._threads.map(self._answer, boards))
         self.reasons = [answer for answer in answers if isinstance(answer, str)]
         actions = [NO_MOVE if isinstance(answer, str) else answer for answer in answers]
         return torch.tensor(actions, dtype=torch.int64, device=generator.device)
 
     def close(self) -> None:
-        """End every engine process; a second call does nothing."""
+        """End every engine process. A second call does nothing."""
         self._threads.shutdown(cancel_futures=True)
         for _ in range(self._processes):
             if (engine := self._engines.get()) is not None:
@@ -88,7 +89,7 @@ class EnginePlayer:
         self._processes = 0
 
     def _answer(self, board: chess.Board) -> int | str:
-        """The engine's action, or why there is none. Runs in a thread, with an engine of its own meanwhile."""
+        """The engine's action, or the reason why there is none. Runs in a thread, which has the process to itself."""
         engine = self._engines.get()
         try:
             if engine is None:
@@ -135,7 +136,7 @@ class EnginePlayer:
 
 
 def find_engine(path: str) -> str:
-    """The program that `path` names. Raises ConfigError when there is none."""
+    """The program with this path or name. Raises ConfigError when there is none."""
     found = shutil.which(path) or next((hit for place in OUTSIDE_PATH if (hit := shutil.which(path, path=place))), None)
     if found is None:
         raise ConfigError(
@@ -146,9 +147,9 @@ def find_engine(path: str) -> str:
 
 
 def parse_engine(spec: str) -> EnginePlayer:
-    """The player that "engine:PATH" or "engine:PATH?nodes=1000&Skill Level=0" asks for.
+    """The player for "engine:PATH" or "engine:PATH?nodes=1000&Skill Level=0".
 
-    nodes, depth and time (seconds) limit a move, everything else is a UCI option. Raises ConfigError.
+    nodes, depth and time (seconds) limit each move. Every other word is a UCI option. Raises ConfigError.
     """
     path, _, query = spec.removeprefix("engine:").partition("?")
     settings = parse_qsl(query, keep_blank_values=True)

@@ -1,4 +1,4 @@
-"""The games of a match as PGN, each from the first move of its opening, in a file written all or nothing."""
+"""The games of a chess match as PGN, each from the first move of its opening, in one file."""
 
 from __future__ import annotations
 
@@ -9,31 +9,33 @@ from pathlib import Path
 
 import chess.pgn
 
-from ...durable import reason, write_atomically
 from ...errors import ConfigError
+from ...files import reason, write_atomically
+from ...games.chess.notation import move_from_action
 from ...games.chess.rules import ENDINGS, TRUNCATED
 from ..result import FORFEIT, MatchGame, MatchResult
-from ...games.chess.notation import move_from_action
+from .openings import board_after
 
-# The PGN standard's words. The rules of chess would let a game at the ply cap go on: the match's rules make it a draw.
+# The PGN standard's words. A game at the limit on plies is a draw by the rules of the match, not by those of chess.
 _TERMINATIONS = {FORFEIT: "abandoned", ENDINGS[TRUNCATED]: "adjudication"}
 _WHITE_RESULTS = {1.0: "1-0", 0.5: "1/2-1/2", 0.0: "0-1"}
 
 
 def match_to_pgn(result: MatchResult, date: datetime.date) -> list[str]:
-    """One PGN text a game, in the order of the match. Raises NotationError for an action not legal where it was played.
+    """One PGN text per game, in the order of the match.
 
-    Beside the seven headers of every PGN: Opening, PlyCount, Termination (the standard's words) and Ending (one of
-    games.chess.ENDINGS, or forfeit with its reason as the last comment).
+    Each has the seven headers of every PGN, and Opening, PlyCount, Termination (in the standard's words) and Ending
+    (one of games.chess.rules.ENDINGS, or "forfeit", with its reason as the last comment). Raises NotationError for an
+    action that is not legal where it was played.
     """
     return [str(_pgn_game(result, game, number, date)) for number, game in enumerate(result.played, 1)]
 
 
 def _pgn_game(result: MatchResult, game: MatchGame, number: int, date: datetime.date) -> chess.pgn.Game:
     white, black = result.player, result.opponent
-    if not game.player_is_white:
+    if not game.player_is_first:
         white, black = black, white
-    parsed = chess.pgn.Game.from_board(game.opening.board())
+    parsed = chess.pgn.Game.from_board(board_after(game.opening))
     parsed.headers.update(
         {
             "Event": f"{_header(result.player)} against {_header(result.opponent)}",
@@ -42,7 +44,7 @@ def _pgn_game(result: MatchResult, game: MatchGame, number: int, date: datetime.
             "Round": str(number),
             "White": _header(white),
             "Black": _header(black),
-            "Result": _WHITE_RESULTS[game.points if game.player_is_white else 1 - game.points],
+            "Result": _WHITE_RESULTS[game.points if game.player_is_first else 1 - game.points],
             "Opening": _header(game.opening.name),
             "PlyCount": str(len(game.opening.moves) + len(game.actions)),
             "Termination": _TERMINATIONS.get(game.ending, "normal"),
@@ -59,12 +61,12 @@ def _pgn_game(result: MatchResult, game: MatchGame, number: int, date: datetime.
 
 
 def _header(text: str) -> str:
-    """Text that keeps a header whole: python-chess writes it as it stands."""
+    """`text` without the characters that end a header: python-chess writes headers without escapes."""
     return re.sub(r"\s+", " ", text.replace('"', "'").replace("\\", "/")).strip() or "?"
 
 
 class GamesFolder:
-    """Where the games of matches are kept; made, and tried, before the first is played."""
+    """The folder that gets the games of matches. It is made, and written to once, before the first game is played."""
 
     def __init__(self, folder: str | os.PathLike):
         """Raises ConfigError when the folder cannot be made or written to."""
@@ -78,9 +80,9 @@ class GamesFolder:
             raise self._refused(error) from error
 
     def save(self, result: MatchResult) -> Path:
-        """Write PLAYER-OPPONENT.pgn, with a number where that name is taken, and return its path.
+        """Write PLAYER-OPPONENT.pgn all or nothing and return its path. A number is added if that name is taken.
 
-        Raises ConfigError when the system refuses.
+        Raises ConfigError when the file cannot be written.
         """
         text = "\n\n".join(match_to_pgn(result, datetime.date.today())) + "\n"
         name = "-".join(

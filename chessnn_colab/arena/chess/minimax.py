@@ -1,47 +1,44 @@
-"""The fixed player that looks two plies ahead: material and piece-square tables, on tensors, many games at once."""
+"""The fixed player that looks two plies ahead, with material and piece-square tables. It plays many games at once."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ...games.chess import bitboards as bb
 from ...games.base import finished, select
+from ...games.chess import bitboards as bb
 from ...games.chess.rules import CHECKMATE, Chess, ChessState
+from ..players import Player
 
 MATE = 1_000_000.0
 PIECE_VALUES = (100, 310, 325, 500, 900, 0)  # P N B R Q K, centipawns
-CHILDREN_AT_ONCE = 512  # positions after one ply whose replies, some thirty each, are held in memory together
+CHILDREN_AT_ONCE = 512  # positions after one ply, whose replies (about thirty each) are in memory together
 
 
-class MinimaxPlayer:
-    """The move whose best answer leaves it best off, ties at random.
+class MinimaxPlayer(Player):
+    """The move that leaves it best off after the opponent's best reply. A random one of the best, if there are several.
 
-    Every line of two plies is looked at, so it chooses as alpha-beta of depth 2 does. Mate comes before everything
-    and a draw by the rules is worth 0. There is no deeper look at captures.
+    It looks at every line of two plies, so it chooses what alpha-beta of depth 2 chooses. Mate is worth more than
+    everything else, and a draw by the rules is worth 0. It does not look deeper at captures.
     """
 
     name = "minimax"
-    evaluations = 0
-    wants_boards = False
 
     def __init__(self, game: Chess):
         self.game = game
         self._bits = bb.bits_table(torch.float32, game.device)
         self._tables = tables().to(game.device)
 
-    def choose(self, state: ChessState, generator: torch.Generator, boards: Any = None) -> Tensor:
+    def choose(self, state: ChessState, generator: torch.Generator, boards: Sequence[Any] | None = None) -> Tensor:
         mask = self.game.legal_action_mask(state)
         scores = self.scores(state) + 0.5 * torch.rand(mask.shape, generator=generator, device=mask.device)
         return torch.where(mask, scores, -torch.inf).argmax(1)
 
-    def close(self) -> None:
-        """Nothing to let go of."""
-
     def scores(self, state: ChessState) -> Tensor:
-        """float32 [B, 4672]: what each legal action is worth to the mover after the best reply, in centipawns."""
+        """float32 [B, 4672], centipawns: what each legal action is worth to the mover after the best reply; else 0."""
         rows, actions = self.game.legal_action_mask(state).nonzero(as_tuple=True)
         values = [
             self._after_best_reply(self.game.step(select(state, some), action))
@@ -52,7 +49,7 @@ class MinimaxPlayer:
         return scores
 
     def _after_best_reply(self, child: ChessState) -> Tensor:
-        """float32 [N]: the worth of positions to the player who has just moved, once the other has replied."""
+        """float32 [N]: what positions are worth to the player who has just moved, after the other's best reply."""
         rows, replies = (self.game.legal_action_mask(child) & ~finished(child).unsqueeze(1)).nonzero(as_tuple=True)
         after = self.game.step(select(child, rows), replies)
         worth = torch.where(after.terminated, torch.where(after.ending == CHECKMATE, -MATE, 0.0), self.evaluate(after))
@@ -61,13 +58,15 @@ class MinimaxPlayer:
         return torch.where(child.terminated, ended, torch.where(child.truncated, -self.evaluate(child), least))
 
     def evaluate(self, state: ChessState) -> Tensor:
-        """float32 [B]: material and squares, the mover's less the opponent's, in centipawns."""
+        """float32 [B], centipawns: material and squares, the mover's minus the opponent's."""
         return bb.unpack_bits(state.pieces, self._bits).flatten(1) @ self._tables
 
 
 def tables() -> Tensor:
-    """float32 [768]: a piece's worth on each square, the mover's six kinds and, negative and ranks reversed, the
-    other's."""
+    """float32 [768], centipawns: what a piece is worth on each square.
+
+    First the mover's six kinds, then the opponent's, which are negative and have their ranks reversed.
+    """
     own = torch.tensor(
         [
             [value + bonus(kind, square % 8, square // 8) for square in range(64)]
@@ -80,7 +79,7 @@ def tables() -> Tensor:
 
 
 def bonus(kind: int, file: int, rank: int) -> int:
-    """What standing on a square adds to a piece, in centipawns, rank 0 being its own first."""
+    """What a square adds to the worth of a piece on it, in centipawns. rank: 0 is the first as its own side counts."""
     centre = int(3.5 - max(abs(file - 3.5), abs(rank - 3.5)))  # 0 at the rim to 3 in the middle
     sheltered = 20 if rank == 0 and file in (1, 2, 6) else 0
     return {

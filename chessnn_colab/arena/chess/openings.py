@@ -1,14 +1,14 @@
-"""The openings every match starts from: a small fixed book, one line from each well-trodden way to begin.
+"""The openings that chess matches start from: a small fixed book of well-known lines.
 
-Each is played twice, with the colours changed, so that neither player is lucky in what it gets. The order is fixed and
-takes the families in turn, so that a short match sees all of them too.
+Each is played twice, with each player once as White, so that neither player is lucky in what it gets. The order is
+fixed. It spreads each family evenly over the book, so that a short match has all of them too.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import chess
+
+from ..result import Opening
 
 _FAMILIES = {
     "open games": """
@@ -84,19 +84,12 @@ _FAMILIES = {
 }
 
 
-@dataclass(frozen=True)
-class Opening:
-    """A line from the standard start position, in SAN."""
-
-    name: str
-    moves: tuple[str, ...]
-
-    def board(self) -> chess.Board:
-        """The position after the line, with its moves behind it."""
-        board = chess.Board()
-        for move in self.moves:
-            board.push_san(move)
-        return board
+def board_after(opening: Opening) -> chess.Board:
+    """The position after an opening in SAN, with its moves in the board's past."""
+    board = chess.Board()
+    for move in opening.moves:
+        board.push_san(move)
+    return board
 
 
 def _family(text: str) -> list[Opening]:
@@ -105,7 +98,7 @@ def _family(text: str) -> list[Opening]:
 
 
 def _in_turn(families: list[list[Opening]]) -> tuple[Opening, ...]:
-    """All openings, each family spread evenly over the whole."""
+    """All openings, with each family spread evenly over the book."""
     placed = [((place + 0.5) / len(family), opening) for family in families for place, opening in enumerate(family)]
     return tuple(opening for _, opening in sorted(placed, key=lambda item: item[0]))
 

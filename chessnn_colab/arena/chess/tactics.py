@@ -1,24 +1,25 @@
-"""Tactics: positions with known answers, and how many of them a player finds.
+"""Chess puzzles: positions with known answers, and how many of them a player solves.
 
-The suite, `data/tactics.txt`, has a hundred each of mates in one, mates in two and hanging pieces. tools/make_tactics.py
-made it, and solved every position exhaustively; its lines are "kind; FEN; all solving moves".
+The suite, `data/tactics.txt`, has a hundred each of mates in one, mates in two and hanging pieces. Its lines are
+"kind; FEN; all solving moves". tools/make_tactics.py made it and solved every position exhaustively.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
-from typing import Sequence
 
 import chess
 import torch
 
-from ..evaluate import load_network
-from ...games.chess.rules import Chess
+from ...devices import detect_device
 from ...games.chess.notation import board_from_fen, move_from_action, state_from_boards
-from ..players import NetworkPlayer, Player
+from ...games.chess.rules import Chess
 from ...runs.folder import RunFolder
 from ...search import SearchConfig
+from ..evaluate import network_player
+from ..players import Player
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def load_suite() -> list[Puzzle]:
 
 
 def solved_share(player: Player, suite: Sequence[Puzzle], game: Chess, seed: int = 0) -> dict[str, float]:
-    """The share of each kind's puzzles whose first move `player` finds, 0 to 1."""
+    """Kind of puzzle -> the share of them whose first move `player` finds, from 0 to 1."""
     boards = [board_from_fen(puzzle.fen) for puzzle in suite]
     generator = torch.Generator(game.device).manual_seed(seed)
     actions = player.choose(
@@ -57,15 +58,14 @@ def solved_share(player: Player, suite: Sequence[Puzzle], game: Chess, seed: int
 def solved_over_run(
     run: str, search: SearchConfig, snapshots: Sequence[int] | None = None, seed: int = 0, device: str = "auto"
 ) -> dict[int, dict[str, float]]:
-    """`solved_share` of the networks of `run`, by iteration; snapshots: which, or all of them.
+    """Iteration -> `solved_share` of that network of `run`. snapshots: the iterations to look at; None is all of them.
 
     Raises RunError for a snapshot that is not there.
     """
     if snapshots is None:
         snapshots = sorted(int(path.stem) for path in RunFolder.open(run).snapshots())
-    suite, shares = load_suite(), {}
-    for iteration in snapshots:
-        network, _ = load_network(run, iteration, device)
-        game = Chess(device=str(next(network.parameters()).device))
-        shares[iteration] = solved_share(NetworkPlayer(game, network, search), suite, game, seed)
-    return shares
+    suite, game = load_suite(), Chess(device=detect_device(device).device)
+    return {
+        iteration: solved_share(network_player(run, iteration, game, search), suite, game, seed)
+        for iteration in snapshots
+    }

@@ -1,8 +1,8 @@
 """A run's network as a UCI engine, for any chess program: python -m chessnn_colab uci RUN.
 
-One thread reads commands; the main thread answers them and searches. A search is a row of tree searches, each twice as
-large as the last, and its answer is the last one finished; between any two evaluations it can be stopped. The
-protocol: https://www.chessprogramming.org/UCI.
+One thread reads commands. The main thread answers them and searches. To search is to grow one tree after the other
+("rungs"), each twice as large as the one before. The answer comes from the last tree that is complete, and a search can
+stop between any two evaluations. The protocol: https://www.chessprogramming.org/UCI.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import queue
 import sys
 import threading
 import time
-from dataclasses import dataclass, replace
-from typing import Any, TextIO
+from dataclasses import replace
+from typing import TextIO
 
 import chess
 import torch
@@ -22,43 +22,33 @@ import torch
 from ...actor import TREE_ACTIONS, Actor, Branches
 from ...devices import choose_dtype
 from ...errors import ChessnnError
-from ..evaluate import load_network
+from ...games.chess.notation import board_from_fen, move_from_action, parse_move, quote, state_from_boards
 from ...games.chess.rules import Chess
 from ...network import actor_copy
-from ...games.chess.notation import board_from_fen, move_from_action, parse_move, quote, state_from_boards
-from ...search import PolicyOutput, SearchConfig
+from ...search import PolicyOutput
 from ...tree import tree_search
+from ..evaluate import load_network
+from ..players import PLAY_SEARCH
+from .limits import MOST_SIMULATIONS, Limits, read_limits
 
 FIRST_RUNG = 16  # simulations of the smallest search
-MOST_SIMULATIONS = 4096  # of the largest: a tree holds them all in memory
 CONSIDERED = 32  # root moves that sequential halving begins with
-VALUE_SCALE = 0.15  # see players.PLAY_SEARCH
-DISCOUNT = 0.99
-MARGIN = 0.05  # seconds of the clock left for everything but thinking
-MAX_DIGITS = 18  # of a number in a go
-MOVES_TO_GO = 30  # moves that the time on the clock is to last for, where nobody says
 
 
 class _Stopped(Exception):
-    """Enough of this search: the time is up, or someone said stop."""
+    """This search must end: the time is up, or a stop came."""
 
 
-@dataclass
-class Limits:
-    """What a `go` allows: seconds from its start, simulations of one search, rungs; None is no limit."""
-
-    seconds: float | None = None
-    simulations: int | None = None
-    rungs: int | None = None
-    until_stopped: bool = False  # not to be answered before a stop
-    moves: tuple[chess.Move, ...] = ()  # to choose from; empty: all
+def serve(run: str, snapshot: int | None = None, device: str = "auto") -> None:
+    """Answer UCI commands from standard input until `quit` or its end. Raises what Engine raises."""
+    Engine(run, snapshot, device).loop()
 
 
 class Engine:
-    """The state of one UCI conversation: reads `commands`, writes `answers`.
+    """The state of one UCI conversation. It reads `commands` and writes `answers`.
 
-    Bad input is answered by an `info string` and changes nothing. Raises RunError, CheckpointError or DeviceError for
-    a run whose network cannot be loaded at the start.
+    The answer to bad input is an `info string`; nothing else changes. Raises RunError, CheckpointError or DeviceError
+    when the run's network cannot be loaded.
     """
 
     def __init__(
@@ -71,23 +61,22 @@ class Engine:
     ):
         self.run, self.snapshot, self.device = run, snapshot, device
         self.commands, self.answers = commands, answers
-        self.simulations = 128
+        self.num_simulations = 128
         self.board = chess.Board()
         self.inbox: queue.Queue[str | None] = queue.Queue()
-        self.actor: Actor | None = None
         self._load()
 
     def loop(self) -> None:
         """Obey until `quit` or the end of the input."""
         for stream in (self.commands, self.answers):
-            if isinstance(stream, io.TextIOWrapper):  # a character that the system cannot write ends no game
+            if isinstance(stream, io.TextIOWrapper):  # a character that the system cannot write must not end a game
                 stream.reconfigure(errors="backslashreplace")
         threading.Thread(target=self._read, daemon=True, name="uci-input").start()
         while (line := self.inbox.get()) is not None and line != "quit":
             self.obey(line)
 
     def obey(self, line: str) -> None:
-        """One command. What UCI does not know is passed over, word by word, until something it knows."""
+        """Carry out one command. As UCI wants it, unknown words in front of a command are skipped."""
         words = line.split()
         while words and words[0] not in self.COMMANDS:
             words = words[1:]
@@ -97,7 +86,7 @@ class Engine:
             self.COMMANDS[words[0]](self, words[1:])
         except (ChessnnError, ValueError, IndexError) as error:
             self.say(f"info string {' '.join(str(error).split()) or f'cannot read {quote(line)}'}")
-            if words[0] == "go":  # whoever asked waits for an answer
+            if words[0] == "go":  # the program waits for an answer
                 self.say(f"bestmove {next(iter(self.board.legal_moves), '(none)')}")
 
     def say(self, text: str) -> None:
@@ -109,18 +98,20 @@ class Engine:
         self.inbox.put(None)
 
     def _load(self) -> None:
-        """The network, on the device that the options name."""
+        """Load the network onto the device that the options name."""
         network, self.iteration = load_network(self.run, self.snapshot, self.device)
         device = str(next(network.parameters()).device)
-        config = SearchConfig(search="tree", max_num_considered_actions=CONSIDERED, value_scale=VALUE_SCALE)
-        self.actor = Actor(Chess(10**6, device), actor_copy(network, choose_dtype("auto", device)), config, DISCOUNT)
+        self.game = Chess(10**6, device)
+        config = replace(PLAY_SEARCH, max_num_considered_actions=CONSIDERED)
+        network = actor_copy(network, choose_dtype("auto", device))
+        self.actor = Actor(self.game, network, config, self.game.discount)
 
     # --- commands ----------------------------------------------------------------------------------------------------
 
     def _uci(self, words: list[str]) -> None:
         self.say(f"id name chessnn_colab iteration {self.iteration}")
         self.say("id author chessnn_colab, by playing itself")
-        self.say(f"option name Simulations type spin default {self.simulations} min 1 max {MOST_SIMULATIONS}")
+        self.say(f"option name Simulations type spin default {self.num_simulations} min 1 max {MOST_SIMULATIONS}")
         self.say(f"option name Device type string default {self.device}")
         self.say("uciok")
 
@@ -131,7 +122,7 @@ class Engine:
         self.board = chess.Board()
 
     def _nothing(self, words: list[str]) -> None:
-        """A stop or a ponderhit that comes when nobody is searching any more."""
+        """A stop or a ponderhit that comes when the search has ended already."""
 
     def _set_option(self, words: list[str]) -> None:
         at = words.index("value") if "value" in words else len(words)
@@ -139,7 +130,7 @@ class Engine:
         if name == "simulations":
             if not value.isdecimal() or not 1 <= int(value) <= MOST_SIMULATIONS:
                 raise ValueError(f"Simulations {quote(value)}: expected a whole number from 1 to {MOST_SIMULATIONS}")
-            self.simulations = int(value)
+            self.num_simulations = int(value)
         elif name == "device":
             before, self.device = self.device, value
             try:
@@ -160,7 +151,7 @@ class Engine:
         self.board = board
 
     def _go(self, words: list[str]) -> None:
-        limits = read_limits(words, self.board, self.simulations)
+        limits = read_limits(words, self.board, self.num_simulations)
         if not any(self.board.legal_moves):
             self.say("info depth 0 score " + ("mate 0" if self.board.is_check() else "cp 0"))
             return self.say("bestmove (none)")
@@ -192,11 +183,11 @@ class Search:
         self.finished = 0  # rungs
 
     def best(self) -> chess.Move:
-        """Think as long as the limits allow."""
+        """Think as long as the limits allow, and return a legal move."""
         choice = next(iter(self.limits.moves or self.board.legal_moves))
-        for depth, simulations in enumerate(self._rungs(), 1):
+        for depth, num_simulations in enumerate(self._rungs(), 1):
             try:
-                choice = self._rung(depth, simulations)
+                choice = self._rung(depth, num_simulations)
             except _Stopped:
                 break
             self.finished = depth
@@ -205,19 +196,19 @@ class Search:
         return choice
 
     def _rungs(self) -> list[int]:
-        """The sizes of the searches, in simulations."""
-        most = self.limits.simulations or MOST_SIMULATIONS
+        """The sizes of the trees, in simulations."""
+        most = self.limits.num_simulations or MOST_SIMULATIONS
         sizes = [FIRST_RUNG << rung for rung in range(32) if FIRST_RUNG << rung < most] + [most]
         return sizes[: self.limits.rungs]
 
-    def _rung(self, depth: int, simulations: int) -> chess.Move:
+    def _rung(self, depth: int, num_simulations: int) -> chess.Move:
         actor, board = self.engine.actor, self.board
-        state = state_from_boards([board], actor.game)
-        config = replace(actor.config, num_simulations=simulations)
-        branches = Branches(actor, state, simulations + 1)
+        state = state_from_boards([board], self.engine.game)
+        config = replace(actor.config, num_simulations=num_simulations)
+        branches = Branches(actor, state, num_simulations + 1)
 
         def expand(parent, action, node):
-            if self.finished and self._enough():  # the first rung is always finished: there must be an answer
+            if self.finished and self._enough():  # the first rung always ends: there must be an answer
                 raise _Stopped
             self.nodes += 1
             return branches.expand(parent, action, node)
@@ -231,7 +222,7 @@ class Search:
         return move
 
     def _chosen(self, policy: PolicyOutput) -> chess.Move:
-        """The search's move; of those that `searchmoves` allows, the one it thinks most of."""
+        """The search's move. With `searchmoves`, the one of these that it rates highest."""
         if not self.limits.moves:
             return move_from_action(int(policy.action), self.board)
         ranked = policy.actions[0][policy.action_weights[0].argsort(descending=True)].tolist()
@@ -247,7 +238,7 @@ class Search:
         )
 
     def _score(self, move: chess.Move, value: float) -> str:
-        """The value in centipawns, by the logistic curve on which 400 are ten to one; a mate at once as such."""
+        """The value in centipawns, on the logistic curve where 400 mean ten to one. A move that mates is "mate 1"."""
         after = self.board.copy(stack=False)
         after.push(move)
         if after.is_checkmate():
@@ -264,59 +255,14 @@ class Search:
         )
 
     def _heed(self, line: str | None) -> None:
-        """A command that comes while thinking."""
+        """Obey a command that comes during the search."""
         if line is None or line in ("quit", "stop"):
             self.stopped = True
             if line != "stop":
-                self.engine.inbox.put(line)  # the loop is to see it too
+                self.engine.inbox.put(line)  # the loop must see it too
         elif line == "ponderhit":
             self.limits.until_stopped, self.started = False, time.monotonic()
         elif line == "isready":
             self.engine.say("readyok")
         else:
             self.engine.say(f"info string {quote(line)} comes in the middle of a search: stop it first")
-
-
-def read_limits(words: list[str], board: chess.Board, simulations: int) -> Limits:
-    """The words after `go`. simulations: of the largest search where nothing else limits it.
-
-    Raises ValueError for what is no number and NotationError for what is no move.
-    """
-    numbers = {"wtime", "btime", "winc", "binc", "movestogo", "depth", "nodes", "mate", "movetime"}
-    given: dict[str, Any] = {}
-    words = list(words)
-    while words:
-        word = words.pop(0)
-        if word in numbers:
-            value = words.pop(0) if words else ""
-            if not value.lstrip("-").isdecimal() or len(value) > MAX_DIGITS:
-                raise ValueError(f"go {word} {quote(value)}: expected a whole number of {MAX_DIGITS} digits at most")
-            given[word] = int(value)
-        elif word == "searchmoves":
-            given[word] = tuple(parse_move(text, board) for text in words if text not in numbers)
-            words = [text for text in words if text in numbers]
-        elif word in ("infinite", "ponder"):
-            given[word] = True
-        else:
-            raise ValueError(
-                f"go {quote(word)}: expected {', '.join(sorted(numbers))}, searchmoves, infinite or ponder"
-            )
-    return _limits(given, board.turn, simulations)
-
-
-def _limits(given: dict[str, Any], white: bool, simulations: int) -> Limits:
-    mine, increment = ("wtime", "winc") if white else ("btime", "binc")
-    limits = Limits(until_stopped="infinite" in given or "ponder" in given, moves=given.get("searchmoves", ()))
-    if "nodes" in given:  # the root is one of them
-        limits.simulations = min(max(given["nodes"] - 1, 1), MOST_SIMULATIONS)
-    if "depth" in given:
-        limits.rungs = max(given["depth"], 1)
-    if "movetime" in given:
-        limits.seconds = max(given["movetime"] / 1000 - MARGIN, 0)
-    elif mine in given:
-        left = given[mine] / 1000
-        share = left / (given.get("movestogo") or MOVES_TO_GO) + 0.8 * given.get(increment, 0) / 1000
-        limits.seconds = max(min(share, left / 2) - MARGIN, 0)
-    elif not limits.until_stopped and not {"nodes", "depth"} & given.keys():
-        limits.simulations = simulations
-    return limits

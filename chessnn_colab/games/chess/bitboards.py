@@ -1,7 +1,7 @@
-"""64-bit boards on tensors: constants, geometry tables and the few operations everything else is made of.
+"""Bitboards: sets of squares in an int64, with the geometry tables and the few operations that the rules are made of.
 
-Square a1 is bit 0 and h8 bit 63, as in python-chess. torch's int64 shifts right with the sign; every right
-shift here is followed by a mask that clears what the sign dragged in.
+Square a1 is bit 0 and h8 is bit 63, as in python-chess. torch shifts an int64 right with its sign, so every right shift
+here is followed by a mask that clears the copies of the sign.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ def squares_with_room(files: int, ranks: int) -> int:
 
 
 class Jumps:
-    """Moves every bit of a board by fixed jumps; what would leave the board vanishes.
+    """Moves every bit of a bitboard by fixed jumps; a bit that would leave the board vanishes.
 
-    Built for jumps ((files, ranks), ...) of shape [J]; boards are batch last, [J, ..., B], so that each jump's
-    shift is a scalar to a long inner loop.
+    jumps: J pairs (files, ranks). Bitboards are int64 [J, ..., B], batch last, so that one jump's shift is the same
+    number along a long inner loop; trailing_dims is how many dimensions follow J.
     """
 
     def __init__(self, jumps, trailing_dims: int, device: torch.device | str):
@@ -60,47 +60,47 @@ class Jumps:
         self.landings = table([squares_with_room(-files, -ranks) for files, ranks in jumps])
         self.origins = table([squares_with_room(files, ranks) for files, ranks in jumps])
 
-    def forward(self, boards: Tensor) -> Tensor:
-        """Where the bits of `boards` land."""
-        return ((boards << self.left) >> self.right) & self.landings
+    def forward(self, bitboards: Tensor) -> Tensor:
+        """The squares that the bits of `bitboards` reach."""
+        return ((bitboards << self.left) >> self.right) & self.landings
 
-    def back(self, boards: Tensor) -> Tensor:
-        """Where the landed bits of `boards` came from."""
-        return ((boards >> self.left) << self.right) & self.origins
+    def back(self, bitboards: Tensor) -> Tensor:
+        """The squares from which the bits of `bitboards` are reached."""
+        return ((bitboards >> self.left) << self.right) & self.origins
 
 
-def flip_ranks(boards: Tensor) -> Tensor:
-    """The boards seen from the other side: rank 1 becomes rank 8, files stay. A byte swap."""
+def flip_ranks(bitboards: Tensor) -> Tensor:
+    """`bitboards` seen from the other side: rank 1 becomes rank 8, files stay. A byte swap."""
     low_bytes, low_pairs, low_half = 0x00FF00FF00FF00FF, 0x0000FFFF0000FFFF, 0xFFFFFFFF
-    boards = ((boards >> 8) & low_bytes) | ((boards & low_bytes) << 8)
-    boards = ((boards >> 16) & low_pairs) | ((boards & low_pairs) << 16)
-    return ((boards >> 32) & low_half) | (boards << 32)
+    bitboards = ((bitboards >> 8) & low_bytes) | ((bitboards & low_bytes) << 8)
+    bitboards = ((bitboards >> 16) & low_pairs) | ((bitboards & low_pairs) << 16)
+    return ((bitboards >> 32) & low_half) | (bitboards << 32)
 
 
-def any_of(boards: Tensor) -> Tensor:
-    """The union of `boards` [2^k, ...] over the first dimension (torch has no bitwise-or reduction)."""
-    while boards.shape[0] > 1:
-        half = boards.shape[0] // 2
-        boards = boards[:half] | boards[half:]
-    return boards[0]
+def any_of(bitboards: Tensor) -> Tensor:
+    """The union of `bitboards` [2^k, ...] over the first dimension (torch has no bitwise-or reduction)."""
+    while bitboards.shape[0] > 1:
+        half = bitboards.shape[0] // 2
+        bitboards = bitboards[:half] | bitboards[half:]
+    return bitboards[0]
 
 
 def bits_table(dtype: torch.dtype, device: torch.device | str) -> Tensor:
-    """[256, 8]: the eight bits of each byte, lowest first."""
+    """[256, 8] of `dtype`: the eight bits of each byte, lowest first."""
     byte = torch.arange(256).unsqueeze(1)
     return ((byte >> torch.arange(8)) & 1).to(dtype).to(device)
 
 
-def unpack_bits(boards: Tensor, table: Tensor) -> Tensor:
-    """Each board's 64 squares: [B, N] int64 -> [B, N * 64] of the dtype of `table` (see bits_table)."""
-    octets = boards.contiguous().view(torch.uint8).view(-1).to(torch.int32)
-    return table.index_select(0, octets).view(boards.shape[0], 64 * boards.shape[1])
+def unpack_bits(bitboards: Tensor, table: Tensor) -> Tensor:
+    """The 64 squares of each bitboard: int64 [B, N] -> [B, N * 64] of the dtype of `table` (see bits_table)."""
+    octets = bitboards.contiguous().view(torch.uint8).view(-1).to(torch.int32)
+    return table.index_select(0, octets).view(bitboards.shape[0], 64 * bitboards.shape[1])
 
 
-def count_bits(boards: Tensor) -> Tensor:
-    """How many squares each board has: the classic pairwise sums (Warren, Hacker's Delight, 5-1)."""
+def count_bits(bitboards: Tensor) -> Tensor:
+    """How many squares each bitboard holds, by pairwise sums (Warren, Hacker's Delight, 5-1)."""
     pairs, nibbles, octets = 0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F
-    boards = boards - ((boards >> 1) & pairs)
-    boards = (boards & nibbles) + ((boards >> 2) & nibbles)
-    boards = (boards + (boards >> 4)) & octets
-    return (boards * 0x0101010101010101 >> 56) & 0xFF
+    bitboards = bitboards - ((bitboards >> 1) & pairs)
+    bitboards = (bitboards & nibbles) + ((bitboards >> 2) & nibbles)
+    bitboards = (bitboards + (bitboards >> 4)) & octets
+    return (bitboards * 0x0101010101010101 >> 56) & 0xFF

@@ -1,9 +1,9 @@
 """Legal chess moves for a batch of positions, without a loop over games or squares.
 
-A move is (direction, distance, from-square); all from-squares that share a direction and distance are one
-bitboard, so a position's legal moves are 73 bitboards: AlphaZero's 8x8x73 (Silver et al. 2018, table S2) laid
-plane first. Sliding pieces, pins, checks, attacks and the en-passant test are one flood fill of seven steps over
-eight directions. Everything is batch last, [..., B], and from the mover's side: own pawns go north.
+Moves that go the same way and equally far share a plane. A plane's moves are one bitboard of the squares they start
+from, so a position's legal moves are 73 bitboards: AlphaZero's 8x8x73 (Silver et al. 2018, table S2), plane first.
+Sliding pieces, pins, checks, attacks and the en-passant test come from one flood fill of seven steps in eight
+directions. Every tensor is batch last, [..., B], and seen by the mover, whose pawns go north.
 """
 
 from __future__ import annotations
@@ -16,13 +16,17 @@ from torch import Tensor
 from . import bitboards as bb
 from .bitboards import Jumps, any_of
 
-NUM_PLANES = 73
-KNIGHT_PLANES = 56
-UNDERPROMOTION_PLANES = 64
-UNDERPROMOTION_DIRECTIONS = (bb.NORTH_WEST, bb.NORTH, bb.NORTH_EAST)
-CASTLE_KINGSIDE_PLANE = bb.EAST * 7 + 1
-CASTLE_QUEENSIDE_PLANE = bb.WEST * 7 + 1
-DOUBLE_PUSH_PLANE = bb.NORTH * 7 + 1
+# The planes of actions as (files, ranks, underpromotion): how far the piece goes, and whether it is a pawn that becomes
+# a knight (1), a bishop (2) or a rook (3). All other moves have 0; a pawn that promotes by one of them becomes a queen.
+PLANES = (
+    *((n * files, n * ranks, 0) for files, ranks in bb.DIRECTIONS for n in range(1, 8)),
+    *((files, ranks, 0) for files, ranks in bb.KNIGHT_JUMPS),
+    *((files, 1, piece) for piece in (1, 2, 3) for files in (-1, 0, 1)),
+)
+NUM_PLANES = len(PLANES)
+UNDERPROMOTION_PLANES = PLANES.index((-1, 1, 1))  # from here on
+CASTLE_KINGSIDE_PLANE, CASTLE_QUEENSIDE_PLANE = PLANES.index((2, 0, 0)), PLANES.index((-2, 0, 0))
+DOUBLE_PUSH_PLANE = PLANES.index((0, 2, 0))
 FILE_A = bb.signed(0x0101010101010101)
 FILE_H = bb.signed(0x8080808080808080)
 A1, H1 = 0x01, 0x80
@@ -41,19 +45,18 @@ class LegalMoves:
 
 
 class MoveGenerator:
-    """Holds the geometry on one device; `legal_moves` is a pure function of the position."""
+    """The geometry on one device; `legal_moves` is a pure function of the position."""
 
     def __init__(self, device: torch.device | str):
         self.step = Jumps(bb.DIRECTIONS, 2, device)
         self.leap = Jumps(bb.KNIGHT_JUMPS + bb.DIRECTIONS, 2, device)
         self.knight = Jumps(bb.KNIGHT_JUMPS, 1, device)
         self.king = Jumps(bb.DIRECTIONS, 1, device)
-        distances = [(n * files, n * ranks) for files, ranks in bb.DIRECTIONS for n in range(1, 8)]
-        self.slide = Jumps(distances, 1, device)
+        self.slide = Jumps([(files, ranks) for files, ranks, _ in PLANES[:56]], 1, device)
         self.diagonal = torch.tensor([files * ranks != 0 for files, ranks in bb.DIRECTIONS], device=device).view(8, 1)
 
     def legal_moves(self, pieces: Tensor, castling_rights: Tensor, ep_square: Tensor) -> LegalMoves:
-        """pieces int64 [12, B] (own P N B R Q K, then the opponent's), castling_rights and ep_square int64 [B]."""
+        """What each position allows. pieces: int64 [12, B] as in ChessState; castling_rights, ep_square: int64 [B]."""
         own, opponent = pieces[:6].sum(0), pieces[6:].sum(0)
         occupied, king, pawns = own | opponent, pieces[KING], pieces[PAWN]
         ep_from = _ep_candidates(pawns, ep_square)
@@ -67,7 +70,7 @@ class MoveGenerator:
         knights_checking = any_of(self.knight.back(leaps[:8, 1] & king))
         pawns_checking = pieces[6 + PAWN] & (leaps[8 + bb.NORTH_EAST, 0] | leaps[8 + bb.NORTH_WEST, 0])
         leapers_checking = knights_checking | pawns_checking
-        # No game leads to two knights checking at once, but a FEN or pieces thrown on the board may.
+        # Two knights never give check at once in a game, but a FEN or a random position may have them.
         several_leapers = (leapers_checking & (leapers_checking - 1)) != 0
         checks = slider_checks.sum(0) + (leapers_checking != 0) + several_leapers
         answers = any_of(torch.where(slider_checks, king_rays, 0)) | leapers_checking
@@ -103,11 +106,11 @@ class MoveGenerator:
         return torch.where(self.diagonal, side[BISHOP] | side[QUEEN], side[ROOK] | side[QUEEN])
 
     def _fill(self, sliders, enemy_sliders, king, occupied, ep_from, ep_square) -> tuple[Tensor, Tensor]:
-        """Slide five things at once in eight directions, up to and including the first piece met.
+        """Slide five sets of pieces at once in eight directions, each up to and including the first piece it meets.
 
-        They are: own sliders; enemy sliders, through the king (it cannot hide behind itself); the king as a queen;
-        and the king again on the two boards that follow the en-passant captures. Returns the own sliders' squares
-        by distance [8, 7, B] and everybody's union over distances [8, 5, B].
+        They are: own sliders; enemy sliders, which see through the king (it cannot hide behind itself); the king as if
+        it were a queen; and the king again after each of the two en-passant captures. Returns the own sliders' squares
+        by distance [8, 7, B], and every set's union over the distances [8, 5, B].
         """
         after_ep = (occupied ^ ep_from ^ (ep_square >> 8)) | ep_square
         empty = ~torch.cat((torch.stack((occupied, occupied ^ king, occupied)), after_ep))
@@ -164,3 +167,14 @@ def _castling(king, castling_rights, occupied, attacked) -> tuple[Tensor, Tensor
     kingside = ((castling_rights & H1) != 0) & ((occupied & F1_G1) == 0) & ((attacked & E1_TO_G1) == 0)
     queenside = ((castling_rights & A1) != 0) & ((occupied & B1_TO_D1) == 0) & ((attacked & C1_TO_E1) == 0)
     return torch.where(kingside, king, 0), torch.where(queenside, king, 0)
+
+
+def destinations() -> Tensor:
+    """int64 [4672]: the square to which each action leads; 0 where it would leave the board."""
+    squares = torch.zeros(NUM_PLANES, 64, dtype=torch.int64)
+    for plane, (files, ranks, _) in enumerate(PLANES):
+        room = bb.squares_with_room(files, ranks)
+        for square in range(64):
+            if room >> square & 1:
+                squares[plane, square] = square + files + 8 * ranks
+    return squares.flatten()

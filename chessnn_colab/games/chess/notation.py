@@ -1,36 +1,36 @@
-"""Chess as people write it, FEN, UCI and SAN, to and from states and actions; python-chess reads and writes.
+"""Chess as people write it, in FEN, UCI and SAN, to and from states and actions; python-chess reads and writes.
 
-This is the boundary where input is checked: whatever is not chess raises NotationError, quoting it. python-chess
-shows the board as White sees it, a state as its mover does, so that Black's squares are flipped (square ^ 56).
+This is where input is checked: anything that is not chess raises NotationError, which quotes it. python-chess shows a
+position as White sees it, a state shows it as its mover does, so Black's squares are flipped here (square ^ 56).
 """
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from typing import Iterator, Sequence
+from collections.abc import Sequence
 
 import chess
 import torch
 
 from ...errors import NotationError
 from ..base import where
-from .bitboards import DIRECTIONS, KNIGHT_JUMPS, signed
-from .rules import Chess, ChessState, destinations
-from .moves import KNIGHT_PLANES, UNDERPROMOTION_PLANES
+from .bitboards import signed
+from .moves import PLANES, destinations
+from .rules import Chess
+from .state import ChessState, Position
 
 MAX_COUNTER = 32_767  # of either FEN counter: a packed position keeps its ply in 16 bits
 _PIECES = (chess.PAWN, chess.KNIGHT, chess.BISHOP, chess.ROOK, chess.QUEEN, chess.KING)
-_UNDERPROMOTIONS = (chess.KNIGHT, chess.BISHOP, chess.ROOK)
+_UNDERPROMOTIONS = (None, chess.KNIGHT, chess.BISHOP, chess.ROOK)  # as moves.PLANES numbers them
 _UNSIGNED = (1 << 64) - 1
 _DESTINATIONS = destinations().tolist()
 _UCI = re.compile("[a-h][1-8][a-h][1-8][nbrq]?")
-_FAULTS = {chess.IllegalMoveError: "illegal", chess.AmbiguousMoveError: "ambiguous"}
 _QUOTED = 120  # characters of bad input that an error repeats
 
 
 def board_from_fen(fen: str) -> chess.Board:
-    """The position of `fen`, legal. Raises NotationError for what cannot be read or cannot be chess."""
+    """The position of `fen`. Raises NotationError when it cannot be read, or is not a possible position of chess."""
     try:
         board = chess.Board(fen)
     except ValueError as error:
@@ -41,12 +41,12 @@ def board_from_fen(fen: str) -> chess.Board:
 
 
 def check_board(board: chess.Board, fen: str | None = None) -> None:
-    """Raises NotationError, saying why, when the position cannot arise in chess, or is of another kind of chess.
+    """Raise NotationError, with the reason, for an impossible position or another kind of chess.
 
-    fen: how the position was given, for the error to quote.
+    fen: the text that gave the position, for the error to quote.
     """
     status = board.status()
-    reasons = [flag.name.lower().replace("_", " ") for flag in chess.Status if flag & status]
+    reasons = [str(flag.name).lower().replace("_", " ") for flag in chess.Status if flag & status]
     if board.uci_variant != "chess" or board.chess960:
         reasons.append(f"this is {'Chess960' if board.chess960 else board.uci_variant}")
     if board.promoted & board.kings:
@@ -61,43 +61,33 @@ def check_board(board: chess.Board, fen: str | None = None) -> None:
 
 
 def state_from_fens(fens: Sequence[str], game: Chess) -> ChessState:
-    """One state a FEN, without a past. Raises NotationError, for no FENs at all too."""
+    """A state with one row per FEN, each a game that starts there. Raises NotationError, also when `fens` is empty."""
     return state_from_boards([board_from_fen(fen) for fen in fens], game)
 
 
 def state_from_boards(boards: Sequence[chess.Board], game: Chess) -> ChessState:
-    """One state a board; its moves since the last capture or pawn move are played again, so that repetitions count.
+    """A state with one row per board, whose moves are played again as far as they matter to repetitions.
 
-    The ply cap counts from here. A board that was played on past a draw is taken as it stands. Raises NotationError.
+    The ply cap counts from the positions given. A board whose players went on after a draw is taken as it stands.
+    Raises NotationError for an impossible position, an illegal past, and when `boards` is empty.
     """
     if not boards:
         raise NotationError("no positions: expected at least one")
-    starts, actions = zip(*(_rewound(board) for board in boards))
-    state = _without_past(starts, game)
+    starts, actions = zip(*map(_rewound, boards))
+    rows = torch.tensor([_row(board) for board in starts], dtype=torch.int64, device=game.device)
+    state = game.from_position(Position(rows[:, :12], *rows[:, 12:].unbind(1)))
     lengths = torch.tensor([len(played) for played in actions], device=game.device)
     state = dataclasses.replace(state, plies_played=-lengths)
-    for state in play_on(state, actions, game):
-        pass
+    for ply in range(max(map(len, actions))):
+        action = torch.tensor([played[ply] if ply < len(played) else 0 for played in actions], device=game.device)
+        state = where(lengths > ply, game.step(reopen(state), action), state)
     return state
 
 
-def play_on(state: ChessState, actions: Sequence[Sequence[int]], game: Chess) -> Iterator[ChessState]:
-    """The states before, between and after `actions`, legal ones for each row; a shorter row waits at its end.
-
-    Draws do not end a row: people play on when nobody claims them.
-    """
-    yield state
-    for ply in range(max(map(len, actions))):
-        playing = torch.tensor([ply < len(played) for played in actions], device=game.device)
-        action = torch.tensor([played[ply] if ply < len(played) else 0 for played in actions], device=game.device)
-        state = where(playing, game.step(reopen(state), action), state)
-        yield state
-
-
 def reopen(state: ChessState) -> ChessState:
-    """The same positions, not finished, so that any legal move in them can be played."""
-    no = torch.zeros_like(state.terminated)
-    return dataclasses.replace(state, terminated=no, truncated=no)
+    """The same positions as unfinished games, so that step plays on after a draw or the ply cap."""
+    unfinished = torch.zeros_like(state.terminated)
+    return dataclasses.replace(state, terminated=unfinished, truncated=unfinished)
 
 
 def _rewound(board: chess.Board) -> tuple[chess.Board, list[int]]:
@@ -114,13 +104,8 @@ def _rewound(board: chess.Board) -> tuple[chess.Board, list[int]]:
     return start, actions
 
 
-def _without_past(boards: Sequence[chess.Board], game: Chess) -> ChessState:
-    rows = torch.tensor([_row(board) for board in boards], dtype=torch.int64, device=game.device)
-    return game.from_position(rows[:, :12], *rows[:, 12:].unbind(1))
-
-
 def _row(board: chess.Board) -> list[int]:
-    """Twelve bitboards, castling rights, en-passant square, clock, ply and player, as the mover sees them."""
+    """The numbers of a Position: twelve bitboards and five columns, as the mover sees them."""
 
     def seen(bits: int) -> int:
         return signed(bits if board.turn else chess.flip_vertical(bits))
@@ -132,16 +117,8 @@ def _row(board: chess.Board) -> list[int]:
 
 
 def boards_from_state(state: ChessState) -> list[chess.Board]:
-    """The positions as python-chess boards, without their past."""
-    columns = (
-        state.pieces,
-        state.castling_rights,
-        state.ep_square,
-        state.halfmove_clock,
-        state.ply,
-        state.current_player,
-    )
-    return [_board(*row) for row in zip(*(column.tolist() for column in columns))]
+    """One python-chess board per row of `state`, without the moves that led there."""
+    return [_board(*row) for row in zip(*(column.tolist() for column in state.position))]
 
 
 def _board(pieces: list[int], castling_rights: int, ep_square: int, clock: int, ply: int, player: int) -> chess.Board:
@@ -160,11 +137,6 @@ def _board(pieces: list[int], castling_rights: int, ep_square: int, clock: int, 
     return board
 
 
-def fens_from_state(state: ChessState) -> list[str]:
-    """The positions as FEN, with the en-passant square after every double push, as the FEN standard has it."""
-    return [board.fen(en_passant="fen") for board in boards_from_state(state)]
-
-
 def action_from_move(move: chess.Move, board: chess.Board) -> int:
     """The action number of a legal move of the side to move on `board`. Raises NotationError when it is not legal."""
     if not board.is_legal(move):
@@ -175,56 +147,59 @@ def action_from_move(move: chess.Move, board: chess.Board) -> int:
     ranks = chess.square_rank(target) - chess.square_rank(origin)
     if board.is_castling(move):  # python-chess also takes the king's move onto its rook
         files = 2 if files > 0 else -2
-    return _plane(files, ranks, move.promotion) * 64 + origin
-
-
-def _plane(files: int, ranks: int, promotion: int | None) -> int:
-    if promotion in _UNDERPROMOTIONS:
-        return UNDERPROMOTION_PLANES + 3 * _UNDERPROMOTIONS.index(promotion) + files + 1
-    if files and ranks and abs(files) != abs(ranks):
-        return KNIGHT_PLANES + KNIGHT_JUMPS.index((files, ranks))
-    distance = max(abs(files), abs(ranks))
-    return DIRECTIONS.index((files // distance, ranks // distance)) * 7 + distance - 1
+    piece = _UNDERPROMOTIONS.index(move.promotion) if move.promotion in _UNDERPROMOTIONS else 0
+    return PLANES.index((files, ranks, piece)) * 64 + origin
 
 
 def move_from_action(action: int, board: chess.Board) -> chess.Move:
-    """The move that an action means on `board`. Raises NotationError when it is none, or not legal there."""
-    if not 0 <= action < Chess.num_actions:
-        raise NotationError(f"unknown action {action}: expected 0 to {Chess.num_actions - 1}")
+    """The move that `action` stands for on `board`. Raises NotationError when it is not legal there."""
+    if not 0 <= action < len(_DESTINATIONS):
+        raise NotationError(f"unknown action {action}: expected 0 to {len(_DESTINATIONS) - 1}")
     plane, origin = divmod(action, 64)
     target = _DESTINATIONS[action]
     flip = 0 if board.turn else 56
-    promotion = None
-    if plane >= UNDERPROMOTION_PLANES:
-        promotion = _UNDERPROMOTIONS[(plane - UNDERPROMOTION_PLANES) // 3]
-    elif target >= 56 and board.piece_type_at(origin ^ flip) == chess.PAWN:
+    promotion = _UNDERPROMOTIONS[PLANES[plane][2]]
+    if promotion is None and target >= 56 and board.piece_type_at(origin ^ flip) == chess.PAWN:
         promotion = chess.QUEEN
     move = chess.Move(origin ^ flip, target ^ flip, promotion)
-    # The way back tells an action that leaves the board from one to a1.
+    # An action that leaves the board has the destination a1: the way back tells the two apart.
     if not board.is_legal(move) or action_from_move(move, board) != action:
         raise NotationError(f"illegal action {action} in {board.fen()!r}: {_expected(board)}")
     return move
 
 
-def parse_move(text: str, board: chess.Board) -> chess.Move:
-    """A legal move from UCI ("e2e4", "e7e8q") or SAN ("Nf3"). Raises NotationError quoting text and position."""
+def parse_move(text: str, board: chess.Board, place: str = "") -> chess.Move:
+    """A legal move of `board` from UCI ("e2e4", "E7E8Q") or SAN ("Nf3", "0-0", "a8=Q", "a8q"), spaces around it or not.
+
+    place: what an error calls the position, instead of its FEN. Raises NotationError, which quotes `text`.
+    """
+    place = place or repr(board.fen())
     try:
         move = _read_move(text.strip(), board)
+    except chess.AmbiguousMoveError as error:
+        raise NotationError(
+            f"ambiguous move {quote(text)} in {place}: say which piece moves, as in Nbd2 or b1d2"
+        ) from error
+    except chess.IllegalMoveError as error:
+        raise NotationError(f"illegal move {quote(text)} in {place}: {_expected(board)}") from error
     except ValueError as error:
-        fault = _FAULTS.get(type(error), "unreadable")
-        raise NotationError(f"{fault} move {quote(text)} in {board.fen()!r}: {_expected(board)}") from error
+        raise NotationError(
+            f"unreadable move {quote(text)} in {place}: expected UCI such as e2e4 or SAN such as Nf3"
+        ) from error
     if not move:
-        raise NotationError(f"null move {quote(text)} in {board.fen()!r}: {_expected(board)}")
+        raise NotationError(f"null move {quote(text)} in {place}: {_expected(board)}")
     return move
 
 
 def _read_move(text: str, board: chess.Board) -> chess.Move:
-    # Only lower case is UCI: B2b3 is a bishop's move in SAN.
-    return board.parse_uci(text) if _UCI.fullmatch(text) else board.parse_san(text)
+    # B2b3 is a bishop's move: capitals are UCI only where they cannot be SAN.
+    if _UCI.fullmatch(text) or (_UCI.fullmatch(text.lower()) and not chess.SAN_REGEX.match(text)):
+        return board.parse_uci(text.lower())
+    return board.parse_san(text)
 
 
 def quote(text: object) -> str:
-    """Bad input as an error repeats it: on one line, the end left off when it is long."""
+    """Bad input as an error repeats it: on one line, cut off when it is long."""
     shown = repr(text)
     return shown if len(shown) <= _QUOTED else f"{shown[:_QUOTED]}..."
 
@@ -235,4 +210,6 @@ def _expected(board: chess.Board) -> str:
         return "no move is legal there, the game is over"
     if len(moves) <= 5:
         return f"expected {' or '.join(moves)}"
-    return f"expected one of its {len(moves)} legal moves, like {moves[0]}"
+    promotions = [move for move in board.legal_moves if move.promotion]
+    hint = f"; a promotion names its piece, as in {board.san(promotions[0])}" if promotions else ""
+    return f"expected one of its {len(moves)} legal moves, such as {moves[0]}{hint}"

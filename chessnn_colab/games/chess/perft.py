@@ -1,11 +1,11 @@
-"""perft: the number of move sequences of a length, the proof of a move generator.
+"""perft: how many sequences of legal moves a position has, the proof of a move generator.
 
-https://www.chessprogramming.org/Perft_Results has the published numbers.
+The published numbers are at https://www.chessprogramming.org/Perft_Results.
 """
 
 from __future__ import annotations
 
-from typing import Iterator
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
@@ -13,17 +13,19 @@ from torch import Tensor
 from ...errors import ConfigError
 from ..base import select
 from .bitboards import count_bits
-from .rules import Chess, ChessState
 from .notation import board_from_fen, move_from_action, reopen, state_from_boards
+from .rules import Chess
+from .state import ChessState
 
 BATCH = 8_192  # positions expanded at once
 MAX_DEPTH = 12
 
 
 def perft(fen: str, depth: int) -> dict[str, int]:
-    """Leaves `depth` plies deep below each legal move (UCI) of the position; {} when there is no move.
+    """For each legal move (UCI) of the position, how many sequences of `depth` moves begin with it.
 
-    No draw ends a line, as everywhere in perft. Raises NotationError and ConfigError.
+    No draw ends a sequence, as everywhere in perft. A position without a legal move gives {}. Raises NotationError for
+    a bad FEN and ConfigError for a depth outside 1 to MAX_DEPTH.
     """
     if not isinstance(depth, int) or not 1 <= depth <= MAX_DEPTH:
         raise ConfigError(f"perft depth {depth!r}: expected a whole number from 1 to {MAX_DEPTH}")
@@ -40,13 +42,13 @@ def perft(fen: str, depth: int) -> dict[str, int]:
 
 
 def format_perft(split: dict[str, int]) -> str:
-    """A line a move and, last, the bare sum."""
+    """One line per move, and the sum on the last line."""
     return "\n".join([*(f"{move}: {count}" for move, count in split.items()), "", str(sum(split.values()))])
 
 
 def _count(game: Chess, state: ChessState, branch: Tensor, depth: int, counts: Tensor) -> None:
-    """Add to `counts` [R] the leaves below `state`, whose rows come from the root moves `branch` int64 [B]."""
-    if depth == 1:  # a leaf a legal move: no need to play it
+    """Add the sequences of `depth` moves from `state` to `counts` int64 [R], at each row's root move, int64 [B]."""
+    if depth == 1:  # the legal moves are counted without being played
         counts.index_add_(0, branch, count_bits(state.moves).sum(1))
         return
     for rows, actions in _expansions(game, state):
@@ -54,6 +56,6 @@ def _count(game: Chess, state: ChessState, branch: Tensor, depth: int, counts: T
 
 
 def _expansions(game: Chess, state: ChessState) -> Iterator[tuple[Tensor, Tensor]]:
-    """All legal (row, action), BATCH at most at a time."""
+    """Rows and actions of all legal moves, at most BATCH at a time."""
     for pairs in game.legal_action_mask(state).nonzero().split(BATCH):
-        yield pairs.unbind(1)
+        yield pairs[:, 0], pairs[:, 1]

@@ -1,6 +1,6 @@
-"""The widget face of progress: a bar a worker, a bar for all, and curves and a sample game that refresh in place.
+"""Progress as widgets: a bar per worker, a bar for all, and curves and a sample game that are drawn again in place.
 
-Widgets are made once and their values changed, on ipywidgets 7.7 and 8 alike, always by the thread that calls.
+Widgets are made once; then only their values change, always on the caller's thread. Works with ipywidgets 7.7 and 8.
 """
 
 import html
@@ -11,9 +11,9 @@ from typing import Any
 import ipywidgets
 from IPython.display import HTML, DisplayHandle, Image, display
 
-from .board import game_html
+from .board import sample_html
 from .plots import figure_png, learning_curves
-from .progress import (
+from .text_progress import (
     SelfplayTally,
     closing_lines,
     completed_line,
@@ -25,19 +25,19 @@ from .progress import (
 )
 
 DRAWS_PER_SECOND = 5.0
-FIGURE_COST = 0.05  # at most this share of the time since the last figure goes into drawing the next
+FIGURE_COST = 0.05  # drawing figures takes at most this share of the time
 FIGURE_WIDTH = 1000  # CSS pixels
-FIGURE_DPI = 144  # one and a half times the pixels it is shown at: sharp on a dense display, about 200 kB
+FIGURE_DPI = 144  # 1.5 times the pixels on the page, so that it is sharp on a dense display; about 200 kB
 
 
 class BarRow:
-    """One line: a name, a bar that counts games, and figures beside it."""
+    """One line: a name, a bar that counts games, and numbers beside it."""
 
     def __init__(self) -> None:
         self._name = ipywidgets.HTML(layout=ipywidgets.Layout(width="230px"))
         self._bar = ipywidgets.IntProgress(min=0, max=1, layout=ipywidgets.Layout(width="300px"))
-        self._figures = ipywidgets.HTML()
-        self.widget = ipywidgets.HBox([self._name, self._bar, self._figures])
+        self._numbers = ipywidgets.HTML()
+        self.widget = ipywidgets.HBox([self._name, self._bar, self._numbers])
 
     def begin(self, name: str, games: int) -> None:
         self._name.value = html.escape(name)
@@ -45,14 +45,14 @@ class BarRow:
         self._bar.max = max(1, games)
         self.move(0, games, "")
 
-    def move(self, games: int, planned: int, figures: str) -> None:
+    def move(self, games: int, planned: int, numbers: str) -> None:
         self._bar.value = min(games, self._bar.max)
         self._bar.bar_style = "success" if games >= planned else "info"
-        self._figures.value = html.escape(" | ".join(filter(None, (f"{games}/{counted(planned, 'game')}", figures))))
+        self._numbers.value = html.escape(" | ".join(filter(None, (f"{games}/{counted(planned, 'game')}", numbers))))
 
 
 class WidgetProgress:
-    """Bars, curves and a sample game in the running cell's output; messages and the last line stay there as text."""
+    """Bars, curves and a sample game in the output of the running cell; messages and the last line remain as text."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic):
         self._clock = clock
@@ -64,7 +64,7 @@ class WidgetProgress:
         self._total = BarRow()
         self._status = ipywidgets.HTML()
         self._figure: DisplayHandle | None = None
-        self._board: DisplayHandle | None = None
+        self._sample: DisplayHandle | None = None
         self._tally: SelfplayTally | None = None
         self._last_draw = self._last_figure = self._figure_seconds = 0.0
         self._reports: list[Any] = []
@@ -84,8 +84,8 @@ class WidgetProgress:
         elif len(self._panel.children) != len(rows):
             self._panel.children = rows
         self._total.begin("All workers", self._tally.planned_games)
-        for worker, row in enumerate(self._rows):
-            row.begin(self._name(worker), games_per_worker[worker])
+        for row, name, games in zip(self._rows, _names(devices), games_per_worker, strict=True):
+            row.begin(name, games)
         self._say(generating_line(self._tally))
 
     def worker_update(self, worker: int, games: int, plies: int) -> None:
@@ -93,11 +93,11 @@ class WidgetProgress:
             return
         completes = self._tally.update(worker, games, plies)
         if completes or self._clock() - self._last_draw >= 1 / DRAWS_PER_SECOND:
-            self._draw_bars()
+            self._draw_bars(self._tally)
 
     def finish_selfplay(self, seconds: float) -> None:
         if self._tally is not None:
-            self._draw_bars(over=True)
+            self._draw_bars(self._tally, over=True)
             self._say(f"{completed_line(self._tally, seconds)}; learning")
         self._tally = None
 
@@ -111,7 +111,7 @@ class WidgetProgress:
         if self._drawn_reports < len(self._reports):
             self._draw_figures()
         if self._tally is not None:
-            self._draw_bars(over=True)
+            self._draw_bars(self._tally, over=True)
         lines = closing_lines(self._tally, self._reports[-1] if self._reports else None)
         if self._tally is not None:
             self._say(lines[0])
@@ -119,23 +119,18 @@ class WidgetProgress:
             self.message(line)
         self._forget()
 
-    def _name(self, worker: int) -> str:
-        """The device in full ("GPU 0: Tesla T4"), numbered where several workers share it."""
-        device = self._tally.devices[worker]
-        return device if self._tally.devices.count(device) == 1 else f"{device}, worker {worker}"
-
-    def _draw_bars(self, over: bool = False) -> None:
-        tally, now = self._tally, self._clock()
+    def _draw_bars(self, tally: SelfplayTally, over: bool = False) -> None:
+        now = self._clock()
         seconds = now - tally.started
         for row, games, plies, planned in zip(
             self._rows, tally.games, tally.plies, tally.games_per_worker, strict=True
         ):
             row.move(games, planned, f"{rate(plies, seconds)} plies/s")
-        figures = f"{rate(tally.total_plies, seconds)} plies/s | {rate(tally.total_games, seconds, 1)} games/s"
+        numbers = f"{rate(tally.total_plies, seconds)} plies/s | {rate(tally.total_games, seconds, 1)} games/s"
         left = tally.planned_games - tally.total_games
         if not over and left > 0 and tally.total_games > 0:
-            figures += f" | {duration(seconds * left / tally.total_games)} left"
-        self._total.move(tally.total_games, tally.planned_games, figures)
+            numbers += f" | {duration(seconds * left / tally.total_games)} left"
+        self._total.move(tally.total_games, tally.planned_games, numbers)
         self._last_draw = now
 
     def _draw_figures(self) -> None:
@@ -145,7 +140,7 @@ class WidgetProgress:
         newest = self._reports[-1]
         if newest.sample_game:
             caption = f"<b>A game of iteration {newest.iteration}</b>"
-            self._board = _show(self._board, HTML(caption + game_html(newest.sample_game)))
+            self._sample = _show(self._sample, HTML(caption + sample_html(newest.sample_game)))
         self._last_figure = self._clock()
         self._figure_seconds = self._last_figure - started
         self._drawn_reports = len(self._reports)
@@ -154,8 +149,15 @@ class WidgetProgress:
         self._status.value = "<br>".join(html.escape(line) for line in lines)
 
 
+def _names(devices: Sequence[str]) -> list[str]:
+    """Each worker's device in full ("GPU 0: Tesla T4"), numbered where several workers share it."""
+    return [
+        device if devices.count(device) == 1 else f"{device}, worker {worker}" for worker, device in enumerate(devices)
+    ]
+
+
 def _show(handle: DisplayHandle | None, content: Any) -> DisplayHandle:
-    """Puts `content` where `handle` stands in the output, or makes a place for it."""
+    """Show `content` at the place of `handle` in the output, or at a new place; return the place."""
     if handle is not None:
         handle.update(content)
         return handle

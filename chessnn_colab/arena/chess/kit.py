@@ -1,0 +1,45 @@
+"""What chess brings to its matches (see arena.registry)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import chess
+
+from ...games.chess.notation import move_from_action, state_from_boards
+from ...games.chess.rules import Chess, ChessState
+from ..players import RandomPlayer
+from ..registry import MatchKit
+from ..result import Opening
+from .engine import parse_engine
+from .greedy import GreedyPlayer
+from .match_pgn import GamesFolder
+from .minimax import MinimaxPlayer
+from .openings import BOOK, board_after
+from .tactics import solved_over_run
+from .uci import serve
+
+
+def start(game: Chess, openings: Sequence[Opening]) -> tuple[ChessState, list[chess.Board]]:
+    """The positions after `openings`, as a state with a row each and as python-chess boards with their moves."""
+    boards = [board_after(opening) for opening in openings]
+    return state_from_boards(boards, game), boards
+
+
+def push(board: chess.Board, action: int) -> None:
+    """Play `action` on `board`. Raises NotationError when it is not legal there."""
+    board.push(move_from_action(action, board))
+
+
+KIT = MatchKit(
+    game="chess",
+    players={"random": RandomPlayer, "greedy": GreedyPlayer, "minimax": MinimaxPlayer},
+    max_plies=300,
+    book=BOOK,
+    start=start,
+    push=push,
+    engine=parse_engine,
+    games_folder=GamesFolder,
+    puzzles=solved_over_run,
+    uci=serve,
+)

@@ -1,0 +1,92 @@
+"""Lockstep rows become whole games, on the host: numpy in, GameRecords out."""
+
+from __future__ import annotations
+
+from typing import Mapping
+
+import numpy as np
+
+from .records import POLICY_WIDTH, GameRecords
+
+
+class Assembler:
+    """Cuts blocks of lockstep rows into whole games.
+
+    truncated: index of the ending "truncated"; position_words: Game.packed_words; discount and td_lambda: see
+    `td_returns`.
+    """
+
+    def __init__(self, truncated: int, position_words: int, discount: float, td_lambda: float):
+        self.games = 0  # finished so far
+        self.plies = 0  # played so far, in unfinished games too
+        self._truncated, self._position_words = truncated, position_words
+        self._discount, self._td_lambda = discount, td_lambda
+        self._rows: dict[str, np.ndarray] | None = None
+
+    def add(self, block: Mapping[str, np.ndarray]) -> GameRecords:
+        """Take in a block [plies, boards, ...]. Returns the games that ended in it, in order of their numbers."""
+        rows = {name: array.reshape(-1, *array.shape[2:]) for name, array in block.items()}
+        rows = {name: array[rows["number"] >= 0] for name, array in rows.items()}
+        self.plies += len(rows["number"])
+        if self._rows is not None:
+            rows = {name: np.concatenate((self._rows[name], array)) for name, array in rows.items()}
+        done = np.isin(rows["number"], rows["number"][rows["ended"]])
+        self._rows = {name: array[~done] for name, array in rows.items()}
+        records = self._records({name: array[done] for name, array in rows.items()})
+        self.games += records.num_games
+        return records
+
+    def unfinished(self) -> GameRecords:
+        """The games still in progress, as they stand: ending 0, no value target."""
+        rows, self._rows = self._rows, None
+        return self._records(rows or {})
+
+    def _records(self, rows: Mapping[str, np.ndarray]) -> GameRecords:
+        if not rows or not len(rows["number"]):
+            return GameRecords.empty(self._position_words, POLICY_WIDTH)
+        order = np.argsort(rows["number"], kind="stable")
+        rows = {name: array[order] for name, array in rows.items()}
+        lengths = np.unique(rows["number"], return_counts=True)[1]
+        last = np.cumsum(lengths) - 1
+        ended, outcome = rows["ended"][last], rows["outcome"][last]
+        endings = np.where(ended, rows["ending"][last], 0)
+        results = np.where(ended & (endings != self._truncated), np.sign(outcome), 0)
+        return GameRecords(
+            positions=rows["position"],
+            actions=rows["action"].astype(np.uint16),
+            policy_actions=rows["policy_actions"].astype(np.uint16),
+            policy_weights=rows["policy_weights"].astype(np.float16),
+            root_values=rows["value"].astype(np.float16),
+            value_targets=self._value_targets(rows, lengths, ended, endings, outcome),
+            game_lengths=lengths.astype(np.int32),
+            endings=endings.astype(np.uint8),
+            results=results.astype(np.int8),
+        )
+
+    def _value_targets(self, rows: Mapping[str, np.ndarray], lengths, ended, endings, outcome) -> np.ndarray:
+        """float16 [N]: what each position was worth to its mover, by `td_returns`; NaN in unfinished games."""
+        capped = endings == self._truncated
+        # A label is not a win: it does not fade with distance unless the standings before it do.
+        discount = np.where(capped & (self._td_lambda == 1), 1.0, self._discount)
+        final = np.where(ended, outcome, np.nan)
+        returns = td_returns(final, rows["standing"], lengths, self._td_lambda, discount)
+        return (returns * np.where(rows["player"] == 0, 1.0, -1.0)).astype(np.float16)
+
+
+def td_returns(
+    final: np.ndarray, standing: np.ndarray, lengths: np.ndarray, td_lambda: float, discount: np.ndarray
+) -> np.ndarray:
+    """[N] lambda-returns of games laid end to end, each of lengths[i] positions (Sutton & Barto 2018, 12.1).
+
+    G[last] = final[i] and G[t] = (1 - lambda) standing[t + 1] + lambda discount[i] G[t + 1]: the outcome, mixed with
+    how the game stood on the way there. Lambda 0.85 looks some six plies ahead.
+    """
+    last = np.cumsum(lengths) - 1
+    returns, running = np.empty(len(standing)), final.astype(float)
+    for back in range(lengths.max(initial=0)):
+        live = lengths > back
+        at = (last - back)[live]
+        if back:
+            running[live] = (1 - td_lambda) * standing[at + 1] + td_lambda * discount[live] * running[live]
+        returns[at] = running[live]
+    return returns

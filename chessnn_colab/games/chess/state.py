@@ -1,0 +1,56 @@
+"""ChessState: a batch of chess positions as tensors, each seen by the side to move."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from torch import Tensor
+
+from .bitboards import signed
+
+_WHITE_PIECES = (0xFF00, 0x42, 0x24, 0x81, 0x08, 0x10)
+STANDARD_PIECES = _WHITE_PIECES + tuple(
+    signed(int.from_bytes(bits.to_bytes(8, "little"), "big")) for bits in _WHITE_PIECES
+)
+CASTLING_ROOKS = (1 << 7, 1 << 0, signed(1 << 63), 1 << 56)  # own h1, a1, the opponent's h8, a8
+EP_A = 1 << 40  # a6, the square behind an opponent's pawn that has just moved from a7 to a5
+HISTORY = 100  # keys kept per game: after so many plies without a capture or a pawn move, the game is drawn
+
+
+class Position(NamedTuple):
+    """What a FEN says about B positions. Bitboards are int64 with a1 as bit 0; when Black moves, ranks are flipped."""
+
+    pieces: Tensor  # int64 [B, 12], own P N B R Q K, then the opponent's
+    castling_rights: Tensor  # int64 [B], rooks of either side that may still castle
+    ep_square: Tensor  # int64 [B], the square that a pawn has just jumped over, or 0
+    halfmove_clock: Tensor  # int64 [B], plies since the last capture or pawn move
+    ply: Tensor  # int64 [B], plies since White's first move, as the FEN counts
+    current_player: Tensor  # int64 [B], 0 White, 1 Black
+
+
+@dataclass(frozen=True)
+class ChessState:
+    """B positions with their past and with what the rules say about them. The first fields are those of Position."""
+
+    pieces: Tensor  # int64 [B, 12]
+    castling_rights: Tensor  # int64 [B]
+    ep_square: Tensor  # int64 [B]
+    halfmove_clock: Tensor  # int64 [B]
+    ply: Tensor  # int64 [B]
+    current_player: Tensor  # int64 [B]
+    plies_played: Tensor  # int64 [B], plies since this game's own start; the cap counts these
+    history: Tensor  # int64 [B, 100], keys of the positions since the last capture or pawn move
+    repetitions: Tensor  # int64 [B], how often this position has occurred, this time included
+    moves: Tensor  # int64 [B, 73], from-squares of the legal moves of each plane
+    attacks: Tensor  # int64 [B, 2], squares attacked by the mover, by the opponent
+    in_check: Tensor  # bool [B]
+    terminated: Tensor  # bool [B], ended by the rules
+    truncated: Tensor  # bool [B], stopped at the ply cap
+    rewards: Tensor  # float32 [B, 2], +1 and -1 to White and Black after mate, else 0
+    ending: Tensor  # int64 [B], index into endings.ENDINGS
+
+    @property
+    def position(self) -> Position:
+        """The positions alone, without their past."""
+        return Position(*(getattr(self, name) for name in Position._fields))

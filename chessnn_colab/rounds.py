@@ -1,0 +1,57 @@
+"""The games of one round: shared out among workers, joined again, counted, and one of them shown."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, Sequence
+
+import numpy as np
+import torch
+
+from .errors import ConfigError
+from .games.base import Game
+from .games.registry import game_text
+from .records import GameRecords
+
+
+def share_games(games: int, workers: int) -> list[int]:
+    """`games` divided so that all workers finish together; none left without a game. Raises ConfigError."""
+    if games < workers:
+        raise ConfigError(f"games_per_iteration={games} for {workers} workers: expected at least one game each")
+    return [games // workers + (i < games % workers) for i in range(workers)]
+
+
+def joined(chunks: Sequence[Sequence[Mapping[str, np.ndarray]]], game: Game) -> GameRecords:
+    """The games of `game` that workers sent, workers in order, whenever they arrived."""
+    records = [GameRecords.from_arrays(chunk) for worker in chunks for chunk in worker]
+    return GameRecords.concatenate(records or [GameRecords.empty(game.packed_words)])
+
+
+def summary_of_games(records: GameRecords, game: Game) -> dict[str, Any]:
+    """The fields of a Report that count games."""
+    over, by_rules = records.endings > 0, ended_by_rules(records, game)
+    results = records.results[by_rules]
+    wins = {name.lower(): int((results == result).sum()) for name, result in zip(game.player_names, (1, -1))}
+    return {
+        "games": int(over.sum()),
+        "plies": records.num_positions,
+        "wins": wins,
+        "draws": int((results == 0).sum()),
+        "endings": {name: int((records.endings[over] == i).sum()) for i, name in enumerate(game.endings) if i > 0},
+        "average_plies": float(records.game_lengths[over].mean()) if over.any() else 0.0,
+    }
+
+
+def sample_game(records: GameRecords, game: Game, **headers: str) -> str:
+    """The game most worth a look, as its players write it down: the longest that was won, else ended by the rules."""
+    by_rules = ended_by_rules(records, game)
+    won = by_rules & (records.results != 0)
+    chosen = int(np.lexsort((records.game_lengths, by_rules, won))[-1])
+    first, end = records.offsets[chosen : chosen + 2]
+    start = game.unpack(torch.from_numpy(records.positions[first : first + 1]).to(game.device))
+    ending, result = int(records.endings[chosen]), int(records.results[chosen])
+    return game_text(game, start, records.actions[first:end].tolist(), ending, result, **headers)
+
+
+def ended_by_rules(records: GameRecords, game: Game) -> np.ndarray:
+    """bool [G]: the games that the rules ended, neither the clock nor the ply cap."""
+    return (records.endings > 0) & (records.endings != game.endings.index("truncated"))

@@ -1,0 +1,217 @@
+"""What every game in games.registry promises to search, self-play, replay and learner (see games.base)."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from chessnn_colab.errors import ConfigError
+from chessnn_colab.games.base import Game, concatenate, finished, select
+from chessnn_colab.games.chess import pgn
+from chessnn_colab.games.registry import GAMES, game_text, make_game, text_suffix
+
+from .test_chess_moves import NothingReadBack
+
+CAP = 12  # plies after which the games here are stopped
+STARTS = 32  # games of each kind of start
+
+
+@pytest.fixture(params=sorted(GAMES), scope="module")
+def game(request) -> Game:
+    return make_game(request.param, max_plies=CAP)
+
+
+@pytest.fixture(scope="module")
+def state(game):
+    """Positions of random play from every kind of start, finished ones too."""
+    generator = torch.Generator().manual_seed(0)
+    states = [concatenate([game.starts(STARTS, kind, generator) for kind in game.start_shares])]
+    for _ in range(CAP):
+        states.append(game.step(states[-1], random_actions(game, states[-1], generator)))
+    state = concatenate(states)
+    assert 0 < finished(state).sum() < len(state.ending)
+    return state
+
+
+def random_actions(game, state, generator) -> torch.Tensor:
+    mask = game.legal_action_mask(state)
+    return torch.where(mask, torch.rand(mask.shape, generator=generator), -1.0).argmax(1)
+
+
+def fields(state) -> dict[str, torch.Tensor]:
+    return {field.name: getattr(state, field.name) for field in dataclasses.fields(state)}
+
+
+def assert_same(one, other) -> None:
+    for name, tensor in fields(one).items():
+        assert torch.equal(tensor, getattr(other, name)), name
+
+
+def test_a_game_describes_itself(game):
+    assert type(game) is type(make_game(game.name)) and game.name in GAMES
+    assert game.num_players == len(game.player_names) and game.num_players in (1, 2)
+    assert game.endings[0] == "unfinished" and game.endings[-1] == "truncated"
+    assert len(set(game.endings)) == len(game.endings)
+    assert min(game.start_shares.values()) >= 0 and sum(game.start_shares.values()) == pytest.approx(1)
+    assert 0 < game.discount <= 1 and game.self_play_plies >= 1 and game.max_plies == CAP
+    assert game.device == torch.device("cpu") and len(game.observation_shape) == 3
+    assert text_suffix(game.name).startswith(".")
+
+
+def test_an_unknown_game_is_refused():
+    with pytest.raises(ConfigError, match="unknown game 'go': expected one of .*chess"):
+        make_game("go")
+
+
+def assert_shapes(game, state, count: int) -> None:
+    """Whatever a state comes from, it has what games.base.State and Game say."""
+    expected = {"current_player": torch.int64, "plies_played": torch.int64, "ending": torch.int64}
+    for name, dtype in {**expected, "terminated": torch.bool, "truncated": torch.bool}.items():
+        assert getattr(state, name).dtype == dtype and getattr(state, name).shape == (count,), name
+    assert state.rewards.dtype == torch.float32 and state.rewards.shape == (count, game.num_players)
+    assert all(len(tensor) == count and tensor.device == game.device for tensor in fields(state).values())
+    outputs = {
+        "observe": (game.observe(state), torch.float32, game.observation_shape),
+        "legal_action_mask": (game.legal_action_mask(state), torch.bool, (game.num_actions,)),
+        "pack": (game.pack(state), torch.int64, (game.packed_words,)),
+        "truncation_value": (game.truncation_value(state), torch.float32, ()),
+    }
+    for name, (tensor, dtype, shape) in outputs.items():
+        assert tensor.dtype == dtype and tensor.shape == (count, *shape) and tensor.device == game.device, name
+
+
+def test_shapes_and_types_hold_from_the_start_on(game, state):
+    first = game.init(3)
+    assert_shapes(game, first, 3)
+    assert_shapes(game, game.step(first, game.legal_action_mask(first).int().argmax(1)), 3)
+    assert_shapes(game, game.unpack(game.pack(first)), 3)
+    assert_shapes(game, state, len(state.ending))
+    assert (first.plies_played == 0).all() and (first.current_player == 0).all() and not finished(first).any()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        first.ending = None
+
+
+def test_values_are_in_range(game, state):
+    observation, value = game.observe(state), game.truncation_value(state)
+    assert ((observation == 0) | (observation == 1)).all()
+    assert (value.abs() <= 1).all()
+    assert state.current_player.unique().tolist() == list(range(game.num_players))
+    assert not (state.terminated & state.truncated).any()
+    assert torch.equal(finished(state), state.ending > 0)
+    assert torch.equal(state.truncated, state.ending == game.endings.index("truncated"))
+    if game.num_players == 2:
+        assert (state.rewards.sum(1) == 0).all() and (state.rewards[state.truncated] == 0).all()
+
+
+def test_a_game_ends_at_its_cap_if_not_before(game):
+    game, generator = make_game(game.name, max_plies=3), torch.Generator().manual_seed(0)
+    state = concatenate([game.starts(STARTS, kind, generator) for kind in game.start_shares])
+    for ply in range(1, 5):
+        state = game.step(state, random_actions(game, state, generator))
+        assert (
+            torch.equal(state.truncated, ~state.terminated & (state.plies_played == 3))
+            and state.plies_played.max() <= 3
+        )
+        assert state.truncated.any() == (ply >= 3)
+
+
+def test_a_finished_game_stays_finished(game, state):
+    over = select(state, finished(state))
+    for action in (0, game.num_actions - 1):
+        assert_same(game.step(over, torch.full_like(over.ending, action)), over)
+
+
+def test_a_row_does_not_depend_on_its_neighbours(game, state):
+    action = random_actions(game, state, torch.Generator().manual_seed(1))
+    order = torch.randperm(len(action), generator=torch.Generator().manual_seed(2))
+    assert_same(game.step(select(state, order), action[order]), select(game.step(state, action), order))
+
+
+def test_legal_actions_are_the_masks_in_its_order(game, state):
+    mask = game.legal_action_mask(state)
+    rows, actions = game.legal_actions(state)
+    assert torch.equal(torch.stack((rows, actions), 1), mask.nonzero())
+    assert mask[~finished(state)].any(1).all(), "whoever is to move can move"
+
+
+def test_pack_keeps_what_learning_needs(game, state):
+    packed = game.pack(state)
+    again = game.unpack(packed)
+    assert torch.equal(game.pack(again), packed)
+    assert torch.equal(game.observe(again), game.observe(state))
+    assert torch.equal(game.legal_action_mask(again), game.legal_action_mask(state))
+    assert torch.equal(again.current_player, state.current_player)
+
+
+def test_symmetries_commute_with_playing(game, state):
+    """The image of a position allows the images of its actions, and they lead to the image of what they lead to."""
+    symmetries, packed = len(game.action_images), game.pack(select(state, ~finished(state)))
+    before, compared = game.unpack(packed), torch.zeros(symmetries, dtype=torch.int64)
+    action = random_actions(game, before, torch.Generator().manual_seed(1))
+    after, rows = game.step(before, action), torch.arange(len(action))
+    for part in range(symmetries):
+        chance = torch.full((len(packed),), (part + 0.5) / symmetries)
+        there, image = game.augment(packed, chance)
+        images, mirrored = game.action_images[image], game.unpack(there)
+        assert torch.equal(game.legal_action_mask(mirrored).gather(1, images), game.legal_action_mask(before))
+        played = game.step(mirrored, images[rows, action])
+        for name in ("current_player", "ending", "rewards"):
+            assert torch.equal(getattr(played, name), getattr(after, name)), name
+        # A ply may allow a symmetry that the position before it forbade.
+        expected, image_after = game.augment(game.pack(after), chance)
+        same = image == image_after
+        assert torch.equal(game.pack(played)[same], expected[same])
+        compared += torch.bincount(image[same], minlength=symmetries)
+    assert (compared > 0).all(), "every symmetry is picked by some chance"
+
+
+def test_action_images_are_a_group_of_permutations(game):
+    rows = {tuple(row) for row in game.action_images.tolist()}
+    assert tuple(range(game.num_actions)) in rows and len(rows) == len(game.action_images)
+    assert all(sorted(row) == list(range(game.num_actions)) for row in rows)
+    assert {tuple(one[action] for action in other) for one in rows for other in rows} == rows
+
+
+def test_starts_are_unfinished_and_follow_their_generator(game):
+    for kind in game.start_shares:
+        first, again, other = (game.starts(50, kind, torch.Generator().manual_seed(seed)) for seed in (0, 0, 1))
+        assert_shapes(game, first, 50)
+        assert not finished(first).any() and (first.plies_played == 0).all()
+        assert_same(first, again)
+        assert kind == "standard" or not torch.equal(game.pack(first), game.pack(other))
+        assert_shapes(game, game.starts(1, kind, torch.Generator().manual_seed(0)), 1)
+
+
+def test_an_unknown_kind_of_start_is_refused(game):
+    with pytest.raises(ConfigError, match=f"'no-such-kind': expected one of .*{next(iter(game.start_shares))}"):
+        game.starts(1, "no-such-kind", torch.Generator())
+
+
+def test_a_ply_reads_nothing_back_and_uses_no_float64(game):
+    """On tensors that have no data: no size and no branch can depend on it."""
+    game = make_game(game.name, device="meta")
+    action, chance = torch.zeros(4, dtype=torch.int64, device="meta"), torch.zeros(4, device="meta")
+    with NothingReadBack():
+        state = game.step(game.init(4), action)
+        finished(state)
+        assert_shapes(game, state, 4)
+        assert_shapes(game, game.unpack(game.augment(game.pack(state), chance)[0]), 4)
+
+
+def test_a_finished_game_can_be_written_down(game):
+    if game.name == "chess" and not hasattr(pgn, "game_text"):
+        pytest.skip("chess has no game_text yet")
+    generator, start, actions = torch.Generator().manual_seed(3), game.init(1), []
+    state = start
+    while not finished(state):
+        actions.append(int(random_actions(game, state, generator)))
+        state = game.step(state, torch.tensor(actions[-1:]))
+    result = int(state.rewards[0, 0].sign())
+    text = game_text(game, start, actions, int(state.ending), result, Event="Self-play", Round="17")
+    assert all(word in text for word in ("Event", "Self-play", "Round", "17", game.endings[state.ending]))
+
+
+def test_drawings_show_each_row(game, state):
+    drawings = game.to_text(select(state, slice(0, 40)))
+    assert len(drawings) == 40 and all(isinstance(drawing, str) and "\n" in drawing for drawing in drawings)
+    assert len(set(drawings)) > 1

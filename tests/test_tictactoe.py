@@ -1,0 +1,127 @@
+"""Tic-tac-toe on tensors equals a reference in plain Python in every position that can be reached."""
+
+import pytest
+import torch
+
+from chessnn_colab.games.base import concatenate, finished, select
+from chessnn_colab.games.registry import game_text
+from chessnn_colab.games.tictactoe import MAX_RANDOM_PLIES, TicTacToe
+
+from .tictactoe_solver import (
+    EMPTY,
+    keeping,
+    kept_share,
+    legal,
+    mover,
+    over,
+    play,
+    reachable,
+    state_of,
+    true_value,
+    unfinished,
+    unfinished_states,
+    winner,
+)
+
+GAME = TicTacToe()
+
+
+def boards_of(state) -> list[str]:
+    return [text.replace(" ", "").replace("\n", "") for text in GAME.to_text(state)]
+
+
+def test_the_solver_knows_the_numbers_that_everybody_knows():
+    boards = reachable()
+    assert len(boards) == len(set(boards)) == 5478 and len(unfinished()) == 4520
+    ends = [winner(board) for board in boards if over(board)]
+    assert [ends.count(who) for who in ("X", "O", None)] == [626, 316, 16]
+    assert true_value(EMPTY) == 0 and keeping(EMPTY) == set(range(9))
+    assert keeping("X........") == {4}, "only the centre holds against a corner"
+    assert true_value("XX.OO....") == 1 and keeping("XX.OO....") == {2}
+
+
+def test_every_reachable_position_is_what_the_reference_says():
+    boards = reachable()
+    state = state_of(boards, GAME)
+    assert boards_of(state) == list(boards)
+    for row, board in enumerate(boards):
+        won = {"X": 1.0, "O": -1.0, None: 0.0}[winner(board)]
+        ending = "three_in_a_row" if won else "board_full" if over(board) else "unfinished"
+        assert GAME.player_names[state.current_player[row]] == mover(board)
+        assert GAME.endings[state.ending[row]] == ending and bool(state.terminated[row]) == over(board)
+        assert state.rewards[row].tolist() == [won, -won]
+    empty = torch.tensor([[mark == "." for mark in board] for board in boards])
+    assert torch.equal(GAME.legal_action_mask(state), empty)
+    own, opponent, ones = GAME.observe(state).flatten(2).unbind(1)
+    for plane, is_own in ((own, True), (opponent, False)):
+        assert plane.bool().tolist() == [
+            [m != "." and (m == mover(board)) == is_own for m in board] for board in boards
+        ]
+    assert (ones == 1).all()
+
+
+def test_every_move_leads_where_the_reference_says():
+    """From every position that is not over: 16,167 moves, and nothing else is allowed."""
+    state = unfinished_states()
+    rows, actions = GAME.legal_actions(state)
+    boards = unfinished()
+    expected = [(row, square) for row, board in enumerate(boards) for square in legal(board)]
+    assert list(zip(rows.tolist(), actions.tolist())) == expected and len(expected) == 16167
+    after = GAME.step(select(state, rows), actions)
+    assert boards_of(after) == [play(boards[row], square) for row, square in expected]
+    there = state_of(tuple(play(boards[row], square) for row, square in expected), GAME)
+    for name in ("stones", "current_player", "terminated", "truncated", "rewards", "ending"):
+        assert torch.equal(getattr(after, name), getattr(there, name)), name
+    assert (after.plies_played == 1).all()
+
+
+def test_nothing_but_the_cap_truncates():
+    game, state = TicTacToe(max_plies=2), TicTacToe(max_plies=2).init(1)
+    for square, ending in ((0, "unfinished"), (1, "truncated")):
+        state = game.step(state, torch.tensor([square]))
+        assert game.endings[state.ending] == ending
+    won = TicTacToe(max_plies=5).init(1)
+    for square in (0, 3, 1, 4, 2):
+        won = TicTacToe(max_plies=5).step(won, torch.tensor([square]))
+    assert GAME.endings[won.ending] == "three_in_a_row", "a win at the cap is a win"
+
+
+def test_eight_images_fold_the_positions_into_765():
+    packed = GAME.pack(state_of(reachable(), GAME))
+    images = torch.stack([GAME.augment(packed, torch.full((len(packed),), way / 8))[0] for way in range(8)])
+    assert len(images.amin(0).unique()) == 765
+    assert len(GAME.action_images.unique(dim=0)) == 8
+
+
+def test_an_image_is_the_board_turned_or_mirrored():
+    board = "XO.X....."
+    packed = GAME.pack(state_of((board,), GAME)).repeat(8, 1)
+    words, image = GAME.augment(packed, torch.arange(8) / 8)
+    assert image.tolist() == list(range(8))
+    square = torch.tensor([list(map(".XO".index, board))]).view(3, 3)
+    turned = [torch.rot90(side, turns) for side in (square, square.t()) for turns in range(4)]
+    expected = {"".join(".XO"[mark] for mark in side.flatten()) for side in turned}
+    assert set(boards_of(GAME.unpack(words))) == expected and len(expected) == 8
+
+
+def test_random_starts_reach_every_position_of_up_to_six_stones():
+    generator = torch.Generator().manual_seed(0)
+    seen = set(boards_of(concatenate([GAME.starts(20_000, "random-plies", generator) for _ in range(5)])))
+    assert seen == {board for board in unfinished() if 1 <= 9 - board.count(".") <= MAX_RANDOM_PLIES}
+
+
+def test_best_play_from_both_sides_is_a_draw():
+    state, squares = GAME.init(1), []
+    while not finished(state):
+        squares.append(min(keeping(boards_of(state)[0])))
+        state = GAME.step(state, torch.tensor(squares[-1:]))
+    text = game_text(GAME, GAME.init(1), squares, int(state.ending), 0, Round="3")
+    assert text.splitlines()[:2] == ["Round: 3", "Ending: board_full, no winner"]
+    assert text.endswith("\n".join(GAME.to_text(state)))
+
+
+def test_kept_share_counts_the_moves_that_keep_the_value():
+    best = torch.tensor([min(keeping(board)) for board in unfinished()])
+    assert kept_share(lambda state: best) == 1
+    assert kept_share(lambda state: GAME.legal_action_mask(state).int().argmax(1)) == pytest.approx(0.5865, abs=1e-4)
+    assert kept_share(lambda state: torch.full_like(state.current_player, 9)) == 0, "there is no square 9"
