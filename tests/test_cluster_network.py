@@ -1,5 +1,6 @@
-"""A cluster across a network: two hosts in network namespaces, each with its own address. Then the link between them goes
-down. Needs Linux, root and iproute2; elsewhere it is skipped.
+"""A cluster across a network: two hosts in network namespaces, each with its own address. Then their link goes down.
+
+Needs Linux, root and iproute2; elsewhere it is skipped.
 """
 
 import json
@@ -105,8 +106,7 @@ def driven(host: str, tmp_path: Path, environment: dict) -> dict:
     """What the driver on `host` has to say."""
     script = tmp_path / "driver.py"
     script.write_text(DRIVER)
-    done = in_host(
-        host, sys.executable, str(script), f"{HEAD}:6391", str(tmp_path / "said.json"), cwd=str(tmp_path), env=environment
-    )
+    command = [sys.executable, str(script), f"{HEAD}:6391", str(tmp_path / "said.json")]
+    done = in_host(host, *command, cwd=str(tmp_path), env=environment)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads((tmp_path / "said.json").read_text())

@@ -115,7 +115,7 @@ def test_gpus_keeps_the_choice_to_these():
 
 def test_try_device_computes():
     try_device("cpu")
-    with pytest.raises(Exception):  # a device that accepts tensors and computes nothing
+    with pytest.raises(RuntimeError):  # a device that accepts tensors and computes nothing
         try_device("meta")
 
 
@@ -146,7 +146,9 @@ def test_gpus_that_cannot_be_asked_are_problems_and_the_rest_are_found(monkeypat
     def properties(index):
         if index == 0:
             raise RuntimeError("CUDA error: unknown error\nmore")
-        warnings.warn("\n    Found GPU1 Tesla P100 which is of cuda capability 6.0.\n    More.", UserWarning)
+        warnings.warn(
+            "\n    Found GPU1 Tesla P100 which is of cuda capability 6.0.\n    More.", UserWarning, stacklevel=1
+        )
         return SimpleNamespace(name="Tesla P100", total_memory=16 * 2**30, major=6, minor=0)
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
@@ -318,7 +320,7 @@ def test_out_of_memory_is_known_on_every_device(error, is_memory):
 
 
 def test_too_large_a_tensor_is_out_of_memory_here():
-    with pytest.raises(Exception) as caught:
+    with pytest.raises(RuntimeError) as caught:
         torch.empty(2**50, dtype=torch.uint8)
     assert devices.out_of_memory(caught.value)
 

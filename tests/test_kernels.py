@@ -51,7 +51,7 @@ class Kernel:
             if kind == "stream":
                 text += content["text"]
             assert kind != "error", content["traceback"]
-            if words in text or kind == "status" and words == content["execution_state"]:
+            if words in text or (kind == "status" and words == content["execution_state"]):
                 return text
         raise AssertionError(f"{words!r} did not come: {text}")
 
