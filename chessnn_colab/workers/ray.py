@@ -180,9 +180,10 @@ class ActorProcess:
         self._end = ""  # how it ended, in words
         self._ended = threading.Event()
         environment = {**dict.fromkeys(THREAD_VARIABLES, str(threads)), **MALLOC_SETTINGS}
-        options = {"num_cpus": num_cpus, "num_gpus": num_gpus, "max_restarts": 0}
+        options: dict[str, Any] = {"num_cpus": num_cpus, "num_gpus": num_gpus, "max_restarts": 0}
         options |= {"concurrency_groups": {"down": 1, "up": 1}, "runtime_env": {"env_vars": environment}}
-        self._actor: Any = ray.remote(Actor).options(**options).remote(blueprint, threads)
+        actor_class: Any = ray.remote(**options)(Actor)
+        self._actor = actor_class.remote(blueprint, threads)
         threading.Thread(target=self._listen, daemon=True, name=f"worker-{index}-listen").start()
 
     def send(self, payload: Any) -> None:
