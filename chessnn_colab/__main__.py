@@ -8,7 +8,8 @@ import json
 import sys
 import types
 import typing
-from typing import Any, Callable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from .config import TrainConfig
 from .errors import ChessnnError

@@ -11,9 +11,9 @@ import os
 import platform
 import shutil
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Mapping
 
 import torch
 
@@ -150,7 +150,7 @@ def supported(capability: tuple[int, int], architectures: tuple[str, ...]) -> bo
         digits = number.rstrip("af")
         built = (int(digits[:-1]), int(digits[-1]))
         if kind == "sm" and (
-            built == capability or number == digits and built[0] == capability[0] and built < capability
+            built == capability or (number == digits and built[0] == capability[0] and built < capability)
         ):
             return True
         if kind == "compute" and built <= capability:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Mapping, TypeVar
+from typing import Any, TypeVar
 
 from .devices import Inventory, WorkerPlan, plan_workers
 from .errors import ConfigError
@@ -88,7 +89,7 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
         self._network()
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "TrainConfig":
+    def from_dict(cls, values: Mapping[str, Any]) -> TrainConfig:
         """The config of plain data, as to_dict gives it. Raises ConfigError, with the valid names, on an unknown key."""
         known = [field.name for field in fields(cls)]
         unknown = sorted(set(values) - set(known))
@@ -107,7 +108,7 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
         """The settings of self-play, search or learner alone."""
         return kind(**{field.name: getattr(self, field.name) for field in fields(kind)})
 
-    def with_saved(self) -> "TrainConfig":
+    def with_saved(self) -> TrainConfig:
         """The same config, fitted to a run that is already in the folder.
 
         With preset "auto" it takes that run's network, whatever device the run is on now. Raises ConfigError when that
@@ -125,7 +126,7 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
         kept = {name: saved[name] for name in FIXED_FIELDS if name in saved and getattr(self, name) in (None, "auto")}
         return dataclasses.replace(self, **kept)
 
-    def for_device(self, device: str, machine: Inventory, plan: WorkerPlan) -> "TrainConfig":
+    def for_device(self, device: str, machine: Inventory, plan: WorkerPlan) -> TrainConfig:
         """The same config with every None filled in that the device, the workers or the preset decide."""
         name = self.preset if self.preset != "auto" else _preset_for(device, machine)
         on_cpu, workers = plan.devices[0] == "cpu", len(plan.devices)

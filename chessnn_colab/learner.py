@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, Mapping, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -167,7 +168,7 @@ class LegalActions(NamedTuple):
     legal: Tensor  # bool [B, m], whether it is one of them
 
     @classmethod
-    def of(cls, rows: Tensor, actions: Tensor, targets: Tensor, num_actions: int) -> "LegalActions":
+    def of(cls, rows: Tensor, actions: Tensor, targets: Tensor, num_actions: int) -> LegalActions:
         """rows, actions: as Game.legal_actions lists them; targets: int64 [B, m]."""
         listed = rows * num_actions + actions
         wanted = torch.arange(len(targets), device=rows.device).unsqueeze(1) * num_actions + targets
@@ -246,7 +247,7 @@ def load_optimizer_arrays(optimizer: torch.optim.Optimizer, arrays: Mapping[str,
         for name in ("step", "exp_avg", "exp_avg_sq")
     }
     given = {name: tuple(array.shape) for name, array in arrays.items()}
-    if given and given != shapes or any(array.dtype != np.float32 for array in arrays.values()):
+    if (given and given != shapes) or any(array.dtype != np.float32 for array in arrays.values()):
         raise ConfigError(f"{len(given)} arrays of an optimizer do not fit the {len(shapes)} of this network")
     for key, array in arrays.items():
         number, name = key.split(".", 1)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Mapping
+from typing import Any
 
 _WINS = "_wins"
 
@@ -56,7 +57,7 @@ class Report:
         return {**values, **wins}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "Report":
+    def from_dict(cls, values: Mapping[str, Any]) -> Report:
         """The inverse of `to_dict`. Keys that another version wrote and this one does not know are left out."""
         known = {field.name for field in fields(cls)}
         wins = {name.removesuffix(_WINS): count for name, count in values.items() if name.endswith(_WINS)}

@@ -10,8 +10,9 @@ its breadth. Names follow mctx (https://github.com/google-deepmind/mctx).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Callable, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor

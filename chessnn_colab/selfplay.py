@@ -8,8 +8,9 @@ end, so a short game is never preferred to a long one. As games run out the batc
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Callable, Mapping
+from typing import Any
 
 import numpy as np
 import torch
@@ -62,7 +63,7 @@ class SelfPlayConfig:
             if value is not None and not 0 < value <= 1:
                 raise ConfigError(f"{name}={value}: expected more than 0 and at most 1")
 
-    def settled(self, game: Game) -> "SelfPlayConfig":
+    def settled(self, game: Game) -> SelfPlayConfig:
         """This config with everything filled in that `game` and its device decide."""
         given = {name: value for name, value in asdict(self).items() if value is not None}
         decided = {name: getattr(game, name) for name in ("max_plies", "sampling_plies", "discount", "td_lambda")}

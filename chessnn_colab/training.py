@@ -7,8 +7,9 @@ back as GameRecords; no tensor crosses a process.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Any, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import torch

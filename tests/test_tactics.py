@@ -82,7 +82,7 @@ class Oracle(Player):
 
 def test_marks_an_oracle_a_guesser_and_one_who_looks_ahead():
     game = Chess()
-    assert solved_share(Oracle(), SUITE, game) == {kind: 1.0 for kind in KINDS}
+    assert solved_share(Oracle(), SUITE, game) == dict.fromkeys(KINDS, 1.0)
     assert all(share < 0.3 for share in solved_share(RandomPlayer(game), SUITE, game).values())
     short = (of_kind("mate-in-one") + of_kind("hanging-piece"))[:: full(5, 1)]
     minimax = solved_share(MinimaxPlayer(game), short, game)

@@ -6,8 +6,9 @@ import copy
 import random
 import statistics
 import time
+from collections.abc import Callable
 from importlib.util import find_spec
-from typing import Any, Callable
+from typing import Any
 
 import chess
 import torch

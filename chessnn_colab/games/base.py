@@ -7,7 +7,8 @@ The names are pgx's (https://github.com/sotetsuk/pgx): ``init``, ``step``, ``obs
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Mapping, Protocol, Sequence, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 import torch
 from torch import Tensor
