@@ -89,10 +89,8 @@ def advice(facts: Facts) -> tuple[str, ...]:
         )
     elif not facts.machine.gpus and facts.place == "Kaggle":
         texts.append("No GPU in this Kaggle session: Settings > Accelerator > GPU T4 x2, then run the notebook again.")
-    for gpu in facts.machine.gpus:
-        if facts.arch_list and not supported(gpu.capability, facts.arch_list):
-            texts.append(_unsupported(facts, gpu.name, gpu.capability))
-    return tuple(texts)
+    refused = [gpu for gpu in facts.machine.gpus if facts.arch_list and not supported(gpu.capability, facts.arch_list)]
+    return (*texts, *(_unsupported(facts, gpu.name, gpu.capability) for gpu in refused))
 
 
 def _unseen(facts: Facts, gpu: DriverGpu) -> str:

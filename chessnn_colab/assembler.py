@@ -57,18 +57,19 @@ class Assembler:
             policy_actions=rows["policy_actions"].astype(np.uint16),
             policy_weights=rows["policy_weights"].astype(np.float16),
             root_values=rows["value"].astype(np.float16),
-            value_targets=self._value_targets(rows, lengths, ended, endings, outcome),
+            value_targets=self._value_targets(rows, lengths, endings, np.where(ended, outcome, np.nan)),
             game_lengths=lengths.astype(np.int32),
             endings=endings.astype(np.uint8),
             results=results.astype(np.int8),
         )
 
-    def _value_targets(self, rows: Mapping[str, np.ndarray], lengths, ended, endings, outcome) -> np.ndarray:
+    def _value_targets(
+        self, rows: Mapping[str, np.ndarray], lengths: np.ndarray, endings: np.ndarray, final: np.ndarray
+    ) -> np.ndarray:
         """float16 [N]: what each position was worth to its mover, by `td_returns`; NaN in unfinished games."""
         capped = endings == self._truncated
         # A label is not a win: it does not fade with distance unless the standings before it do.
         discount = np.where(capped & (self._td_lambda == 1), 1.0, self._discount)
-        final = np.where(ended, outcome, np.nan)
         returns = td_returns(final, rows["standing"], lengths, self._td_lambda, discount)
         return (returns * np.where(rows["player"] == 0, 1.0, -1.0)).astype(np.float16)
 

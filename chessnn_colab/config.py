@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from .devices import Inventory, WorkerPlan, plan_workers
 from .errors import ConfigError
@@ -89,8 +89,8 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
         self._network()
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> TrainConfig:
-        """The config of plain data, as to_dict gives it. Raises ConfigError, with the valid names, on an unknown key."""
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """The config of plain data, as to_dict gives it. Raises ConfigError for an unknown key and lists the valid ones."""
         known = [field.name for field in fields(cls)]
         unknown = sorted(set(values) - set(known))
         if unknown:
@@ -126,7 +126,7 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
         kept = {name: saved[name] for name in FIXED_FIELDS if name in saved and getattr(self, name) in (None, "auto")}
         return dataclasses.replace(self, **kept)
 
-    def for_device(self, device: str, machine: Inventory, plan: WorkerPlan) -> TrainConfig:
+    def for_device(self, device: str, machine: Inventory, plan: WorkerPlan) -> SettledTrainConfig:
         """The same config with every None filled in that the device, the workers or the preset decide."""
         name = self.preset if self.preset != "auto" else _preset_for(device, machine)
         on_cpu, workers = plan.devices[0] == "cpu", len(plan.devices)
@@ -139,7 +139,7 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
             "replay_capacity": 300_000 if on_cpu else 500_000,
         }
         chosen = {key: value for key, value in defaults.items() if getattr(self, key) is None}
-        return dataclasses.replace(self, preset=name, **chosen)
+        return SettledTrainConfig.from_dict({**self.to_dict(), "preset": name, **chosen})
 
     def network_config(self, game: Game) -> NetworkConfig:
         """The preset with this run's overrides, for a game's planes, board and actions."""
@@ -169,6 +169,15 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
         base = preset(self.preset if self.preset != "auto" else "cpu")
         given = {name: getattr(self, name) for name in NETWORK_SETTINGS if getattr(self, name) is not None}
         return dataclasses.replace(base, **given)
+
+
+class SettledTrainConfig(TrainConfig):
+    """A config that leaves none of these to the device."""
+
+    games_per_iteration: int
+    boards: int
+    batch_size: int
+    replay_capacity: int
 
 
 def _preset_for(device: str, machine: Inventory) -> str:

@@ -1,8 +1,8 @@
 """Self-play: many games in lockstep on one device, finished ones replaced at once, records out as numpy.
 
 Nothing of a ply touches the host. Every few plies one block of rows is copied over, and `Assembler` cuts it into games.
-The games of a call are fixed beforehand: they are numbered, each with its own start position. Every one is played to its
-end, so a short game is never preferred to a long one. As games run out the batch shrinks.
+The games of a call are fixed beforehand: they are numbered, each with its own start position. Every one is played to
+its end, so a short game is never preferred to a long one. As games run out the batch shrinks.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ class SelfPlayConfig:
             if value is not None and not 0 < value <= 1:
                 raise ConfigError(f"{name}={value}: expected more than 0 and at most 1")
 
-    def settled(self, game: Game) -> SelfPlayConfig:
+    def settled(self, game: Game) -> SettledSelfPlay:
         """This config with everything filled in that `game` and its device decide."""
         given = {name: value for name, value in asdict(self).items() if value is not None}
         decided = {name: getattr(game, name) for name in ("max_plies", "sampling_plies", "discount", "td_lambda")}
-        return SelfPlayConfig(**{"boards": 64 if game.device.type == "cpu" else 512, **decided, **given})
+        return SettledSelfPlay(**{"boards": 64 if game.device.type == "cpu" else 512, **decided, **given})
 
     def start_shares(self, game: Game) -> dict[str, float]:
         """Kind of start position -> share of games, the last kind taking what is left. Raises ConfigError."""
@@ -82,6 +82,16 @@ class SelfPlayConfig:
         if (total := sum(shares[kind] for kind in kinds)) > 1:
             raise ConfigError(f"shares of start positions add up to {total:g}: expected at most 1")
         return {**shares, rest: 1 - total}
+
+
+class SettledSelfPlay(SelfPlayConfig):
+    """A config that leaves nothing to the game or its device."""
+
+    boards: int
+    max_plies: int
+    sampling_plies: int
+    discount: float
+    td_lambda: float
 
 
 class SelfPlay:
@@ -120,7 +130,9 @@ class SelfPlay:
         self.version = version
         self._actor = self._new_actor()
 
-    def play(self, num_games: int, seed: int, on_progress: Callable[[int, int, dict | None], bool]) -> None:
+    def play(
+        self, num_games: int, seed: int, on_progress: Callable[[int, int, dict[str, np.ndarray] | None], bool]
+    ) -> None:
         """Play `num_games` games; the same seed, weights and device give the same games.
 
         on_progress gets the counts of play_games and the new games as GameRecords.to_arrays, or None. Where memory
@@ -161,7 +173,7 @@ class SelfPlay:
 class HandOver:
     """Passes finished games on as arrays, and adds up what several calls of play_games played."""
 
-    def __init__(self, on_progress: Callable[[int, int, dict | None], bool]):
+    def __init__(self, on_progress: Callable[[int, int, dict[str, np.ndarray] | None], bool]):
         self.games = 0  # handed over
         self._on_progress = on_progress
         self._before = 0

@@ -70,7 +70,7 @@ def test_widths_that_differ_are_not_joined():
 
 
 @pytest.mark.parametrize(
-    ("name", "array"),
+    "name, array",
     [
         ("positions", np.zeros((8, 5), np.int32)),
         ("positions", np.zeros((7, 5), np.int64)),

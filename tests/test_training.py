@@ -184,10 +184,8 @@ def test_interrupt_keeps_everything_and_the_next_call_goes_on(tmp_path):
     def interrupt():
         raise KeyboardInterrupt
 
-    reports = []
     listener = Listener(report=interrupt)
-    for report in train(tiny(tmp_path, iterations=5, checkpoint_every=100), listener):
-        reports.append(report)
+    list(train(tiny(tmp_path, iterations=5, checkpoint_every=100), listener))
     assert "Interrupted" in listener.messages()
     assert RunFolder.open(tmp_path).checkpoints() == [0, 1]
     (report,) = train(tiny(tmp_path, iterations=1))

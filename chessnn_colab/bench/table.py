@@ -82,7 +82,7 @@ def bench_transport(setting: Setting) -> dict[str, Any]:
     deadline = time.monotonic() + setting.seconds
     clock = Clock(setting.device)
 
-    def collect(_: int, __: int, arrays: dict | None) -> bool:
+    def collect(_: int, __: int, arrays: dict[str, np.ndarray] | None) -> bool:
         played.extend([arrays] if arrays else [])
         return time.monotonic() < deadline
 

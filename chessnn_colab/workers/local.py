@@ -67,6 +67,9 @@ class InlinePool:
         self.received = [[] for _ in games]
         self._given = games, seed, on_update or (lambda share, games, plies: None)
 
+    def pump(self) -> None:
+        """Nothing arrives before `finish`, which plays the games."""
+
     def finish(self, deadline: float | None = None) -> list[list[Arrays]]:
         games, seed, on_update = self._given
         for index, (job, share) in enumerate(zip(self._jobs, games)):
