@@ -90,7 +90,7 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """The config of plain data, as to_dict gives it. Raises ConfigError for an unknown key and lists the valid ones."""
+        """The config of plain data, as to_dict gives it. Raises ConfigError, with the valid names, for others."""
         known = [field.name for field in fields(cls)]
         unknown = sorted(set(values) - set(known))
         if unknown:

@@ -20,7 +20,7 @@ from .actor import Actor
 from .assembler import Assembler
 from .devices import choose_dtype, describe, out_of_memory, require_device
 from .errors import ConfigError
-from .games.base import Game, concatenate, finished, select, where
+from .games.base import Game, finished, select, start_positions, where
 from .games.registry import make_game
 from .network import actor_copy, build_network, load_arrays
 from .network_config import NetworkConfig
@@ -34,6 +34,7 @@ START_SETTINGS = {"few_piece_starts": "few-piece", "random_starts": "random-plie
 
 # on_progress(games done, plies done, records of the games done since the last call) -> go on?
 OnProgress = Callable[[int, int, GameRecords], bool]
+OnArrays = Callable[[int, int, dict[str, np.ndarray] | None], bool]  # the same, of GameRecords.to_arrays
 
 
 @dataclass(frozen=True)
@@ -130,9 +131,7 @@ class SelfPlay:
         self.version = version
         self._actor = self._new_actor()
 
-    def play(
-        self, num_games: int, seed: int, on_progress: Callable[[int, int, dict[str, np.ndarray] | None], bool]
-    ) -> None:
+    def play(self, num_games: int, seed: int, on_progress: OnArrays) -> None:
         """Play `num_games` games; the same seed, weights and device give the same games.
 
         on_progress gets the counts of play_games and the new games as GameRecords.to_arrays, or None. Where memory
@@ -173,7 +172,7 @@ class SelfPlay:
 class HandOver:
     """Passes finished games on as arrays, and adds up what several calls of play_games played."""
 
-    def __init__(self, on_progress: Callable[[int, int, dict[str, np.ndarray] | None], bool]):
+    def __init__(self, on_progress: OnArrays):
         self.games = 0  # handed over
         self._on_progress = on_progress
         self._before = 0
@@ -215,7 +214,7 @@ class Lockstep:
         self.generator = torch.Generator(device).manual_seed(seed)
         on_host = torch.Generator().manual_seed(seed)
         self.num_games = num_games
-        self.starts = start_positions(self.game, config, num_games, on_host)
+        self.starts = start_positions(self.game, config.start_shares(self.game), num_games, on_host)
         self.sample_until = torch.randint(0, config.sampling_plies, (num_games,), generator=on_host).to(device)
         boards = min(config.boards, num_games)
         self.active = boards
@@ -284,20 +283,6 @@ def room_for(active: int, on_cpu: bool) -> int:
     """Boards to continue with when `active` of them have a game. A GPU sees powers of two only, so few shapes."""
     blocks = max(1, math.ceil(active / FEW_ROWS))
     return FEW_ROWS * (blocks if on_cpu else 2 ** math.ceil(math.log2(blocks)))
-
-
-def start_positions(game: Game, config: SelfPlayConfig, count: int, generator: torch.Generator) -> Any:
-    """`count` states: the configured mix of starts, in random order. `generator` is a CPU generator."""
-    parts, left = [], count
-    *kinds, rest = config.start_shares(game).items()
-    for kind, share in kinds:
-        number = min(round(share * count), left)
-        left -= number
-        parts.append((kind, number))
-    parts.append((rest[0], left))
-    states = concatenate([game.starts(number, kind, generator) for kind, number in parts if number])
-    order = torch.randperm(count, generator=generator).to(game.device)
-    return select(states, order)
 
 
 def sample_actions(policy: PolicyOutput, generator: torch.Generator) -> Tensor:

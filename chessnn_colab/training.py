@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import numpy as np
@@ -91,29 +91,26 @@ class Trainer:
             if config.copy_to:
                 self.backup = Backup(self.folder, config.copy_to, config.keep_checkpoints)
                 self._say(self.backup.update())
-            self.tensorboard = self._parts.enter_context(
-                closing(TensorBoard(self.folder.tensorboard_folder, self.iteration))
-            )
+            self.tensorboard = TensorBoard(self.folder.tensorboard_folder, self.iteration)
+            self._parts.callback(self.tensorboard.close)
         except BaseException:
             self.folder.close()
             raise
 
     def iterations(self) -> Iterator[Report]:
         """Iterate until the budget is spent or the user interrupts; the last state is always saved."""
+        logs, say = self.folder.logs_folder, self.progress.message
         try:
-            logs, say = self.folder.logs_folder, self.progress.message
             self.pool = self._parts.enter_context(open_pool(self.config, self.network.config, self.plan, logs, say))
             while not self.budget.over(self._iteration_seconds):
                 yield self._iterate()
             self._take_what_came()
             self._save()
-            self.progress.message(
-                f"Training stopped after iteration {self.iteration}; the run is in {self.folder.path}"
-            )
+            say(f"Training stopped after iteration {self.iteration}; the run is in {self.folder.path}")
         except KeyboardInterrupt:
             self._take_what_came()
             self._save()
-            self.progress.message(
+            say(
                 f"Interrupted: everything up to iteration {self.iteration} is kept in "
                 f"{self.folder.path}; run this again to resume"
             )

@@ -1,4 +1,4 @@
-"""What the actor asks of game and network: in parts and lists on a CPU the same answers as whole and masked elsewhere."""
+"""What the actor asks of game and network: a CPU's parts and lists answer as the whole masked batch elsewhere."""
 
 import math
 

@@ -8,7 +8,7 @@ import torch
 from chessnn_colab.actor import Actor
 from chessnn_colab.assembler import Assembler, td_returns
 from chessnn_colab.errors import ConfigError
-from chessnn_colab.games.base import finished
+from chessnn_colab.games.base import finished, start_positions
 from chessnn_colab.games.chess.notation import boards_from_state, move_from_action
 from chessnn_colab.games.chess.rules import ENDINGS, Chess
 from chessnn_colab.games.tictactoe import TicTacToe
@@ -16,7 +16,7 @@ from chessnn_colab.network import actor_copy, build_network
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.records import GameRecords
 from chessnn_colab.search import Root, SearchConfig
-from chessnn_colab.selfplay import Lockstep, SelfPlay, SelfPlayConfig, play_games, room_for, start_positions
+from chessnn_colab.selfplay import Lockstep, SelfPlay, SelfPlayConfig, play_games, room_for
 
 from .test_chess_endings import expected_ending
 from .test_chess_moves import NothingReadBack
@@ -206,7 +206,9 @@ def test_starts_are_legal_unfinished_and_varied(kind):
 
 def test_mix_of_starts_is_as_configured():
     config = SelfPlayConfig(few_piece_starts=0.25, random_starts=0.5)
-    boards = boards_from_state(start_positions(Chess(), config, 40, torch.Generator().manual_seed(0)))
+    boards = boards_from_state(
+        start_positions(Chess(), config.start_shares(Chess()), 40, torch.Generator().manual_seed(0))
+    )
     assert sum(board.fen() == chess.STARTING_FEN for board in boards) == 10
     assert sum(len(board.piece_map()) <= 9 for board in boards) == 10
 

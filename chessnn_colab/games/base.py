@@ -148,6 +148,22 @@ def map_fields(function: Callable[..., Tensor], *states: S) -> S:
     )
 
 
+def start_positions(game: Game, shares: Mapping[str, float], count: int, generator: torch.Generator) -> Any:
+    """`count` start positions in random order: of each kind its share, of the last kind the rest.
+
+    `generator` is a CPU generator.
+    """
+    *kinds, rest = shares
+    numbers, left = {}, count
+    for kind in kinds:
+        numbers[kind] = min(round(shares[kind] * count), left)
+        left -= numbers[kind]
+    numbers[rest] = left
+    states = concatenate([game.starts(number, kind, generator) for kind, number in numbers.items() if number])
+    order = torch.randperm(count, generator=generator).to(game.device)
+    return select(states, order)
+
+
 def move_list(game: Game, start: Any, actions: Sequence[int], ending: int, result: int, **headers: str) -> str:
     """A finished game as plain text: headers, actions, the last position (see registry.game_text)."""
     state = start
