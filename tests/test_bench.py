@@ -10,6 +10,7 @@ from chessnn_colab.__main__ import main
 from chessnn_colab.bench import compare as bench_compare
 from chessnn_colab.bench.clock import random_observations
 from chessnn_colab.bench.compare import plain_network
+from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.network import SpikingLayer, actor_copy, build_network
 from chessnn_colab.network_config import NetworkConfig
 
@@ -63,7 +64,7 @@ def test_one_bench_prints_a_line_a_figure(capsys):
 @pytest.mark.parametrize("levels, steps", [(4, 1), (4, 3), (1, 2)])
 def test_the_network_that_bench_compares_with_is_the_same_network(levels, steps):
     network = build_network(NetworkConfig(channels=8, blocks=2, levels=levels, steps=steps), "cpu", seed=1)
-    observation = random_observations("cpu", 64)
+    observation = random_observations(Chess(), 64)
     network.train()(observation)  # a past for the batch norms
     plain, ours = plain_network(network), actor_copy(network.eval())
     assert any(isinstance(module, nn.BatchNorm2d) for module in plain.modules())

@@ -253,7 +253,7 @@ def test_only_a_device_asked_for_is_timed(monkeypatch):
     machine = Inventory(T4.gpus, True, 2)
     monkeypatch.setattr(check, "gather_facts", lambda: replace(CUDA_BUILD, machine=machine))
     monkeypatch.setattr(check, "spawn_round_trip", lambda: (None, "it did not answer"))
-    monkeypatch.setattr(check, "time_network", lambda device: check.Speed(device, None, None, "not tried"))
+    monkeypatch.setattr(check, "time_network", lambda device, game: check.Speed(device, None, None, "not tried"))
     found = check_device("cpu")
     assert [speed.device for speed in found.speeds] == ["cpu"]
     assert "it did not answer" in str(found) and "none: ready to train" in str(found)

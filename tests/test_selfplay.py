@@ -205,10 +205,8 @@ def test_starts_are_legal_unfinished_and_varied(kind):
 
 
 def test_mix_of_starts_is_as_configured():
-    config = SelfPlayConfig(few_piece_starts=0.25, random_starts=0.5)
-    boards = boards_from_state(
-        start_positions(Chess(), config.start_shares(Chess()), 40, torch.Generator().manual_seed(0))
-    )
+    shares = SelfPlayConfig(few_piece_starts=0.25, random_starts=0.5).start_shares(Chess())
+    boards = boards_from_state(start_positions(Chess(), shares, 40, torch.Generator().manual_seed(0)))
     assert sum(board.fen() == chess.STARTING_FEN for board in boards) == 10
     assert sum(len(board.piece_map()) <= 9 for board in boards) == 10
 
