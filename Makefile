@@ -12,9 +12,9 @@ MINUTES ?= 5
 RUN ?= runs/chess
 BIN := .venv/bin
 # A test process for each core, four at most: a test may start several processes itself.
-PYTEST := $(BIN)/python -m pytest -q -n logical --maxprocesses 4 --dist loadgroup
-QUICK := actor checkpoint chess_endings chess_moves chess_perft corruption devices floors learner network notation \
-	openings packaging public_names ratings records run_folder saved_run search tactics tree views_board views_plots
+PYTEST := $(BIN)/python -m pytest -q -n logical --maxprocesses 4
+QUICK := actor checkpoint chess_endings chess_moves chess_perft corruption devices floors games learner network notation \
+	openings packaging public_names ratings records run_folder saved_run search tactics tictactoe tree views_board views_plots
 .DEFAULT_GOAL := help
 .PHONY: help run lab quick test check fix reliability notebooks repository
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import torch
 
+from . import TORCH_CAME_FIRST
 from .devices import Inventory, inventory
 
 PACKAGES = ("torch", "numpy", "chess", "spikingjelly", "ipywidgets", "matplotlib", "safetensors", "tensorboard")
@@ -49,6 +50,7 @@ class Facts:
     visible_devices: str | None = None  # CUDA_VISIBLE_DEVICES, where it is set
     ram_bytes: int | None = None  # None where the system does not say
     shm_bytes: int | None = None  # /dev/shm; None where there is none
+    torch_came_first: bool = False  # torch was loaded before this package could say how its threads wait
 
 
 def gather_facts(environment: Mapping[str, str] = os.environ) -> Facts:
@@ -64,6 +66,7 @@ def gather_facts(environment: Mapping[str, str] = os.environ) -> Facts:
         environment.get("CUDA_VISIBLE_DEVICES"),
         ram_bytes(),
         shm_bytes(),
+        TORCH_CAME_FIRST,
     )
 
 
@@ -90,7 +93,13 @@ def advice(facts: Facts) -> tuple[str, ...]:
     elif not facts.machine.gpus and facts.place == "Kaggle":
         texts.append("No GPU in this Kaggle session: Settings > Accelerator > GPU T4 x2, then run the notebook again.")
     refused = [gpu for gpu in facts.machine.gpus if facts.arch_list and not supported(gpu.capability, facts.arch_list)]
-    return (*texts, *(_unsupported(facts, gpu.name, gpu.capability) for gpu in refused))
+    texts += [_unsupported(facts, gpu.name, gpu.capability) for gpu in refused]
+    if facts.torch_came_first:
+        texts.append(
+            "torch was imported before chessnn_colab, so its threads wait for each other in a way that a busy "
+            "neighbour slows down several times: import chessnn_colab first, or set GOMP_SPINCOUNT=300 before Python starts."
+        )
+    return tuple(texts)
 
 
 def _unseen(facts: Facts, gpu: DriverGpu) -> str:

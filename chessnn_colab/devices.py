@@ -1,4 +1,4 @@
-"""Which device there is, why, and how many workers it wants. CUDA, then Apple's MPS, then the CPU."""
+"""Choose the device (CUDA, then Apple's MPS, then the CPU), say why, and plan which workers play on which device."""
 
 from __future__ import annotations
 
@@ -18,14 +18,11 @@ MAX_CPU_WORKERS = 16
 LEARNER_GPU = ("shared", "own")
 DEVICE_FAILURE = ("stop", "cpu")
 PRECISIONS = ("auto", "float32", "bfloat16", "float16")
-CPU_QUOTA = Path(
-    "/sys/fs/cgroup/cpu.max"
-)  # a container's share of the CPU: "microseconds-of-work period", or "max period"
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """One CUDA device, by the index torch gives it (CUDA_VISIBLE_DEVICES has been applied)."""
+    """A CUDA device, by torch's index (which counts what CUDA_VISIBLE_DEVICES leaves)."""
 
     index: int
     name: str
@@ -35,17 +32,17 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Inventory:
-    """What a machine has; tests make their own."""
+    """What a machine has."""
 
     gpus: tuple[Gpu, ...]
     mps: bool
-    cores: int  # this process may use
-    problems: tuple[str, ...] = ()  # what torch said of GPUs that it cannot use
+    cores: int  # that this process may use
+    problems: tuple[str, ...] = ()  # what torch said about GPUs that it cannot use
 
 
 @dataclass(frozen=True)
 class DeviceChoice:
-    """The device to use, and a line of reason for each one tried."""
+    """The device to use, its name for people, and one line for each device tried that says how it went."""
 
     device: str
     name: str
@@ -54,20 +51,20 @@ class DeviceChoice:
 
 @dataclass(frozen=True)
 class WorkerPlan:
-    """Where self-play runs: a device for each worker, torch threads for each, and what to tell the user."""
+    """Where self-play runs: one device per worker, the torch threads of each worker, and notes for the user."""
 
     devices: tuple[str, ...]
     threads: int
     notes: tuple[str, ...] = ()
-    device_failure: str = "stop"  # what a worker whose device does not work does, one of DEVICE_FAILURE
-    workers_a_gpu: int = 1
+    device_failure: str = "stop"  # one of DEVICE_FAILURE: what to do about a worker whose device does not work
+    workers_per_gpu: int = 1
 
 
 def inventory() -> Inventory:
-    """Look at this machine. Raises nothing: a GPU that cannot even be asked for its name is one of the problems."""
+    """Look at this machine. Raises nothing: a GPU that does not even tell its name becomes one of the problems."""
     gpus: list[Gpu] = []
     problems: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:  # of a driver or a GPU that is too old torch only warns
+    with warnings.catch_warnings(record=True) as caught:  # torch only warns of a driver or GPU that is too old
         warnings.simplefilter("always")
         for index in range(torch.cuda.device_count() if torch.cuda.is_available() else 0):
             try:
@@ -82,14 +79,14 @@ def inventory() -> Inventory:
     )
 
 
-def usable_cores(quota: Path = CPU_QUOTA) -> int:
-    """The cores this process may use: those it may run on, and no more than its container's share of their time."""
+def usable_cores(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
+    """Return how many cores this process may use: those it may run on, within its container's limit on CPU time."""
     affinity = getattr(os, "sched_getaffinity", None)  # not on macOS
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
     try:
         allowed, period = quota.read_text().split()
         return max(min(cores, int(allowed) // int(period)), 1)
-    except (OSError, ValueError):  # no container, or "max"
+    except (OSError, ValueError):  # no container, or one without a limit ("max")
         return cores
 
 
@@ -99,18 +96,16 @@ def detect_device(
     probe: Callable[[str], None] | None = None,
     gpus: Sequence[int] | None = None,
 ) -> DeviceChoice:
-    """The best device that works, or the `requested` one ("cpu", "mps", "cuda", "cuda:1").
+    """Return the best device that works ("auto"), or the requested one ("cpu", "mps", "cuda", "cuda:1").
 
-    Each candidate computes something first; one that is there but broken is passed over, with its reason kept. `gpus`
-    keeps "auto" and "cuda" to these GPUs. A requested device that is not there or does not work raises DeviceError.
+    Each device is tried with `probe`, which raises if it does not work; the next one is tried then. gpus: limits "auto"
+    and "cuda" to these GPUs. Raises DeviceError when a requested device is not there or does not work.
     """
-    machine = machine or inventory()
-    probe = probe or try_device
-    candidates = _candidates(str(requested), machine, gpus)
+    machine, probe = machine or inventory(), probe or try_device
     reasons = []
     if str(requested) == "auto":
         reasons = [*machine.problems] or ([] if machine.gpus else ["cuda: no GPU that this torch can see"])
-    for device in candidates:
+    for device in _candidates(str(requested), machine, gpus):
         try:
             probe(device)
         except Exception as error:  # whatever a broken driver raises
@@ -125,7 +120,7 @@ def detect_device(
 
 
 def try_device(device: str) -> None:
-    """Do a little of everything the project does: matrix and integer work, a convolution, a copy back. Raises."""
+    """Do a little of all that the project does (matrices, integers, a convolution, a copy back); raise if it fails."""
     ones = torch.ones(8, 8, device=device)
     board = torch.full((8,), 1 << 40, dtype=torch.int64, device=device)
     picked = ((board << 3) & (1 << 43)).gather(0, torch.arange(8, device=device))
@@ -136,7 +131,7 @@ def try_device(device: str) -> None:
 
 
 def require_device(device: str) -> None:
-    """Raise DeviceError, with the reason, when `device` does not work."""
+    """Raise DeviceError with the reason when `device` does not work."""
     try:
         try_device(device)
     except Exception as error:  # whatever a broken driver raises
@@ -144,8 +139,8 @@ def require_device(device: str) -> None:
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether a device, or this machine, has no room for a tensor. CUDA has a type for it, MPS and the CPU have words."""
-    return (
+    """Whether `error` says that a device, or this machine, has no room for a tensor."""
+    return (  # CUDA has a type for it, MPS and the CPU only have words
         isinstance(error, (torch.cuda.OutOfMemoryError, MemoryError))
         or isinstance(error, RuntimeError)
         and any(words in str(error) for words in ("out of memory", "can't allocate memory"))
@@ -153,7 +148,7 @@ def out_of_memory(error: BaseException) -> bool:
 
 
 def describe(device: str, machine: Inventory | None = None) -> str:
-    """A name for people: "GPU 0: Tesla T4", "Apple GPU (MPS)", "CPU"."""
+    """Return a name for people: "GPU 0: Tesla T4", "Apple GPU (MPS)" or "CPU"."""
     if device.startswith("cuda"):
         index = int(device.partition(":")[2] or 0)
         names = {gpu.index: gpu.name for gpu in (machine or inventory()).gpus}
@@ -162,11 +157,10 @@ def describe(device: str, machine: Inventory | None = None) -> str:
 
 
 def choose_dtype(precision: str, device: str | torch.device) -> torch.dtype:
-    """The dtype of convolutions for one of PRECISIONS.
+    """Return the dtype of convolutions for one of PRECISIONS. Raises ConfigError for an unknown name.
 
     "auto" is the fastest: bfloat16 where there are units for it (GPUs from Ampere on, CPUs with AMX tiles), float16 on
-    older CUDA GPUs, else float32. It is a fact of the hardware, not a timing, so that runs repeat. Raises ConfigError for
-    an unknown name.
+    older CUDA GPUs, else float32. It depends on the hardware and on no timing, so that runs can be repeated exactly.
     """
     if precision not in PRECISIONS:
         raise ConfigError(f"unknown precision {precision!r}: expected one of {', '.join(PRECISIONS)}")
@@ -180,10 +174,10 @@ def choose_dtype(precision: str, device: str | torch.device) -> torch.dtype:
 
 
 def keep_freed_memory() -> None:
-    """Have glibc's malloc keep big freed blocks for this process instead of returning them to the system each time.
+    """Have glibc keep large freed blocks in this process instead of returning them to the system each time.
 
-    Batches allocate the same tensors over and over; fresh pages for each cost a fifth of the time on a CPU. Does
-    nothing where malloc is not glibc's.
+    Batches allocate the same tensors again and again, and on a CPU new pages for them cost a fifth of the time. Does
+    nothing on systems without glibc.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt
@@ -204,39 +198,29 @@ def plan_workers(
     learner_gpu: str = "shared",
     device_failure: str = "stop",
 ) -> WorkerPlan:
-    """Who plays where, when `device` trains.
+    """Plan which workers play on which device, when `device` trains.
 
-    One worker a GPU by default, since a lockstep batch fills it; `workers_per_gpu` for more. An explicit total of
-    `workers` is rounded down to a multiple of the GPUs, with a note; fewer workers than GPUs use the first GPUs. MPS
-    has one worker. The CPU has one worker a core, each with one thread. "cuda:0", which "auto" finds too, plays on all
-    GPUs; `gpus` picks some, by torch's index (of those CUDA_VISIBLE_DEVICES leaves); selfplay_device="cpu" keeps games
-    off the GPU. The learner shares its GPU with a worker; learner_gpu="own" keeps workers off it where there is
-    another. device_failure: "stop", or "cpu" to have a worker whose GPU does not work play on the CPU.
+    By default there is one worker per GPU, since one batch of games fills it, or `workers_per_gpu`. `workers` is a total,
+    rounded down to a multiple of the GPUs, with a note; fewer workers than GPUs use the first GPUs. MPS has one worker.
+    The CPU has one worker per core, each with one thread. "auto" and "cuda:0" play on all GPUs.
 
-    Raises ConfigError for counts below one, DeviceError for devices that are not there.
+    gpus: play on these GPUs only, by torch's index. selfplay_device: play there instead, such as "cpu". learner_gpu:
+    "shared", or "own" to keep workers off the GPU that trains if there is another. device_failure: "stop", or "cpu" to
+    let a worker whose GPU does not work play on the CPU. Raises ConfigError for counts below one and unknown words,
+    DeviceError for devices that are not there.
     """
-    for name, value in (("workers", workers), ("workers_per_gpu", workers_per_gpu)):
-        if value is not None and (not isinstance(value, int) or value < 1):
-            raise ConfigError(
-                f"{name}={value!r}: expected a whole number from 1 up (leave it out and the machine decides)"
-            )
-    for name, value, known in (
-        ("learner_gpu", learner_gpu, LEARNER_GPU),
-        ("device_failure", device_failure, DEVICE_FAILURE),
-    ):
+    require_counts(workers=workers, workers_per_gpu=workers_per_gpu)
+    words = {"learner_gpu": (learner_gpu, LEARNER_GPU), "device_failure": (device_failure, DEVICE_FAILURE)}
+    for name, (value, known) in words.items():
         if value not in known:
             raise ConfigError(f"{name}={value!r}: expected one of {', '.join(known)}")
     trains_on = _candidates(str(device), machine, gpus)[0]
-    there = _candidates(str(selfplay_device or device), machine, gpus)
-    kind = there[0].partition(":")[0]
+    kind = _candidates(str(selfplay_device or device), machine, gpus)[0].partition(":")[0]
     if kind == "cuda":
-        one = str(selfplay_device or ("" if gpus is not None or trains_on == "cuda:0" else device))
+        one = str(selfplay_device or (device if gpus is None and trains_on != "cuda:0" else "cuda"))
         wanted = [int(one[5:])] if one.startswith("cuda:") else _picked(machine, gpus)
-        left = [index for index in wanted if learner_gpu == "shared" or trains_on != f"cuda:{index}"]
-        notes = [f"the learner has {trains_on} for itself"] if left != wanted else []
-        if not left:
-            left, notes = wanted, ["learner_gpu='own': no other GPU to play on, so the learner shares"]
-        return _plan_gpus(machine, left, workers, workers_per_gpu, notes, device_failure)
+        reserved = trains_on if learner_gpu == "own" else ""
+        return _plan_gpus(machine, wanted, reserved, workers, workers_per_gpu, device_failure)
     if gpus is not None and not trains_on.startswith("cuda"):
         raise DeviceError(f"gpus={list(gpus)} but the device is {device}: leave gpus out, or use cuda")
     if kind == "mps":
@@ -247,14 +231,24 @@ def plan_workers(
     return WorkerPlan(("cpu",) * count, max(machine.cores // count, 1) if workers else 1, notes)
 
 
+def require_counts(**counts: int | None) -> None:
+    """Raise ConfigError for a count that is neither None nor a whole number from 1 up."""
+    for name, value in counts.items():
+        if value is not None and (not isinstance(value, int) or value < 1):
+            raise ConfigError(f"{name}={value!r}: expected a whole number from 1 up (leave it out for the default)")
+
+
 def _plan_gpus(
-    machine: Inventory,
-    wanted: list[int],
-    workers: int | None,
-    workers_per_gpu: int,
-    notes: list[str],
-    device_failure: str,
+    machine: Inventory, wanted: list[int], reserved: str, workers: int | None, workers_per_gpu: int, device_failure: str
 ) -> WorkerPlan:
+    """Plan workers on the GPUs `wanted`, without the one reserved for the learner if there is another."""
+    notes = []
+    left = [index for index in wanted if f"cuda:{index}" != reserved]
+    if not left:
+        notes.append("learner_gpu='own': no other GPU to play on, so the learner shares")
+    elif left != wanted:
+        wanted = left
+        notes.append(f"the learner has {reserved} for itself")
     total = workers or len(wanted) * workers_per_gpu
     if workers and workers_per_gpu > 1:
         notes.append(f"workers={workers} is the total: workers_per_gpu={workers_per_gpu} is not used")
@@ -266,7 +260,7 @@ def _plan_gpus(
         notes.append(f"{total} workers on {len(wanted)} GPUs: using {rounded}, the next multiple down")
         total = rounded
     devices = tuple(f"cuda:{wanted[i % len(wanted)]}" for i in range(total))
-    return WorkerPlan(devices, max(machine.cores // total, 1), tuple(notes), device_failure, -(-total // len(wanted)))
+    return WorkerPlan(devices, max(machine.cores // total, 1), tuple(notes), device_failure, total // len(wanted))
 
 
 def _present(machine: Inventory) -> list[str]:
@@ -274,7 +268,7 @@ def _present(machine: Inventory) -> list[str]:
 
 
 def _picked(machine: Inventory, gpus: Sequence[int] | None) -> list[int]:
-    """The numbers in `gpus`, all there and no two the same; of every GPU for None."""
+    """Return the GPU numbers in `gpus` after checking them, or those of all GPUs for None."""
     there = [gpu.index for gpu in machine.gpus]
     if gpus is None:
         return there
@@ -289,7 +283,7 @@ def _picked(machine: Inventory, gpus: Sequence[int] | None) -> list[int]:
 
 
 def _candidates(requested: str, machine: Inventory, gpus: Sequence[int] | None) -> list[str]:
-    """The devices that a setting may mean on this machine, best first. Raises DeviceError when there is none."""
+    """Return the devices that a setting may mean on this machine, best first. Raises DeviceError when there is none."""
     present = _present(machine)
     picked = [f"cuda:{index}" for index in _picked(machine, gpus)]
     if requested == "auto":

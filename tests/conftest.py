@@ -8,9 +8,18 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("CHESSNN_UI", "text")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One Ray cluster at a time: each takes all cores to start, and gives up after 30 seconds."""
-    for item in items:
-        if "cluster" in item.path.name or "scale_out" in item.name:
-            item.add_marker(pytest.mark.xdist_group("ray"))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log):
+    """With `pytest -n`: a file's tests stay in one process, and so does whatever starts a Ray cluster.
+
+    Ray gives a cluster 30 seconds to start, which two at a time do not keep. xdist's own marker for such groups has no
+    effect with pytest 9.2 (pytest-xdist issue 1386).
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class OneClusterAtATime(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "ray" if "cluster" in nodeid or "scale_out" in nodeid else nodeid.partition("::")[0]
+
+    config.option.loadscopereorder = False  # files by their names: the longest do not come last
+    return OneClusterAtATime(config, log)

@@ -1,20 +1,34 @@
 """What every pool of workers promises, whoever runs the processes. Subclasses say how to make a pool."""
 
 import os
+import re
 import signal
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from chessnn_colab.devices import WorkerPlan
 from chessnn_colab.errors import WorkerError
-from chessnn_colab.workers.pool import MAX_RESTARTS
+from chessnn_colab.workers.pool import MAX_RESTARTS, Pool
 from chessnn_colab.workers.protocol import worker_seed
 
 from .counts import full
 from .toy_job import ToyJob
+
+# What goes wrong in the pool that the tests share, by (seed of the call, share).
+RAISES, NOT_NUMPY, SAYS, DIES_ONCE, DIES, LARGE = range(21, 27)
+TROUBLE = {
+    (RAISES, 0): "raises",
+    (NOT_NUMPY, 0): "not numpy",
+    (SAYS, 1): "says",
+    (DIES_ONCE, 1): "dies once",
+    (DIES, 0): "dies",
+    (LARGE, 0): "large",
+    (LARGE, 1): "large",
+}
 
 
 def games(worker: list[dict]) -> list[list[int]]:
@@ -33,91 +47,112 @@ def interrupt(*_):
     raise KeyboardInterrupt
 
 
+@pytest.fixture(scope="class")
+def shared_pool(request, tmp_path_factory):
+    mark = tmp_path_factory.mktemp("pool") / "died"
+    with request.cls().pool_of(seconds=0.02, trouble=TROUBLE, mark=str(mark)) as pool:
+        yield pool
+
+
+@pytest.fixture
+def messages() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def pool(shared_pool, messages) -> Pool:
+    """The shared pool, with both workers there and all former deaths forgiven."""
+    while any(slot.deaths or not slot.ready for slot in shared_pool._slots):
+        shared_pool.play([1, 1], 0)
+    shared_pool._say = messages.append
+    return shared_pool
+
+
 class PoolContract:
-    """`plan` has two devices: those of the class, since Ray knows no "left"."""
+    """`devices` are those of the class, since Ray knows no "left"."""
 
     devices = ("left", "right")
     kills = 6  # in a short run of the test that kills at random
 
-    def make(self, factory, settings, plan, **more):
+    def make(self, factory, settings, plan, **more) -> Pool:
         raise NotImplementedError
 
-    def pool_of(self, plan: WorkerPlan | None = None, messages: list | None = None, timeout: float = 60.0, **settings):
+    def pool_of(self, plan: WorkerPlan | None = None, messages: list | None = None, **settings) -> Pool:
         say = messages.append if messages is not None else None
-        pool = self.make(ToyJob, settings, plan or WorkerPlan(self.devices, 1), timeout=timeout, on_message=say)
+        pool = self.make(ToyJob, settings, plan or WorkerPlan(self.devices, 1), timeout=60.0, on_message=say)
         pool.set_weights(4, {"add": np.array([1])})
         return pool
 
-    def test_games_come_back_as_numpy_in_order_and_progress_in_the_calling_thread(self):
+    def test_games_come_back_as_numpy_in_order_and_progress_in_the_calling_thread(self, pool):
+        """Share 1 is complete long before share 0."""
         updates = []
-        with self.pool_of() as pool:
-            assert pool.descriptions == [f"toy on {device}" for device in self.devices]
-            received = pool.play([3, 2], 7, lambda *update: updates.append((*update, threading.get_ident())))
-            assert [games(worker) for worker in received] == [share(0, 3, 7), share(1, 2, 7)]
-            assert all(isinstance(arrays["game"], np.ndarray) for worker in received for arrays in worker)
-            assert [games(worker) for worker in pool.play([1, 1], 8)] == [share(0, 1, 8), share(1, 1, 8)]
+        assert pool.descriptions == [f"toy on {device}" for device in self.devices]
+        received = pool.play([8, 1], 7, lambda *update: updates.append((*update, threading.get_ident())))
+        assert [games(worker) for worker in received] == [share(0, 8, 7), share(1, 1, 7)]
+        assert all(isinstance(arrays["game"], np.ndarray) for worker in received for arrays in worker)
         assert {update[3] for update in updates} == {threading.get_ident()}
-        assert (0, 3, 30) in {update[:3] for update in updates} and (1, 2, 20) in {update[:3] for update in updates}
+        assert (0, 8, 80) in {update[:3] for update in updates} and (1, 1, 10) in {update[:3] for update in updates}
 
-    def test_the_caller_may_work_while_the_workers_play(self):
+    def test_the_caller_may_work_while_the_workers_play(self, pool):
         updates = []
-        with self.pool_of(seconds=0.02) as pool:
-            pool.begin([6, 6], 1, lambda *update: updates.append(update))
-            assert updates == []
-            deadline = time.monotonic() + 30
-            while (0, 6, 60) not in updates or (1, 6, 60) not in updates:
-                assert time.monotonic() < deadline
-                pool.pump()
-            assert [games(worker) for worker in pool.finish()] == [share(0, 6, 1), share(1, 6, 1)]
+        pool.begin([6, 6], 1, lambda *update: updates.append(update))
+        assert updates == []
+        deadline = time.monotonic() + 30
+        while (0, 6, 60) not in updates or (1, 6, 60) not in updates:
+            assert time.monotonic() < deadline
+            pool.pump()
+        assert [games(worker) for worker in pool.finish()] == [share(0, 6, 1), share(1, 6, 1)]
 
-    def test_a_deadline_brings_what_there_is(self):
-        with self.pool_of(seconds=0.05) as pool:
-            started = time.monotonic()
-            received = pool.play([1000, 1000], 0, None, started + 1.0)
-            assert time.monotonic() - started < 10
+    def test_a_deadline_brings_what_there_is(self, pool):
+        started = time.monotonic()
+        received = pool.play([1000, 1000], 0, None, started + 0.5)
+        assert time.monotonic() - started < 10
         assert all(1 <= len(worker) < 1000 for worker in received if worker) and received[0]
 
-    def test_what_a_job_raises_arrives_with_its_traceback_and_the_others_games(self):
-        with self.pool_of(seconds=0.02, trouble={0: "raises"}) as pool:
-            with pytest.raises(WorkerError, match="worker . failed") as caught:
-                pool.play([5, 5], 1)
-            assert "ValueError: a bad move" in str(caught.value) and "toy_job.py" in str(caught.value)
-            one, other = [games(worker) for worker in caught.value.games]
-            assert one == share(0, 1, 1) and other == share(1, 5, 1)[: len(other)] and len(other) > 1
+    def test_what_a_job_raises_arrives_with_its_traceback_and_the_others_games(self, pool, messages):
+        with pytest.raises(WorkerError, match=r"worker . \(toy on .*\) failed; its log is ") as caught:
+            pool.play([5, 5], RAISES)
+        assert "ValueError: a bad move" in str(caught.value) and "toy_job.py" in str(caught.value)
+        one, other = [games(worker) for worker in caught.value.games]
+        assert one == share(0, 1, RAISES) and other == share(1, 5, RAISES)[: len(other)] and len(other) > 1
+        assert [games(worker) for worker in pool.play([1, 1], 3)] == [share(0, 1, 3), share(1, 1, 3)]
+        assert messages == [], "the error has said it all"
 
-    def test_a_job_that_sends_no_numpy_is_an_error(self):
-        with self.pool_of(trouble={0: "not numpy"}) as pool:
-            with pytest.raises(WorkerError, match="expected numpy.ndarray"):
-                pool.play([2, 2], 0)
+    def test_a_job_that_sends_no_numpy_is_an_error(self, pool):
+        with pytest.raises(WorkerError, match="expected numpy.ndarray"):
+            pool.play([2, 2], NOT_NUMPY)
 
     def test_a_job_that_cannot_start_says_why(self):
         with pytest.raises(WorkerError, match="(?s)could not start.*no such chip"):
             self.pool_of(trouble={"start": "cannot start"})
 
-    def test_what_a_job_says_reaches_the_caller(self):
-        messages = []
-        with self.pool_of(messages=messages, trouble={1: "says"}) as pool:
-            pool.play([2, 2], 0)
-            assert len(messages) == 1 and messages[0].endswith(": half the boards")
-            pool.play([2, 2], 0)
-            assert len(messages) == 2
+    def test_what_a_job_says_reaches_the_caller(self, pool, messages):
+        pool.play([2, 2], SAYS)
+        assert len(messages) == 1 and messages[0].endswith(": half the boards")
+        pool.play([2, 2], SAYS)
+        assert len(messages) == 2
 
-    def test_a_killed_worker_is_replaced_and_no_game_lost_or_doubled(self, tmp_path):
-        updates, messages = [], []
-        with self.pool_of(messages=messages, trouble={1: "dies once"}, mark=str(tmp_path / "died")) as pool:
-            received = pool.play([4, 4], 2, lambda *update: updates.append(update))
-            assert [games(worker) for worker in received] == [share(0, 4, 2), share(1, 4, 2)]
-            assert len({int(arrays["pid"][0]) for arrays in received[1]}) == 1, "one life's games only"
-            assert (1, 0, 0) in updates, "the display starts the share again"
-            assert len(messages) == 1 and "its 4 games are played again" in messages[0]
-            assert [games(worker) for worker in pool.play([1, 1], 3)] == [share(0, 1, 3), share(1, 1, 3)]
+    def test_a_killed_worker_is_reported_at_once_with_its_log_and_no_game_is_lost_or_doubled(self, pool, messages):
+        updates = []
+        received = pool.play([4, 4], DIES_ONCE, lambda *update: updates.append((*update, len(messages))))
+        assert [games(worker) for worker in received] == [share(0, 4, DIES_ONCE), share(1, 4, DIES_ONCE)]
+        assert len({int(arrays["pid"][0]) for arrays in received[1]}) == 1, "games of one process only"
+        again = updates.index((1, 0, 0, 0))  # the display starts the share again
+        assert {said for *_, said in updates[again + 1 :]} == {1}, "before anything else comes in"
+        (message,) = messages
+        expected = (
+            r"worker . \(toy on \w+\) .*(killed by signal 9|died).*; its log is (\S+).*"
+            r"\. A new worker takes its place, and its 4 games are played again"
+        )
+        found = re.fullmatch(expected, message)
+        assert found and "plays 4 games" in Path(found[2]).read_text(), message
 
-    def test_a_worker_killed_between_calls_is_replaced_in_the_next(self):
-        with self.pool_of() as pool:
-            os.kill(pid_of(pool.play([1, 1], 0)[0]), signal.SIGKILL)
-            assert [games(worker) for worker in pool.play([2, 2], 1)] == [share(0, 2, 1), share(1, 2, 1)]
+    def test_a_worker_killed_between_calls_is_replaced_in_the_next(self, pool, messages):
+        os.kill(pid_of(pool.play([1, 1], 0)[0]), signal.SIGKILL)
+        assert [games(worker) for worker in pool.play([2, 2], 1)] == [share(0, 2, 1), share(1, 2, 1)]
+        assert len(messages) == 1 and "; its log is " in messages[0]
 
-    def test_an_iteration_completes_whatever_dies(self):
+    def test_an_iteration_completes_whatever_dies(self, pool):
         """Every worker is killed once while it plays."""
         killed = set()
 
@@ -126,10 +161,9 @@ class PoolContract:
                 killed.add(index)
                 os.kill(pid_of(pool.received[index]), signal.SIGKILL)
 
-        with self.pool_of(seconds=0.02) as pool:
-            received = pool.play([8, 8], 2, kill)
-            assert killed == {0, 1}
-            assert [games(worker) for worker in received] == [share(0, 8, 2), share(1, 8, 2)]
+        received = pool.play([8, 8], 2, kill)
+        assert killed == {0, 1}
+        assert [games(worker) for worker in received] == [share(0, 8, 2), share(1, 8, 2)]
 
     def test_games_are_neither_lost_nor_doubled_under_kill_9_at_random(self):
         """A game is known by its share, its number in it, and the seed of the call. No worker is killed so often in a
@@ -142,7 +176,7 @@ class PoolContract:
 
                 def kill(index, games_done, plies, left=[1]):
                     nonlocal kills
-                    deaths = max(worker.deaths for worker in pool._workers)
+                    deaths = max(slot.deaths for slot in pool._slots)
                     if games_done >= at and left and pool.received[index] and deaths < MAX_RESTARTS:
                         left.pop()
                         kills += 1
@@ -151,56 +185,50 @@ class PoolContract:
                 received = pool.play([40, 30], call, kill)
                 assert [games(worker) for worker in received] == [share(0, 40, call), share(1, 30, call)], (call, at)
 
-    def test_a_hung_worker_is_replaced(self):
+    def test_a_hung_worker_is_replaced(self, pool, monkeypatch):
         """SIGSTOP, as from a debugger or a driver that hangs, perhaps in the middle of a message."""
-        stopped = []
+        stopped, said = [], []
 
         def stop(index, games_done, plies):
             if games_done == 2 and not stopped:
                 stopped.append(time.monotonic())
                 os.kill(pid_of(pool.received[index]), signal.SIGSTOP)
 
-        messages, ended = [], []
-        with self.pool_of(timeout=2.0, seconds=0.02, big=300_000) as pool:
-            pool._say = lambda text: (messages.append(text), ended.append(time.monotonic()))
-            received = pool.play([4, 4], 2, stop)
-            assert [games(worker) for worker in received] == [share(0, 4, 2), share(1, 4, 2)]
-        assert "hung: it said nothing for 2 s" in messages[0]
-        assert ended[0] - stopped[0] < 2.0 + 1.0
+        monkeypatch.setattr(pool, "timeout", 2.0)
+        monkeypatch.setattr(pool, "_say", lambda text: said.append((text, time.monotonic())))
+        received = pool.play([4, 4], LARGE, stop)
+        assert [games(worker) for worker in received] == [share(0, 4, LARGE), share(1, 4, LARGE)]
+        message, at = said[0]
+        assert "hung: it said nothing for 2 s; its log is " in message
+        assert at - stopped[0] < 2.0 + 1.0
 
-    @pytest.mark.parametrize("trouble, words", [("dies", "killed by signal 9|died"), ("exits", "exit code 7|died")])
-    def test_a_share_that_always_kills_its_worker_ends_with_its_cause(self, trouble, words):
-        with self.pool_of(trouble={0: trouble}) as pool:
-            with pytest.raises(WorkerError, match=words) as caught:
-                pool.play([3, 3], 5)
-            assert f"{MAX_RESTARTS} restarts did not help" in str(caught.value)
-            assert games(caught.value.games[1]) == share(1, 3, 5)
+    def test_a_share_that_always_kills_its_worker_ends_with_its_cause(self, pool, messages):
+        with pytest.raises(WorkerError, match="killed by signal 9|died") as caught:
+            pool.play([3, 3], DIES)
+        assert f"{MAX_RESTARTS} restarts did not help" in str(caught.value)
+        assert games(caught.value.games[1]) == share(1, 3, DIES)
+        assert len(messages) == MAX_RESTARTS and all("; its log is " in text for text in messages)
 
-    def test_an_interrupt_of_the_caller_leaves_a_pool_that_closes(self):
+    def test_messages_of_an_interrupted_call_are_not_taken_for_the_next(self, pool):
+        with pytest.raises(KeyboardInterrupt):
+            pool.play([1000, 1000], 0, interrupt)
+        started = time.monotonic()
+        assert [games(worker) for worker in pool.play([2, 2], 9)] == [share(0, 2, 9), share(1, 2, 9)]
+        assert time.monotonic() - started < 10, "the interrupted shares are given up"
+
+    def test_only_numpy_goes_down(self, pool):
+        with pytest.raises(WorkerError, match="expected numpy.ndarray"):
+            pool.set_weights(1, {"add": [1]})
+
+    def test_an_interrupt_of_the_caller_leaves_a_pool_that_closes_and_says_so(self):
         pool = self.pool_of(seconds=0.05)
         with pytest.raises(KeyboardInterrupt):
             pool.play([50, 50], 0, interrupt)
         assert pool.received[0] or pool.received[1]
-        lives = [worker.life for worker in pool._workers]
+        processes = [slot.process for slot in pool._slots]
         started = time.monotonic()
         pool.close(), pool.close()
         assert time.monotonic() - started < 8
-        assert all(life.wait(0) for life in lives)
-
-    def test_messages_of_an_interrupted_call_are_not_taken_for_the_next(self):
-        with self.pool_of(seconds=0.02) as pool:
-            with pytest.raises(KeyboardInterrupt):
-                pool.play([1000, 1000], 0, interrupt)
-            started = time.monotonic()
-            assert [games(worker) for worker in pool.play([2, 2], 9)] == [share(0, 2, 9), share(1, 2, 9)]
-            assert time.monotonic() - started < 10, "the interrupted shares are given up"
-
-    def test_only_numpy_goes_down(self):
-        with self.pool_of() as pool, pytest.raises(WorkerError, match="expected numpy.ndarray"):
-            pool.set_weights(1, {"add": [1]})
-
-    def test_a_closed_pool_says_so(self):
-        pool = self.pool_of()
-        pool.close()
+        assert all(process.wait(0) for process in processes)
         with pytest.raises(WorkerError, match="closed"):
             pool.play([1, 1], 0)

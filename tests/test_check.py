@@ -3,6 +3,8 @@
 import json
 import math
 import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -284,3 +286,29 @@ def test_the_command_says_one_sentence_and_exits_with_two(arguments, capsys):
     assert main(["check-device", *arguments]) == 2
     said = capsys.readouterr()
     assert said.out == "" and said.err.count("\n") == 1 and said.err.startswith("chessnn_colab: ")
+
+
+WAITING = "import chessnn_colab as c, os; print(c.TORCH_CAME_FIRST, os.environ.get('GOMP_SPINCOUNT'))"
+
+
+@pytest.mark.parametrize(
+    "code, set_by_user, expected",
+    [
+        (WAITING, {}, "False 300"),
+        (f"import torch; {WAITING}", {}, "True 300"),
+        (WAITING, {"GOMP_SPINCOUNT": "7"}, "False 7"),
+        (f"import torch; {WAITING}", {"OMP_WAIT_POLICY": "PASSIVE"}, "False None"),
+    ],
+)
+def test_threads_wait_as_the_user_says_or_else_for_a_short_while(code, set_by_user, expected):
+    unset = ("GOMP_SPINCOUNT", "KMP_BLOCKTIME", "OMP_WAIT_POLICY")
+    environment = {name: value for name, value in os.environ.items() if name not in unset}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**environment, **set_by_user}, capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout.strip() == expected, done.stderr
+
+
+def test_torch_imported_first_has_its_advice():
+    [text] = advice(replace(CPU_BUILD, torch_came_first=True))
+    assert "import chessnn_colab first" in text and "GOMP_SPINCOUNT" in text

@@ -11,7 +11,7 @@ from chessnn_colab.devices import WorkerPlan
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.training import train
 
-from .pool_contract import PoolContract, games, share
+from .pool_contract import PoolContract, games, messages, pool, share, shared_pool  # noqa: F401 (fixtures)
 from .toy_job import ToyJob
 
 ray = pytest.importorskip("ray", reason="the extra [cluster] is not installed")
@@ -25,9 +25,12 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
 
 @pytest.fixture(scope="module")
 def head():
-    """A head without room for workers, and a node with room for two."""
-    cluster_ = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
-    cluster_.add_node(num_cpus=2)
+    """A head without room for workers and without the services that these tests do not need; a node with room for two
+    pools of two workers."""
+    services = {"include_dashboard": False, "include_log_monitor": False, "no_monitor": True}
+    settings = {"prestart_worker_first_driver": False}
+    cluster_ = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "_system_config": settings, **services})
+    cluster_.add_node(num_cpus=4)
     ray.init(address=cluster_.address, log_to_driver=False)
     yield cluster_
     ray.shutdown()
@@ -43,23 +46,23 @@ class TestRayPool(PoolContract):
         return RayPool(factory, settings, plan, **more)
 
 
-def test_a_machine_that_is_lost_is_a_dead_worker_and_the_call_completes(head, monkeypatch):
-    """The node goes without a word, as when its plug is pulled; the other machine plays its games too."""
+def test_a_machine_that_is_lost_is_a_dead_worker_and_the_call_completes(head, messages, monkeypatch):
+    """The node disappears without a word, as when its plug is pulled; the other machine plays its games too."""
     monkeypatch.setattr(cluster, "SILENCE_SECONDS", 3.0)
-    node, messages, lost = head.add_node(num_cpus=1, resources={"doomed": 1}), [], []
+    node, lost = head.add_node(num_cpus=2), []
 
     def lose(index, games_done, plies):
         if games_done == 2 and not lost:
             lost.append(time.monotonic())
             head.remove_node(node, allow_graceful=False)
 
-    plan = WorkerPlan(("cpu",) * 3, 1)
+    plan = WorkerPlan(("cpu",) * 3, threads=2)  # two fit the other machine, one is on this
     with RayPool(ToyJob, {"seconds": 0.05}, plan, on_message=messages.append) as pool:
         pool.set_weights(4, {"add": np.array([1])})
         received = pool.play([20, 20, 20], 1, lose)
     assert [games(worker) for worker in received] == [share(0, 20, 1), share(1, 20, 1), share(2, 20, 1)]
     assert time.monotonic() - lost[0] < 30
-    assert len(messages) == 1 and "its 20 games are played again" in messages[0]
+    assert len(messages) == 1 and "; its log is " in messages[0] and "its 20 games are played again" in messages[0]
 
 
 def test_training_on_a_cluster(head, tmp_path):
@@ -97,7 +100,7 @@ def test_training_on_a_cluster(head, tmp_path):
 )
 def test_plans(resources, settings, devices, threads, gpus):
     plan = plan_cluster(resources, **settings)
-    assert (list(plan.devices), plan.threads, plan.workers_a_gpu, plan.notes) == (devices, threads, gpus, ())
+    assert (list(plan.devices), plan.threads, plan.workers_per_gpu, plan.notes) == (devices, threads, gpus, ())
 
 
 def test_more_workers_than_the_cluster_has_room_for():

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("wheel")  # built once
 ROOT = Path(__file__).parent.parent
 # What the build reads. Building in the checkout would leave a folder that a later build takes old modules from.
 SOURCES = ("chessnn_colab", "pyproject.toml", "requirements.txt", "README.md", "LICENSE")

@@ -1,10 +1,10 @@
 """The pool of this machine: numpy over pipes, deaths noticed, games neither lost nor doubled, nothing left behind."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -15,12 +15,16 @@ from chessnn_colab.devices import WorkerPlan
 from chessnn_colab.errors import WorkerError
 from chessnn_colab.workers import pool as supervision
 from chessnn_colab.workers import process as worker_process
-from chessnn_colab.workers.local import InlinePool, LocalPool
+from chessnn_colab.workers.local import InlinePool, LocalPool, exit_in_words
 from chessnn_colab.workers.pool import MAX_RESTARTS
-from chessnn_colab.workers.process import exit_in_words
 
-from .pool_contract import PoolContract, games, pid_of, share
+from .pool_contract import PoolContract, games, messages, pid_of, pool, share, shared_pool  # noqa: F401 (fixtures)
 from .toy_job import ToyJob
+
+
+@pytest.fixture(scope="module", autouse=True)
+def logs(tmp_path_factory):
+    TestLocalPool.logs = tmp_path_factory.mktemp("logs")
 
 
 def alive(pid: int) -> bool:
@@ -40,110 +44,106 @@ def gone_within(pid: int, seconds: float) -> bool:
 
 class TestLocalPool(PoolContract):
     def make(self, factory, settings, plan, **more):
-        return LocalPool(factory, settings, plan, **more)
+        return LocalPool(factory, settings, plan, logs=self.logs, **more)
 
-    def test_order_does_not_depend_on_arrival(self):
-        with self.pool_of(plan=WorkerPlan(("left", "right", "third"), 1)) as pool:
-            received = pool.play([8, 1, 4], 3)
-        assert [games(worker) for worker in received] == [share(0, 8, 3), share(1, 1, 3), share(2, 4, 3)]
-
-    def test_a_worker_that_always_dies_is_an_error_in_the_end(self):
+    def test_a_worker_that_always_dies_is_an_error_in_the_end(self, messages):
         """The other one takes its games over, so no call fails at first; but nothing is swept under the rug."""
-        messages = []
+        killed = r"worker 0 \(toy on left\) was killed by signal 9 \(SIGKILL: probably out of memory\); its log is "
         with self.pool_of(messages=messages, trouble={"left": "dies"}, seconds=0.01) as pool:
-            with pytest.raises(WorkerError, match="worker 0 was killed by signal 9: probably out of memory") as caught:
+            with pytest.raises(WorkerError, match=killed) as caught:
                 for call in range(100):
                     received = pool.play([3, 40], call)
                     assert [games(worker) for worker in received] == [share(0, 3, call), share(1, 40, call)]
         assert "3 restarts did not help" in str(caught.value)
-        assert len(messages) == MAX_RESTARTS and all("worker 0 was killed by signal 9" in text for text in messages)
+        assert len(messages) == MAX_RESTARTS and all(re.match(killed, text) for text in messages)
 
     def test_a_worker_whose_device_does_not_work_stops_the_start(self):
-        with pytest.raises(WorkerError, match="(?s)worker 1 could not start.*right does not work: no kernel image"):
-            self.pool_of(trouble={"right": "broken"})
+        with pytest.raises(WorkerError, match="(?s)worker 0 .right. could not start.*right does not work: no kernel"):
+            self.pool_of(plan=WorkerPlan(("right",), 1), trouble={"right": "broken"})
 
-    def test_or_plays_on_the_cpu_where_that_was_asked_for(self):
-        messages, plan = [], WorkerPlan(("left", "right"), 1, device_failure="cpu")
+    def test_or_plays_on_the_cpu_where_that_was_asked_for(self, messages):
+        plan = WorkerPlan(("left", "right"), 1, device_failure="cpu")
         with self.pool_of(plan=plan, messages=messages, trouble={"right": "broken"}) as pool:
             assert pool.descriptions == ["toy on left", "toy on cpu"]
             assert [games(worker) for worker in pool.play([1, 2], 0)] == [share(0, 1, 0), share(1, 2, 0)]
         (message,) = messages
-        assert "cannot use right" in message and "no kernel image" in message and "plays on the CPU" in message
+        assert "worker 1 (right) cannot use right" in message and "; its log is " in message
+        assert "no kernel image" in message and "plays on the CPU" in message
 
-    def test_a_device_that_fails_in_the_middle_is_tried_again_in_a_new_process(self, tmp_path):
-        messages = []
-        with self.pool_of(messages=messages, trouble={1: "device once"}, mark=str(tmp_path / "failed")) as pool:
+    def test_a_device_that_fails_in_the_middle_is_tried_again_in_a_new_process(self, messages, tmp_path):
+        with self.pool_of(messages=messages, trouble={(1, 1): "device once"}, mark=str(tmp_path / "failed")) as pool:
             received = pool.play([3, 3], 1)
         assert [games(worker) for worker in received] == [share(0, 3, 1), share(1, 3, 1)]
-        assert "lost its device: RuntimeError: CUDA error: unspecified launch failure" in messages[0]
+        assert "lost its device: RuntimeError: CUDA error: unspecified launch failure; its log is " in messages[0]
 
-    def test_a_worker_that_cannot_come_back_leaves_the_work_to_the_others(self, monkeypatch):
-        messages = []
-        with self.pool_of(messages=messages, seconds=0.05) as pool:
+    def test_a_worker_that_cannot_come_back_leaves_the_work_to_the_others(self, pool, messages, monkeypatch):
+        def no_more_processes(*_):
+            raise OSError(11, "Resource temporarily unavailable")
 
-            def no_more_processes(*_):
-                raise OSError(11, "Resource temporarily unavailable")
+        with monkeypatch.context() as patch:
+            patch.setattr(pool, "_new_process", no_more_processes)
+            os.kill(pool._slots[0].process.process.pid, signal.SIGKILL)
+            assert [games(worker) for worker in pool.play([3, 3], 1)] == [share(0, 3, 1), share(1, 3, 1)]
+        assert "Resource temporarily unavailable; its log is " in messages[-1]
+        assert "1 of 2 workers go on" in messages[-1]
+        pids = {pid_of(worker) for worker in pool.play([40, 40], 2)}
+        assert len(pids) == 2, "the next call begins with all again"
+        with monkeypatch.context() as patch:
+            patch.setattr(pool, "_new_process", no_more_processes)
+            for pid in pids:
+                os.kill(pid, signal.SIGKILL)
+            for call in (3, 4):
+                with pytest.raises(WorkerError, match="no worker is left"):
+                    pool.play([3, 3], call)
 
-            with monkeypatch.context() as patch:
-                patch.setattr(pool, "_new_life", no_more_processes)
-                os.kill(pool._workers[0].life.process.pid, signal.SIGKILL)
-                assert [games(worker) for worker in pool.play([3, 3], 1)] == [share(0, 3, 1), share(1, 3, 1)]
-            assert "Resource temporarily unavailable" in messages[-1] and "1 of 2 workers go on" in messages[-1]
-            pids = {pid_of(worker) for worker in pool.play([20, 20], 2)}
-            assert len(pids) == 2, "the next call begins with all again"
-            with monkeypatch.context() as patch:
-                patch.setattr(pool, "_new_life", no_more_processes)
-                for pid in pids:
-                    os.kill(pid, signal.SIGKILL)
-                for call in (3, 4):
-                    with pytest.raises(WorkerError, match="no worker is left"):
-                        pool.play([3, 3], call)
-
-    def test_a_worker_that_dies_at_its_start_is_tried_again(self, tmp_path):
-        messages = []
+    def test_a_worker_that_dies_at_its_start_is_tried_again(self, messages, tmp_path):
         with self.pool_of(messages=messages, trouble={"start": "dies once"}, mark=str(tmp_path / "died")) as pool:
             assert [games(worker) for worker in pool.play([1, 1], 0)] == [share(0, 1, 0), share(1, 1, 0)]
         assert messages and all("was killed by signal 9" in text for text in messages)
 
     def test_but_not_for_ever(self):
-        with pytest.raises(WorkerError, match="signal 9: probably out of memory; 3 restarts did not help"):
-            self.pool_of(trouble={"start": "dies"})
+        with pytest.raises(WorkerError, match="SIGKILL: probably out of memory.*3 restarts did not help"):
+            self.pool_of(plan=WorkerPlan(("left",), 1), trouble={"start": "dies"})
 
     def test_a_start_that_hangs_is_given_up(self, monkeypatch):
         monkeypatch.setattr(supervision, "READY_SECONDS", 0.05)
-        with pytest.raises(WorkerError, match="worker . did not start within"):
+        with pytest.raises(WorkerError, match=r"worker . \(\w+\) did not start within"):
             self.pool_of()
 
-    def test_a_stop_that_is_not_heard_ends_the_call_all_the_same(self, monkeypatch):
+    def test_a_stop_that_is_not_heard_ends_the_call_all_the_same(self, pool, messages, monkeypatch):
         monkeypatch.setattr(supervision, "STOP_SECONDS", 1.0)
-        with self.pool_of(seconds=0.02) as pool:
 
-            def stop(index, games_done, plies):
-                if (index, games_done) == (0, 2):
-                    os.kill(pid_of(pool.received[0]), signal.SIGSTOP)
+        def stop(index, games_done, plies):
+            if (index, games_done) == (0, 2):
+                os.kill(pid_of(pool.received[0]), signal.SIGSTOP)
 
-            started = time.monotonic()
-            received = pool.play([1000, 1000], 1, stop, started + 0.5)
-            assert time.monotonic() - started < 4
-            assert games(received[0]) == share(0, 2, 1), "what it had handed over counts"
+        started = time.monotonic()
+        received = pool.play([1000, 1000], 1, stop, started + 0.5)
+        assert time.monotonic() - started < 4
+        assert games(received[0]) == share(0, 2, 1), "what it had handed over counts"
+        assert "did not stop within 1 s; its log is " in messages[0]
 
-    def test_workers_ignore_the_interrupt_that_a_notebook_sends_to_everyone(self):
-        with self.pool_of(seconds=0.1) as pool:
-            pids = [pid_of(worker) for worker in pool.play([1, 1], 0)]
-            timer = threading.Timer(0.3, lambda: [os.kill(pid, signal.SIGINT) for pid in pids])
-            timer.start()
-            assert [pid_of(worker) for worker in pool.play([8, 8], 1)] == pids
+    def test_workers_ignore_the_interrupt_that_a_notebook_sends_to_everyone(self, pool):
+        pids = [pid_of(worker) for worker in pool.play([1, 1], 0)]
+
+        def interrupt_them(index, games_done, plies):
+            if (index, games_done) == (0, 2):
+                for pid in pids:
+                    os.kill(pid, signal.SIGINT)
+
+        assert [pid_of(worker) for worker in pool.play([20, 20], 1, interrupt_them)] == pids
 
     def test_each_worker_writes_a_log_and_an_error_quotes_its_end(self, tmp_path):
         logs = tmp_path / "logs"
-        with LocalPool(ToyJob, {"trouble": {0: "exits"}}, WorkerPlan(("left", "right"), 1), logs=logs) as pool:
+        with LocalPool(ToyJob, {"trouble": {(5, 0): "exits"}}, WorkerPlan(("left", "right"), 1), logs=logs) as pool:
             pool.set_weights(1, {"add": np.array([1])})
             with pytest.raises(WorkerError, match="exit code 7") as caught:
                 pool.play([3, 3], 5)
         assert sorted(os.listdir(logs)) == ["worker-0.log", "worker-1.log"]
         text = (logs / "worker-0.log").read_text()
         assert "started on toy on left, 1 threads" in text and "plays 3 games" in text
-        assert "the end of " in str(caught.value) and "plays 3 games" in str(caught.value)
+        assert f"its log is {logs}/worker-" in str(caught.value)
+        assert "the end of its log:" in str(caught.value) and "plays 3 games" in str(caught.value)
 
     def test_a_log_that_cannot_be_written_stops_nobody(self, tmp_path):
         (tmp_path / "logs").write_text("a file")
@@ -158,9 +158,8 @@ class TestLocalPool(PoolContract):
         assert log.stat().st_size < 1000
 
 
-def test_the_inline_pool_plays_the_same_games():
-    messages = []
-    with InlinePool(ToyJob, {"trouble": {1: "says"}}, WorkerPlan(("left", "right"), 1), messages.append) as pool:
+def test_the_inline_pool_plays_the_same_games(messages):
+    with InlinePool(ToyJob, {"trouble": {(7, 1): "says"}}, WorkerPlan(("left", "right"), 1), messages.append) as pool:
         pool.set_weights(4, {"add": np.array([1])})
         assert [games(worker) for worker in pool.play([3, 2], 7)] == [share(0, 3, 7), share(1, 2, 7)]
         assert messages == ["worker 1: half the boards"]
@@ -169,14 +168,15 @@ def test_the_inline_pool_plays_the_same_games():
 
 
 PARENT = """
-import sys, numpy as np
-from chessnn_colab.devices import WorkerPlan
+import numpy as np
+from types import SimpleNamespace
 from chessnn_colab.workers.local import LocalPool
 from tests.toy_job import ToyJob
 if __name__ == "__main__":
-    pool = LocalPool(ToyJob, {"seconds": 0.1}, WorkerPlan(("one",), 1))
+    plan = SimpleNamespace(devices=("one",), threads=1)  # a WorkerPlan, without waiting for the import of torch
+    pool = LocalPool(ToyJob, {"seconds": 0.1}, plan)
     pool.set_weights(0, {"add": np.array([0])})
-    print(pool._workers[0].life.process.pid, flush=True)
+    print(pool._slots[0].process.process.pid, flush=True)
     pool.play([10_000], 0)
 """
 

@@ -1,4 +1,4 @@
-"""Jobs for the pool's tests: quick, and able to fail in every way. Importable in other processes."""
+"""A job for the tests of the pools: quick, and able to fail in every way. Other processes can import it."""
 
 import os
 import signal
@@ -9,21 +9,20 @@ import numpy as np
 from chessnn_colab.errors import DeviceError
 from chessnn_colab.workers.protocol import worker_seed
 
+SHARES = {worker_seed(call, share): (call, share) for call in range(40) for share in (0, 1)}
+
 
 class ToyJob:
     """A game is its number, its seed and the weights' version.
 
-    trouble: what goes wrong, by the number of the share that is played, or on a device, or at "start". mark: a file for
-    what is to happen once. big: bytes that each game has besides.
+    seconds: how long a game takes. trouble: what goes wrong, by (seed of the call, share), by device, or at "start".
+    mark: a file for what is to happen once.
     """
 
-    def __init__(self, device: str, seconds: float = 0.0, trouble: dict | None = None, mark: str = "", big: int = 0):
-        self.device, self.seconds, self.trouble, self.mark, self.big = device, seconds, trouble or {}, mark, big
+    def __init__(self, device: str, seconds: float = 0.0, trouble: dict | None = None, mark: str = ""):
+        self.device, self.seconds, self.trouble, self.mark = device, seconds, trouble or {}, mark
         self.version, self.messages = -1, []
-        if self.trouble.get("start") == "cannot start":
-            raise RuntimeError("no such chip")
-        if "start" in self.trouble:
-            self._misbehave(self.trouble["start"])
+        self._misbehave(self.trouble.get("start", ""))
         if self.trouble.get(device) == "broken":
             raise DeviceError(f"{device} does not work: no kernel image")
 
@@ -34,23 +33,22 @@ class ToyJob:
         self.version = version + int(arrays["add"][0])
 
     def play(self, num_games: int, seed: int, on_progress) -> None:
-        known = {worker_seed(call, share): share for share in (0, 1) for call in range(10)}
-        trouble = self.trouble.get(self.device, self.trouble.get(known.get(seed), ""))
+        trouble = self.trouble.get(self.device, self.trouble.get(SHARES.get(seed), ""))
         for game in range(num_games):
             time.sleep(self.seconds)
             if game == 1:
                 self._misbehave(trouble)
-            arrays = {
-                "game": np.array([game, seed % 1000, self.version]),
-                "pid": np.array([os.getpid()]),
-                "big": np.zeros(self.big, np.uint8),
-            }
+            arrays = {"game": np.array([game, seed % 1000, self.version]), "pid": np.array([os.getpid()])}
+            if trouble == "large":
+                arrays["large"] = np.zeros(300_000, np.uint8)
             if trouble == "not numpy":
                 arrays = {"game": [game]}
             if not on_progress(game + 1, 10 * (game + 1), arrays):
                 return
 
     def _misbehave(self, trouble: str) -> None:
+        if trouble == "cannot start":
+            raise RuntimeError("no such chip")
         if trouble == "raises":
             raise ValueError("a bad move")
         if trouble == "says":

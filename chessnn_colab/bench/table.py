@@ -22,6 +22,7 @@ from ..selfplay import SelfPlay
 from ..workers.local import LocalPool
 from .clock import Clock, Setting
 from .compare import RULES_BATCH, bench_libraries, bench_network, rules_clocks
+from .neighbour import bench_neighbour
 from .self_play import bench_learner, bench_memory, bench_policy, bench_self_play, bench_tree
 
 
@@ -143,4 +144,5 @@ BENCHES = {
     "workers": bench_workers,
     "learner": bench_learner,
     "memory": bench_memory,
+    "neighbour": bench_neighbour,
 }

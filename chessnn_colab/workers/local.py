@@ -1,45 +1,180 @@
-"""The pool on this machine: a process and a pipe for each worker; and the same jobs in this very process."""
+"""The pools on this machine: LocalPool with one process per worker, and InlinePool in the calling process."""
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import queue
+import signal
+import threading
 import time
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from pathlib import Path
-from typing import Any, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Sequence
 
-from ..devices import WorkerPlan
-from .pool import Pool, Worker
-from .process import LocalLife
-from .protocol import Arrays, Job, Life, OnMessage, OnUpdate, worker_seed
+from .pool import Pool
+from .process import MALLOC_SETTINGS, THREAD_VARIABLES, worker_main
+from .protocol import Arrays, Job, OnMessage, OnUpdate, worker_seed
+from .round import Slot
+
+if TYPE_CHECKING:
+    from ..devices import WorkerPlan
+
+LOG_LINES_QUOTED = 5
+SIGNALS_IN_WORDS = {
+    "SIGKILL": "probably out of memory",
+    "SIGTERM": "someone asked it to end",
+    "SIGSEGV": "a crash in native code",
+    "SIGABRT": "native code gave up",
+    "SIGBUS": "probably a full /dev/shm or disk",
+    "SIGILL": "an instruction this processor does not have",
+}
 
 
 class LocalPool(Pool):
-    """Workers on this machine, started by spawn, so that it works from notebooks and with CUDA.
+    """Workers on this machine, started by spawn, which works from notebooks and with CUDA.
 
-    logs: a folder for what each worker prints, in worker-N.log; None leaves it to this process's own output.
+    logs: a folder for what each worker prints, in worker-N.log. With None the workers print where this process prints.
+    The other arguments are Pool's.
     """
 
     def __init__(self, *args: Any, logs: Path | None = None, **settings: Any):
         self._logs = logs
         super().__init__(*args, **settings)
 
-    def _new_life(self, worker: Worker, blueprint: bytes) -> Life:
-        life = LocalLife(worker.index, blueprint, self.plan.threads, self._inbox, self._log(worker))
-        life.start()
-        return life
+    def _new_process(self, slot: Slot, blueprint: bytes) -> LocalProcess:
+        return LocalProcess(slot.index, blueprint, self.plan.threads, self._inbox, self._log_path(slot))
 
-    def _log(self, worker: Worker) -> Path | None:
-        return self._logs / f"worker-{worker.index}.log" if self._logs else None
+    def _log_path(self, slot: Slot) -> Path | None:
+        return self._logs / f"worker-{slot.index}.log" if self._logs else None
 
-    def _log_end(self, worker: Worker) -> str:
+    def _log(self, slot: Slot) -> tuple[str, list[str]]:
+        path = self._log_path(slot)
         try:
-            lines = self._log(worker).read_text(encoding="utf-8", errors="replace").splitlines()[-5:]
-        except (AttributeError, OSError):  # there is none
-            return ""
-        return "".join(f"\n  | {line}" for line in [f"the end of {self._log(worker)}:", *lines])
+            text = path.read_text(encoding="utf-8", errors="replace") if path else ""
+        except OSError:  # the worker could not write one
+            text = ""
+        return (str(path), text.splitlines()[-LOG_LINES_QUOTED:]) if text else ("", [])
+
+
+class LocalProcess:
+    """A WorkerProcess (protocol.py) on this machine: the process, its pipe, a thread that reads the pipe and one that writes to it.
+
+    The writing thread keeps the caller from waiting for a hung process. It also keeps a KeyboardInterrupt in the caller
+    from cutting a message in two.
+    """
+
+    def __init__(self, index: int, blueprint: bytes, threads: int, inbox: queue.Queue, log: Path | None):
+        self.index, self.inbox = index, inbox
+        self.heard_at = time.monotonic()
+        self.outbox: queue.Queue[bytes | None] = queue.Queue()
+        context = multiprocessing.get_context("spawn")
+        self.connection, child_connection = context.Pipe()
+        self.process = context.Process(
+            target=worker_main,
+            args=(child_connection, blueprint, threads, log),
+            name=f"chessnn-worker-{index}",
+            daemon=True,
+        )
+        with _child_environment(threads):
+            self.process.start()
+        child_connection.close()  # while this process holds a copy, the pipe of a dead worker stays open
+        self._threads = [
+            threading.Thread(target=target, daemon=True, name=f"worker-{index}-{target.__name__.strip('_')}")
+            for target in (self._read, self._write)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def send(self, payload: bytes) -> None:
+        self.outbox.put(payload)
+
+    def wait(self, seconds: float) -> bool:
+        self.process.join(max(0.0, seconds))
+        return self.process.exitcode is not None
+
+    def terminate(self) -> None:
+        self.process.terminate()
+
+    def kill(self) -> None:
+        self.process.kill()
+
+    def reap(self) -> str:
+        ended_by_itself = self.wait(1.0)
+        if not ended_by_itself:
+            self.process.kill()
+            self.wait(1.0)
+        self.outbox.put(None)
+        for thread in self._threads:
+            thread.join(1.0)
+        if not any(thread.is_alive() for thread in self._threads):  # else a thread would read another file's number
+            self.connection.close()
+        return exit_in_words(self.process.exitcode if ended_by_itself else None)
+
+    def _read(self) -> None:
+        try:
+            while True:
+                payload = self.connection.recv_bytes()
+                self.heard_at = time.monotonic()
+                self.inbox.put((self.index, self, payload))
+        except (EOFError, OSError):
+            self.inbox.put((self.index, self, None))
+
+    def _write(self) -> None:
+        try:
+            while (payload := self.outbox.get()) is not None:
+                self.connection.send_bytes(payload)
+        except ConnectionError:
+            return  # the process is gone; the reading thread reports it after the last message
+
+
+def exit_in_words(exit_code: int | None) -> str:
+    """Say how a process ended: -9 -> "was killed by signal 9 (SIGKILL: probably out of memory)"."""
+    if exit_code is None:
+        return "closed its pipe without ending"
+    if exit_code >= 0:
+        return f"ended by itself with exit code {exit_code}"
+    try:
+        name = signal.Signals(-exit_code).name
+    except ValueError:
+        return f"was killed by signal {-exit_code}"
+    meaning = SIGNALS_IN_WORDS.get(name)
+    return f"was killed by signal {-exit_code} ({name}{f': {meaning}' if meaning else ''})"
+
+
+@contextmanager
+def _child_environment(threads: int) -> Iterator[None]:
+    """Set the environment and the signal mask for a new process, and restore this process's own afterwards.
+
+    Libraries read the number of threads and the malloc settings when they are loaded, so these must be there before
+    the worker's first line. SIGINT is blocked until the worker ignores it: an interrupt during its start would kill it.
+    """
+    wanted = dict.fromkeys(THREAD_VARIABLES, str(threads))
+    wanted |= {name: os.environ.get(name, setting) for name, setting in MALLOC_SETTINGS.items()}
+    before = {name: os.environ.get(name) for name in wanted}
+    masks = hasattr(signal, "pthread_sigmask")
+    if masks:
+        resource_tracker.ensure_running()  # if it were started with the first worker, it would unblock SIGINT
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for name, setting in before.items():
+            if setting is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = setting
+        if masks:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 class InlinePool:
-    """The same jobs one after the other in the calling process, for debugging; the interface and the games of LocalPool."""
+    """Runs the same jobs one after the other in the calling process, for debugging.
+
+    It has LocalPool's methods, and the same seeds give the same games.
+    """
 
     def __init__(
         self,
@@ -54,16 +189,19 @@ class InlinePool:
         self.received: list[list[Arrays]] = []
 
     def set_weights(self, version: int, arrays: Arrays) -> None:
+        """Play with these weights from the next share on."""
         for job in self._jobs:
             job.set_weights(version, arrays)
 
     def play(
         self, games: Sequence[int], seed: int, on_update: OnUpdate | None = None, deadline: float | None = None
     ) -> list[list[Arrays]]:
+        """Play games[i] games with seed worker_seed(seed, i) for every i; see Pool.play."""
         self.begin(games, seed, on_update)
         return self.finish(deadline)
 
     def begin(self, games: Sequence[int], seed: int, on_update: OnUpdate | None = None) -> None:
+        """Note what to play. The games are played in `finish`."""
         self.received = [[] for _ in games]
         self._given = games, seed, on_update or (lambda share, games, plies: None)
 
@@ -71,6 +209,7 @@ class InlinePool:
         """Nothing arrives before `finish`, which plays the games."""
 
     def finish(self, deadline: float | None = None) -> list[list[Arrays]]:
+        """Play what `begin` noted, until `deadline` (of time.monotonic()) at the latest."""
         games, seed, on_update = self._given
         for index, (job, share) in enumerate(zip(self._jobs, games)):
 
@@ -86,9 +225,10 @@ class InlinePool:
         return self.received
 
     def close(self) -> None:
+        """Let go of the jobs."""
         self._jobs = []
 
-    def __enter__(self) -> "InlinePool":
+    def __enter__(self) -> InlinePool:
         return self
 
     def __exit__(self, *_) -> None:

@@ -1,11 +1,10 @@
-"""Supervision of workers that play, in plain sight. Numpy in, numpy out.
+"""Supervision of workers that play games. Numpy arrays go in and out.
 
-A call of `play` has one share of games for each worker. A worker that dies, hangs or loses its device is replaced; its
-share goes to whoever is free first and is played again from its seed, and what its former life had sent of it is
-dropped, so no game is lost or counted twice. Everything is received and reported in the calling thread, because a
-notebook draws only from there.
+A worker that dies, hangs or loses its device is reported and replaced. Its share of the games goes to the first worker
+that is free and is played again from its seed, and what the lost worker had sent of it is dropped. So no game is lost or
+counted twice. The pool receives and reports everything in the calling thread, because a notebook draws only from there.
 
-The processes themselves are a driver's: workers.LocalPool runs them on this machine, cluster.RayPool on many.
+How a process is started is left to the drivers: LocalPool (local.py) for this machine, RayPool (ray.py) for many.
 """
 
 from __future__ import annotations
@@ -13,44 +12,29 @@ from __future__ import annotations
 import pickle
 import queue
 import time
-from collections import deque
-from dataclasses import dataclass
-from typing import Any, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
-from ..devices import WorkerPlan
-from ..errors import WorkerError
 from ..files import reason
+from ..errors import WorkerError
 from .process import require_numpy
-from .protocol import Arrays, Job, Life, OnMessage, OnUpdate, worker_seed
+from .protocol import Arrays, Job, OnMessage, OnUpdate, WorkerProcess
+from .round import Round, Slot
 
-MAX_RESTARTS = 3  # of a worker that finishes nothing in between, or for one share
-READY_SECONDS = 180.0  # for a worker to start: it imports torch, and may wait for a GPU
-TIMEOUT_SECONDS = 300.0  # for a worker that plays to say something; then it counts as hung
-STOP_SECONDS = 120.0  # for workers told to stop to hand over their games
+if TYPE_CHECKING:  # devices imports torch, and a worker needs torch only if its job does
+    from ..devices import WorkerPlan
+
+MAX_RESTARTS = 3  # in a row of one worker, or while one share is played
+READY_SECONDS = 180.0  # for a worker to start: it imports torch, and may have to wait for a GPU
+TIMEOUT_SECONDS = 300.0  # a worker that plays and says nothing for so long counts as hung
+STOP_SECONDS = 120.0  # for workers to hand over their games when they are told to stop
 CLOSE_SECONDS = 5.0
-LOOK_SECONDS = 0.25  # between two looks for what is hung
-
-
-@dataclass
-class Worker:
-    """A place in the pool: who lives there, and what it is at."""
-
-    index: int
-    device: str
-    life: Life | None = None  # None: it could not be replaced
-    born: float = 0.0
-    ready: bool = False
-    description: str = ""  # its device, for people
-    share: int | None = None  # what it plays
-    ticket: int = 0  # the assignment, which all its messages carry
-    given: float = 0.0  # when
-    deaths: int = 0  # since it finished a share
+LOOK_SECONDS = 0.25  # between two checks for hung workers
 
 
 class Pool:
-    """Workers for the devices of `plan`. Use as a context manager, or close() it.
+    """Workers for the devices of `plan`. Use it as a context manager, or call close().
 
-    factory and settings make a worker's job in its process: both must pickle. timeout: seconds without a word after
+    factory and settings make a worker's job in its process; both must pickle. timeout: the seconds of silence after
     which a playing worker is replaced. on_message gets sentences for the user, in the calling thread. Raises
     WorkerError when a worker cannot start.
     """
@@ -67,14 +51,13 @@ class Pool:
         self._factory, self._settings = factory, dict(settings)
         self._say = on_message or (lambda text: None)
         self._inbox: queue.Queue = queue.Queue()
-        self._workers = [Worker(index, device) for index, device in enumerate(plan.devices)]
-        self._tickets = 0
+        self._slots = [Slot(index, device) for index, device in enumerate(plan.devices)]
         self._weights: Any = None
-        self._round: _Round | None = None
+        self._round = Round([], 0, None)
         try:
-            for worker in self._workers:
-                self._bear(worker)
-            while not all(worker.ready for worker in self._workers):
+            for slot in self._slots:
+                self._start(slot)
+            while not all(slot.ready for slot in self._slots):
                 self._listen(LOOK_SECONDS)
         except BaseException:
             self.close()
@@ -82,78 +65,78 @@ class Pool:
 
     @property
     def descriptions(self) -> list[str]:
-        """Each worker's device, for people."""
-        return [worker.description for worker in self._workers]
+        """Each worker's device in words."""
+        return [slot.description for slot in self._slots]
 
     @property
     def received(self) -> list[list[Arrays]]:
-        """What the last call of play brought, by share; whole games even when it was interrupted."""
-        return self._round.received if self._round else []
+        """What the last call of play has brought, by share. After an interrupt too it holds whole games only."""
+        return self._round.received
 
     def set_weights(self, version: int, arrays: Arrays) -> None:
-        """What to play with from the next share on. Raises WorkerError for anything but numpy arrays."""
+        """Play with these weights from the next share on. Raises WorkerError for anything but numpy arrays."""
         require_numpy(arrays)
         self._weights = self._ship(pickle.dumps(("weights", version, arrays), protocol=5))
-        for worker in self._workers:
-            if worker.life is not None:
-                worker.life.send(self._weights)
+        for slot in self._slots:
+            if slot.process is not None:
+                slot.process.send(self._weights)
 
     def play(
         self, games: Sequence[int], seed: int, on_update: OnUpdate | None = None, deadline: float | None = None
     ) -> list[list[Arrays]]:
-        """Have games[i] games played with seed worker_seed(seed, i), one share a worker.
+        """Play games[i] games with seed worker_seed(seed, i) for every i, one share per worker.
 
-        deadline: a time.monotonic() at which the workers stop and hand over what they have. Returns the arrays of each
-        share, shares in order and each one's in the order they were sent. Raises WorkerError, with what is finished
-        in its `games`, when a job raises, when restarts do not help (MAX_RESTARTS), or when no worker is left.
+        deadline: the time.monotonic() at which the workers stop and hand over what they have. Returns the arrays by
+        share, those of a share in the order in which they were sent. Raises WorkerError, with what is finished in its
+        `games`, when a job raises, when MAX_RESTARTS restarts do not help, or when no worker is left.
         """
         self.begin(games, seed, on_update)
         return self.finish(deadline)
 
     def begin(self, games: Sequence[int], seed: int, on_update: OnUpdate | None = None) -> None:
-        """The first half of `play`: give out the shares and come back. Then call pump() now and then, and finish()."""
-        if len(games) != len(self._workers):
-            raise WorkerError(f"{len(games)} shares of games for {len(self._workers)} workers (a closed pool has none)")
-        for worker in self._workers:
-            self._forget(worker)
-        self._round = _Round(list(games), seed, on_update or (lambda share, games, plies: None))
-        for worker in self._workers:
-            if worker.life is None:
-                self._bear(worker)
-        self._give_out()
+        """Do the first half of `play`: hand out the shares and return. Then call pump() now and then, and finish()."""
+        if len(games) != len(self._slots):
+            raise WorkerError(f"{len(games)} shares of games for {len(self._slots)} workers (a closed pool has none)")
+        self._round.end(self._slots)  # an interrupted call may have left it open
+        for slot in self._slots:
+            slot.share = None
+        self._round = Round(games, seed, on_update)
+        for slot in self._slots:
+            if slot.process is None:
+                self._start(slot)
+        self._round.hand_out(self._slots)
 
     def pump(self) -> None:
         """Take in what has come, without waiting."""
-        while self._listen(0):
+        while self._listen(0.0):
             pass
 
     def finish(self, deadline: float | None = None) -> list[list[Arrays]]:
-        """The second half of `play`: wait for what `begin` gave out."""
+        """Do the second half of `play`: wait for the shares that `begin` handed out."""
         round_ = self._round
-        while round_.waiting or self._players():
-            now = time.monotonic()
-            if deadline is not None and now >= deadline:
-                self._stop(now)
-            patience = LOOK_SECONDS if deadline is None or deadline < now else min(LOOK_SECONDS, deadline - now + 0.001)
-            self._listen(patience)
+        while round_.waiting or any(slot.share is not None for slot in self._slots):
+            left = LOOK_SECONDS if deadline is None else deadline - time.monotonic()
+            if left <= 0:
+                round_.end(self._slots)
+            self._listen(min(left, LOOK_SECONDS) if left > 0 else LOOK_SECONDS)
         if round_.failure:
             raise WorkerError(round_.failure, round_.received)
         return round_.received
 
     def close(self) -> None:
-        """Stop the workers: by message, then by signal, in about CLOSE_SECONDS. A second call does nothing."""
-        lives, self._workers = [worker.life for worker in self._workers if worker.life is not None], []
-        for life in lives:
-            life.send(pickle.dumps(("close",)))
-        started = time.monotonic()
-        for share, insist in ((0.5, "terminate"), (0.8, "kill")):
-            for life in lives:
-                if not life.wait(started + share * CLOSE_SECONDS - time.monotonic()):
-                    getattr(life, insist)()
-        for life in lives:
-            life.bury()
+        """Stop the workers by message, then by signal, within about CLOSE_SECONDS. A second call does nothing."""
+        processes, self._slots = [slot.process for slot in self._slots if slot.process is not None], []
+        for process in processes:
+            process.send(pickle.dumps(("close",)))
+        closing_at = time.monotonic()
+        for part, insist in ((0.5, "terminate"), (0.8, "kill")):
+            for process in processes:
+                if not process.wait(closing_at + part * CLOSE_SECONDS - time.monotonic()):
+                    getattr(process, insist)()
+        for process in processes:
+            process.reap()
 
-    def __enter__(self) -> "Pool":
+    def __enter__(self) -> Pool:
         return self
 
     def __exit__(self, *_) -> None:
@@ -161,203 +144,140 @@ class Pool:
 
     # --- what a driver adds
 
-    def _new_life(self, worker: Worker, blueprint: bytes) -> Life:
-        """A new process for `worker`; blueprint is the pickled (factory, device, settings)."""
+    def _new_process(self, slot: Slot, blueprint: bytes) -> WorkerProcess:
+        """Start a process for `slot`. `blueprint` is the pickled (factory, device, settings). May raise OSError."""
         raise NotImplementedError
 
     def _ship(self, payload: bytes) -> Any:
-        """What to send for a payload that all workers get."""
+        """Return what to send in place of a payload that all workers get."""
         return payload
 
-    def _log_end(self, worker: Worker) -> str:
-        """Where to read more of what the worker said."""
-        return ""
+    def _log(self, slot: Slot) -> tuple[str, list[str]]:
+        """Return where the log of the worker in `slot` is, in words, and the log's last lines; "" and [] for none."""
+        raise NotImplementedError
 
-    # --- giving out
-
-    def _bear(self, worker: Worker) -> None:
-        """A new life in a worker's place, with the weights that the others have."""
-        worker.life, worker.ready, worker.born = None, False, time.monotonic()
+    def _start(self, slot: Slot) -> None:
+        """Start a process in `slot` and send it the weights that the others have."""
+        slot.process, slot.ready, slot.started_at = None, False, time.monotonic()
         try:
-            worker.life = self._new_life(worker, pickle.dumps((self._factory, worker.device, self._settings)))
+            slot.process = self._new_process(slot, pickle.dumps((self._factory, slot.device, self._settings)))
         except OSError as error:
-            return self._lost(worker, f"cannot be started: {reason(error)}")
+            return self._go_on_without(slot, f"cannot be started: {reason(error)}")
         if self._weights is not None:
-            worker.life.send(self._weights)
+            slot.process.send(self._weights)
 
-    def _give_out(self) -> None:
-        """Shares that wait to workers that are ready and free, to each its own if that one waits."""
-        waiting = self._round.waiting
-        for worker in self._workers:
-            if not waiting or not worker.ready or worker.share is not None:
-                continue
-            share = worker.index if worker.index in waiting else waiting[0]
-            waiting.remove(share)
-            self._tickets += 1
-            worker.share, worker.ticket, worker.given = share, self._tickets, time.monotonic()
-            order = ("play", worker.ticket, self._round.games[share], worker_seed(self._round.seed, share))
-            worker.life.send(pickle.dumps(order))
-
-    def _forget(self, worker: Worker) -> None:
-        """Have a worker end what an interrupted call has left it with."""
-        if worker.share is not None:
-            worker.share = None
-            if worker.life is not None:
-                worker.life.send(pickle.dumps(("stop", worker.ticket)))
-
-    def _stop(self, now: float) -> None:
-        """Tell everyone to hand over what they have; once."""
-        if self._round.stopped is None:
-            self._round.stopped = now
-            self._round.waiting.clear()
-            for worker in self._players():
-                worker.life.send(pickle.dumps(("stop", worker.ticket)))
-
-    def _players(self) -> list[Worker]:
-        return [worker for worker in self._workers if worker.share is not None]
-
-    # --- taking in
-
-    def _listen(self, patience: float) -> bool:
-        """Take in the next message and look for what hangs; False when nothing came in `patience` seconds."""
+    def _listen(self, seconds: float) -> bool:
+        """Take in the next message and look for hung workers. Returns False when no message came within `seconds`."""
         try:
-            index, life, payload = self._inbox.get(timeout=patience) if patience else self._inbox.get_nowait()
+            index, process, payload = self._inbox.get(timeout=seconds)
         except queue.Empty:
-            self._look()
+            self._replace_the_hung()
             return False
-        worker = self._workers[index]
-        if life is worker.life and payload is None:
-            self._died(worker, life.bury())
-        elif life is worker.life:  # a former life has nothing more to say
-            self._handle(worker, *pickle.loads(payload))
-        self._look()
+        slot = self._slots[index]
+        if process is slot.process:  # else the process has been replaced, and its messages no longer count
+            if payload is None:
+                self._replace(slot, process.reap())
+            else:
+                self._handle(slot, *pickle.loads(payload))
+        self._replace_the_hung()
         return True
 
-    def _handle(self, worker: Worker, kind: str, *body: Any) -> None:
+    def _handle(self, slot: Slot, kind: str, *body: Any) -> None:
         if kind == "ready":
-            worker.ready, worker.description = True, body[0]
+            slot.ready, slot.description = True, body[0]
         elif kind == "error":
-            self._raised(worker, *body)
+            self._job_raised(slot, *body)
         elif kind == "message":
-            self._say(f"worker {worker.index}: {body[0]}")
-        elif worker.share is not None and body[0] == worker.ticket:
-            if kind == "games":
-                self._round.received[worker.share].append(body[2])
-            elif kind == "progress":
-                self._round.on_update(worker.share, *body[1:])
-            else:
-                worker.share, worker.deaths = None, 0
-        if self._round is not None and self._round.waiting:
-            self._give_out()
-
-    def _look(self) -> None:
-        """Replace workers that have been silent for too long."""
-        now = time.monotonic()
-        for worker in self._workers:
-            if worker.life is None:
-                continue
-            if not worker.ready:
-                if now > worker.born + READY_SECONDS:
-                    self._silenced(
-                        worker,
-                        f"did not start within {READY_SECONDS:.0f} s (short of memory, or no free "
-                        "device: fewer workers may help)",
-                    )
-            elif worker.share is not None:
-                if now > max(worker.life.heard, worker.given) + self.timeout:
-                    self._silenced(worker, f"hung: it said nothing for {self.timeout:g} s")
-                elif self._round.stopped is not None and now > self._round.stopped + STOP_SECONDS:
-                    self._silenced(worker, f"did not stop within {STOP_SECONDS:.0f} s")
-
-    def _silenced(self, worker: Worker, how: str) -> None:
-        worker.life.kill()
-        worker.life.bury()
-        if worker.ready:
-            self._died(worker, how)
+            self._say(f"worker {slot.index}: {body[0]}")
         else:
-            self._lost(worker, how)
+            self._round.receive(slot, kind, *body)
+        self._round.hand_out(self._slots)
 
-    def _raised(self, worker: Worker, traceback: str, by_device: bool) -> None:
-        """Its job raised. Where its device is to blame it is replaced, else the call ends with the traceback."""
-        starting = not worker.ready
-        if by_device or starting:
-            worker.life.bury()
+    # --- workers that are lost
+
+    def _replace_the_hung(self) -> None:
+        for slot in self._slots:
+            cause = self._overdue(slot) if slot.process is not None else ""
+            if cause:
+                slot.process.kill()
+                slot.process.reap()
+                (self._replace if slot.ready else self._go_on_without)(slot, cause)
+
+    def _overdue(self, slot: Slot) -> str:
+        """Return what the worker should have done by now, in words, or ""."""
+        now, stopped_at = time.monotonic(), self._round.stopped_at
+        if not slot.ready:
+            if now > slot.started_at + READY_SECONDS:
+                advice = "short of memory, or no free device: fewer workers may help"
+                return f"did not start within {READY_SECONDS:.0f} s ({advice})"
+        elif slot.share is not None:
+            if now > max(slot.process.heard_at, slot.given_at) + self.timeout:
+                return f"hung: it said nothing for {self.timeout:g} s"
+            if stopped_at is not None and now > stopped_at + STOP_SECONDS:
+                return f"did not stop within {STOP_SECONDS:.0f} s"
+        return ""
+
+    def _job_raised(self, slot: Slot, traceback: str, device_failed: bool) -> None:
+        """Replace the worker if its device failed, or else end the call with the traceback. Its process has ended."""
+        slot.process.reap()
         last_line = traceback.strip().splitlines()[-1]
-        if starting and worker.device != "cpu" and self.plan.device_failure == "cpu":
-            self._say(
-                f"worker {worker.index} cannot use {worker.device} ({last_line}): it plays on the CPU instead, "
-                "as device_failure='cpu' asks"
-            )
-            worker.device = "cpu"
-            self._bear(worker)
-        elif starting:
-            self._lost(worker, f"could not start:\n{traceback}")
-        elif by_device:
-            self._died(worker, f"lost its device: {last_line}")
+        if slot.ready and device_failed:
+            self._replace(slot, f"lost its device: {last_line}")
+        elif slot.ready:
+            report = self._report(slot, "failed")
+            slot.process, slot.ready, slot.share = None, False, None
+            self._fail(f"{report}:\n{traceback}")
+        elif slot.device != "cpu" and self.plan.device_failure == "cpu":
+            report = self._report(slot, f"cannot use {slot.device} ({last_line})")
+            self._say(f"{report}. It plays on the CPU instead, as device_failure='cpu' asks")
+            slot.device = "cpu"
+            self._start(slot)
         else:
-            worker.share = None
-            self._fail(f"worker {worker.index} failed:\n{traceback}")
+            self._go_on_without(slot, "could not start", f":\n{traceback}")
 
-    def _died(self, worker: Worker, how: str) -> None:
-        """Replace a worker that is gone; its share waits for whoever is free first."""
-        worker.deaths += 1
-        again = self._give_back(worker)
-        if max([worker.deaths, *(self._round.deaths if self._round else [])]) > MAX_RESTARTS:
-            self._fail(f"worker {worker.index} {how}; {MAX_RESTARTS} restarts did not help{self._log_end(worker)}")
-        if self._round and self._round.failure:
-            worker.life, worker.ready = None, False  # the next call of play begins with a new one
+    def _replace(self, slot: Slot, cause: str) -> None:
+        """Report a worker that is gone and start another in its place. The first free worker plays its share again."""
+        slot.deaths += 1
+        again, report = self._round.take_back(slot), self._report(slot, cause)
+        if max(slot.deaths, *self._round.deaths, 0) > MAX_RESTARTS:
+            self._fail(f"{report}. {MAX_RESTARTS} restarts did not help{self._quoted_log(slot)}")
+        elif self._round.failure:
+            self._say(report)
+        if self._round.failure:
+            slot.process, slot.ready = None, False  # the next call of play starts a new one
             return
-        self._say(
-            f"worker {worker.index} {how}; a new one takes its place"
-            + (f" and its {again} games are played again" if again else "")
-        )
-        self._bear(worker)
-        if self._round:
-            self._give_out()
+        replayed = f", and its {again} games are played again" if again else ""
+        self._say(f"{report}. A new worker takes its place{replayed}")
+        self._start(slot)
+        self._round.hand_out(self._slots)
 
-    def _lost(self, worker: Worker, why: str) -> None:
-        """A worker that cannot be replaced: the others go on without it, if there are others."""
-        worker.life, worker.ready = None, False
-        why = f"worker {worker.index} {why}{self._log_end(worker)}"
-        if self._round is None:
-            self._fail(why)
-        self._give_back(worker)
-        left = sum(other.life is not None for other in self._workers)
-        if not left:
-            self._fail(f"{why}\nno worker is left")
+    def _go_on_without(self, slot: Slot, cause: str, details: str = "") -> None:
+        """Report a worker that cannot be started; the others go on if there are others."""
+        report = self._report(slot, cause) + (details or self._quoted_log(slot))
+        slot.process, slot.ready = None, False
+        self._round.take_back(slot)
+        left = sum(other.process is not None for other in self._slots)
+        if not self._round.games:
+            self._fail(report)
+        elif not left:
+            self._fail(f"{report}\nno worker is left")
         elif not self._round.failure:
-            self._say(f"{why}\n{left} of {len(self._workers)} workers go on")
-            self._give_out()
+            self._say(f"{report}\n{left} of {len(self._slots)} workers go on")
+            self._round.hand_out(self._slots)
 
-    def _give_back(self, worker: Worker) -> int:
-        """Have the share of a worker that is gone played again; returns its number of games, 0 if there is none.
+    def _report(self, slot: Slot, cause: str) -> str:
+        """Say which worker it is, what happened to it, and where its log is."""
+        log, _ = self._log(slot)
+        where = f"; its log is {log}" if log else ""
+        return f"worker {slot.index} ({slot.description or slot.device}) {cause}{where}"
 
-        Once the call is ending nothing is played again, and what the worker had handed over counts.
-        """
-        share, worker.share = worker.share, None
-        if share is None or self._round.stopped is not None:
-            return 0
-        self._round.deaths[share] += 1
-        self._round.received[share].clear()
-        self._round.on_update(share, 0, 0)
-        self._round.waiting.appendleft(share)
-        return self._round.games[share]
+    def _quoted_log(self, slot: Slot) -> str:
+        _, lines = self._log(slot)
+        return "".join(f"\n  | {line}" for line in ["the end of its log:", *lines]) if lines else ""
 
     def _fail(self, why: str) -> None:
-        """End the call, once the others have handed over their games; before the first call, the pool."""
-        if self._round is None:
+        """End the call when the others have handed over their games. Before the first call, raise at once."""
+        if not self._round.games:
             raise WorkerError(why)
         self._round.failure = self._round.failure or why
-        self._stop(time.monotonic())
-
-
-class _Round:
-    """One call of play: the shares, what has come in of each, and how often its player died."""
-
-    def __init__(self, games: list[int], seed: int, on_update: OnUpdate):
-        self.games, self.seed, self.on_update = games, seed, on_update
-        self.received: list[list[Arrays]] = [[] for _ in games]
-        self.deaths = [0] * len(games)
-        self.waiting: deque[int] = deque(range(len(games)))
-        self.stopped: float | None = None
-        self.failure: str | None = None
+        self._round.end(self._slots)

@@ -1,4 +1,4 @@
-"""What the pool and its workers are to each other: the job a worker runs, and a worker's life as the pool sees it."""
+"""What the pool and its workers agree on: the job that a worker runs, and the pool's handle on a worker's process."""
 
 from __future__ import annotations
 
@@ -7,40 +7,54 @@ from typing import Any, Callable, Protocol
 import numpy as np
 
 Arrays = dict[str, np.ndarray]
-OnUpdate = Callable[[int, int, int], None]  # (share, games, plies), counted since the call began
-OnMessage = Callable[[str], None]
+OnUpdate = Callable[[int, int, int], None]  # (share, games, plies), counted since the call of play began
+OnMessage = Callable[[str], None]  # gets one sentence for the user
 
 
 class Job(Protocol):
-    """What a worker runs; made in its process by factory(device, **settings)."""
+    """What a worker runs. The worker makes it in its own process with factory(device, **settings)."""
 
-    messages: list[str]  # for the user; taken away after each call of play
+    messages: list[str]  # for the user; the worker sends and empties the list after each call of play
 
-    def describe(self) -> str: ...
-    def set_weights(self, version: int, arrays: Arrays) -> None: ...
+    def describe(self) -> str:
+        """Return the device in words, such as "GPU 0: Tesla T4"."""
+
+    def set_weights(self, version: int, arrays: Arrays) -> None:
+        """Use these weights from the next call of `play` on."""
+
     def play(self, num_games: int, seed: int, on_progress: Callable[[int, int, Arrays | None], bool]) -> None:
-        """Call on_progress(games done, plies done, arrays of the games new since the last call or None) now and
-        then, and stop early, handing over what there is, once it returns False. Same weights and seed, same games."""
+        """Play games; the same weights and seed give the same games.
+
+        Call on_progress(games done, plies done, arrays) now and then. `arrays` holds the games that have ended since
+        the last call, or is None. When on_progress returns False, hand over the games that there are and return.
+        """
 
 
-class Life(Protocol):
-    """One life of a worker, as the pool sees it. What it says arrives in the inbox as (worker, life, payload), the
-    payload a pickled message (see worker_process) or None once it is over."""
+class WorkerProcess(Protocol):
+    """The pool's handle on the process of one worker.
 
-    heard: float  # time.monotonic() of its last message
+    What the process sends arrives in the pool's inbox as (index of the slot, this handle, payload). A payload is a
+    pickled message (process.py lists them), or None once the process has ended.
+    """
+
+    heard_at: float  # time.monotonic() of its last message
 
     def send(self, payload: Any) -> None:
-        """Returns at once, whatever state the worker is in."""
+        """Send a message. Returns at once, whatever state the process is in."""
 
     def wait(self, seconds: float) -> bool:
-        """Wait for its end at most so long; True once it has ended."""
+        """Wait at most `seconds` for the process to end. Returns whether it has ended."""
 
-    def terminate(self) -> None: ...
-    def kill(self) -> None: ...
-    def bury(self) -> str:
-        """Make sure it is gone, let go of what it held, and say how it ended."""
+    def terminate(self) -> None:
+        """Ask the process to end."""
+
+    def kill(self) -> None:
+        """End the process by force."""
+
+    def reap(self) -> str:
+        """Make sure that the process has ended, release what the handle holds, and say in words how it ended."""
 
 
 def worker_seed(seed: int, index: int) -> int:
-    """The seed of share `index` in a call of play with `seed`."""
+    """Return the seed of share `index` in a call of play with `seed`."""
     return int(np.random.SeedSequence([seed, index]).generate_state(1)[0])

@@ -1,9 +1,11 @@
 """The pool on Ray (https://docs.ray.io): the same workers as actors, on many GPUs and many machines.
 
-An actor runs worker_process.serve between two queues: `tell` puts a message in, `hear` waits for what came out. Ray says
-when an actor has died; of a lost machine it may say nothing for long, so every `hear` that is not answered within
-SILENCE_SECONDS counts as a death too. Needs the extra: pip install 'chessnn_colab[cluster]'. Ray's own settings for the
-network between machines, its token and its dashboard are in docs/cluster.md.
+An actor runs process.serve between two queues: the method `tell` puts a message in, `hear` waits for what comes out.
+Ray reports the death of an actor at once, but may take long to report a lost machine. So a `hear` that is not answered
+within SILENCE_SECONDS counts as a death too.
+
+This needs the extra: pip install 'chessnn_colab[cluster]'. docs/cluster.md has Ray's own settings for the network between
+machines, its token and its dashboard.
 """
 
 from __future__ import annotations
@@ -13,15 +15,17 @@ import queue
 import threading
 import time
 from pathlib import Path
-from typing import Any, Mapping
+from typing import TYPE_CHECKING, Any, Mapping
 
-from ..devices import WorkerPlan
 from ..errors import ConfigError, WorkerError
-from .pool import Pool, Worker
-from .process import MALLOC_SETTINGS, THREAD_VARIABLES, serve
-from .protocol import Life
+from .pool import Pool
+from .process import MALLOC_SETTINGS, THREAD_VARIABLES, log_to_stderr, serve
+from .round import Slot
 
-# Of a death Ray prints pages of logs; the pool says it in a sentence. Read when ray is imported.
+if TYPE_CHECKING:
+    from ..devices import WorkerPlan
+
+# When an actor dies Ray prints pages of logs; the pool reports it in one sentence. Ray reads this when it is imported.
 os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", "Raylet is terminated|worker died or was killed")
 try:
     import ray
@@ -32,36 +36,37 @@ except ImportError as error:
 
 LISTEN_SECONDS = 1.0  # for which `hear` waits for something to say
 SILENCE_SECONDS = 15.0  # without an answer from an actor that has started: it, or its machine, is gone
-PACKAGE = Path(__file__).parent
+PACKAGE = Path(__file__).parents[1]
 
 
 class RayPool(Pool):
-    """Workers in the Ray cluster at `address` (None: the one this process is in, or a new one on this machine)."""
+    """Workers in the Ray cluster at `address`. The other arguments are Pool's.
+
+    address: None means the cluster this process is in, or else a new one on this machine. Raises WorkerError when there
+    is no cluster at `address`.
+    """
 
     def __init__(self, *args: Any, address: str | None = None, **settings: Any):
         join_cluster(address)
         super().__init__(*args, **settings)
 
-    def _new_life(self, worker: Worker, blueprint: bytes) -> Life:
-        gpus = 0.0 if worker.device == "cpu" else 1 / self.plan.workers_a_gpu
-        return ActorLife(
-            worker.index,
-            blueprint,
-            self.plan.threads,
-            self._inbox,
-            num_cpus=0 if gpus else self.plan.threads,
-            num_gpus=gpus,
-        )
+    def _new_process(self, slot: Slot, blueprint: bytes) -> ActorProcess:
+        gpus = 0.0 if slot.device == "cpu" else 1 / self.plan.workers_per_gpu
+        cpus = 0 if gpus else self.plan.threads
+        return ActorProcess(slot.index, blueprint, self.plan.threads, self._inbox, num_cpus=cpus, num_gpus=gpus)
 
     def _ship(self, payload: bytes) -> Any:
-        """Weights go to the object store once; each machine fetches them once."""
+        """Put the weights into Ray's object store, from which each machine fetches them once."""
         return ray.put(payload)
+
+    def _log(self, slot: Slot) -> tuple[str, list[str]]:
+        return (slot.process.log if slot.process is not None else ""), []
 
 
 def join_cluster(address: str | None = None) -> Mapping[str, float]:
-    """Connect this process, sending the package along, unless it is connected already; returns the cluster's resources.
+    """Connect this process to a cluster, if it is not connected yet, and send the package along.
 
-    Raises WorkerError when there is no cluster at `address`.
+    Returns the cluster's resources. Raises WorkerError when there is no cluster at `address`.
     """
     if not ray.is_initialized():
         try:
@@ -87,14 +92,14 @@ def plan_cluster(
     selfplay_device: str | None = None,
     device_failure: str = "stop",
 ) -> WorkerPlan:
-    """One actor for each GPU in the cluster, `workers_per_gpu` for more; without GPUs one for each CPU.
+    """Plan `workers_per_gpu` actors per GPU in the cluster, or one per CPU if it has no GPU.
 
-    resources: Ray's, such as {"CPU": 64.0, "GPU": 8.0}. `workers` is a total. Inside an actor its GPU is cuda:0. Raises
-    ConfigError for counts below one.
+    resources: Ray's, such as {"CPU": 64.0, "GPU": 8.0}. workers: a total. Inside an actor its GPU is always cuda:0.
+    Raises ConfigError for counts below one, and for a CUDA device in a cluster without GPUs.
     """
-    for name, value in (("workers", workers), ("workers_per_gpu", workers_per_gpu)):
-        if value is not None and (not isinstance(value, int) or value < 1):
-            raise ConfigError(f"{name}={value!r}: expected a whole number from 1 up")
+    from ..devices import WorkerPlan, require_counts  # here, because an actor imports this file and may not need torch
+
+    require_counts(workers=workers, workers_per_gpu=workers_per_gpu)
     gpus, cpus = int(resources.get("GPU", 0)), max(int(resources.get("CPU", 1)), 1)
     if gpus == 0 and (selfplay_device or "").startswith("cuda"):
         raise ConfigError(f"selfplay_device={selfplay_device!r}, but the cluster has no GPU")
@@ -108,28 +113,33 @@ def plan_cluster(
 
 
 class Actor:
-    """What Ray runs: a worker in its own process, reached by two methods that run side by side."""
+    """What Ray runs: a worker in a process of its own, reached by two methods that run at the same time."""
 
     def __init__(self, blueprint: bytes, threads: int):
+        log_to_stderr()
         self._down: queue.SimpleQueue = queue.SimpleQueue()
         self._up: queue.SimpleQueue = queue.SimpleQueue()
         self._early: dict[int, bytes] = {}
         self._next = 0
         threading.Thread(target=self._serve, args=(blueprint, threads), daemon=True).start()
 
-    def place(self) -> tuple[str, int]:
-        """Where it runs: Ray's id of the machine, and the process."""
-        return ray.get_runtime_context().get_node_id(), os.getpid()
+    def place(self) -> tuple[str, int, str]:
+        """Return Ray's id of the machine, the process id, and in words where the log is."""
+        try:
+            log = os.readlink("/proc/self/fd/2")
+        except OSError:  # not Linux
+            log = f"among Ray's logs, of process {os.getpid()},"
+        return ray.get_runtime_context().get_node_id(), os.getpid(), f"{log} on {ray.util.get_node_ip_address()}"
 
     def tell(self, number: int, payload: bytes) -> None:
-        """Take message `number`; Ray may bring them out of order."""
+        """Take message `number`. Ray may deliver messages out of order; they are obeyed in order."""
         self._early[number] = payload
         while self._next in self._early:
             self._down.put(self._early.pop(self._next))
             self._next += 1
 
     def hear(self, seconds: float) -> list[bytes | None]:
-        """What there is to say, waiting at most so long for something. None comes last, when there is no more to come."""
+        """Return the messages there are, after waiting at most `seconds` for the first. None means that no more come."""
         try:
             said = [self._up.get(timeout=seconds)]
             while not self._up.empty():
@@ -147,97 +157,102 @@ class Actor:
     # --- the connection that serve speaks through
 
     def recv_bytes(self) -> bytes:
+        """Wait for the next message to the worker."""
         return self._down.get()
 
     def send_bytes(self, payload: bytes) -> None:
+        """Queue a message from the worker."""
         self._up.put(payload)
 
 
-class ActorLife:
-    """workers.Life of an actor."""
+class ActorProcess:
+    """A WorkerProcess (protocol.py) that is an actor, with a thread that listens to it."""
 
     def __init__(
-        self, worker: int, blueprint: bytes, threads: int, inbox: queue.Queue, num_cpus: float, num_gpus: float
+        self, index: int, blueprint: bytes, threads: int, inbox: queue.Queue, num_cpus: float, num_gpus: float
     ):
-        self.worker, self.inbox = worker, inbox
-        self.heard = time.monotonic()
+        self.index, self.inbox = index, inbox
+        self.heard_at = time.monotonic()
+        self.log = "among Ray's logs on its machine, by default in /tmp/ray/session_latest/logs"
         self._sent = 0
         self._place: tuple[str, int] | None = None
-        self._end = ""
-        self._over = threading.Event()
+        self._end = ""  # how it ended, in words
+        self._ended = threading.Event()
         environment = {**dict.fromkeys(THREAD_VARIABLES, str(threads)), **MALLOC_SETTINGS}
-        side_by_side = ray.remote(concurrency_groups={"down": 1, "up": 1})(Actor)
-        self._actor = side_by_side.options(
+        with_two_threads = ray.remote(concurrency_groups={"down": 1, "up": 1})(Actor)
+        self._actor = with_two_threads.options(
             num_cpus=num_cpus, num_gpus=num_gpus, max_restarts=0, runtime_env={"env_vars": environment}
         ).remote(blueprint, threads)
-        self._thread = threading.Thread(target=self._listen, daemon=True, name=f"worker-{worker}-listen")
-        self._thread.start()
+        threading.Thread(target=self._listen, daemon=True, name=f"worker-{index}-listen").start()
 
     def send(self, payload: Any) -> None:
         self._actor.tell.options(concurrency_group="down").remote(self._sent, payload)
         self._sent += 1
 
     def wait(self, seconds: float) -> bool:
-        return self._over.wait(max(seconds, 0))
+        return self._ended.wait(max(seconds, 0))
 
     def terminate(self) -> None:
         self.kill()
 
     def kill(self) -> None:
-        self._end = self._end or "was killed"
+        if self._end:
+            return
+        self._end = "was killed"
         ray.kill(self._actor)
         if self._place:  # a stopped process does not hear Ray
             node, pid = self._place
             where = NodeAffinitySchedulingStrategy(node, soft=False)
             ray.remote(kill_process).options(num_cpus=0, scheduling_strategy=where).remote(pid)
 
-    def bury(self) -> str:
-        if not self._over.is_set():
+    def reap(self) -> str:
+        if not self._end and not self.wait(1.0):
             self.kill()
         ray.kill(self._actor)
         return self._end
 
     def _listen(self) -> None:
+        end = "ended by itself"
         try:
-            self._place = self._patiently(self._actor.place.remote())
+            node, pid, self.log = self._await_place()
+            self._place = node, pid
             while True:
-                said = ray.get(
-                    self._actor.hear.options(concurrency_group="up").remote(LISTEN_SECONDS), timeout=SILENCE_SECONDS
-                )
-                for payload in said:
+                hear = self._actor.hear.options(concurrency_group="up").remote(LISTEN_SECONDS)
+                for payload in ray.get(hear, timeout=SILENCE_SECONDS):
                     if payload is None:
-                        self._end = self._end or "ended by itself"
                         return
-                    self.heard = time.monotonic()
-                    self.inbox.put((self.worker, self, payload))
+                    self.heard_at = time.monotonic()
+                    self.inbox.put((self.index, self, payload))
         except GetTimeoutError:
-            self._end = self._end or f"did not answer for {SILENCE_SECONDS:.0f} s: its machine may be gone"
+            end = f"did not answer for {SILENCE_SECONDS:.0f} s: its machine may be gone"
         except ActorUnavailableError:
-            self._end = self._end or "is out of reach: its machine may be gone"
+            end = "is out of reach: its machine may be gone"
         except RayActorError as error:
-            self._end = self._end or f"died: {first_line(error)}"
+            end = f"died: {first_line(error)}"
         except (RayError, RuntimeError) as error:  # RuntimeError: this process has left the cluster
-            self._end = self._end or f"is out of reach: {first_line(error)}"
+            end = f"is out of reach: {first_line(error)}"
         finally:
-            self._over.set()
-            self.inbox.put((self.worker, self, None))
+            self._end = self._end or end
+            self._ended.set()
+            self.inbox.put((self.index, self, None))
 
-    def _patiently(self, reference: Any) -> Any:
-        """The value of `reference`, however long the actor waits for its place; the pool has a limit of its own."""
+    def _await_place(self) -> tuple[str, int, str]:
+        """Wait until the cluster has room for the actor and it has started; the pool limits how long that may take."""
+        place = self._actor.place.remote()
         while True:
             try:
-                return ray.get(reference, timeout=LISTEN_SECONDS)
+                return ray.get(place, timeout=LISTEN_SECONDS)
             except GetTimeoutError:
-                if self._end:  # killed
+                if self._end:  # it was killed
                     raise
 
 
 def kill_process(pid: int) -> None:
-    """Runs on the machine of a hung actor."""
+    """Kill a process. Ray runs this on the machine of a hung actor."""
     os.kill(pid, 9)
 
 
 def first_line(error: Exception) -> str:
-    """Of Ray's long explanations, the sentence with the cause."""
+    """Return the sentence with the cause out of Ray's long explanations."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0] if lines else type(error).__name__
