@@ -1,4 +1,4 @@
-"""The pool on Ray, on a cluster of a head and a node, keeps the promises of every pool; and what only a cluster meets."""
+"""The pool on Ray, on a cluster of two machines: the promises of every pool, and what only a cluster meets."""
 
 import dataclasses
 import time
