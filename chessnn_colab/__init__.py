@@ -36,10 +36,10 @@ _HOMES = {
     "GameRecords": "records",
     "ChessnnError": "errors",
 }
-__all__ = sorted(_HOMES)
+globals()["__all__"] = sorted(_HOMES)  # type checkers read only literals, and would miss each name
 
 
 def __getattr__(name: str):
     if name not in _HOMES:
-        raise AttributeError(f"chessnn_colab has no {name!r}: expected one of {', '.join(__all__)}")
+        raise AttributeError(f"chessnn_colab has no {name!r}: expected one of {', '.join(sorted(_HOMES))}")
     return getattr(import_module(f".{_HOMES[name]}", __name__), name)

@@ -8,7 +8,8 @@ import json
 import sys
 import types
 import typing
-from typing import Any, Callable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from .config import TrainConfig
 from .errors import ChessnnError
@@ -36,7 +37,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m chessnn_colab", description=__doc__, allow_abbrev=False)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    def command(name: str, function, text: str) -> argparse.ArgumentParser:
+    def command(name: str, function: Callable[[argparse.Namespace], None], text: str) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
         sub.set_defaults(function=function)
         return sub
@@ -67,7 +68,8 @@ def build_parser() -> argparse.ArgumentParser:
 
     bench = command("bench", run_bench, "measure speed: rules, network, self-play and more")
     bench.add_argument(
-        "name", help="rules, libraries, network, self-play, tree, policy, transport, workers, learner, memory, or all"
+        "name",
+        help="rules, libraries, network, self-play, tree, policy, transport, workers, learner, memory, neighbour, all",
     )
     bench.add_argument("--device", default="auto")
     bench.add_argument("--preset", default="cpu")

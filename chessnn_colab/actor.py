@@ -52,7 +52,7 @@ class Actor:
         rates, wdl_logits = self._look(state)
         return Root(*self.likeliest(state, rates, most, least), expected_value(wdl_logits), Seen(state, rates))
 
-    def recurrent_fn(self, seen: "Seen", rows: Tensor, action: Tensor | None) -> tuple[Step, "Seen"]:
+    def recurrent_fn(self, seen: Seen, rows: Tensor, action: Tensor | None) -> tuple[Step, Seen]:
         """Play `action` [N], or each position's likeliest, in rows `rows` [N] of `seen` (search.RecurrentFn)."""
         before = select(seen.state, rows)
         if action is None:
@@ -60,7 +60,7 @@ class Actor:
             action = actions.gather(1, logits.argmax(1, keepdim=True)).squeeze(1)
         return self.play(before, action)
 
-    def play(self, before: Any, action: Tensor) -> tuple[Step, "Seen"]:
+    def play(self, before: Any, action: Tensor) -> tuple[Step, Seen]:
         """Play `action` [N] in `before` and look at what it leads to."""
         after = self.game.step(before, action)
         rates, wdl_logits = self._look(after)

@@ -11,9 +11,9 @@ import os
 import platform
 import shutil
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Mapping
 
 import torch
 
@@ -92,13 +92,13 @@ def advice(facts: Facts) -> tuple[str, ...]:
         )
     elif not facts.machine.gpus and facts.place == "Kaggle":
         texts.append("No GPU in this Kaggle session: Settings > Accelerator > GPU T4 x2, then run the notebook again.")
-    for gpu in facts.machine.gpus:
-        if facts.arch_list and not supported(gpu.capability, facts.arch_list):
-            texts.append(_unsupported(facts, gpu.name, gpu.capability))
+    refused = [gpu for gpu in facts.machine.gpus if facts.arch_list and not supported(gpu.capability, facts.arch_list)]
+    texts += [_unsupported(facts, gpu.name, gpu.capability) for gpu in refused]
     if facts.torch_came_first:
         texts.append(
-            "torch was imported before chessnn_colab, so its threads wait for each other in a way that a busy neighbour "
-            "slows down several times: import chessnn_colab first, or set GOMP_SPINCOUNT=300 before Python starts."
+            "torch was imported before chessnn_colab, so its threads wait for each other in a way that a busy "
+            "neighbour slows down several times: import chessnn_colab first, or set GOMP_SPINCOUNT=300 before Python "
+            "starts."
         )
     return tuple(texts)
 
@@ -158,7 +158,7 @@ def supported(capability: tuple[int, int], architectures: tuple[str, ...]) -> bo
         digits = number.rstrip("af")
         built = (int(digits[:-1]), int(digits[-1]))
         if kind == "sm" and (
-            built == capability or number == digits and built[0] == capability[0] and built < capability
+            built == capability or (number == digits and built[0] == capability[0] and built < capability)
         ):
             return True
         if kind == "compute" and built <= capability:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from typing import Any, Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,7 +18,7 @@ from .devices import DeviceChoice, WorkerPlan, detect_device, plan_workers
 from .errors import ConfigError
 from .games.registry import make_game
 from .learner import Learner, LearnerConfig
-from .network import build_network, to_arrays
+from .network import SpikingNetwork, build_network, to_arrays
 from .records import GameRecords
 from .replay import Replay
 from .rounds import share_games, summary_of_games
@@ -152,21 +153,22 @@ def time_network(device: str, game: str = "chess") -> Speed:
     return Speed(device, 1e6 * forward / TIMED_BATCH, 1e6 * training / TIMED_BATCH)
 
 
-def _forward(network, observation) -> None:
+def _forward(network: SpikingNetwork, observation: torch.Tensor) -> None:
     network.eval()
     with torch.no_grad():
         network(observation).wdl_logits.sum().item()
 
 
-def _train(network, observation) -> None:
+def _train(network: SpikingNetwork, observation: torch.Tensor) -> None:
     network.train()
     output = network(observation)
-    (output.prior_logits.logsumexp(1).mean() + output.wdl_logits.logsumexp(1).mean()).backward()
-    next(network.parameters()).grad.sum().item()
+    loss = output.prior_logits.logsumexp(1).mean() + output.wdl_logits.logsumexp(1).mean()
+    loss.backward()
+    loss.item()  # waits for the device
     network.zero_grad()
 
 
-def _best_time(function) -> float:
+def _best_time(function: Callable[[], None]) -> float:
     times = []
     for _ in range(4):
         started = time.perf_counter()
@@ -175,7 +177,7 @@ def _best_time(function) -> float:
     return min(times[1:])
 
 
-def send_array(connection) -> None:
+def send_array(connection: Connection) -> None:
     """What the spawned process does."""
     connection.send(np.arange(4))
     connection.close()

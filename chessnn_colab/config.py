@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Mapping, TypeVar
+from typing import Any, Self, TypeVar
 
 from .devices import Inventory, WorkerPlan, plan_workers
 from .errors import ConfigError
@@ -35,6 +36,7 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
     run: str = "runs/chess"  # folder; a run already there is resumed
     minutes: float | None = None  # how long to train, this time
     iterations: int | None = None  # or how many rounds, this time; neither: 20 minutes
+    total_minutes: float | None = None  # spreads the learning rate's schedule over all sessions; None: over each alone
     preset: str = "auto"  # network size: cpu, t4, a100, h100, or by device
     channels: int | None = None  # these five override the preset's
     blocks: int | None = None
@@ -70,7 +72,7 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ConfigError(f"{name}={value}: expected a whole number from 1 up")
-        for name in ("minutes", "sample_reuse", "worker_timeout"):
+        for name in ("minutes", "total_minutes", "sample_reuse", "worker_timeout"):
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ConfigError(f"{name}={value}: expected more than 0")
@@ -88,8 +90,8 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
         self._network()
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "TrainConfig":
-        """The config of plain data, as to_dict gives it. Raises ConfigError, with the valid names, on an unknown key."""
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """The config of plain data, as to_dict gives it. Raises ConfigError, with the valid names, for others."""
         known = [field.name for field in fields(cls)]
         unknown = sorted(set(values) - set(known))
         if unknown:
@@ -107,7 +109,7 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
         """The settings of self-play, search or learner alone."""
         return kind(**{field.name: getattr(self, field.name) for field in fields(kind)})
 
-    def with_saved(self) -> "TrainConfig":
+    def with_saved(self) -> TrainConfig:
         """The same config, fitted to a run that is already in the folder.
 
         With preset "auto" it takes that run's network, whatever device the run is on now. Raises ConfigError when that
@@ -125,7 +127,7 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
         kept = {name: saved[name] for name in FIXED_FIELDS if name in saved and getattr(self, name) in (None, "auto")}
         return dataclasses.replace(self, **kept)
 
-    def for_device(self, device: str, machine: Inventory, plan: WorkerPlan) -> "TrainConfig":
+    def for_device(self, device: str, machine: Inventory, plan: WorkerPlan) -> SettledTrainConfig:
         """The same config with every None filled in that the device, the workers or the preset decide."""
         name = self.preset if self.preset != "auto" else _preset_for(device, machine)
         on_cpu, workers = plan.devices[0] == "cpu", len(plan.devices)
@@ -138,7 +140,7 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
             "replay_capacity": 300_000 if on_cpu else 500_000,
         }
         chosen = {key: value for key, value in defaults.items() if getattr(self, key) is None}
-        return dataclasses.replace(self, preset=name, **chosen)
+        return SettledTrainConfig.from_dict({**self.to_dict(), "preset": name, **chosen})
 
     def network_config(self, game: Game) -> NetworkConfig:
         """The preset with this run's overrides, for a game's planes, board and actions."""
@@ -168,6 +170,15 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
         base = preset(self.preset if self.preset != "auto" else "cpu")
         given = {name: getattr(self, name) for name in NETWORK_SETTINGS if getattr(self, name) is not None}
         return dataclasses.replace(base, **given)
+
+
+class SettledTrainConfig(TrainConfig):
+    """A config that leaves none of these to the device."""
+
+    games_per_iteration: int
+    boards: int
+    batch_size: int
+    replay_capacity: int
 
 
 def _preset_for(device: str, machine: Inventory) -> str:

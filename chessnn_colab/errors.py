@@ -1,5 +1,8 @@
 """The project's exceptions: every bad input ends in one of these, with a sentence a person can act on."""
 
+from collections.abc import Sequence
+from typing import Any
+
 
 class ChessnnError(Exception):
     """Base of all errors this package raises on purpose. The command line prints it and exits with 2."""
@@ -32,6 +35,6 @@ class RunError(ChessnnError):
 class WorkerError(ChessnnError):
     """A worker process failed; the message carries its traceback, `games` what the workers had finished, by worker."""
 
-    def __init__(self, message: str, games=()):
+    def __init__(self, message: str, games: Sequence[Any] = ()):
         super().__init__(message)
         self.games = games

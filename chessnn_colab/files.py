@@ -26,6 +26,8 @@ import safetensors.numpy
 
 from .errors import CheckpointError
 
+AnyPath = str | os.PathLike[str]
+
 MAX_METADATA_BYTES = 64 * 2**20
 MAX_ARRAY_BYTES = 16 * 2**30
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # for os.open: a link there leads to somebody else's file
@@ -135,7 +137,7 @@ def reason(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-def absolute(path: str | os.PathLike) -> Path:
+def absolute(path: AnyPath) -> Path:
     """Return `path` with a last part, so that a temporary file can stand beside it (`.` has none)."""
     return Path(os.path.abspath(path))
 

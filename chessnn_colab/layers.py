@@ -1,8 +1,12 @@
 """The network's parts: neurons, convolutions with batch norm, blocks and the two heads' first layers."""
 
+# pyright: reportIncompatibleMethodOverride=false
+# A layer's forward takes what that layer needs, as torch means it.
+
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from spikingjelly.activation_based import neuron, surrogate
@@ -27,7 +31,7 @@ class RoundStraight(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, x: Tensor) -> Tensor:
+    def forward(ctx: Any, x: Tensor) -> Tensor:
         ctx.mark_dirty(x)
         ctx.format = (
             torch.channels_last if x.is_contiguous(memory_format=torch.channels_last) else torch.contiguous_format
@@ -35,7 +39,7 @@ class RoundStraight(torch.autograd.Function):
         return x.round_()
 
     @staticmethod
-    def backward(ctx, gradient: Tensor) -> Tensor:
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
         return gradient.contiguous(memory_format=ctx.format)
 
 
@@ -44,8 +48,8 @@ class SpikingLayer(nn.Module):
 
     v[t] = v[t-1] (1 - 1/tau) + x[t]. The spikes are v divided by the threshold, rounded, at most `levels` of them; each
     takes one threshold off the membrane (soft reset). With levels=1 a spike needs the whole threshold, and training
-    runs SpikingJelly's LIFNode. With more levels this is SpikingJelly's ILIFNode in fewer passes over memory. Tests hold
-    all of them equal.
+    runs SpikingJelly's LIFNode. With more levels this is SpikingJelly's ILIFNode in fewer passes over memory. Tests
+    hold all of them equal.
     """
 
     def __init__(self, config: NetworkConfig, portable: bool):
@@ -96,7 +100,7 @@ class ConvNorm(nn.Module):
     def __init__(self, inputs: int, outputs: int, gain: float = 1.0):
         super().__init__()
         self.conv = nn.Conv2d(inputs, outputs, 3, padding=1, bias=False)
-        self.norm: nn.Module = nn.BatchNorm2d(outputs)
+        self.norm: nn.BatchNorm2d | nn.Identity = nn.BatchNorm2d(outputs)
         self.dtype: torch.dtype | None = None  # of the input, once folded; before that autocast may choose
         nn.init.constant_(self.norm.weight, gain)
 
@@ -104,7 +108,8 @@ class ConvNorm(nn.Module):
         return self.norm(self.conv(x if self.dtype is None else x.to(self.dtype)))
 
     def fold(self, dtype: torch.dtype) -> None:
-        """Fold the running statistics into the convolution, with weights in `dtype`; for evaluation only."""
+        """Fold the running statistics into the convolution, with weights in `dtype`; for evaluation only, and once."""
+        assert isinstance(self.norm, nn.BatchNorm2d)
         self.conv, self.norm = fuse_conv_bn_eval(self.conv, self.norm).to(dtype), nn.Identity()
         self.dtype = dtype
 
@@ -136,11 +141,13 @@ class SquarePolicy(nn.Conv2d):
         super().__init__(config.channels, config.actions // config.squares, 1)
 
     def forward(self, x: Tensor) -> Tensor:
+        assert self.bias is not None
         weight = self.weight.flatten(1).expand(len(x), -1, -1)
         return torch.baddbmm(self.bias.unsqueeze(1), weight, x.flatten(2)).flatten(1)
 
     def at(self, x: Tensor, rows: Tensor, actions: Tensor) -> Tensor:
         """float32 [n]: forward(x)[rows, actions], and nothing else; rows and actions int64 [n]."""
+        assert self.bias is not None
         size = x.shape[2] * x.shape[3]
         squares = x.permute(0, 2, 3, 1).flatten(0, 2)  # [B * H * W, channels]
         plane = torch.div(actions, size, rounding_mode="floor")

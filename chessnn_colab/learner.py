@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, Mapping, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -76,10 +77,10 @@ class Learner:
         self.network.train()
         if generator is not None:
             batch = {**batch, "chance": generator.random(len(batch["actions"]), np.float32)}
-        batch = self.augmented(self.to_tensors(batch))
-        state = self.game.unpack(batch["positions"])
-        chosen, entropy, wdl_logits = self.policy_and_value(state, self.targets(batch))
-        losses = losses_of(chosen, entropy, wdl_logits, batch, self.config, self.policy_gradient)
+        tensors = self.augmented(self.to_tensors(batch))
+        state = self.game.unpack(tensors["positions"])
+        chosen, entropy, wdl_logits = self.policy_and_value(state, self.targets(tensors))
+        losses = losses_of(chosen, entropy, wdl_logits, tensors, self.config, self.policy_gradient)
         self.optimizer.zero_grad(set_to_none=True)
         self.scaler.scale(losses.loss).backward()
         self.scaler.unscale_(self.optimizer)
@@ -124,7 +125,7 @@ class Learner:
         }
 
     @torch.no_grad()
-    def reestimate_norms(self, batches) -> None:
+    def reestimate_norms(self, batches: Iterable[Mapping[str, np.ndarray]]) -> None:
         """Replace batch norm's running statistics by their means over `batches`.
 
         The running average trails behind a network that moves and a replay that drifts. Self-play needs the statistics
@@ -167,7 +168,7 @@ class LegalActions(NamedTuple):
     legal: Tensor  # bool [B, m], whether it is one of them
 
     @classmethod
-    def of(cls, rows: Tensor, actions: Tensor, targets: Tensor, num_actions: int) -> "LegalActions":
+    def of(cls, rows: Tensor, actions: Tensor, targets: Tensor, num_actions: int) -> LegalActions:
         """rows, actions: as Game.legal_actions lists them; targets: int64 [B, m]."""
         listed = rows * num_actions + actions
         wanted = torch.arange(len(targets), device=rows.device).unsqueeze(1) * num_actions + targets
@@ -201,7 +202,7 @@ def losses_of(
 
 
 def log_policy(logits: Tensor, legal: LegalActions) -> tuple[Tensor, Tensor]:
-    """Log probabilities [B, m] of the targets among the legal actions with `logits` [n], and the entropy [B] in nats."""
+    """Log probabilities [B, m] of the targets among the legal actions with `logits` [n]; the entropy [B] in nats."""
     zero = logits.new_zeros(len(legal.targets))
     highest = (zero - torch.inf).scatter_reduce(0, legal.rows, logits.detach(), "amax")
     log_total = highest + zero.index_add(0, legal.rows, (logits - highest[legal.rows]).exp()).log()
@@ -246,7 +247,7 @@ def load_optimizer_arrays(optimizer: torch.optim.Optimizer, arrays: Mapping[str,
         for name in ("step", "exp_avg", "exp_avg_sq")
     }
     given = {name: tuple(array.shape) for name, array in arrays.items()}
-    if given and given != shapes or any(array.dtype != np.float32 for array in arrays.values()):
+    if (given and given != shapes) or any(array.dtype != np.float32 for array in arrays.values()):
         raise ConfigError(f"{len(given)} arrays of an optimizer do not fit the {len(shapes)} of this network")
     for key, array in arrays.items():
         number, name = key.split(".", 1)

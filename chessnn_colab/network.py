@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import copy
 import logging
-from typing import Mapping, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -53,9 +54,10 @@ class SpikingNetwork(nn.Module):
         self.blocks = nn.ModuleList(Block(config, portable) for _ in range(config.blocks))
         self.neurons = SpikingLayer(config, portable)
         self.policy = (DensePolicy if config.actions % config.squares else SquarePolicy)(config)
-        self.value = nn.ModuleList((ValueInput(config), nn.ReLU(), nn.Linear(config.value_hidden, 3)))
+        first, last = ValueInput(config), nn.Linear(config.value_hidden, 3)
+        self.value = nn.ModuleList((first, nn.ReLU(), last))
         nn.init.normal_(self.policy.weight, std=0.01)
-        nn.init.normal_(self.value[2].weight, std=0.01)
+        nn.init.normal_(last.weight, std=0.01)
 
     def forward(self, observation: Tensor) -> NetworkOutput:
         """observation: float32 [B, planes, H, W] of zeros and ones. Membranes start at rest: one reset per forward."""
@@ -108,13 +110,15 @@ class SpikingNetwork(nn.Module):
 def build_network(config: NetworkConfig, device: torch.device | str, seed: int = 0) -> SpikingNetwork:
     """A new network on `device`, with neurons that run there. The weights depend on `seed` alone.
 
-    The memory format is channels last, in which CPUs and GPUs convolve small boards faster; MPS supports it only in part.
+    The memory format is channels last, in which CPUs and GPUs convolve small boards faster. MPS supports it only
+    in part.
     """
     device = torch.device(device)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = SpikingNetwork(config, portable=device.type == "mps")
-    return network.to(device, memory_format=torch.preserve_format if device.type == "mps" else torch.channels_last)
+    layout = torch.preserve_format if network.portable else torch.channels_last
+    return network.to(device, memory_format=layout)  # pyright: ignore[reportCallIssue]  # torch's stub lacks this form
 
 
 def actor_copy(network: SpikingNetwork, dtype: torch.dtype = torch.float32) -> SpikingNetwork:

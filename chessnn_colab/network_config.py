@@ -54,7 +54,7 @@ class NetworkConfig:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "NetworkConfig":
+    def from_dict(cls, values: Mapping[str, Any]) -> NetworkConfig:
         """Raises ConfigError on an unknown key, and for what is no dict."""
         if not isinstance(values, Mapping):
             raise ConfigError(f"network settings: expected a dict, got {values!r:.60}")

@@ -112,11 +112,6 @@ class GameRecords:
         return sum(array.nbytes for array in self.to_arrays().values())
 
     @property
-    def bytes_per_position(self) -> float:
-        """Bytes a position with everything that belongs to it, the share of its game included; 0 when empty."""
-        return self.nbytes / self.num_positions if self.num_positions else 0.0
-
-    @property
     def offsets(self) -> np.ndarray:
         """int64 [G + 1]: game g holds positions offsets[g] to offsets[g + 1]."""
         return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.game_lengths, dtype=np.int64)])
@@ -136,18 +131,6 @@ class GameRecords:
         if len(widths) > 1:
             raise RecordsError(f"cannot join game records of different (policy, position) widths: {sorted(widths)}")
         return cls(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in _LAYOUT})
-
-    def select_games(self, indices: Sequence[int] | np.ndarray) -> "GameRecords":
-        """Return the games at `indices` (each 0 to G - 1, in that order, repeats allowed)."""
-        chosen = np.asarray(indices, dtype=np.int64).reshape(-1)
-        if ((chosen < 0) | (chosen >= self.num_games)).any():
-            raise RecordsError(f"no such game: indices {chosen.tolist()[:8]} of {self.num_games} games")
-        lengths = self.game_lengths[chosen].astype(np.int64)
-        first_rows = np.cumsum(lengths) - lengths
-        rows = np.repeat(self.offsets[chosen] - first_rows, lengths) + np.arange(lengths.sum())
-        return GameRecords(
-            **{name: getattr(self, name)[chosen if by_game else rows] for name, (_, _, by_game) in _LAYOUT.items()}
-        )
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the nine arrays by name: what a worker sends."""

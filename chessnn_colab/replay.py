@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -56,7 +56,7 @@ class Replay:
     @classmethod
     def from_arrays(
         cls, capacity: int, arrays: Mapping[str, np.ndarray], num_actions: int, position_words: int
-    ) -> "Replay":
+    ) -> Replay:
         """A replay with the positions of `to_arrays`, the newest of them if `capacity` has shrunk.
 
         Raises RecordsError when these are not positions of a game that has `num_actions` actions and packs a position

@@ -1,9 +1,13 @@
-"""Report: what one iteration did. Progress, plots, metrics.jsonl, TensorBoard and `watch` all read it."""
+"""Report: what one iteration did. Progress, plots, metrics.jsonl, TensorBoard and `watch` all read it.
+
+Progress: what a run tells while it goes on.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Mapping
+from typing import Any, Protocol
 
 _WINS = "_wins"
 
@@ -56,8 +60,34 @@ class Report:
         return {**values, **wins}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "Report":
+    def from_dict(cls, values: Mapping[str, Any]) -> Report:
         """The inverse of `to_dict`. Keys that another version wrote and this one does not know are left out."""
         known = {field.name for field in fields(cls)}
         wins = {name.removesuffix(_WINS): count for name, count in values.items() if name.endswith(_WINS)}
         return cls(wins=wins, **{name: value for name, value in values.items() if name in known})
+
+
+class Progress(Protocol):
+    """What a training run tells. Per iteration: start_selfplay, worker_update many times, finish_selfplay, report."""
+
+    def message(self, text: str) -> None:
+        """A line that is worth reading at any time."""
+
+    def start_selfplay(self, games_per_worker: Sequence[int], devices: Sequence[str]) -> None:
+        """Self-play begins. Each worker has its share of games, and its device in words ("GPU 0: Tesla T4")."""
+
+    def worker_update(self, worker: int, games: int, plies: int) -> None:
+        """Since start_selfplay, `worker` has finished `games` games and played `plies` plies."""
+
+    def finish_selfplay(self, seconds: float) -> None:
+        """Self-play is over, complete or not, after `seconds`; learning follows."""
+
+    def report(self, report: Report) -> None:
+        """The iteration is over; `report` tells what it did."""
+
+    def close(self) -> None:
+        """The run is over or interrupted."""
+
+
+class Silence(Progress):
+    """The progress of a run that nobody watches."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -56,9 +56,9 @@ def saved_weights(path: Path | str, checkpoint: Checkpoint) -> dict[str, np.ndar
 
 
 def restore_state(path: Path, checkpoint: Checkpoint, learner: Learner, replay_capacity: int) -> tuple[Counts, Replay]:
-    """Give `learner` the weights and moments of a checkpoint read from `path`; the counts and the positions beside them.
+    """Give `learner` the weights and moments of a checkpoint read from `path`. Returns its counts and positions.
 
-    Raises CheckpointError, with `learner` as it was or in part changed: it is not to be used then.
+    Raises CheckpointError, with `learner` as it was or in part changed: do not use it then.
     """
     weights = saved_weights(path, checkpoint)
     with _making_sense_of(path):
@@ -82,7 +82,7 @@ def _check_finite(arrays: Mapping[str, np.ndarray]) -> None:
             raise ValueError(f"{name} ({array.dtype}) holds NaN, infinity or no number at all; had training diverged?")
 
 
-def _count(name: str, value: object) -> int | float:
+def _count(name: str, value: Any) -> Any:
     if type(value) not in ((int, float) if name == "seconds" else (int,)) or not 0 <= value < LARGEST_COUNT:
         raise ValueError(f"{name} is {value!r:.60}")
     return value

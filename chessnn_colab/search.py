@@ -10,8 +10,9 @@ its breadth. Names follow mctx (https://github.com/google-deepmind/mctx).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Callable, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -147,7 +148,7 @@ def _ask(
     Also returns int64 [N]: the row of the new embedding in which each position stands.
     """
     size = len(rows) if wanted is None else min(len(rows), ROUNDED * math.ceil(max(1, int(wanted.sum())) / ROUNDED))
-    if size == len(rows):
+    if wanted is None or size == len(rows):
         return *recurrent_fn(embedding, rows, action), torch.arange(size, device=rows.device)
     kept = rows_of(wanted, size)
     step, embedding = recurrent_fn(embedding, rows[kept], None if action is None else action[kept])
@@ -156,7 +157,7 @@ def _ask(
 
 
 def rows_of(wanted: Tensor, size: int) -> Tensor:
-    """int64 [size]: the rows where `wanted` (bool [B]) holds, in order, then others; there are at most `size` wanted."""
+    """int64 [size]: the rows where `wanted` (bool [B]) holds, in order, then others. At most `size` are wanted."""
     return (~wanted).to(torch.uint8).argsort(stable=True)[:size]
 
 
@@ -182,7 +183,7 @@ def completed_policy(
 def sample_gumbel(like: Tensor, generator: torch.Generator) -> Tensor:
     """Standard Gumbel noise in the shape of `like`.
 
-    MPS draws an exact zero now and then (pytorch#192577), whose noise would be infinite: it is raised to the least number.
+    MPS draws an exact zero now and then (pytorch#192577), whose noise would be infinite. The least number replaces it.
     """
     drawn = torch.empty_like(like).exponential_(generator=generator)
     return -drawn.clamp(min=torch.finfo(like.dtype).tiny).log()

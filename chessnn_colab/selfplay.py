@@ -1,15 +1,16 @@
 """Self-play: many games in lockstep on one device, finished ones replaced at once, records out as numpy.
 
 Nothing of a ply touches the host. Every few plies one block of rows is copied over, and `Assembler` cuts it into games.
-The games of a call are fixed beforehand: they are numbered, each with its own start position. Every one is played to its
-end, so a short game is never preferred to a long one. As games run out the batch shrinks.
+The games of a call are fixed beforehand: they are numbered, each with its own start position. Every one is played to
+its end, so a short game is never preferred to a long one. As games run out the batch shrinks.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Callable, Mapping
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,7 +20,7 @@ from .actor import Actor
 from .assembler import Assembler
 from .devices import choose_dtype, describe, out_of_memory, require_device
 from .errors import ConfigError
-from .games.base import Game, concatenate, finished, select, where
+from .games.base import Game, finished, select, start_positions, where
 from .games.registry import make_game
 from .network import actor_copy, build_network, load_arrays
 from .network_config import NetworkConfig
@@ -33,6 +34,7 @@ START_SETTINGS = {"few_piece_starts": "few-piece", "random_starts": "random-plie
 
 # on_progress(games done, plies done, records of the games done since the last call) -> go on?
 OnProgress = Callable[[int, int, GameRecords], bool]
+OnArrays = Callable[[int, int, dict[str, np.ndarray] | None], bool]  # the same, of GameRecords.to_arrays
 
 
 @dataclass(frozen=True)
@@ -62,11 +64,11 @@ class SelfPlayConfig:
             if value is not None and not 0 < value <= 1:
                 raise ConfigError(f"{name}={value}: expected more than 0 and at most 1")
 
-    def settled(self, game: Game) -> "SelfPlayConfig":
+    def settled(self, game: Game) -> SettledSelfPlay:
         """This config with everything filled in that `game` and its device decide."""
         given = {name: value for name, value in asdict(self).items() if value is not None}
         decided = {name: getattr(game, name) for name in ("max_plies", "sampling_plies", "discount", "td_lambda")}
-        return SelfPlayConfig(**{"boards": 64 if game.device.type == "cpu" else 512, **decided, **given})
+        return SettledSelfPlay(**{"boards": 64 if game.device.type == "cpu" else 512, **decided, **given})
 
     def start_shares(self, game: Game) -> dict[str, float]:
         """Kind of start position -> share of games, the last kind taking what is left. Raises ConfigError."""
@@ -81,6 +83,16 @@ class SelfPlayConfig:
         if (total := sum(shares[kind] for kind in kinds)) > 1:
             raise ConfigError(f"shares of start positions add up to {total:g}: expected at most 1")
         return {**shares, rest: 1 - total}
+
+
+class SettledSelfPlay(SelfPlayConfig):
+    """A config that leaves nothing to the game or its device."""
+
+    boards: int
+    max_plies: int
+    sampling_plies: int
+    discount: float
+    td_lambda: float
 
 
 class SelfPlay:
@@ -119,7 +131,7 @@ class SelfPlay:
         self.version = version
         self._actor = self._new_actor()
 
-    def play(self, num_games: int, seed: int, on_progress: Callable[[int, int, dict | None], bool]) -> None:
+    def play(self, num_games: int, seed: int, on_progress: OnArrays) -> None:
         """Play `num_games` games; the same seed, weights and device give the same games.
 
         on_progress gets the counts of play_games and the new games as GameRecords.to_arrays, or None. Where memory
@@ -160,7 +172,7 @@ class SelfPlay:
 class HandOver:
     """Passes finished games on as arrays, and adds up what several calls of play_games played."""
 
-    def __init__(self, on_progress: Callable[[int, int, dict | None], bool]):
+    def __init__(self, on_progress: OnArrays):
         self.games = 0  # handed over
         self._on_progress = on_progress
         self._before = 0
@@ -178,7 +190,7 @@ class HandOver:
 def play_games(actor: Actor, config: SelfPlayConfig, num_games: int, seed: int, on_progress: OnProgress) -> None:
     """Play `num_games` games in lockstep, telling `on_progress` every few plies; stops when it returns False.
 
-    Games cut short that way are handed over too, as unfinished and without a value target.
+    Games cut short that way are handed over too, as unfinished, and labelled as they stand (see Assembler.unfinished).
     """
     lockstep = Lockstep(actor, config, num_games, seed)
     game, config = actor.game, lockstep.config
@@ -202,7 +214,7 @@ class Lockstep:
         self.generator = torch.Generator(device).manual_seed(seed)
         on_host = torch.Generator().manual_seed(seed)
         self.num_games = num_games
-        self.starts = start_positions(self.game, config, num_games, on_host)
+        self.starts = start_positions(self.game, config.start_shares(self.game), num_games, on_host)
         self.sample_until = torch.randint(0, config.sampling_plies, (num_games,), generator=on_host).to(device)
         boards = min(config.boards, num_games)
         self.active = boards
@@ -271,20 +283,6 @@ def room_for(active: int, on_cpu: bool) -> int:
     """Boards to continue with when `active` of them have a game. A GPU sees powers of two only, so few shapes."""
     blocks = max(1, math.ceil(active / FEW_ROWS))
     return FEW_ROWS * (blocks if on_cpu else 2 ** math.ceil(math.log2(blocks)))
-
-
-def start_positions(game: Game, config: SelfPlayConfig, count: int, generator: torch.Generator) -> Any:
-    """`count` states: the configured mix of starts, in random order. `generator` is a CPU generator."""
-    parts, left = [], count
-    *kinds, rest = config.start_shares(game).items()
-    for kind, share in kinds:
-        number = min(round(share * count), left)
-        left -= number
-        parts.append((kind, number))
-    parts.append((rest[0], left))
-    states = concatenate([game.starts(number, kind, generator) for kind, number in parts if number])
-    order = torch.randperm(count, generator=generator).to(game.device)
-    return select(states, order)
 
 
 def sample_actions(policy: PolicyOutput, generator: torch.Generator) -> Tensor:

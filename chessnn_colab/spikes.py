@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -47,13 +48,10 @@ def probe(network: SpikingNetwork, observation: Tensor) -> dict[str, Tensor]:
     slots = torch.arange(network.config.levels, device=observation.device).view(1, -1, 1, 1, 1, 1)
     layers = {name: module for name, module in network.named_modules() if isinstance(module, SpikingLayer)}
 
-    def keep(name: str, counts: Tensor) -> None:
+    def keep(name: str, _: nn.Module, __: tuple[Tensor, ...], counts: Tensor) -> None:
         spikes[name] = (counts.unsqueeze(1) > slots).float().flatten(0, 1)
 
-    hooks = [
-        layer.register_forward_hook(lambda _, __, output, name=name: keep(name, output))
-        for name, layer in layers.items()
-    ]
+    hooks = [layer.register_forward_hook(partial(keep, name)) for name, layer in layers.items()]
     training = network.training
     try:
         network.eval()
@@ -74,13 +72,13 @@ def firing_rates(network: SpikingNetwork, observation: Tensor) -> dict[str, floa
 def estimate_energy(network: SpikingNetwork, observation: Tensor) -> Energy:
     """Count the operations of one evaluation, averaged over the batch.
 
-    A convolution fed by spikes adds a weight for each spike and multiplies nothing; so does the stem, because the planes
-    are binary. The heads read rates and multiply.
+    A convolution fed by spikes adds a weight for each spike and multiplies nothing. So does the stem, because the
+    planes are binary. The heads read rates and multiply.
     """
     counts = {"synaptic": 0.0, "macs": 0.0, "dense": 0.0}
     batch = len(observation)
 
-    def count(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+    def count(module: nn.Conv2d | nn.Linear, inputs: tuple[Tensor, ...], output: Tensor) -> None:
         x = inputs[0]
         fan_out = output[0].numel() * module.weight[0].numel()
         frames = len(x) // batch  # time steps in one call

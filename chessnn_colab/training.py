@@ -7,8 +7,9 @@ back as GameRecords; no tensor crosses a process.
 from __future__ import annotations
 
 import time
-from contextlib import suppress
-from typing import Any, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, suppress
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,7 +25,7 @@ from .learner import Learner, LearnerConfig, Losses, optimizer_arrays
 from .network import build_network, load_arrays, to_arrays
 from .records import GameRecords
 from .replay import Replay
-from .report import Report
+from .report import Progress, Report, Silence
 from .restore import restore_state, saved_weights
 from .rounds import joined, sample_game, share_games, summary_of_games
 from .runs.backup import Backup, restore_run
@@ -36,17 +37,10 @@ PROBE_POSITIONS = 256  # replay positions at which firing rates are measured
 LEARNING_PER_PLAY = 1.0  # seconds of learning for one of self-play, until it has been timed
 
 
-class Silence:
-    """The progress of a run that nobody watches."""
-
-    def __getattr__(self, name: str):
-        return lambda *args, **kwargs: None
-
-
-def train(config: TrainConfig, progress: Any = None) -> Iterator[Report]:
+def train(config: TrainConfig, progress: Progress | None = None) -> Iterator[Report]:
     """Train as `config` says, yielding a Report per iteration. A run already in the folder is resumed.
 
-    progress: an object with the methods of views.progress.Progress, called from this thread; None is silence.
+    progress: called from this thread; None is silence.
     KeyboardInterrupt ends it cleanly: what is finished is kept, and the next call of train resumes. Raises ConfigError,
     DeviceError, RunError, CheckpointError or WorkerError, each in plain words.
     """
@@ -60,8 +54,8 @@ def train(config: TrainConfig, progress: Any = None) -> Iterator[Report]:
 class Trainer:
     """One session of a run: everything `train` holds open."""
 
-    def __init__(self, config: TrainConfig, progress: Any):
-        self.budget = Budget(config.minutes, config.iterations)
+    def __init__(self, config: TrainConfig, progress: Progress):
+        self.budget = Budget(config.minutes, config.iterations, config.total_minutes)
         self.progress = progress
         machine = inventory()
         choice = detect_device(config.device, machine, gpus=config.gpus)
@@ -89,7 +83,8 @@ class Trainer:
         self._learning_per_play = LEARNING_PER_PLAY
         self._play_began: float | None = None  # time.monotonic() at which games now being played were given out
         self._saved: tuple[int, int, int] | None = None
-        self.pool = self.backup = None
+        self.backup: Backup | None = None
+        self._parts = ExitStack()  # the workers and TensorBoard
         self.folder = RunFolder.create_or_open(config.run, config.to_dict(), set(config.to_dict()) - FIXED_FIELDS)
         try:
             self._resume_or_begin()
@@ -97,28 +92,25 @@ class Trainer:
                 self.backup = Backup(self.folder, config.copy_to, config.keep_checkpoints)
                 self._say(self.backup.update())
             self.tensorboard = TensorBoard(self.folder.tensorboard_folder, self.iteration)
+            self._parts.callback(self.tensorboard.close)
         except BaseException:
             self.folder.close()
             raise
 
     def iterations(self) -> Iterator[Report]:
         """Iterate until the budget is spent or the user interrupts; the last state is always saved."""
+        logs, say = self.folder.logs_folder, self.progress.message
         try:
-            self.pool = open_pool(
-                self.config, self.network.config, self.plan, self.folder.logs_folder, self.progress.message
-            )
+            self.pool = self._parts.enter_context(open_pool(self.config, self.network.config, self.plan, logs, say))
             while not self.budget.over(self._iteration_seconds):
-                report = self._iterate()
-                yield report
+                yield self._iterate()
             self._take_what_came()
             self._save()
-            self.progress.message(
-                f"Training stopped after iteration {self.iteration}; the run is in {self.folder.path}"
-            )
+            say(f"Training stopped after iteration {self.iteration}; the run is in {self.folder.path}")
         except KeyboardInterrupt:
             self._take_what_came()
             self._save()
-            self.progress.message(
+            say(
                 f"Interrupted: everything up to iteration {self.iteration} is kept in "
                 f"{self.folder.path}; run this again to resume"
             )
@@ -133,9 +125,7 @@ class Trainer:
 
     def close(self) -> None:
         """Stop the workers and release the folder."""
-        for part in (self.pool, self.tensorboard):
-            if part is not None:
-                part.close()
+        self._parts.close()
         if self.backup is not None:
             self._say(self.backup.close())
         self.folder.close()
@@ -152,7 +142,7 @@ class Trainer:
         self._take(records)
         if self.config.overlap and not self.budget.over(self._iteration_seconds, going_on=1):
             self._begin_play()
-        losses, updates, rate = self._learn(records.num_positions)
+        learning = self._learn(records.num_positions)
         learned = time.monotonic()
         self._learning_per_play = (learned - played) / play_seconds
         self.iteration += 1
@@ -167,9 +157,7 @@ class Trainer:
             buffer_size=len(self.replay),
             positions_per_second=records.num_positions / play_seconds,
             games_per_second=finished / play_seconds,
-            updates=updates,
-            **losses,
-            learning_rate=rate,
+            **learning,
             firing_rates=self._firing_rates(),
             seconds_selfplay=played - started,
             seconds_learning=learned - played,
@@ -187,19 +175,19 @@ class Trainer:
         self.progress.report(report)
         return report
 
-    def _begin_play(self) -> None:
+    def _begin_play(self) -> float:
         self.progress.start_selfplay(self.games_per_worker, self.pool.descriptions)
         began = time.monotonic()
         self.pool.set_weights(self.iteration, to_arrays(self.network))
         self.pool.begin(self.games_per_worker, self._seed(0), self.progress.worker_update)
         self._play_began = began
+        return began
 
     def _play(self) -> tuple[GameRecords, float]:
         """An iteration's games, and the seconds in which they were played."""
-        if self._play_began is None:
-            self._begin_play()
+        began = self._play_began or self._begin_play()
         chunks = self.pool.finish(self.budget.play_deadline(self._learning_per_play))
-        seconds, self._play_began = time.monotonic() - self._play_began, None
+        seconds, self._play_began = time.monotonic() - began, None
         self.progress.finish_selfplay(seconds)
         return joined(chunks, self.game), seconds
 
@@ -214,8 +202,11 @@ class Trainer:
         self.total_games += int((records.endings > 0).sum())
         self.total_positions += records.num_positions
 
-    def _learn(self, new_positions: int) -> tuple[dict[str, float], int, float]:
-        """Enough updates to see each new position `sample_reuse` times, or as many as the time allows; at least one."""
+    def _learn(self, new_positions: int) -> dict[str, Any]:
+        """Learn until each new position was seen `sample_reuse` times, or the time is up; at least one update.
+
+        Returns the fields of a Report that tell of learning.
+        """
         batch_size = self.config.batch_size
         generator = np.random.default_rng(self._seed(1))
         planned = max(1, round(new_positions * self.config.sample_reuse / batch_size))
@@ -231,7 +222,7 @@ class Trainer:
                 break
         self.learner.reestimate_norms(self.replay.sample(batch_size, generator) for _ in range(NORM_BATCHES))
         means = torch.stack(collected).mean(0).tolist()
-        return dict(zip(Losses._fields, means)), len(collected), rate
+        return {"updates": len(collected), "learning_rate": rate, **dict(zip(Losses._fields, means))}
 
     def _firing_rates(self) -> dict[str, float]:
         sample = self.replay.sample(PROBE_POSITIONS, np.random.default_rng(0))
@@ -295,6 +286,7 @@ class Trainer:
             self.folder.checkpoint_path(latest.iteration), latest.checkpoint, self.learner, self.config.replay_capacity
         )
         self.iteration, self.seconds, self.total_games, self.total_positions, _ = counts
+        self.budget.seconds_before = self.seconds
         self.network.eval()
         self.folder.rewind(self.iteration)
         self.progress.message(

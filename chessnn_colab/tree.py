@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Callable, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -40,7 +41,7 @@ ExpandFn = Callable[[Tensor, Tensor, int], Expansion]
 class Tree:
     """B trees of N nodes with A columns per node. Node i of row b is row i * B + b of every array.
 
-    The last row, `nowhere`, is the child of every line that has ended, and of itself, with no reward and a discount of 1.
+    The last row, `nowhere`, is the child of every line that has ended, and of itself, with reward 0 and discount 1.
     So all rows of a batch descend equally far and come back up without a mask. A column takes 32 bytes: 64 rows of 33
     nodes and 64 columns take 4.4 MB, besides the positions.
     """

@@ -129,8 +129,8 @@ GameReplay(reports[-1].sample_game) if reports else print("No iteration has fini
 # %%
 from chessnn_colab import spikes
 from chessnn_colab.arena.evaluate import load_network
-from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.games.chess.notation import state_from_fens
+from chessnn_colab.games.chess.rules import Chess
 
 network, iteration = load_network(run, device="cpu")
 game = Chess()

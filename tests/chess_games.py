@@ -6,8 +6,8 @@ The encoding of moves and positions is written here a second time, from its desc
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Callable, Sequence
 
 import chess
 import numpy as np

@@ -21,6 +21,6 @@ def make_run(path: Path, iterations: tuple[int, ...], game: str = "chess", confi
             generator = torch.Generator().manual_seed(iteration + len(path.name))
             with torch.no_grad():
                 for weights in network.parameters():
-                    weights += 0.3 * torch.randn(weights.shape, generator=generator)
+                    weights.add_(0.3 * torch.randn(weights.shape, generator=generator))
             run.save_snapshot(iteration, to_arrays(network), {"game": game, "network": config.to_dict()})
     return str(path)

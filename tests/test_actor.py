@@ -1,4 +1,4 @@
-"""What the actor asks of game and network: the same answers in parts and lists on a CPU as whole and masked elsewhere."""
+"""What the actor asks of game and network: a CPU's parts and lists answer as the whole masked batch elsewhere."""
 
 import math
 
@@ -24,7 +24,7 @@ def opinionated() -> Actor:
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for weights in network.parameters():
-            weights += 0.3 * torch.randn(weights.shape, generator=generator)
+            weights.add_(0.3 * torch.randn(weights.shape, generator=generator))
     return Actor(Chess(), actor_copy(network.eval()), SearchConfig())
 
 

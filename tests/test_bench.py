@@ -8,8 +8,10 @@ from torch import nn
 
 from chessnn_colab.__main__ import main
 from chessnn_colab.bench import compare as bench_compare
+from chessnn_colab.bench import neighbour
 from chessnn_colab.bench.clock import random_observations
 from chessnn_colab.bench.compare import plain_network
+from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.network import SpikingLayer, actor_copy, build_network
 from chessnn_colab.network_config import NetworkConfig
 
@@ -49,7 +51,7 @@ def test_bench_all_ends_in_json_with_every_figure(capsys):
 
 def test_what_is_faster_is_named(capsys, monkeypatch):
     for rate, faster in ((1e12, ["python_chess"]), (1.0, [])):
-        monkeypatch.setattr(bench_compare, "python_chess_rate", lambda seconds: rate)
+        monkeypatch.setattr(bench_compare, "python_chess_rate", lambda seconds, rate=rate: rate)
         assert main(["bench", "libraries", "--seconds", "0.2", "--json", "--device", "cpu"]) == 0
         named = json.loads(capsys.readouterr().out)["faster_than_ours"]
         assert [name for name in named if name == "python_chess"] == faster
@@ -63,7 +65,7 @@ def test_one_bench_prints_a_line_a_figure(capsys):
 @pytest.mark.parametrize("levels, steps", [(4, 1), (4, 3), (1, 2)])
 def test_the_network_that_bench_compares_with_is_the_same_network(levels, steps):
     network = build_network(NetworkConfig(channels=8, blocks=2, levels=levels, steps=steps), "cpu", seed=1)
-    observation = random_observations("cpu", 64)
+    observation = random_observations(Chess(), 64)
     network.train()(observation)  # a past for the batch norms
     plain, ours = plain_network(network), actor_copy(network.eval())
     assert any(isinstance(module, nn.BatchNorm2d) for module in plain.modules())
@@ -73,3 +75,15 @@ def test_the_network_that_bench_compares_with_is_the_same_network(levels, steps)
     # A membrane within a rounding of a threshold may fall either way.
     close = (theirs.prior_logits - found.prior_logits).abs().amax(1) < 1e-4
     assert close.float().mean() > 0.9 and found.prior_logits.std() > 0
+
+
+def test_a_busy_neighbour_is_measured_beside_every_part(capsys, monkeypatch):
+    monkeypatch.setattr(neighbour, "ROUNDS", 1)
+    monkeypatch.setattr(neighbour, "BEGUN_GAMES", 8)
+    assert main(["bench", "neighbour", "--game", "tictactoe", "--seconds", "0.3", "--json", "--device", "cpu"]) == 0
+    result = json.loads(capsys.readouterr().out.splitlines()[-1])
+    for part in ("rules", "self_play", "learner", "match"):
+        assert result[f"{part}_per_second"] > 0
+        for suffix in ("", "_two"):
+            low, high = result[f"{part}_ratio{suffix}_range"]
+            assert 0 < low <= result[f"{part}_ratio{suffix}"] <= high

@@ -144,7 +144,7 @@ def test_a_save_does_not_touch_what_is_not_ours(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("groups", "metadata", "message"),
+    "groups, metadata, message",
     [
         ({"weights": {"a": [1, 2]}}, {}, "weights.a: expected a numpy array, got list"),
         ({"weights": {"a": np.array([object()])}}, {}, "cannot save weights"),
@@ -172,7 +172,7 @@ def failing(original, at: int):
     return call
 
 
-@pytest.mark.parametrize(("function", "calls"), [("fsync", 7), ("rename", 2), ("mkdir", 1)])
+@pytest.mark.parametrize("function, calls", [("fsync", 7), ("rename", 2), ("mkdir", 1)])
 def test_a_full_disk_at_any_step_keeps_the_old_checkpoint(folder, monkeypatch, function, calls):
     for at in range(calls):
         with monkeypatch.context() as patch:

@@ -168,7 +168,7 @@ KNIGHTS_OUT_AND_BACK = ["g1f3", "g8f6", "f3g1", "f6g8"]
     [
         (chess.STARTING_FEN, KNIGHTS_OUT_AND_BACK, 2),
         (chess.STARTING_FEN, KNIGHTS_OUT_AND_BACK * 2, 3),
-        (chess.STARTING_FEN, KNIGHTS_OUT_AND_BACK + ["e2e4"], 1),
+        (chess.STARTING_FEN, [*KNIGHTS_OUT_AND_BACK, "e2e4"], 1),
         # After e2e4 nobody can capture en passant: the square does not make the position another.
         (chess.STARTING_FEN, ["e2e4", *"g8f6 g1f3 f6g8 f3g1".split() * 2], 3),
         # Here d4xe3 is possible the first time only.
@@ -200,8 +200,8 @@ def test_a_repetition_is_seen_across_the_whole_history():
     tour = "e1 f1 g1 h1 h2 g2 f2 e2 d2 d3 e3 f3 g3 h3 h4 g4 f4 e4 d4 c4 c2 c1 d1".split() * 2 + ["e1", "d1"]
     state, repetitions = state_from_boards([board], game), []
     for target in tour:
-        for target in (target, "a7" if board.king(chess.BLACK) == chess.A8 else "a8"):
-            move = next(move for move in board.legal_moves if move.uci().endswith(target))
+        for square in (target, "a7" if board.king(chess.BLACK) == chess.A8 else "a8"):
+            move = next(move for move in board.legal_moves if move.uci().endswith(square))
             state = game.step(state, torch.tensor([action_of(move, board.turn)]))
             board.push(move)
             assert bool(state.repetitions >= 2) == board.is_repetition(2)

@@ -129,7 +129,7 @@ def test_the_position_after_every_move_of_the_named_positions():
     ],
 )
 def test_castling_rights_that_are_left(fen, move, rights):
-    state, boards, moves = every_move(Chess(), [chess.Board(fen)])
+    state, _boards, moves = every_move(Chess(), [chess.Board(fen)])
     row = [played.uci() for played in moves].index(move)
     left = [bool(state.castling_rights[row] >> square & 1) for square in (63, 56, 7, 0)]
     # After White's move Black is the mover: White's rooks stand on the eighth rank, on h and a, as Black sees it.

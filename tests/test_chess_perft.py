@@ -35,9 +35,8 @@ def differences(split: dict[str, int], board: chess.Board, depth: int) -> str:
     """The root moves whose leaves python-chess counts otherwise."""
     lines = [f"{board.fen()} depth {depth}: move, here, python-chess"]
     expected = python_chess_perft(board, depth)
-    for move in sorted(split.keys() | expected.keys()):
-        if split.get(move) != expected.get(move):
-            lines.append(f"{move} {split.get(move)} {expected.get(move)}")
+    differing = sorted(move for move in split.keys() | expected.keys() if split.get(move) != expected.get(move))
+    lines += [f"{move} {split.get(move)} {expected.get(move)}" for move in differing]
     return "\n".join(lines)
 
 

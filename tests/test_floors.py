@@ -61,7 +61,7 @@ def imports(name: str) -> set[str]:
 
 
 def ours(name: str) -> set[str]:
-    """The modules of this package that a module imports; a wing stands for its __init__ only where nothing else does."""
+    """The modules of this package that a module imports; a wing stands for its __init__ where nothing else does."""
     found = {other.removeprefix("chessnn_colab.") for other in imports(name)} & set(modules())
     return {other for other in found if not any(more.startswith(f"{other}.") for more in found)} - {"", name}
 

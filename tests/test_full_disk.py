@@ -116,7 +116,7 @@ def test_every_other_file_finds_the_disk_full(disk, kind):
             write(2)
         (disk / "filler").unlink()
         old_stands()
-        assert not [path for path in disk.rglob("*.tmp")]
+        assert not list(disk.rglob("*.tmp"))
     write(2)
 
 
@@ -150,7 +150,7 @@ def test_training_ends_in_one_sentence_and_goes_on_when_there_is_room(disk):
     """Twice: without any room the sample game is refused; with a little, the snapshot."""
     config = tiny(disk / "run", iterations=1, games_per_iteration=2, max_plies=6, search="policy")
     for leave in (0, 20 * PAGE):
-        listener = Listener(report=lambda: fill(disk, leave))
+        listener = Listener(report=lambda leave=leave: fill(disk, leave))
         with pytest.raises(ChessnnError, match="No space left on device"):
             list(train(dataclasses.replace(config, iterations=9), listener))
         (disk / "filler").unlink()

@@ -116,7 +116,7 @@ def test_a_broken_move_is_refused_or_legal():
         board = rng.choice(boards)
         move = rng.choice(list(board.legal_moves))
         text = broken(rng, [move.uci(), board.san(move)])
-        played = read(lambda text: parse_move(text, board), text)
+        played = read(lambda text, board=board: parse_move(text, board), text)
         assert played is None or board.is_legal(played), (text, board.fen())
 
 

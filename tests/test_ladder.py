@@ -45,7 +45,7 @@ def pairings(matches) -> list[Pairing]:
 
 
 def test_snapshots_are_spread_from_the_first_to_the_last():
-    assert spread(range(0, 101), 5) == [0, 25, 50, 75, 100]
+    assert spread(range(101), 5) == [0, 25, 50, 75, 100]
     assert spread([0, 3, 9], 2) == [0, 9] and spread([0, 3], 9) == [0, 3] and spread([0], 4) == [0]
     assert spread([0, 1, 2, 3], 3)[::2] == [0, 3]
     with pytest.raises(ConfigError, match="snapshots=1"):

@@ -223,7 +223,7 @@ def test_replay_round_trip(capacity):
     kept = list(range(4, 14))[-capacity:]
     assert again.to_arrays()["root_values"].tolist() == kept
     again.add(records_of(2, 50))
-    assert again.to_arrays()["root_values"].tolist() == (kept + [50, 51])[-capacity:]
+    assert again.to_arrays()["root_values"].tolist() == ([*kept, 50, 51])[-capacity:]
 
 
 def test_replay_samples_what_it_holds_the_same_for_the_same_seed():

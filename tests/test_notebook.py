@@ -106,7 +106,7 @@ def test_without_checkout_or_repository_the_notebook_says_what_to_do(tmp_path):
 
 @pytest.mark.timeout(300)
 def test_ctrl_c_keeps_the_run_and_skips_the_rest(tmp_path):
-    """A terminal's Ctrl-C: the training cell ends by itself and has saved; nothing is left running, nothing is a traceback."""
+    """A terminal's Ctrl-C: the training cell ends and has saved. Nothing is left running; nothing is a traceback."""
     run, executed = tmp_path / "run", tmp_path / "executed.ipynb"
     command = [
         sys.executable,

@@ -32,7 +32,7 @@ def test_the_book_is_varied():
     assert len({opening.name for opening in BOOK}) == len({board_after(opening).epd() for opening in BOOK}) == len(BOOK)
     assert {len(opening.moves) for opening in BOOK} == set(range(2, 9))
     # Short matches are varied too.
-    for first in range(0, len(BOOK) - 12):
+    for first in range(len(BOOK) - 12):
         assert len({opening.moves[0] for opening in BOOK[first : first + 12]}) >= 3, first
     assert {opening.moves[0] for opening in BOOK[:12]} >= {"e4", "d4", "c4", "Nf3"}
 

@@ -294,7 +294,7 @@ def test_a_later_opening_in_one_process_takes_over(tmp_path):
     first = RunFolder.create_or_open(tmp_path, CONFIG)
     second = RunFolder.create_or_open(tmp_path, CONFIG)
     second.append_report({"iteration": 1})
-    for write in (lambda: first.append_report({"iteration": 1}), lambda: first.prune(), lambda: first.rewind(0)):
+    for write in (lambda: first.append_report({"iteration": 1}), first.prune, lambda: first.rewind(0)):
         with pytest.raises(RunError, match="not open for writing"):
             write()
     first.close()

@@ -8,7 +8,7 @@ import torch
 from chessnn_colab.actor import Actor
 from chessnn_colab.assembler import Assembler, td_returns
 from chessnn_colab.errors import ConfigError
-from chessnn_colab.games.base import finished
+from chessnn_colab.games.base import finished, start_positions
 from chessnn_colab.games.chess.notation import boards_from_state, move_from_action
 from chessnn_colab.games.chess.rules import ENDINGS, Chess
 from chessnn_colab.games.tictactoe import TicTacToe
@@ -16,7 +16,7 @@ from chessnn_colab.network import actor_copy, build_network
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.records import GameRecords
 from chessnn_colab.search import Root, SearchConfig
-from chessnn_colab.selfplay import Lockstep, SelfPlay, SelfPlayConfig, play_games, room_for, start_positions
+from chessnn_colab.selfplay import Lockstep, SelfPlay, SelfPlayConfig, play_games, room_for
 
 from .test_chess_endings import expected_ending
 from .test_chess_moves import NothingReadBack
@@ -146,12 +146,23 @@ def test_td_returns_by_hand():
     np.testing.assert_allclose(returns, [0.5 * 0.2 + 0.45 * second, second, 1, 0.5 * 0.1 - 0.25, -0.5])
 
 
-def test_games_cut_short_have_no_value_target():
+def test_games_cut_short_are_labelled_as_they_stand():
+    """The clock at the end of a time budget stops most games: their material is what is known of them."""
     records = played(stop_after=1)
     unfinished = records.endings == 0
     assert unfinished.any() and (records.results[unfinished] == 0).all()
-    known = np.repeat(~unfinished, records.game_lengths)
+    last = records.offsets[1:][unfinished] - 1
+    game = Chess()
+    standing = game.truncation_value(game.unpack(torch.from_numpy(records.positions[last]))).numpy()
+    np.testing.assert_allclose(records.value_targets[last].astype(np.float32), standing, atol=1e-3)
+    assert not np.isnan(records.value_targets).any() and np.abs(standing).max() > 0
+
+
+def test_games_cut_short_have_no_value_target_where_outcomes_alone_count():
+    records = played(stop_after=1, td_lambda=1.0)
+    known = np.repeat(records.endings > 0, records.game_lengths)
     assert np.isnan(records.value_targets[~known]).all() and not np.isnan(records.value_targets[known]).any()
+    assert not known.all()
 
 
 def test_a_position_and_its_policy_take_at_most_128_bytes(records):
@@ -205,8 +216,8 @@ def test_starts_are_legal_unfinished_and_varied(kind):
 
 
 def test_mix_of_starts_is_as_configured():
-    config = SelfPlayConfig(few_piece_starts=0.25, random_starts=0.5)
-    boards = boards_from_state(start_positions(Chess(), config, 40, torch.Generator().manual_seed(0)))
+    shares = SelfPlayConfig(few_piece_starts=0.25, random_starts=0.5).start_shares(Chess())
+    boards = boards_from_state(start_positions(Chess(), shares, 40, torch.Generator().manual_seed(0)))
     assert sum(board.fen() == chess.STARTING_FEN for board in boards) == 10
     assert sum(len(board.piece_map()) <= 9 for board in boards) == 10
 

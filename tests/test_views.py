@@ -152,7 +152,7 @@ def test_progress_is_chosen_by_name_then_environment_then_place(monkeypatch):
     monkeypatch.setattr(progress, "has_widget_front_end", lambda: True)
     assert isinstance(progress.make_progress(), WidgetProgress)
     monkeypatch.setenv("CHESSNN_UI", "silent")
-    assert isinstance(progress.make_progress(), progress.SilentProgress)
+    assert isinstance(progress.make_progress(), progress.Silence)
     assert isinstance(progress.make_progress("text"), text_progress.TextProgress)
     monkeypatch.setenv("CHESSNN_UI", "wigdets")
     with pytest.raises(ConfigError, match="CHESSNN_UI 'wigdets'.*text, widgets, silent"):
@@ -169,13 +169,13 @@ def test_text_face_needs_no_display_library():
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0.4, "0s"), (59.6, "1m 00s"), (200, "3m 20s"), (7_530, "2h 05m"), (90_000, "25h 00m")]
+    "value, text", [(0.4, "0s"), (59.6, "1m 00s"), (200, "3m 20s"), (7_530, "2h 05m"), (90_000, "25h 00m")]
 )
 def test_durations_read_as_a_person_says_them(value, text):
     assert text_progress.duration(value) == text
 
 
-@pytest.mark.parametrize(("value", "text"), [(1e-3, "1e-3"), (2.5e-4, "2.5e-4"), (1.0, "1e0")])
+@pytest.mark.parametrize("value, text", [(1e-3, "1e-3"), (2.5e-4, "2.5e-4"), (1.0, "1e0")])
 def test_learning_rates_are_short(value, text):
     assert text_progress.short_power(value) == text
 

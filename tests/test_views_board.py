@@ -45,7 +45,7 @@ def test_game_html_numbers_moves_from_any_start_and_escapes_headers():
 
 
 @pytest.mark.parametrize(
-    ("pgn", "reason"),
+    "pgn, reason",
     [("", "no game in PGN ''"), ("hello", "no game in PGN 'hello'"), ("1. e4 e5 2. Ke3", "bad PGN.* illegal san"),
      ('[White "a"]\n\n*', "no move in PGN .*: expected a game"), ('[Variant "Atomic"]\n\n1. e4 *', "this is atomic"),
      ('[FEN "xyz"]\n\n1. e4 *', "bad PGN.*'xyz'"), ('[FEN "8/8/8/8/8/8/8/7R w - - 0 1"]\n\n1. Rg1 *', "no white king"),
@@ -77,7 +77,7 @@ def test_game_replay_moves_by_slider_and_buttons_and_stays_inside_the_game():
 
 
 @pytest.mark.parametrize(
-    ("front_end_there", "colab", "shown"),
+    "front_end_there, colab, shown",
     [(False, False, {"text/html"}), (True, False, {"text/html", WIDGET_VIEW}), (True, True, {WIDGET_VIEW})],
 )
 def test_a_replay_shows_as_widget_or_html_by_the_front_end(monkeypatch, front_end_there, colab, shown):
@@ -121,7 +121,7 @@ def test_play_offers_the_legal_moves_and_a_picked_one_is_played():
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    "text, reason",
     [("", "No move entered"), ("e2e5", "illegal move &#x27;e2e5&#x27; in this position"), ("hello", "unreadable move"),
      ("Qa4", "illegal move"), ("0000", "null move"), ("--", "null move"), ("<b>", "&lt;b&gt;")],
 )  # fmt: skip
@@ -182,7 +182,7 @@ def test_a_network_that_fails_or_cheats_costs_no_game():
 
 
 @pytest.mark.parametrize(
-    ("fen", "words"),
+    "fen, words",
     [("7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", "Stalemate"), ("7k/8/6K1/8/8/8/8/8 b - - 0 1", "Insufficient"),
      ("7k/8/6K1/8/8/8/8/R7 b - - 100 90", "Fifty moves"), (chess.STARTING_FEN, "")],
 )  # fmt: skip

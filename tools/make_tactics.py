@@ -11,8 +11,8 @@ from __future__ import annotations
 import argparse
 import random
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Callable, Iterator
 
 import chess
 import torch

@@ -81,8 +81,8 @@ def entry(options: argparse.Namespace, train: list[str], last: dict, rows: list[
             f"### {datetime.date.today()}, commit {commit or 'unknown'}, {os.cpu_count()} cores: "
             f"`python -m chessnn_colab {' '.join(train)}`",
             "",
-            f"{last['total_positions']:,} positions of {last['total_games']:,} games, {last['total_updates']:,} updates, "
-            f"{last['iteration']} iterations, {last['seconds'] / 60:.1f} minutes.",
+            f"{last['total_positions']:,} positions of {last['total_games']:,} games, "
+            f"{last['total_updates']:,} updates, {last['iteration']} iterations, {last['seconds'] / 60:.1f} minutes.",
             "",
             head,
             "|---|---|---|---|---|---|---|",

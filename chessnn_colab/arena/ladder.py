@@ -83,10 +83,10 @@ class Ladder:
             f"{self.search.evaluations} positions a move",
             f"{'player':{width}}  rating     ±  score  games",
         ]
-        for row in self.rows():
-            lines.append(
-                f"{row['name']:{width}} {row['rating']:7.0f} {row['error']:5.0f} {row['score']:6.3f} {row['games']:6}"
-            )
+        lines += [
+            f"{row['name']:{width}} {row['rating']:7.0f} {row['error']:5.0f} {row['score']:6.3f} {row['games']:6}"
+            for row in self.rows()
+        ]
         lines.append(f"Best snapshot: iteration {self.best}. From the first to the last: {gain:+.0f} ± {error:.0f}")
         return "\n".join(lines)
 

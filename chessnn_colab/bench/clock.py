@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import statistics
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Any
 
 import torch
 
@@ -49,7 +50,7 @@ class Clock:
         self.count = 0
         self._device = device
 
-    def time(self, function: Callable, *args, count: int = 0) -> Any:
+    def time(self, function: Callable[..., Any], *args: Any, count: int = 0) -> Any:
         """`function(*args)`, timed; `count` is added to what was done in that time."""
         wait_for(self._device)
         started = time.perf_counter()
@@ -73,7 +74,9 @@ def wait_for(device: str) -> None:
 
 
 @torch.no_grad()
-def evaluation_rate(network: Callable, observation: torch.Tensor, device: str, seconds: float) -> float:
+def evaluation_rate(
+    network: Callable[[torch.Tensor], Any], observation: torch.Tensor, device: str, seconds: float
+) -> float:
     """Positions per second (see seconds_per_call)."""
     return len(observation) / seconds_per_call(lambda: network(observation), device, seconds)
 

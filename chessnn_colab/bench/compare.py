@@ -6,8 +6,10 @@ import copy
 import random
 import statistics
 import time
+from collections.abc import Callable
+from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Callable
+from typing import Any
 
 import chess
 import torch
@@ -114,6 +116,7 @@ def rules_clocks(game: Game, seconds: float) -> tuple[Clock, Clock]:
 
 
 def python_chess_rate(seconds: float) -> float:
+    """Positions per second of python-chess: list the legal moves and play one."""
     rng, board, clock = random.Random(0), chess.Board(), Clock("cpu")
     deadline = time.monotonic() + seconds
 
@@ -132,12 +135,12 @@ def python_chess_rate(seconds: float) -> float:
 
 
 def open_spiel_rate(seconds: float) -> float:
-    import pyspiel
-
+    """Positions per second of OpenSpiel, likewise."""
+    pyspiel = import_module("pyspiel")
     rng, game, clock = random.Random(0), pyspiel.load_game("chess"), Clock("cpu")
     deadline = time.monotonic() + seconds
 
-    def ply(state) -> bool:
+    def ply(state: Any) -> bool:
         state.apply_action(rng.choice(state.legal_actions()))
         return not state.is_terminal()  # this finds the next legal moves, so it belongs to the work
 
@@ -150,15 +153,13 @@ def open_spiel_rate(seconds: float) -> float:
 
 def pgx_rate(seconds: float) -> float:
     """Steps of pgx, which find the legal moves too. Choosing moves and starting again is not timed, as for ours."""
-    import jax
-    import pgx
-
+    jax, pgx = import_module("jax"), import_module("pgx")
     env, key, clock = pgx.make("chess"), jax.random.PRNGKey(0), Clock("cpu")
 
-    def choose(state, key):
+    def choose(state: Any, key: Any):
         return jax.random.categorical(key, jax.numpy.where(state.legal_action_mask, 0.0, -jax.numpy.inf))
 
-    def start_again(state, fresh):
+    def start_again(state: Any, fresh: Any):
         over = state.terminated | state.truncated
         return jax.tree_util.tree_map(lambda old, new: jax.numpy.where(over, new, old), state, fresh)
 
@@ -170,6 +171,6 @@ def pgx_rate(seconds: float) -> float:
     while time.monotonic() < deadline or not clock.count:
         key, now = jax.random.split(key)
         action = jax.block_until_ready(choose(state, jax.random.split(now, RULES_BATCH)))
-        state = clock.time(lambda: jax.block_until_ready(step(state, action)), count=RULES_BATCH)
+        state = clock.time(lambda *now: jax.block_until_ready(step(*now)), state, action, count=RULES_BATCH)
         state = jax.block_until_ready(start_again(state, fresh))
     return clock.rate

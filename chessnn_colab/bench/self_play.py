@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..actor import Actor
+from ..actor import ROOT_ACTIONS, Actor
 from ..devices import inventory, plan_workers
 from ..games.base import Game, State, finished
 from ..learner import Learner, LearnerConfig
@@ -53,7 +53,8 @@ def measure(setting: Setting, search: SearchConfig) -> dict[str, Any]:
     Only evaluations of unfinished positions count, so an evaluation in vain lowers search_efficiency.
     """
     device = setting.device
-    config = SelfPlayConfig(game=setting.game.name, boards=128 if device == "cpu" else 512)  # as two workers' 64
+    # As many boards as two workers have.
+    config = SelfPlayConfig(game=setting.game.name, boards=128 if device == "cpu" else 512).settled(setting.game)
     network = TimedNetwork(actor_copy(setting.network(), setting.dtype), device)
     actor = CountingActor(setting.game, network, search)
     parts: list[GameRecords] = []
@@ -94,9 +95,9 @@ class CountingActor(Actor):
         super().__init__(game, network, search)
         self.counting = Clock(str(game.device))  # what counting itself takes
 
-    def root(self, state: State, *columns: int) -> Root:
+    def root(self, state: State, most: int = ROOT_ACTIONS, least: int = 1) -> Root:
         self.counting.time(self._count, ~finished(state))
-        return super().root(state, *columns)
+        return super().root(state, most, least)
 
     def play(self, before: State, action: torch.Tensor):
         step, after = super().play(before, action)
@@ -192,6 +193,7 @@ def bench_learner(setting: Setting) -> dict[str, Any]:
 
 def bench_memory(setting: Setting) -> dict[str, Any]:
     """Resident size with MEMORY_BOARDS games in lockstep, their whole histories included, as the plies go by."""
+    # As many boards as two workers have.
     config = SelfPlayConfig(game=setting.game.name, boards=MEMORY_BOARDS)
     network = actor_copy(setting.network(), setting.dtype)
     actor = Actor(setting.game, network, setting.config.part(SearchConfig))

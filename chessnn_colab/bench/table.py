@@ -61,7 +61,7 @@ def bench(
     }
     if name != "all":
         return {**about, **BENCHES[name](setting)}
-    names = [each for each in BENCHES if game == "chess" or each not in CHESS_ONLY]
+    names = [each for each in BENCHES if each not in ALONE and (game == "chess" or each not in CHESS_ONLY)]
     return {**about, **{each: BENCHES[each](setting) for each in names}}
 
 
@@ -83,7 +83,7 @@ def bench_transport(setting: Setting) -> dict[str, Any]:
     deadline = time.monotonic() + setting.seconds
     clock = Clock(setting.device)
 
-    def collect(_: int, __: int, arrays: dict | None) -> bool:
+    def collect(_: int, __: int, arrays: dict[str, np.ndarray] | None) -> bool:
         played.extend([arrays] if arrays else [])
         return time.monotonic() < deadline
 
@@ -133,6 +133,7 @@ def bench_workers(setting: Setting) -> dict[str, Any]:
 
 
 CHESS_ONLY = ("libraries",)
+ALONE = ("neighbour",)  # it disturbs the machine, so it is not part of "all"
 BENCHES = {
     "rules": bench_rules,
     "libraries": bench_libraries,

@@ -7,7 +7,8 @@ The names are pgx's (https://github.com/sotetsuk/pgx): ``init``, ``step``, ``obs
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Mapping, Protocol, Sequence, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -48,9 +49,7 @@ class Game(Protocol):
     packed_words: int
     endings: tuple[str, ...]  # kinds of ending; the first is "unfinished", the last "truncated"
     start_shares: Mapping[str, float]  # kinds of start position -> share of self-play's games; they sum to 1
-    self_play_plies: (
-        int  # plies after which self-play stops a game; this and the next three unless a run says otherwise
-    )
+    self_play_plies: int  # plies after which self-play stops a game; a run may set this and the next three
     sampling_plies: int  # a game samples its moves until a random ply below this
     discount: float  # what a win is worth a ply later, in search and in value targets
     td_lambda: float  # 1: value targets are the outcome alone; below, mixed with the truncation_value of the next plies
@@ -87,8 +86,8 @@ class Game(Protocol):
         ...
 
     def augment(self, packed: Tensor, chance: Tensor) -> tuple[Tensor, Tensor]:
-        """`packed` with each row in a symmetry picked by chance float32 [B] in [0, 1); and int64 [B], the symmetry's row
-        in `action_images`."""
+        """`packed` with each row in a symmetry picked by chance float32 [B] in [0, 1); and int64 [B], that symmetry's
+        row in `action_images`."""
         ...
 
     def truncation_value(self, state: Any) -> Tensor:
@@ -104,7 +103,13 @@ class Game(Protocol):
         ...
 
 
-S = TypeVar("S")
+class Fields(Protocol):
+    """A dataclass of tensors."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+S = TypeVar("S", bound=Fields)
 
 
 def finished(state: State) -> Tensor:
@@ -133,7 +138,7 @@ def concatenate(states: Sequence[S]) -> S:
     return map_fields(lambda *fields: torch.cat(fields), *states)
 
 
-def map_fields(function, *states: S) -> S:
+def map_fields(function: Callable[..., Tensor], *states: S) -> S:
     """A state whose fields are `function` of the same fields of `states`."""
     return type(states[0])(
         **{
@@ -141,6 +146,31 @@ def map_fields(function, *states: S) -> S:
             for field in dataclasses.fields(states[0])
         }
     )
+
+
+def start_positions(game: Game, shares: Mapping[str, float], count: int, generator: torch.Generator) -> Any:
+    """`count` start positions in random order: of each kind its share, of the last kind the rest.
+
+    `generator` is a CPU generator.
+    """
+    *kinds, rest = shares
+    numbers, left = {}, count
+    for kind in kinds:
+        numbers[kind] = min(round(shares[kind] * count), left)
+        left -= numbers[kind]
+    numbers[rest] = left
+    states = concatenate([game.starts(number, kind, generator) for kind, number in numbers.items() if number])
+    order = torch.randperm(count, generator=generator).to(game.device)
+    return select(states, order)
+
+
+def winning_actions(game: Game, state: Any) -> Tensor:
+    """int64 [B]: a legal action that wins at once by the rules, -1 in rows without one. It steps every legal action."""
+    rows, actions = game.legal_actions(state)
+    after = game.step(select(state, rows), actions)
+    reward = after.rewards.gather(1, state.current_player[rows].unsqueeze(1)).squeeze(1)
+    found = torch.where(after.terminated & (reward > 0), actions, -1)
+    return torch.full_like(state.current_player, -1).scatter_reduce(0, rows, found, "amax")
 
 
 def move_list(game: Game, start: Any, actions: Sequence[int], ending: int, result: int, **headers: str) -> str:

@@ -5,8 +5,9 @@ A game is added by a module (or a folder) beside this one and a line in GAMES. M
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from typing import Any, Callable, Mapping, NamedTuple, Sequence
+from typing import Any, NamedTuple
 
 import torch
 

@@ -6,6 +6,7 @@ stones in bits 0 to 8, the opponent's in bits 9 to 17.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -46,7 +47,7 @@ class TicTacToe:
     observation_shape = (3, 3, 3)
     packed_words = 1
     endings = ("unfinished", "three_in_a_row", "board_full", "truncated")
-    start_shares = {"random-plies": 0.8, "standard": 0.2}
+    start_shares: Mapping[str, float] = {"random-plies": 0.8, "standard": 0.2}
     discount = 0.99  # the quicker of two wins is worth more, and a win 8 plies later still 0.92: far above a draw
     self_play_plies = 9
     sampling_plies = 9
@@ -80,7 +81,7 @@ class TicTacToe:
         return rows, actions
 
     def observe(self, state: TicTacToeState) -> Tensor:
-        """float32 [B, 3, 3, 3]: the mover's own stones, the opponent's, and all ones, which show where the board ends."""
+        """float32 [B, 3, 3, 3]: the mover's stones, the opponent's, and all ones, which show where the board ends."""
         stones = self._unpack_bits(state.stones).to(torch.float32)
         return torch.cat((stones, torch.ones_like(stones[:, :9])), 1).view(-1, *self.observation_shape)
 

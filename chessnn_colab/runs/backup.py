@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import CheckpointError, ChessnnError, ConfigError, RunError
-from ..files import copy_verified, file_sha256, reason
+from ..files import AnyPath, copy_verified, file_sha256, reason
 from .checkpoint import MANIFEST, copy_checkpoint
 from .config_file import CONFIG_FILE
 from .folder import RATINGS_FILE, RunFolder, folder_path
@@ -31,7 +31,7 @@ class Backup:
     or when the copy is ahead of the run.
     """
 
-    def __init__(self, run: RunFolder, copy_to: str | os.PathLike, keep: int = 2) -> None:
+    def __init__(self, run: RunFolder, copy_to: AnyPath, keep: int = 2) -> None:
         self._run, self._keep = run, keep
         place = copy_place(run.path, copy_to)
         self._copy = RunFolder.create_or_open(place, run.config, may_change=run.config)
@@ -124,7 +124,7 @@ class Backup:
         self._copied[path] = state
 
 
-def restore_run(run: str | os.PathLike, copy_to: str | os.PathLike) -> str | None:
+def restore_run(run: AnyPath, copy_to: AnyPath) -> str | None:
     """Bring a run back from its copy when the run's own folder has no checkpoint. Returns a sentence that says so.
 
     Returns None when there is nothing to bring back. Raises ConfigError, RunError or CheckpointError.
@@ -150,7 +150,7 @@ def restore_run(run: str | os.PathLike, copy_to: str | os.PathLike) -> str | Non
     return f"Restored {path} from its copy {place}, at iteration {iteration}"
 
 
-def copy_place(run: Path, copy_to: str | os.PathLike) -> Path:
+def copy_place(run: Path, copy_to: AnyPath) -> Path:
     """Return the folder that `run` is copied to. Raises ConfigError when it cannot be.
 
     The parent folder must exist. Where a drive is not mounted, the copy would go to the disk whose loss it is for.

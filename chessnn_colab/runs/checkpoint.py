@@ -24,6 +24,7 @@ from ..errors import CheckpointError
 from ..files import (
     MAX_ARRAY_BYTES,
     MAX_METADATA_BYTES,
+    AnyPath,
     absolute,
     check_game,
     copy_flushed,
@@ -58,7 +59,7 @@ class Checkpoint:
     metadata: dict[str, Any]
 
 
-def save_checkpoint(folder: str | os.PathLike, groups: Groups, metadata: Mapping[str, Any]) -> None:
+def save_checkpoint(folder: AnyPath, groups: Groups, metadata: Mapping[str, Any]) -> None:
     """Write a checkpoint folder, replacing one that stands there.
 
     groups: names such as `weights`, `optimizer`, `replay`, each a mapping of names to numpy arrays (any shape).
@@ -74,7 +75,7 @@ def save_checkpoint(folder: str | os.PathLike, groups: Groups, metadata: Mapping
         write_flushed(temporary / MANIFEST, [manifest])
 
 
-def load_checkpoint(folder: str | os.PathLike, game: str | None = None) -> Checkpoint:
+def load_checkpoint(folder: AnyPath, game: str | None = None) -> Checkpoint:
     """Read a checkpoint after checking the exact set of its files, their sizes and hashes; arrays are writable.
 
     game: when given, a checkpoint of another game is refused.
@@ -90,7 +91,7 @@ def load_checkpoint(folder: str | os.PathLike, game: str | None = None) -> Check
     return Checkpoint(groups, metadata)
 
 
-def copy_checkpoint(source: str | os.PathLike, target: str | os.PathLike) -> None:
+def copy_checkpoint(source: AnyPath, target: AnyPath) -> None:
     """Copy a checkpoint folder, replacing one that stands at `target`; the copy is read back before it has its name.
 
     Raises CheckpointError when a file of either is missing or damaged or the system refuses. Then what stood at
@@ -104,7 +105,7 @@ def copy_checkpoint(source: str | os.PathLike, target: str | os.PathLike) -> Non
             pass
 
 
-def remove_checkpoint(folder: str | os.PathLike) -> None:
+def remove_checkpoint(folder: AnyPath) -> None:
     """Delete a checkpoint. A kill on the way leaves no half of it under its name. Raises CheckpointError."""
     folder = absolute(folder)
     temporary = _beside(folder, "tmp")

@@ -17,12 +17,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from ..errors import CheckpointError, ConfigError, RunError
-from ..files import check_game, reason, write_atomically
+from ..files import AnyPath, check_game, reason, write_atomically
 from .checkpoint import (
     MANIFEST,
     Checkpoint,
@@ -54,7 +54,7 @@ class LatestCheckpoint:
 
 
 class RunFolder:
-    """One run on disk. `create_or_open` makes it and locks it for writing. `open` only reads, also while another writes."""
+    """A run on disk. `create_or_open` makes and locks it for writing. `open` only reads, even while another writes."""
 
     def __init__(self, path: Path, config: dict[str, Any], lock: RunLock | None = None) -> None:
         self.path = path
@@ -72,9 +72,7 @@ class RunFolder:
         self._metrics = Metrics(path / "metrics.jsonl")
 
     @classmethod
-    def create_or_open(
-        cls, path: str | os.PathLike, config: Mapping[str, Any], may_change: Collection[str] = ()
-    ) -> "RunFolder":
+    def create_or_open(cls, path: AnyPath, config: Mapping[str, Any], may_change: Collection[str] = ()) -> "RunFolder":
         """Make a run folder, or open the one that is there, and lock it until `close()` or the end of a `with`.
 
         config: plain data for config.json. Where a run exists, its config may differ only in the keys `may_change`
@@ -100,7 +98,7 @@ class RunFolder:
             raise
 
     @classmethod
-    def open(cls, path: str | os.PathLike) -> "RunFolder":
+    def open(cls, path: AnyPath) -> "RunFolder":
         """Open a run for reading. Raises RunError when there is none."""
         folder = folder_path(path)
         if not folder.is_dir():
@@ -112,7 +110,7 @@ class RunFolder:
         if self._lock is not None:
             self._lock.release()
 
-    def __enter__(self) -> "RunFolder":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -241,7 +239,7 @@ class RunFolder:
             raise RunError(f"the run {self.path} is not open for writing here (closed, or opened again since)")
 
 
-def find_checkpoint(path: str | os.PathLike, game: str | None = None) -> Checkpoint:
+def find_checkpoint(path: AnyPath, game: str | None = None) -> Checkpoint:
     """Load what a person points at: a run folder (its newest checkpoint), a checkpoint folder or a snapshot file.
 
     Raises RunError or CheckpointError.
@@ -258,7 +256,7 @@ def find_checkpoint(path: str | os.PathLike, game: str | None = None) -> Checkpo
     return latest.checkpoint
 
 
-def folder_path(path: str | os.PathLike) -> Path:
+def folder_path(path: AnyPath) -> Path:
     """Return the absolute path, or RunError when it is a file or lies beneath one."""
     if not os.fspath(path) or "\0" in os.fspath(path):
         raise RunError(f"{os.fspath(path)!r} cannot be a run folder: expected a path such as runs/first")

@@ -5,7 +5,6 @@ A snapshot is one file, so it is there whole or not at all.
 """
 
 import json
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from ..files import (
     BLANK_SEAL,
+    AnyPath,
     absolute,
     check_game,
     decode_arrays,
@@ -32,7 +32,7 @@ MAX_SNAPSHOT_BYTES = 2**30  # the largest preset takes a twentieth of it
 _FORMAT = "chessnn_colab snapshot 1"
 
 
-def save_snapshot(path: str | os.PathLike, weights: Mapping[str, np.ndarray], metadata: Mapping[str, Any]) -> None:
+def save_snapshot(path: AnyPath, weights: Mapping[str, np.ndarray], metadata: Mapping[str, Any]) -> None:
     """Write weights (arrays of any shape) and plain metadata to one file, atomically.
 
     Raises CheckpointError when they cannot be saved or the system refuses; what stood at `path` still stands.
@@ -46,7 +46,7 @@ def save_snapshot(path: str | os.PathLike, weights: Mapping[str, np.ndarray], me
         raise not_saved("snapshot", path, error) from error
 
 
-def load_snapshot(path: str | os.PathLike, game: str | None = None) -> Checkpoint:
+def load_snapshot(path: AnyPath, game: str | None = None) -> Checkpoint:
     """Read a snapshot after checking its seal; the result has the one group `weights`.
 
     game: when given, a snapshot of another game is refused. Raises CheckpointError naming the file.

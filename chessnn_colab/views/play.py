@@ -2,6 +2,7 @@
 
 import html
 from collections.abc import Callable
+from typing import Any
 
 import chess
 import ipywidgets
@@ -90,7 +91,7 @@ class PlayBoard(WidgetOrHtml):
         self._take_back.on_click(lambda _: self.take_back())
         self._new_game.on_click(lambda _: self.new_game())
 
-    def _pick(self, change: dict) -> None:
+    def _pick(self, change: dict[str, Any]) -> None:
         """Copy a move picked from the list into the text box; the button Move plays it."""
         if change["new"]:
             self._entry.value = change["new"]

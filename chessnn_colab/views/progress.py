@@ -5,58 +5,13 @@ changes.
 """
 
 import os
-from collections.abc import Sequence
-from typing import Any, Protocol
 
 from ..errors import ConfigError
+from ..report import Progress, Silence
 from .front_end import has_widget_front_end
 from .text_progress import TextProgress
 
 FACES = ("text", "widgets", "silent")
-
-
-class Progress(Protocol):
-    """What a training run tells. Per iteration: start_selfplay, worker_update many times, finish_selfplay, report."""
-
-    def message(self, text: str) -> None:
-        """A line that is worth reading at any time."""
-
-    def start_selfplay(self, games_per_worker: Sequence[int], devices: Sequence[str]) -> None:
-        """Self-play begins. Each worker has its share of games, and its device in words ("GPU 0: Tesla T4")."""
-
-    def worker_update(self, worker: int, games: int, plies: int) -> None:
-        """Since start_selfplay, `worker` has finished `games` games and played `plies` plies."""
-
-    def finish_selfplay(self, seconds: float) -> None:
-        """Self-play is over, complete or not, after `seconds`; learning follows."""
-
-    def report(self, report: Any) -> None:
-        """The iteration is over; `report` is a report.Report."""
-
-    def close(self) -> None:
-        """The run is over or interrupted."""
-
-
-class SilentProgress:
-    """Says nothing."""
-
-    def message(self, text: str) -> None:
-        pass
-
-    def start_selfplay(self, games_per_worker: Sequence[int], devices: Sequence[str]) -> None:
-        pass
-
-    def worker_update(self, worker: int, games: int, plies: int) -> None:
-        pass
-
-    def finish_selfplay(self, seconds: float) -> None:
-        pass
-
-    def report(self, report: Any) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
 
 
 def make_progress(kind: str | None = None) -> Progress:
@@ -71,7 +26,7 @@ def make_progress(kind: str | None = None) -> Progress:
     if face not in FACES:
         raise ConfigError(f"unknown {source} {face!r}: expected one of {', '.join(FACES)}")
     if face == "silent":
-        return SilentProgress()
+        return Silence()
     if face == "text":
         return TextProgress()
     from .widget_progress import WidgetProgress  # a terminal needs no ipywidgets

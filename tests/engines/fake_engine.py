@@ -1,4 +1,4 @@
-"""A UCI engine that plays the first legal move, or gets into the trouble its option "Trouble" names at its second go."""
+"""A UCI engine that plays the first legal move, or has the trouble that its option "Trouble" names at its second go."""
 
 import os
 import sys

@@ -67,7 +67,7 @@ class EnginePlayer(Player):
         told = ", ".join(f"{name} {value:g}" for name, value in limit.items())
         settings = "".join(f", {name} {value}" for name, value in self.options.items())
         self.name = f"{engine.id.get('name', Path(self.path).name)} ({told}{settings})"
-        self._engines: queue.SimpleQueue = queue.SimpleQueue()  # None: a process that has yet to start
+        self._engines: queue.SimpleQueue[Any] = queue.SimpleQueue()  # None: a process that has yet to start
         for process in (engine, *[None] * (processes - 1)):
             self._engines.put(process)
         self._threads = ThreadPoolExecutor(processes, thread_name_prefix="engine")

@@ -10,7 +10,7 @@ from pathlib import Path
 import chess.pgn
 
 from ...errors import ConfigError
-from ...files import reason, write_atomically
+from ...files import AnyPath, reason, write_atomically
 from ...games.chess.notation import move_from_action
 from ...games.chess.rules import ENDINGS, TRUNCATED
 from ..result import FORFEIT, MatchGame, MatchResult
@@ -68,7 +68,7 @@ def _header(text: str) -> str:
 class GamesFolder:
     """The folder that gets the games of matches. It is made, and written to once, before the first game is played."""
 
-    def __init__(self, folder: str | os.PathLike):
+    def __init__(self, folder: AnyPath):
         """Raises ConfigError when the folder cannot be made or written to."""
         self.path = Path(os.path.abspath(os.path.expanduser(folder)))
         try:

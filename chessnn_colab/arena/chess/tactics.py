@@ -33,7 +33,7 @@ class Puzzle:
 
 def load_suite() -> list[Puzzle]:
     """The package's puzzles, kind by kind."""
-    text = resources.files(__package__).joinpath("data/tactics.txt").read_text(encoding="utf-8")
+    text = resources.files(__package__ or "").joinpath("data/tactics.txt").read_text(encoding="utf-8")
     puzzles = []
     for line in text.splitlines():
         kind, fen, moves = line.split("; ")

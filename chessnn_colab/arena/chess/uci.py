@@ -13,11 +13,13 @@ import queue
 import sys
 import threading
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TextIO
 
 import chess
 import torch
+from torch import Tensor
 
 from ...actor import TREE_ACTIONS, Actor, Branches
 from ...devices import choose_dtype
@@ -26,7 +28,7 @@ from ...games.chess.notation import board_from_fen, move_from_action, parse_move
 from ...games.chess.rules import Chess
 from ...network import actor_copy
 from ...search import PolicyOutput
-from ...tree import tree_search
+from ...tree import Expansion, tree_search
 from ..evaluate import load_network
 from ..players import PLAY_SEARCH
 from .limits import MOST_SIMULATIONS, Limits, read_limits
@@ -157,7 +159,7 @@ class Engine:
             return self.say("bestmove (none)")
         self.say(f"bestmove {Search(self, limits).best()}")
 
-    COMMANDS = {
+    COMMANDS: Mapping[str, Callable[..., None]] = {
         "uci": _uci,
         "isready": _ready,
         "ucinewgame": _new_game,
@@ -207,7 +209,7 @@ class Search:
         config = replace(actor.config, num_simulations=num_simulations)
         branches = Branches(actor, state, num_simulations + 1)
 
-        def expand(parent, action, node):
+        def expand(parent: Tensor, action: Tensor, node: int) -> Expansion:
             if self.finished and self._enough():  # the first rung always ends: there must be an answer
                 raise _Stopped
             self.nodes += 1

@@ -6,6 +6,8 @@ here is followed by a mask that clears the copies of the sign.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -48,10 +50,10 @@ class Jumps:
     number along a long inner loop; trailing_dims is how many dimensions follow J.
     """
 
-    def __init__(self, jumps, trailing_dims: int, device: torch.device | str):
+    def __init__(self, jumps: Sequence[tuple[int, int]], trailing_dims: int, device: torch.device | str):
         shape = (-1, *[1] * trailing_dims)
 
-        def table(values):
+        def table(values: list[int]) -> Tensor:
             return torch.tensor(values, dtype=torch.int64, device=device).view(shape)
 
         deltas = [files + 8 * ranks for files, ranks in jumps]

@@ -105,7 +105,9 @@ class MoveGenerator:
         """[8, B]: the pieces of one side [6, B] that slide in each direction."""
         return torch.where(self.diagonal, side[BISHOP] | side[QUEEN], side[ROOK] | side[QUEEN])
 
-    def _fill(self, sliders, enemy_sliders, king, occupied, ep_from, ep_square) -> tuple[Tensor, Tensor]:
+    def _fill(
+        self, sliders: Tensor, enemy_sliders: Tensor, king: Tensor, occupied: Tensor, ep_from: Tensor, ep_square: Tensor
+    ) -> tuple[Tensor, Tensor]:
         """Slide five sets of pieces at once in eight directions, each up to and including the first piece it meets.
 
         They are: own sliders; enemy sliders, which see through the king (it cannot hide behind itself); the king as if
@@ -148,7 +150,9 @@ def _pawns_attack_south(pawns: Tensor) -> Tensor:
     return ((pawns & ~FILE_H) >> 7) | ((pawns & ~FILE_A) >> 9)
 
 
-def _pawn_moves(pawns, occupied, opponent, answers, may_go) -> tuple[Tensor, Tensor]:
+def _pawn_moves(
+    pawns: Tensor, occupied: Tensor, opponent: Tensor, answers: Tensor, may_go: Tensor
+) -> tuple[Tensor, Tensor]:
     """From-squares [2, B] of single and double pushes, and [2, B] of captures to the north-east and north-west."""
     single = (pawns << 8) & ~occupied
     double = ((single & bb.RANK_3) << 8) & ~occupied
@@ -162,7 +166,7 @@ def _pawn_moves(pawns, occupied, opponent, answers, may_go) -> tuple[Tensor, Ten
     return pushes, captures
 
 
-def _castling(king, castling_rights, occupied, attacked) -> tuple[Tensor, Tensor]:
+def _castling(king: Tensor, castling_rights: Tensor, occupied: Tensor, attacked: Tensor) -> tuple[Tensor, Tensor]:
     """The king's square [B] where it may castle on its side, and on the queen's; else 0."""
     kingside = ((castling_rights & H1) != 0) & ((occupied & F1_G1) == 0) & ((attacked & E1_TO_G1) == 0)
     queenside = ((castling_rights & A1) != 0) & ((occupied & B1_TO_D1) == 0) & ((attacked & C1_TO_E1) == 0)

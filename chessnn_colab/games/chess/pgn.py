@@ -90,7 +90,7 @@ def _read_game(stream: io.StringIO) -> chess.pgn.Game | None:
         raise NotationError(f"bad PGN: {_brief(error)}; {_EXPECTED}") from error
 
 
-class _StrictBuilder(chess.pgn.GameBuilder):
+class _StrictBuilder(chess.pgn.GameBuilder[chess.pgn.Game]):
     """Collects errors without logging them, and leaves variations out."""
 
     def begin_variation(self) -> Any:
