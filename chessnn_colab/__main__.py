@@ -68,7 +68,8 @@ def build_parser() -> argparse.ArgumentParser:
 
     bench = command("bench", run_bench, "measure speed: rules, network, self-play and more")
     bench.add_argument(
-        "name", help="rules, libraries, network, self-play, tree, policy, transport, workers, learner, memory, or all"
+        "name",
+        help="rules, libraries, network, self-play, tree, policy, transport, workers, learner, memory, neighbour, all",
     )
     bench.add_argument("--device", default="auto")
     bench.add_argument("--preset", default="cpu")

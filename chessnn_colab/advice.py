@@ -97,8 +97,8 @@ def advice(facts: Facts) -> tuple[str, ...]:
     if facts.torch_came_first:
         texts.append(
             "torch was imported before chessnn_colab, so its threads wait for each other in a way that a busy "
-            "neighbour slows down several times: import chessnn_colab first, or set GOMP_SPINCOUNT=300 "
-            "before Python starts."
+            "neighbour slows down several times: import chessnn_colab first, or set GOMP_SPINCOUNT=300 before Python "
+            "starts."
         )
     return tuple(texts)
 

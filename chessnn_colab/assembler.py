@@ -37,7 +37,7 @@ class Assembler:
         return records
 
     def unfinished(self) -> GameRecords:
-        """The games still in progress, as they stand: ending 0, no value target."""
+        """The games still in progress: ending 0, and value targets from how they stand (see `_cut_short`)."""
         rows, self._rows = self._rows, None
         return self._records(rows or {})
 
@@ -57,16 +57,22 @@ class Assembler:
             policy_actions=rows["policy_actions"].astype(np.uint16),
             policy_weights=rows["policy_weights"].astype(np.float16),
             root_values=rows["value"].astype(np.float16),
-            value_targets=self._value_targets(rows, lengths, endings, np.where(ended, outcome, np.nan)),
+            value_targets=self._value_targets(
+                rows, lengths, endings, np.where(ended, outcome, self._cut_short(rows, last))
+            ),
             game_lengths=lengths.astype(np.int32),
             endings=endings.astype(np.uint8),
             results=results.astype(np.int8),
         )
 
+    def _cut_short(self, rows: Mapping[str, np.ndarray], last: np.ndarray) -> np.ndarray:
+        """[G] how games that the clock stops are labelled: as they stand; not at all where only outcomes count."""
+        return rows["standing"][last] if self._td_lambda < 1 else np.full(len(last), np.nan)
+
     def _value_targets(
         self, rows: Mapping[str, np.ndarray], lengths: np.ndarray, endings: np.ndarray, final: np.ndarray
     ) -> np.ndarray:
-        """float16 [N]: what each position was worth to its mover, by `td_returns`; NaN in unfinished games."""
+        """float16 [N]: what each position was worth to its mover, by `td_returns`; NaN where `final` is."""
         capped = endings == self._truncated
         # A label is not a win: it does not fade with distance unless the standings before it do.
         discount = np.where(capped & (self._td_lambda == 1), 1.0, self._discount)

@@ -8,23 +8,30 @@ DEFAULT_MINUTES = 20.0
 
 
 class Budget:
-    """How long to train in this session: minutes, iterations, or both, whichever ends first."""
+    """How long to train in this session: minutes, iterations, or both, whichever ends first.
 
-    def __init__(self, minutes: float | None, iterations: int | None):
+    total_minutes: the learning rate follows the run's clock towards so many minutes, over all its sessions.
+    """
+
+    def __init__(self, minutes: float | None, iterations: int | None, total_minutes: float | None = None):
         self.started = time.monotonic()
         if minutes is None and iterations is None:
             minutes = DEFAULT_MINUTES
         self.seconds = None if minutes is None else 60 * minutes
         self.iterations = iterations
         self.done = 0
+        self.total_seconds = None if total_minutes is None else 60 * total_minutes
+        self.seconds_before = 0.0  # of training in earlier sessions
 
     @property
     def elapsed(self) -> float:
         return time.monotonic() - self.started
 
     def play_deadline(self, learning_per_play: float) -> float | None:
-        """The monotonic time at which self-play must stop for learning from it to end in time; None without a time
-        budget. learning_per_play: seconds of learning that a second of self-play asks for."""
+        """The time.monotonic() at which self-play must stop for its learning to end in time; None without time budget.
+
+        learning_per_play: seconds of learning that a second of self-play asks for.
+        """
         if self.seconds is None:
             return None
         return self.started + self.elapsed + max(self.seconds - self.elapsed, 0) / (1 + learning_per_play)
@@ -41,8 +48,15 @@ class Budget:
         return self.seconds is not None and self.done > 0 and self.seconds - self.elapsed < 0.15 * next_iteration
 
     def learning_rate_factor(self) -> float:
-        """1 for the first half of a time budget, then falling to 0.05; always 1 when iterations are counted, so that
-        two runs of N iterations are one of 2N."""
-        if self.seconds is None:
+        """1 for the first half of a time budget, then falling to 0.05.
+
+        The budget is this session's, or `total_minutes` where that is set. Without either it is always 1, so that two
+        runs of N iterations equal one of 2N.
+        """
+        if self.total_seconds is not None:
+            share = (self.seconds_before + self.elapsed) / self.total_seconds
+        elif self.seconds is not None:
+            share = self.elapsed / self.seconds
+        else:
             return 1.0
-        return min(1.0, max(0.05, 1 - 1.9 * (self.elapsed / self.seconds - 0.5)))
+        return min(1.0, max(0.05, 1 - 1.9 * (share - 0.5)))

@@ -36,6 +36,7 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
     run: str = "runs/chess"  # folder; a run already there is resumed
     minutes: float | None = None  # how long to train, this time
     iterations: int | None = None  # or how many rounds, this time; neither: 20 minutes
+    total_minutes: float | None = None  # spreads the learning rate's schedule over all sessions; None: over each alone
     preset: str = "auto"  # network size: cpu, t4, a100, h100, or by device
     channels: int | None = None  # these five override the preset's
     blocks: int | None = None
@@ -71,7 +72,7 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ConfigError(f"{name}={value}: expected a whole number from 1 up")
-        for name in ("minutes", "sample_reuse", "worker_timeout"):
+        for name in ("minutes", "total_minutes", "sample_reuse", "worker_timeout"):
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ConfigError(f"{name}={value}: expected more than 0")

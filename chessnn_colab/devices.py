@@ -5,9 +5,9 @@ from __future__ import annotations
 import ctypes
 import os
 import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, Sequence
 
 import torch
 from torch.nn import functional as F
@@ -17,6 +17,7 @@ from .errors import ConfigError, DeviceError
 MAX_CPU_WORKERS = 16
 LEARNER_GPU = ("shared", "own")
 DEVICE_FAILURE = ("stop", "cpu")
+OUT_OF_MEMORY = ("out of memory", "can't allocate memory")  # in the messages of MPS and of the CPU
 PRECISIONS = ("auto", "float32", "bfloat16", "float16")
 
 
@@ -140,10 +141,8 @@ def require_device(device: str) -> None:
 
 def out_of_memory(error: BaseException) -> bool:
     """Whether `error` says that a device, or this machine, has no room for a tensor."""
-    return (  # CUDA has a type for it, MPS and the CPU only have words
-        isinstance(error, (torch.cuda.OutOfMemoryError, MemoryError))
-        or isinstance(error, RuntimeError)
-        and any(words in str(error) for words in ("out of memory", "can't allocate memory"))
+    return isinstance(error, (torch.cuda.OutOfMemoryError, MemoryError)) or (
+        isinstance(error, RuntimeError) and any(words in str(error) for words in OUT_OF_MEMORY)
     )
 
 
@@ -200,9 +199,9 @@ def plan_workers(
 ) -> WorkerPlan:
     """Plan which workers play on which device, when `device` trains.
 
-    By default there is one worker per GPU, since one batch of games fills it, or `workers_per_gpu`. `workers` is a total,
-    rounded down to a multiple of the GPUs, with a note; fewer workers than GPUs use the first GPUs. MPS has one worker.
-    The CPU has one worker per core, each with one thread. "auto" and "cuda:0" play on all GPUs.
+    By default there is one worker per GPU, since one batch of games fills it, or `workers_per_gpu`. `workers` is a
+    total, rounded down to a multiple of the GPUs, with a note; fewer workers than GPUs use the first GPUs. MPS has one
+    worker. The CPU has one worker per core, each with one thread. "auto" and "cuda:0" play on all GPUs.
 
     gpus: play on these GPUs only, by torch's index. selfplay_device: play there instead, such as "cpu". learner_gpu:
     "shared", or "own" to keep workers off the GPU that trains if there is another. device_failure: "stop", or "cpu" to

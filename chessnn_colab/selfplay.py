@@ -190,7 +190,7 @@ class HandOver:
 def play_games(actor: Actor, config: SelfPlayConfig, num_games: int, seed: int, on_progress: OnProgress) -> None:
     """Play `num_games` games in lockstep, telling `on_progress` every few plies; stops when it returns False.
 
-    Games cut short that way are handed over too, as unfinished and without a value target.
+    Games cut short that way are handed over too, as unfinished, and labelled as they stand (see Assembler.unfinished).
     """
     lockstep = Lockstep(actor, config, num_games, seed)
     game, config = actor.game, lockstep.config

@@ -55,7 +55,7 @@ class Trainer:
     """One session of a run: everything `train` holds open."""
 
     def __init__(self, config: TrainConfig, progress: Progress):
-        self.budget = Budget(config.minutes, config.iterations)
+        self.budget = Budget(config.minutes, config.iterations, config.total_minutes)
         self.progress = progress
         machine = inventory()
         choice = detect_device(config.device, machine, gpus=config.gpus)
@@ -286,6 +286,7 @@ class Trainer:
             self.folder.checkpoint_path(latest.iteration), latest.checkpoint, self.learner, self.config.replay_capacity
         )
         self.iteration, self.seconds, self.total_games, self.total_positions, _ = counts
+        self.budget.seconds_before = self.seconds
         self.network.eval()
         self.folder.rewind(self.iteration)
         self.progress.message(

@@ -172,13 +172,12 @@ class PoolContract:
         with self.pool_of(seconds=0.002) as pool:
             while kills < full(self.kills, 100):
                 call += 1
-                at = int(random.integers(1, 40))
+                at, before = int(random.integers(1, 40)), kills
 
-                def kill(index, games_done, plies, left=[1]):
+                def kill(index, games_done, plies, at=at, before=before):
                     nonlocal kills
                     deaths = max(slot.deaths for slot in pool._slots)
-                    if games_done >= at and left and pool.received[index] and deaths < MAX_RESTARTS:
-                        left.pop()
+                    if games_done >= at and kills == before and pool.received[index] and deaths < MAX_RESTARTS:
                         kills += 1
                         os.kill(pid_of(pool.received[index]), signal.SIGKILL)
 

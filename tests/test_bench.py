@@ -8,6 +8,7 @@ from torch import nn
 
 from chessnn_colab.__main__ import main
 from chessnn_colab.bench import compare as bench_compare
+from chessnn_colab.bench import neighbour
 from chessnn_colab.bench.clock import random_observations
 from chessnn_colab.bench.compare import plain_network
 from chessnn_colab.games.chess.rules import Chess
@@ -74,3 +75,15 @@ def test_the_network_that_bench_compares_with_is_the_same_network(levels, steps)
     # A membrane within a rounding of a threshold may fall either way.
     close = (theirs.prior_logits - found.prior_logits).abs().amax(1) < 1e-4
     assert close.float().mean() > 0.9 and found.prior_logits.std() > 0
+
+
+def test_a_busy_neighbour_is_measured_beside_every_part(capsys, monkeypatch):
+    monkeypatch.setattr(neighbour, "ROUNDS", 1)
+    monkeypatch.setattr(neighbour, "BEGUN_GAMES", 8)
+    assert main(["bench", "neighbour", "--game", "tictactoe", "--seconds", "0.3", "--json", "--device", "cpu"]) == 0
+    result = json.loads(capsys.readouterr().out.splitlines()[-1])
+    for part in ("rules", "self_play", "learner", "match"):
+        assert result[f"{part}_per_second"] > 0
+        for suffix in ("", "_two"):
+            low, high = result[f"{part}_ratio{suffix}_range"]
+            assert 0 < low <= result[f"{part}_ratio{suffix}"] <= high

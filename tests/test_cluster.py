@@ -1,4 +1,4 @@
-"""The pool on Ray keeps the promises of every pool, on a cluster of a head and two nodes; and what only a cluster meets."""
+"""The pool on Ray, on a cluster of two machines: the promises of every pool, and what only a cluster meets."""
 
 import dataclasses
 import time

@@ -1,4 +1,4 @@
-"""A cluster across a network: two hosts in network namespaces, each with its own address; then the cable is pulled.
+"""A cluster across a network: two hosts in network namespaces, each with its own address. Then their link goes down.
 
 Needs Linux, root and iproute2; elsewhere it is skipped.
 """
@@ -19,6 +19,9 @@ ROOT = Path(__file__).parents[1]
 HEAD, NODE = "10.77.0.1", "10.77.0.2"
 RAY = [sys.executable, "-m", "ray.scripts.scripts"]
 
+# What these tests do not need: the dashboard, the log monitor, the autoscaler, statistics, workers that wait for tasks.
+LEAN = ["--include-dashboard=false", "--include-log-monitor=false", "--no-monitor", "--disable-usage-stats"]
+
 DRIVER = """
 import json, subprocess, sys, time
 import numpy as np
@@ -26,22 +29,27 @@ from chessnn_colab.workers import ray as cluster
 from chessnn_colab.devices import WorkerPlan
 from tests.toy_job import ToyJob
 cluster.SILENCE_SECONDS = 5.0
-messages, pulled = [], []
+messages, cut = [], []
 
-def pull(share, games, plies):
-    if games == 3 and not pulled:
-        pulled.append(time.monotonic())
-        subprocess.run(["ip", "link", "set", "cable0", "down"], check=True)
+def cut_the_link(share, games, plies):
+    if games == 3 and not cut:
+        cut.append(time.monotonic())
+        subprocess.run(["ip", "link", "set", "link0", "down"], check=True)
+
+def source():
+    import chessnn_colab
+    return chessnn_colab.__file__
 
 pool = cluster.RayPool(ToyJob, {"seconds": 0.2}, WorkerPlan(("cpu", "cpu"), 1), address=sys.argv[1],
                        on_message=messages.append)
 pool.set_weights(4, {"add": np.array([1])})
-places = sorted(node["NodeManagerAddress"] for node in cluster.ray.nodes() if node["Alive"])
-before = [len(share) for share in pool.play([4, 4], 1)]
-after = [len(share) for share in pool.play([10, 10], 2, pull)]
-seconds = time.monotonic() - pulled[0]
+said = {"places": sorted(node["NodeManagerAddress"] for node in cluster.ray.nodes() if node["Alive"])}
+said["source"] = cluster.ray.get(cluster.ray.remote(source).options(num_cpus=0).remote())
+said["before"] = [len(share) for share in pool.play([4, 4], 1)]
+said["after"] = [len(share) for share in pool.play([10, 10], 2, cut_the_link)]
+said |= {"seconds": time.monotonic() - cut[0], "messages": messages}
 with open(sys.argv[2], "w") as file:
-    json.dump({"places": places, "before": before, "after": after, "messages": messages, "seconds": seconds}, file)
+    json.dump(said, file)
 pool.close()
 """
 
@@ -52,7 +60,7 @@ def in_host(host: str, *command: str, **more) -> subprocess.CompletedProcess:
 
 @pytest.fixture
 def hosts(tmp_path):
-    """Two hosts and a cable; skips where the system does not allow them."""
+    """Two hosts and a link between them; skips where the system does not allow them."""
     if sys.platform != "linux" or os.geteuid() != 0 or shutil.which("ip") is None:
         pytest.skip("needs Linux, root and iproute2")
     names = [f"chessnn-{end}-{os.getpid()}" for end in ("head", "node")]
@@ -60,27 +68,11 @@ def hosts(tmp_path):
         for name in names:
             if subprocess.run(["ip", "netns", "add", name], capture_output=True).returncode:
                 pytest.skip("this system allows no network namespaces")
-        subprocess.run(
-            [
-                "ip",
-                "link",
-                "add",
-                "cable0",
-                "netns",
-                names[0],
-                "type",
-                "veth",
-                "peer",
-                "name",
-                "cable1",
-                "netns",
-                names[1],
-            ],
-            check=True,
-        )
-        for name, cable, address in zip(names, ("cable0", "cable1"), (HEAD, NODE)):
-            in_host(name, "ip", "address", "add", f"{address}/24", "dev", cable)
-            in_host(name, "ip", "link", "set", cable, "up")
+        link = f"ip link add link0 netns {names[0]} type veth peer name link1 netns {names[1]}"
+        subprocess.run(link.split(), check=True)
+        for name, link, address in zip(names, ("link0", "link1"), (HEAD, NODE)):
+            in_host(name, "ip", "address", "add", f"{address}/24", "dev", link)
+            in_host(name, "ip", "link", "set", link, "up")
             in_host(name, "ip", "link", "set", "lo", "up")
         yield names
     finally:
@@ -91,36 +83,22 @@ def hosts(tmp_path):
 
 
 @pytest.mark.timeout(300)
-def test_two_hosts_play_together_and_one_goes_on_when_the_cable_is_pulled(hosts, tmp_path):
+def test_two_hosts_play_together_and_one_goes_on_when_the_link_goes_down(hosts, tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "a" * 32}
+    environment["RAY_prestart_worker_first_driver"] = "0"
     with tempfile.TemporaryDirectory(prefix="ray-") as short:  # Ray's sockets are in it, and their paths have a limit
-        head = in_host(
-            hosts[0],
-            *RAY,
-            "start",
-            "--head",
-            f"--node-ip-address={HEAD}",
-            "--port=6391",
-            "--num-cpus=1",
-            "--include-dashboard=false",
-            f"--temp-dir={short}",
-            env=environment,
-        )
-        assert head.returncode == 0, head
-        node = in_host(
-            hosts[1],
-            *RAY,
-            "start",
-            f"--address={HEAD}:6391",
-            f"--node-ip-address={NODE}",
-            "--num-cpus=1",
-            env=environment,
-        )
-        assert node.returncode == 0, node
+        start = [*RAY, "start", "--num-cpus=1"]
+        head = [*start, "--head", f"--node-ip-address={HEAD}", "--port=6391", f"--temp-dir={short}", *LEAN]
+        node = [*start, f"--address={HEAD}:6391", f"--node-ip-address={NODE}"]
+        for host, command in zip(hosts, (head, node)):
+            done = in_host(host, *command, env=environment)
+            assert done.returncode == 0, done
         said = driven(hosts[0], tmp_path, environment)
     assert said["places"] == [HEAD, NODE]
+    assert "_ray_pkg_" in said["source"], "the package is sent along"
     assert said["before"] == [4, 4] and said["after"] == [10, 10]
     assert len(said["messages"]) == 1 and "its 10 games are played again" in said["messages"][0]
+    assert f" on {NODE}. A new worker takes its place" in said["messages"][0], "and its log is on that host"
     assert said["seconds"] < 60
 
 
@@ -128,8 +106,7 @@ def driven(host: str, tmp_path: Path, environment: dict) -> dict:
     """What the driver on `host` has to say."""
     script = tmp_path / "driver.py"
     script.write_text(DRIVER)
-    done = in_host(
-        host, sys.executable, str(script), f"{HEAD}:6391", str(tmp_path / "said.json"), cwd=str(ROOT), env=environment
-    )
+    command = [sys.executable, str(script), f"{HEAD}:6391", str(tmp_path / "said.json")]
+    done = in_host(host, *command, cwd=str(tmp_path), env=environment)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads((tmp_path / "said.json").read_text())

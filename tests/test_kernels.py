@@ -51,7 +51,7 @@ class Kernel:
             if kind == "stream":
                 text += content["text"]
             assert kind != "error", content["traceback"]
-            if words in text or kind == "status" and words == content["execution_state"]:
+            if words in text or (kind == "status" and words == content["execution_state"]):
                 return text
         raise AssertionError(f"{words!r} did not come: {text}")
 
@@ -65,11 +65,24 @@ class Kernel:
         self.manager.shutdown_kernel(now=True)
 
 
-@pytest.fixture
-def kernel(tmp_path):
-    kernel = Kernel(tmp_path)
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory):
+    """One kernel for all tests; the last one kills it."""
+    kernel = Kernel(tmp_path_factory.mktemp("kernel"))
     yield kernel
     kernel.close()
+
+
+def running(process) -> bool:
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE  # a zombie has ended, whether or not anybody asks for it
+    except psutil.NoSuchProcess:
+        return False
+
+
+def outlive(workers: list, seconds: float) -> list:
+    """The workers that still run after so many seconds."""
+    return [process for process in psutil.wait_procs(workers, timeout=seconds)[1] if running(process)]
 
 
 def workers_at_play(kernel: Kernel, run: Path) -> list:
@@ -90,8 +103,7 @@ def test_an_interrupted_cell_leaves_no_child_and_the_next_one_goes_on(kernel, tm
     interrupted = time.monotonic()
     text = kernel.read_until("idle")
     assert "Interrupted: everything up to iteration 0 is kept" in text
-    left = psutil.wait_procs(workers, timeout=max(interrupted + 5 - time.monotonic(), 0))[1]
-    assert not left and not kernel.children()
+    assert not outlive(workers, max(interrupted + 5 - time.monotonic(), 0)) and not kernel.children()
     kernel.run(run, games=8, iterations=1)
     text = kernel.read_until("idle")
     assert "Resuming" in text and "Iteration 1 |" in text
@@ -105,4 +117,6 @@ def test_no_worker_outlives_its_kernel(kernel, tmp_path, how):
         kernel.manager.restart_kernel(now=True)
     else:
         os.kill(kernel.manager.provisioner.pid, signal.SIGKILL)
-    assert not psutil.wait_procs(workers, timeout=2.0)[1]
+    assert not outlive(workers, 2.0)
+    if how == "restart":
+        kernel.client.wait_for_ready(timeout=60)

@@ -87,7 +87,7 @@ def test_scale_out_runs_and_loses_a_machine(tmp_path):
     assert done.returncode == 0, done.stderr[-3000:]
     for line in (
         "Iteration 1 |",
-        "a new one takes its place and its [1-9][0-9]* games are played again",
+        "A new worker takes its place, and its [1-9][0-9]* games are played again",
         "128 games in iteration 2",
     ):
         assert re.search(line.replace("|", r"\|"), done.stdout), done.stdout[-3000:]

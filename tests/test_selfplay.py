@@ -146,12 +146,23 @@ def test_td_returns_by_hand():
     np.testing.assert_allclose(returns, [0.5 * 0.2 + 0.45 * second, second, 1, 0.5 * 0.1 - 0.25, -0.5])
 
 
-def test_games_cut_short_have_no_value_target():
+def test_games_cut_short_are_labelled_as_they_stand():
+    """The clock at the end of a time budget stops most games: their material is what is known of them."""
     records = played(stop_after=1)
     unfinished = records.endings == 0
     assert unfinished.any() and (records.results[unfinished] == 0).all()
-    known = np.repeat(~unfinished, records.game_lengths)
+    last = records.offsets[1:][unfinished] - 1
+    game = Chess()
+    standing = game.truncation_value(game.unpack(torch.from_numpy(records.positions[last]))).numpy()
+    np.testing.assert_allclose(records.value_targets[last].astype(np.float32), standing, atol=1e-3)
+    assert not np.isnan(records.value_targets).any() and np.abs(standing).max() > 0
+
+
+def test_games_cut_short_have_no_value_target_where_outcomes_alone_count():
+    records = played(stop_after=1, td_lambda=1.0)
+    known = np.repeat(records.endings > 0, records.game_lengths)
     assert np.isnan(records.value_targets[~known]).all() and not np.isnan(records.value_targets[known]).any()
+    assert not known.all()
 
 
 def test_a_position_and_its_policy_take_at_most_128_bytes(records):

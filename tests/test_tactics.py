@@ -6,10 +6,12 @@ import torch
 
 from chessnn_colab.arena.chess.minimax import MinimaxPlayer
 from chessnn_colab.arena.chess.tactics import load_suite, solved_over_run, solved_share
-from chessnn_colab.arena.players import Player, RandomPlayer, play_search
+from chessnn_colab.arena.players import NetworkPlayer, Player, RandomPlayer, play_search
 from chessnn_colab.errors import RunError
 from chessnn_colab.games.chess.notation import action_from_move, state_from_boards
 from chessnn_colab.games.chess.rules import Chess
+from chessnn_colab.network import build_network
+from chessnn_colab.network_config import NetworkConfig
 
 from .counts import full
 from .small_run import make_run
@@ -97,3 +99,12 @@ def test_marks_every_snapshot_of_a_run(tmp_path):
     assert solved_over_run(run, search, [3], device="cpu") == {3: shares[3]}
     with pytest.raises(RunError, match="no snapshot 7"):
         solved_over_run(run, search, [7], device="cpu")
+
+
+@pytest.mark.parametrize("search", [play_search("tree", num_simulations=2), play_search("two-rung", 2, 1)])
+def test_a_mate_in_one_is_always_played_even_by_a_network_that_knows_nothing(search):
+    network = build_network(NetworkConfig(channels=2, blocks=1, value_hidden=2), "cpu")
+    suite = [puzzle for puzzle in SUITE if puzzle.kind == "mate-in-one"]
+    assert solved_share(NetworkPlayer(Chess(), network, search), suite, Chess()) == {"mate-in-one": 1.0}
+    alone = solved_share(NetworkPlayer(Chess(), network, play_search("policy")), suite, Chess())
+    assert alone["mate-in-one"] < 0.3  # the policy by itself shows what was learned

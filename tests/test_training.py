@@ -276,6 +276,13 @@ def test_budget_by_time():
     assert budget.learning_rate_factor() == pytest.approx(0.08, abs=0.01)
     budget.started = time.monotonic() - 10
     assert budget.learning_rate_factor() == 1.0
+    budget = Budget(1, None, total_minutes=4)
+    budget.started, budget.seconds_before = time.monotonic() - 30, 60
+    assert budget.learning_rate_factor() == 1.0  # 90 of 240 seconds
+    budget.seconds_before = 210
+    assert budget.learning_rate_factor() == pytest.approx(0.05)
+    budget = Budget(1, None)
+    budget.started = time.monotonic() - 10
     # 50 seconds are left; learning takes as long again as playing, or a quarter of it.
     assert budget.play_deadline(1.0) == pytest.approx(budget.started + 35, abs=0.1)
     assert budget.play_deadline(0.25) == pytest.approx(budget.started + 50, abs=0.1)

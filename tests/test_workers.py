@@ -49,11 +49,11 @@ class TestLocalPool(PoolContract):
     def test_a_worker_that_always_dies_is_an_error_in_the_end(self, messages):
         """The other one takes its games over, so no call fails at first; but nothing is swept under the rug."""
         killed = r"worker 0 \(toy on left\) was killed by signal 9 \(SIGKILL: probably out of memory\); its log is "
-        with self.pool_of(messages=messages, trouble={"left": "dies"}, seconds=0.01) as pool:
-            with pytest.raises(WorkerError, match=killed) as caught:
-                for call in range(100):
-                    received = pool.play([3, 40], call)
-                    assert [games(worker) for worker in received] == [share(0, 3, call), share(1, 40, call)]
+        pool = self.pool_of(messages=messages, trouble={"left": "dies"}, seconds=0.01)
+        with pool, pytest.raises(WorkerError, match=killed) as caught:
+            for call in range(100):
+                received = pool.play([3, 40], call)
+                assert [games(worker) for worker in received] == [share(0, 3, call), share(1, 40, call)]
         assert "3 restarts did not help" in str(caught.value)
         assert len(messages) == MAX_RESTARTS and all(re.match(killed, text) for text in messages)
 

@@ -61,7 +61,7 @@ def bench(
     }
     if name != "all":
         return {**about, **BENCHES[name](setting)}
-    names = [each for each in BENCHES if game == "chess" or each not in CHESS_ONLY]
+    names = [each for each in BENCHES if each not in ALONE and (game == "chess" or each not in CHESS_ONLY)]
     return {**about, **{each: BENCHES[each](setting) for each in names}}
 
 
@@ -133,6 +133,7 @@ def bench_workers(setting: Setting) -> dict[str, Any]:
 
 
 CHESS_ONLY = ("libraries",)
+ALONE = ("neighbour",)  # it disturbs the machine, so it is not part of "all"
 BENCHES = {
     "rules": bench_rules,
     "libraries": bench_libraries,

@@ -164,6 +164,15 @@ def start_positions(game: Game, shares: Mapping[str, float], count: int, generat
     return select(states, order)
 
 
+def winning_actions(game: Game, state: Any) -> Tensor:
+    """int64 [B]: a legal action that wins at once by the rules, -1 in rows without one. It steps every legal action."""
+    rows, actions = game.legal_actions(state)
+    after = game.step(select(state, rows), actions)
+    reward = after.rewards.gather(1, state.current_player[rows].unsqueeze(1)).squeeze(1)
+    found = torch.where(after.terminated & (reward > 0), actions, -1)
+    return torch.full_like(state.current_player, -1).scatter_reduce(0, rows, found, "amax")
+
+
 def move_list(game: Game, start: Any, actions: Sequence[int], ending: int, result: int, **headers: str) -> str:
     """A finished game as plain text: headers, actions, the last position (see registry.game_text)."""
     state = start

@@ -8,15 +8,16 @@ import queue
 import signal
 import threading
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 from .pool import Pool
 from .process import MALLOC_SETTINGS, THREAD_VARIABLES, worker_main
-from .protocol import Arrays, Job, OnMessage, OnUpdate, worker_seed
-from .round import Slot
+from .protocol import Arrays, Inbox, Job, OnMessage, OnUpdate, worker_seed
+from .shares import Slot
 
 if TYPE_CHECKING:
     from ..devices import WorkerPlan
@@ -59,13 +60,13 @@ class LocalPool(Pool):
 
 
 class LocalProcess:
-    """A WorkerProcess (protocol.py) on this machine: the process, its pipe, a thread that reads the pipe and one that writes to it.
+    """A WorkerProcess (protocol.py) on this machine: the process, its pipe, and two threads that read and write it.
 
     The writing thread keeps the caller from waiting for a hung process. It also keeps a KeyboardInterrupt in the caller
     from cutting a message in two.
     """
 
-    def __init__(self, index: int, blueprint: bytes, threads: int, inbox: queue.Queue, log: Path | None):
+    def __init__(self, index: int, blueprint: bytes, threads: int, inbox: Inbox, log: Path | None):
         self.index, self.inbox = index, inbox
         self.heard_at = time.monotonic()
         self.outbox: queue.Queue[bytes | None] = queue.Queue()
@@ -153,8 +154,8 @@ def _child_environment(threads: int) -> Iterator[None]:
     wanted = dict.fromkeys(THREAD_VARIABLES, str(threads))
     wanted |= {name: os.environ.get(name, setting) for name, setting in MALLOC_SETTINGS.items()}
     before = {name: os.environ.get(name) for name in wanted}
-    masks = hasattr(signal, "pthread_sigmask")
-    if masks:
+    mask = None
+    if hasattr(signal, "pthread_sigmask"):
         resource_tracker.ensure_running()  # if it were started with the first worker, it would unblock SIGINT
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     os.environ.update(wanted)
@@ -166,7 +167,7 @@ def _child_environment(threads: int) -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = setting
-        if masks:
+        if mask is not None:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
@@ -210,25 +211,28 @@ class InlinePool:
 
     def finish(self, deadline: float | None = None) -> list[list[Arrays]]:
         """Play what `begin` noted, until `deadline` (of time.monotonic()) at the latest."""
-        games, seed, on_update = self._given
-        for index, (job, share) in enumerate(zip(self._jobs, games)):
-
-            def on_progress(games_done: int, plies: int, arrays: Arrays | None) -> bool:
-                self.received[index].extend([arrays] if arrays is not None else [])
-                on_update(index, games_done, plies)
-                return deadline is None or time.monotonic() < deadline
-
-            job.play(share, worker_seed(seed, index), on_progress)
-            for message in job.messages:
-                self._say(f"worker {index}: {message}")
-            job.messages.clear()
+        for share in range(len(self._jobs)):
+            self._play_share(share, deadline)
         return self.received
+
+    def _play_share(self, share: int, deadline: float | None) -> None:
+        job, (games, seed, on_update) = self._jobs[share], self._given
+
+        def on_progress(games_done: int, plies: int, arrays: Arrays | None) -> bool:
+            self.received[share].extend([arrays] if arrays is not None else [])
+            on_update(share, games_done, plies)
+            return deadline is None or time.monotonic() < deadline
+
+        job.play(games[share], worker_seed(seed, share), on_progress)
+        for message in job.messages:
+            self._say(f"worker {share}: {message}")
+        job.messages.clear()
 
     def close(self) -> None:
         """Let go of the jobs."""
         self._jobs = []
 
-    def __enter__(self) -> InlinePool:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_) -> None:

@@ -1,8 +1,9 @@
 """Supervision of workers that play games. Numpy arrays go in and out.
 
-A worker that dies, hangs or loses its device is reported and replaced. Its share of the games goes to the first worker
-that is free and is played again from its seed, and what the lost worker had sent of it is dropped. So no game is lost or
-counted twice. The pool receives and reports everything in the calling thread, because a notebook draws only from there.
+A worker that dies, hangs or loses its device is reported and replaced. Its share of the games goes to the first
+worker that is free and is played again from its seed, and what the lost worker had sent of it is dropped. So no game is
+lost or counted twice. The pool receives and reports everything in the calling thread, because a notebook draws only
+from there.
 
 How a process is started is left to the drivers: LocalPool (local.py) for this machine, RayPool (ray.py) for many.
 """
@@ -12,13 +13,14 @@ from __future__ import annotations
 import pickle
 import queue
 import time
-from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
-from ..files import reason
 from ..errors import WorkerError
+from ..files import reason
 from .process import require_numpy
-from .protocol import Arrays, Job, OnMessage, OnUpdate, WorkerProcess
-from .round import Round, Slot
+from .protocol import Arrays, Inbox, Job, OnMessage, OnUpdate, WorkerProcess
+from .shares import Round, Slot
 
 if TYPE_CHECKING:  # devices imports torch, and a worker needs torch only if its job does
     from ..devices import WorkerPlan
@@ -50,7 +52,7 @@ class Pool:
         self.plan, self.timeout = plan, timeout
         self._factory, self._settings = factory, dict(settings)
         self._say = on_message or (lambda text: None)
-        self._inbox: queue.Queue = queue.Queue()
+        self._inbox: Inbox = queue.Queue()
         self._slots = [Slot(index, device) for index, device in enumerate(plan.devices)]
         self._weights: Any = None
         self._round = Round([], 0, None)
@@ -78,8 +80,7 @@ class Pool:
         require_numpy(arrays)
         self._weights = self._ship(pickle.dumps(("weights", version, arrays), protocol=5))
         for slot in self._slots:
-            if slot.process is not None:
-                slot.process.send(self._weights)
+            slot.send(self._weights)
 
     def play(
         self, games: Sequence[int], seed: int, on_update: OnUpdate | None = None, deadline: float | None = None
@@ -136,7 +137,7 @@ class Pool:
         for process in processes:
             process.reap()
 
-    def __enter__(self) -> Pool:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_) -> None:
@@ -164,7 +165,7 @@ class Pool:
         except OSError as error:
             return self._go_on_without(slot, f"cannot be started: {reason(error)}")
         if self._weights is not None:
-            slot.process.send(self._weights)
+            slot.send(self._weights)
 
     def _listen(self, seconds: float) -> bool:
         """Take in the next message and look for hung workers. Returns False when no message came within `seconds`."""
@@ -178,14 +179,15 @@ class Pool:
             if payload is None:
                 self._replace(slot, process.reap())
             else:
-                self._handle(slot, *pickle.loads(payload))
+                self._handle(slot, process, *pickle.loads(payload))
         self._replace_the_hung()
         return True
 
-    def _handle(self, slot: Slot, kind: str, *body: Any) -> None:
+    def _handle(self, slot: Slot, process: WorkerProcess, kind: str, *body: Any) -> None:
         if kind == "ready":
             slot.ready, slot.description = True, body[0]
         elif kind == "error":
+            process.reap()
             self._job_raised(slot, *body)
         elif kind == "message":
             self._say(f"worker {slot.index}: {body[0]}")
@@ -197,13 +199,14 @@ class Pool:
 
     def _replace_the_hung(self) -> None:
         for slot in self._slots:
-            cause = self._overdue(slot) if slot.process is not None else ""
-            if cause:
-                slot.process.kill()
-                slot.process.reap()
+            process = slot.process
+            cause = self._overdue(slot, process) if process is not None else ""
+            if process is not None and cause:
+                process.kill()
+                process.reap()
                 (self._replace if slot.ready else self._go_on_without)(slot, cause)
 
-    def _overdue(self, slot: Slot) -> str:
+    def _overdue(self, slot: Slot, process: WorkerProcess) -> str:
         """Return what the worker should have done by now, in words, or ""."""
         now, stopped_at = time.monotonic(), self._round.stopped_at
         if not slot.ready:
@@ -211,7 +214,7 @@ class Pool:
                 advice = "short of memory, or no free device: fewer workers may help"
                 return f"did not start within {READY_SECONDS:.0f} s ({advice})"
         elif slot.share is not None:
-            if now > max(slot.process.heard_at, slot.given_at) + self.timeout:
+            if now > max(process.heard_at, slot.given_at) + self.timeout:
                 return f"hung: it said nothing for {self.timeout:g} s"
             if stopped_at is not None and now > stopped_at + STOP_SECONDS:
                 return f"did not stop within {STOP_SECONDS:.0f} s"
@@ -219,7 +222,6 @@ class Pool:
 
     def _job_raised(self, slot: Slot, traceback: str, device_failed: bool) -> None:
         """Replace the worker if its device failed, or else end the call with the traceback. Its process has ended."""
-        slot.process.reap()
         last_line = traceback.strip().splitlines()[-1]
         if slot.ready and device_failed:
             self._replace(slot, f"lost its device: {last_line}")

@@ -10,6 +10,8 @@ This module imports no torch. So a new process ignores interrupts and watches fo
 seconds on the import of torch, which its job may need.
 """
 
+from __future__ import annotations
+
 import faulthandler
 import logging
 import os
@@ -20,14 +22,15 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any
 
 import numpy as np
 
-from ..files import NO_LINK
 from ..errors import DeviceError, WorkerError
-from .protocol import Arrays, Job
+from ..files import NO_LINK
+from .protocol import Arrays, Job, PipeEnd
 
 LOG = logging.getLogger("chessnn_colab.worker")  # goes to the worker's log, if it has one
 MAX_LOG_BYTES = 2**20  # a longer log is emptied when a worker starts
@@ -48,7 +51,7 @@ def require_numpy(arrays: Mapping[str, Any]) -> None:
             )
 
 
-def worker_main(connection, blueprint: bytes, threads: int, log: Path | None) -> None:
+def worker_main(connection: PipeEnd, blueprint: bytes, threads: int, log: Path | None) -> None:
     """Run a worker from start to end. `blueprint` is the pickled (factory, device, settings) of its job."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # interrupting a cell signals every process; the parent decides
     if hasattr(signal, "pthread_sigmask"):
@@ -58,8 +61,8 @@ def worker_main(connection, blueprint: bytes, threads: int, log: Path | None) ->
     serve(connection, blueprint, threads)
 
 
-def serve(connection, blueprint: bytes, threads: int) -> None:
-    """Make the job and obey what comes through `connection` (recv_bytes, send_bytes) until it is closed."""
+def serve(connection: PipeEnd, blueprint: bytes, threads: int) -> None:
+    """Make the job and obey what comes through `connection` until it is closed."""
     parent = _Parent(connection)
     try:
         factory, device, settings = pickle.loads(blueprint)
@@ -81,8 +84,7 @@ def blames_device(error: BaseException) -> bool:
     return (
         isinstance(error, DeviceError)
         or type(error).__name__ == "AcceleratorError"  # torch's; by name, because torch is not imported here
-        or isinstance(error, RuntimeError)
-        and "CUDA error" in str(error)
+        or (isinstance(error, RuntimeError) and "CUDA error" in str(error))
     )
 
 
@@ -91,7 +93,7 @@ def log_to_stderr() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s [%(process)d] %(message)s")
 
 
-def _obey(job: Job, parent: "_Parent", command: tuple) -> None:
+def _obey(job: Job, parent: _Parent, command: tuple[Any, ...]) -> None:
     kind, *body = command
     if kind == "weights":
         job.set_weights(*body)
@@ -131,9 +133,9 @@ class _Parent:
     whatever reason, the pipe closes and this process ends at once.
     """
 
-    def __init__(self, connection):
+    def __init__(self, connection: PipeEnd):
         self.connection = connection
-        self.commands: queue.Queue[tuple] = queue.Queue()
+        self.commands: queue.Queue[tuple[Any, ...]] = queue.Queue()
         self.stopped_ticket = -1
         threading.Thread(target=self._read, daemon=True, name="read-parent").start()
 
@@ -150,7 +152,7 @@ class _Parent:
             else:
                 self.commands.put(command)
 
-    def send(self, message: tuple) -> None:
+    def send(self, message: tuple[Any, ...]) -> None:
         try:
             self.connection.send_bytes(pickle.dumps(message, protocol=5))
         except OSError:  # the parent is gone

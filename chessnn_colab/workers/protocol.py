@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Protocol
+import queue
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import numpy as np
 
 Arrays = dict[str, np.ndarray]
 OnUpdate = Callable[[int, int, int], None]  # (share, games, plies), counted since the call of play began
+Inbox = queue.Queue[tuple[int, "WorkerProcess", bytes | None]]  # (index of the slot, handle, payload or None)
 OnMessage = Callable[[str], None]  # gets one sentence for the user
 
 
@@ -18,6 +21,7 @@ class Job(Protocol):
 
     def describe(self) -> str:
         """Return the device in words, such as "GPU 0: Tesla T4"."""
+        ...
 
     def set_weights(self, version: int, arrays: Arrays) -> None:
         """Use these weights from the next call of `play` on."""
@@ -30,11 +34,22 @@ class Job(Protocol):
         """
 
 
+class PipeEnd(Protocol):
+    """The worker's end of its connection to the pool."""
+
+    def recv_bytes(self) -> bytes:
+        """Wait for the next message. Raises EOFError or OSError when the pool is gone."""
+        ...
+
+    def send_bytes(self, payload: bytes, /) -> None:
+        """Send a message. Raises OSError when the pool is gone."""
+
+
 class WorkerProcess(Protocol):
     """The pool's handle on the process of one worker.
 
-    What the process sends arrives in the pool's inbox as (index of the slot, this handle, payload). A payload is a
-    pickled message (process.py lists them), or None once the process has ended.
+    What the process sends arrives in the pool's inbox with this handle. A payload is a pickled message (process.py
+    lists them), or None once the process has ended.
     """
 
     heard_at: float  # time.monotonic() of its last message
@@ -44,6 +59,7 @@ class WorkerProcess(Protocol):
 
     def wait(self, seconds: float) -> bool:
         """Wait at most `seconds` for the process to end. Returns whether it has ended."""
+        ...
 
     def terminate(self) -> None:
         """Ask the process to end."""
@@ -53,6 +69,7 @@ class WorkerProcess(Protocol):
 
     def reap(self) -> str:
         """Make sure that the process has ended, release what the handle holds, and say in words how it ended."""
+        ...
 
 
 def worker_seed(seed: int, index: int) -> int:

@@ -4,23 +4,26 @@ An actor runs process.serve between two queues: the method `tell` puts a message
 Ray reports the death of an actor at once, but may take long to report a lost machine. So a `hear` that is not answered
 within SILENCE_SECONDS counts as a death too.
 
-This needs the extra: pip install 'chessnn_colab[cluster]'. docs/cluster.md has Ray's own settings for the network between
-machines, its token and its dashboard.
+This needs the extra: pip install 'chessnn_colab[cluster]'. docs/cluster.md has Ray's own settings for the network
+between machines, its token and its dashboard.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import queue
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Mapping
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, WorkerError
 from .pool import Pool
 from .process import MALLOC_SETTINGS, THREAD_VARIABLES, log_to_stderr, serve
-from .round import Slot
+from .protocol import Inbox
+from .shares import Slot
 
 if TYPE_CHECKING:
     from ..devices import WorkerPlan
@@ -60,7 +63,7 @@ class RayPool(Pool):
         return ray.put(payload)
 
     def _log(self, slot: Slot) -> tuple[str, list[str]]:
-        return (slot.process.log if slot.process is not None else ""), []
+        return (slot.process.log if isinstance(slot.process, ActorProcess) else ""), []
 
 
 def join_cluster(address: str | None = None) -> Mapping[str, float]:
@@ -74,7 +77,7 @@ def join_cluster(address: str | None = None) -> Mapping[str, float]:
                 address=address,
                 runtime_env={"py_modules": [str(PACKAGE)]},
                 log_to_driver=False,
-                logging_level="warning",
+                logging_level=logging.WARNING,
                 include_dashboard=False if address is None else None,
             )
         except (ConnectionError, RuntimeError, ValueError) as error:
@@ -117,8 +120,8 @@ class Actor:
 
     def __init__(self, blueprint: bytes, threads: int):
         log_to_stderr()
-        self._down: queue.SimpleQueue = queue.SimpleQueue()
-        self._up: queue.SimpleQueue = queue.SimpleQueue()
+        self._down: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._up: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._early: dict[int, bytes] = {}
         self._next = 0
         threading.Thread(target=self._serve, args=(blueprint, threads), daemon=True).start()
@@ -139,7 +142,7 @@ class Actor:
             self._next += 1
 
     def hear(self, seconds: float) -> list[bytes | None]:
-        """Return the messages there are, after waiting at most `seconds` for the first. None means that no more come."""
+        """Return the messages there are; wait at most `seconds` for the first. None means that no more will come."""
         try:
             said = [self._up.get(timeout=seconds)]
             while not self._up.empty():
@@ -168,9 +171,7 @@ class Actor:
 class ActorProcess:
     """A WorkerProcess (protocol.py) that is an actor, with a thread that listens to it."""
 
-    def __init__(
-        self, index: int, blueprint: bytes, threads: int, inbox: queue.Queue, num_cpus: float, num_gpus: float
-    ):
+    def __init__(self, index: int, blueprint: bytes, threads: int, inbox: Inbox, num_cpus: float, num_gpus: float):
         self.index, self.inbox = index, inbox
         self.heard_at = time.monotonic()
         self.log = "among Ray's logs on its machine, by default in /tmp/ray/session_latest/logs"
@@ -179,10 +180,9 @@ class ActorProcess:
         self._end = ""  # how it ended, in words
         self._ended = threading.Event()
         environment = {**dict.fromkeys(THREAD_VARIABLES, str(threads)), **MALLOC_SETTINGS}
-        with_two_threads = ray.remote(concurrency_groups={"down": 1, "up": 1})(Actor)
-        self._actor = with_two_threads.options(
-            num_cpus=num_cpus, num_gpus=num_gpus, max_restarts=0, runtime_env={"env_vars": environment}
-        ).remote(blueprint, threads)
+        options = {"num_cpus": num_cpus, "num_gpus": num_gpus, "max_restarts": 0}
+        options |= {"concurrency_groups": {"down": 1, "up": 1}, "runtime_env": {"env_vars": environment}}
+        self._actor: Any = ray.remote(Actor).options(**options).remote(blueprint, threads)
         threading.Thread(target=self._listen, daemon=True, name=f"worker-{index}-listen").start()
 
     def send(self, payload: Any) -> None:
@@ -253,6 +253,6 @@ def kill_process(pid: int) -> None:
 
 
 def first_line(error: Exception) -> str:
-    """Return the sentence with the cause out of Ray's long explanations."""
+    """Return the sentence with the cause out of Ray's long explanations, without its full stop."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__
+    return lines[0].rstrip(".") if lines else type(error).__name__

@@ -10,8 +10,9 @@ import itertools
 import pickle
 import time
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Sequence
+from typing import Any
 
 from .protocol import Arrays, OnUpdate, WorkerProcess, worker_seed
 
@@ -32,6 +33,11 @@ class Slot:
     ticket: int = 0
     given_at: float = 0.0  # when the share was handed out
     deaths: int = 0  # since a share was last finished here
+
+    def send(self, payload: Any) -> None:
+        """Send a message to the process, if there is one."""
+        if self.process is not None:
+            self.process.send(payload)
 
 
 class Round:
@@ -54,7 +60,7 @@ class Round:
                 self.waiting.remove(slot.share)
                 slot.ticket, slot.given_at = next(_TICKETS), time.monotonic()
                 seed = worker_seed(self.seed, slot.share)
-                slot.process.send(pickle.dumps(("play", slot.ticket, self.games[slot.share], seed)))
+                slot.send(pickle.dumps(("play", slot.ticket, self.games[slot.share], seed)))
 
     def receive(self, slot: Slot, kind: str, ticket: int, *body: Any) -> None:
         """Take in "games", "progress" or "done" from a worker, unless it is about a share that was given up."""
@@ -88,4 +94,4 @@ class Round:
             self.waiting.clear()
             for slot in slots:
                 if slot.share is not None:
-                    slot.process.send(pickle.dumps(("stop", slot.ticket)))
+                    slot.send(pickle.dumps(("stop", slot.ticket)))
