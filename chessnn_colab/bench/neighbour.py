@@ -55,7 +55,7 @@ def bench_neighbour(setting: Setting) -> dict[str, Any]:
         paces: dict[str, Pace] = {
             "rules": lambda seconds: _rules_pace(setting, seconds),
             "self_play": lambda seconds: _self_play_pace(setting, pool, games, seconds),
-            "learner": _learner_pace(setting, network, records, config.batch_size or 512),
+            "learner": _learner_pace(setting, network, records, config.batch_size),
             "match": lambda seconds: _match_pace(setting),
         }
         return _alternated(paces, setting.seconds / (3 * ROUNDS))
