@@ -91,11 +91,23 @@ def test_an_answer_to_stop_does_not_wait_for_the_rung_and_the_end_of_the_input_e
     assert process.returncode == 0
 
 
-def test_nodes_are_a_limit(engine):
-    for nodes in (2, 17, 40):
+def test_as_many_nodes_as_asked_for(engine):
+    for nodes in (3, 17, 40, 200):
         info = engine.play(chess.Board(), chess.engine.Limit(nodes=nodes), info=chess.engine.INFO_ALL).info
-        # Every rung is a search of its own, so the last alone is within the limit.
-        assert info["depth"] == {2: 1, 17: 1, 40: 3}[nodes]
+        assert info["nodes"] == nodes
+
+
+def test_a_clock_that_has_run_out_is_answered_before_any_search(run):
+    lines = said(run, "go movetime 1", "go wtime 1 btime 1")
+    assert [line.split()[0] for line in lines] == ["info", "bestmove"] * 2
+    assert all(line.startswith("info depth 0 ") for line in lines[::2])
+
+
+def test_a_mate_in_one_is_played_whatever_the_limits(run):
+    mate = "position fen 6k1/5ppp/8/8/8/8/8/R6K w - - 0 1"
+    for limits in ("nodes 2", "movetime 1", "depth 3"):
+        assert said(run, mate, f"go {limits}")[-1] == "bestmove a1a8"
+    assert said(run, mate, "go nodes 5 searchmoves h1g1")[-1] == "bestmove h1g1"
 
 
 def test_finds_a_mate_at_once_and_says_so(engine):

@@ -22,7 +22,7 @@ class Limits:
 
     seconds: float | None = None  # from its start
     num_simulations: int | None = None  # of the largest search
-    rungs: int | None = None  # searches, each twice as large as the last
+    rungs: int | None = None  # searches, each twice as large as the last; None: by the clock, or one without a clock
     until_stopped: bool = False  # whether the answer must wait for a stop
     moves: tuple[chess.Move, ...] = ()  # to choose from; empty: all legal moves
 
@@ -57,8 +57,8 @@ def read_limits(words: list[str], board: chess.Board, num_simulations: int) -> L
 def _limits(given: dict[str, Any], white: bool, num_simulations: int) -> Limits:
     mine, increment = ("wtime", "winc") if white else ("btime", "binc")
     limits = Limits(until_stopped="infinite" in given or "ponder" in given, moves=given.get("searchmoves", ()))
-    if "nodes" in given:  # the root is one of them
-        limits.num_simulations = min(max(given["nodes"] - 1, 1), MOST_SIMULATIONS)
+    if "nodes" in given:  # two of them are the root, once for an answer at once and once for the tree
+        limits.num_simulations = min(max(given["nodes"] - 2, 1), MOST_SIMULATIONS)
     if "depth" in given:
         limits.rungs = max(given["depth"], 1)
     if "movetime" in given:

@@ -24,10 +24,11 @@ from torch import Tensor
 from ...actor import TREE_ACTIONS, Actor, Branches
 from ...devices import choose_dtype
 from ...errors import ChessnnError
+from ...games.base import winning_actions
 from ...games.chess.notation import board_from_fen, move_from_action, parse_move, quote, state_from_boards
 from ...games.chess.rules import Chess
 from ...network import actor_copy
-from ...search import PolicyOutput
+from ...search import PolicyOutput, sample_prior
 from ...tree import Expansion, tree_search
 from ..evaluate import load_network
 from ..players import PLAY_SEARCH
@@ -182,24 +183,40 @@ class Search:
         self.started = time.monotonic()
         self.stopped = False
         self.nodes = 0
-        self.finished = 0  # rungs
 
     def best(self) -> chess.Move:
         """Think as long as the limits allow, and return a legal move."""
-        choice = next(iter(self.limits.moves or self.board.legal_moves))
-        for depth, num_simulations in enumerate(self._rungs(), 1):
+        choice, wins = self._at_once()
+        for depth, num_simulations in enumerate([] if wins else self._rungs(), 1):
             try:
                 choice = self._rung(depth, num_simulations)
             except _Stopped:
                 break
-            self.finished = depth
         while self.limits.until_stopped and not self.stopped:
             self._heed(self.engine.inbox.get())
         return choice
 
+    def _at_once(self) -> tuple[chess.Move, bool]:
+        """An answer before any search, and whether it wins by the rules; else it is what the policy likes best."""
+        actor, state = self.engine.actor, state_from_boards([self.board], self.engine.game)
+        wins = int(winning_actions(self.engine.game, state))
+        if wins >= 0 and not self.limits.moves:
+            move = move_from_action(wins, self.board)
+            self._inform(1, move, 1.0)
+            return move, True
+        with torch.no_grad():
+            root = actor.root(state)
+        self.nodes += 1
+        move = self._chosen(sample_prior(root, torch.zeros_like(root.prior_logits)))
+        self._inform(0, move, float(root.value))
+        return move, False
+
     def _rungs(self) -> list[int]:
         """The sizes of the trees, in simulations."""
-        most = self.limits.num_simulations or MOST_SIMULATIONS
+        limits = self.limits
+        most = limits.num_simulations or MOST_SIMULATIONS
+        if limits.num_simulations and limits.rungs is None and limits.seconds is None:
+            return [most]  # nothing but their number ends the search: one tree gets all of it
         sizes = [FIRST_RUNG << rung for rung in range(32) if FIRST_RUNG << rung < most] + [most]
         return sizes[: self.limits.rungs]
 
@@ -210,7 +227,7 @@ class Search:
         branches = Branches(actor, state, num_simulations + 1)
 
         def expand(parent: Tensor, action: Tensor, node: int) -> Expansion:
-            if self.finished and self._enough():  # the first rung always ends: there must be an answer
+            if self._enough():
                 raise _Stopped
             self.nodes += 1
             return branches.expand(parent, action, node)
