@@ -12,7 +12,7 @@ __version__ = "0.4.0"
 # The one thing that an import does: it says how torch's threads wait for each other, which OpenMP reads when torch is
 # loaded. Unset, they spin for a thread that a busy neighbour holds off, and beside one a learner is three times slower
 # (docs/speed.md). Whatever the user has set stays as it is. GNU's OpenMP reads the first, LLVM's (macOS) the second.
-THREAD_WAITING = {"GOMP_SPINCOUNT": "300", "KMP_BLOCKTIME": "1"}
+THREAD_WAITING = {"GOMP_SPINCOUNT": "1000", "KMP_BLOCKTIME": "1"}
 _USERS_CHOICE = bool({"OMP_WAIT_POLICY", *THREAD_WAITING} & os.environ.keys())
 TORCH_CAME_FIRST = "torch" in sys.modules and not _USERS_CHOICE  # then it is too late for this process, not for workers
 if not _USERS_CHOICE:

@@ -97,7 +97,7 @@ def advice(facts: Facts) -> tuple[str, ...]:
     if facts.torch_came_first:
         texts.append(
             "torch was imported before chessnn_colab, so its threads wait for each other in a way that a busy "
-            "neighbour slows down several times: import chessnn_colab first, or set GOMP_SPINCOUNT=300 before Python "
+            "neighbour slows down several times: import chessnn_colab first, or set GOMP_SPINCOUNT=1000 before Python "
             "starts."
         )
     return tuple(texts)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from torch.nn import functional as F
 
+from .cpu import usable_cores
 from .errors import ConfigError, DeviceError
 
 MAX_CPU_WORKERS = 16
@@ -78,17 +76,6 @@ def inventory() -> Inventory:
     return Inventory(
         tuple(gpus), torch.backends.mps.is_available(), usable_cores(), (*dict.fromkeys(warned), *problems)
     )
-
-
-def usable_cores(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
-    """Return how many cores this process may use: those it may run on, within its container's limit on CPU time."""
-    affinity = getattr(os, "sched_getaffinity", None)  # not on macOS
-    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    try:
-        allowed, period = quota.read_text().split()
-        return max(min(cores, int(allowed) // int(period)), 1)
-    except (OSError, ValueError):  # no container, or one without a limit ("max")
-        return cores
 
 
 def detect_device(
@@ -170,21 +157,6 @@ def choose_dtype(precision: str, device: str | torch.device) -> torch.dtype:
         return torch.bfloat16 if torch.cuda.get_device_capability(device)[0] >= 8 else torch.float16
     tiles = getattr(torch.cpu, "_is_amx_tile_supported", None)  # public only in part: absent before torch 2.6
     return torch.bfloat16 if device.type == "cpu" and tiles is not None and tiles() else torch.float32
-
-
-def keep_freed_memory() -> None:
-    """Have glibc keep large freed blocks in this process instead of returning them to the system each time.
-
-    Batches allocate the same tensors again and again, and on a CPU new pages for them cost a fifth of the time. Does
-    nothing on systems without glibc.
-    """
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError, TypeError):  # macOS has no mallopt, Windows no CDLL(None)
-        return
-    # malloc.h: M_TRIM_THRESHOLD -1, M_TOP_PAD -2, M_MMAP_MAX -4
-    for option, value in ((-1, 2**30), (-2, 2**26), (-4, 0)):
-        mallopt(option, value)
 
 
 def plan_workers(

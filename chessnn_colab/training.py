@@ -17,7 +17,8 @@ import torch
 from . import spikes
 from .budget import Budget
 from .config import FIXED_FIELDS, TrainConfig
-from .devices import detect_device, inventory, keep_freed_memory
+from .cpu import keep_freed_memory
+from .devices import detect_device, inventory
 from .errors import RunError, WorkerError
 from .games.registry import make_game, text_suffix
 from .launch import open_pool, planned_workers

@@ -294,8 +294,8 @@ WAITING = "import chessnn_colab as c, os; print(c.TORCH_CAME_FIRST, os.environ.g
 @pytest.mark.parametrize(
     "code, set_by_user, expected",
     [
-        (WAITING, {}, "False 300"),
-        (f"import torch; {WAITING}", {}, "True 300"),
+        (WAITING, {}, "False 1000"),
+        (f"import torch; {WAITING}", {}, "True 1000"),
         (WAITING, {"GOMP_SPINCOUNT": "7"}, "False 7"),
         (f"import torch; {WAITING}", {"OMP_WAIT_POLICY": "PASSIVE"}, "False None"),
     ],

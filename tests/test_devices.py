@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from chessnn_colab import devices
+from chessnn_colab.cpu import usable_cores
 from chessnn_colab.devices import Gpu, Inventory, describe, detect_device, inventory, plan_workers, try_device
 from chessnn_colab.errors import ConfigError, DeviceError
 
@@ -166,9 +167,9 @@ def test_gpus_that_cannot_be_asked_are_problems_and_the_rest_are_found(monkeypat
     "text, limit", [("100000 100000", 1), ("50000 100000", 1), ("6400000 100000", 64), ("max 100000", None), ("", None)]
 )
 def test_a_containers_share_of_the_cpu_counts(tmp_path, text, limit):
-    unlimited = devices.usable_cores(tmp_path / "none")
+    unlimited = usable_cores(tmp_path / "none")
     (tmp_path / "cpu.max").write_text(text)
-    assert devices.usable_cores(tmp_path / "cpu.max") == min(unlimited, limit or unlimited)
+    assert usable_cores(tmp_path / "cpu.max") == min(unlimited, limit or unlimited)
 
 
 # The worker plan

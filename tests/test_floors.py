@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).parent.parent / "chessnn_colab"
 # From the ground up. Rooms on one floor do not import each other.
 FLOORS = """
 errors
-files budget report
+files budget report cpu
 games
 network_config search records devices
 layers tree assembler replay advice

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..cpu import one_thread
 from ..errors import ConfigError
 from ..games.base import Game, finished, select
 from .players import NO_MOVE, Player
@@ -23,6 +24,7 @@ from .result import FORFEIT, MatchGame, MatchResult, Opening
 BOARDS = 128  # games in lockstep
 
 
+@one_thread()
 def play_match(
     game: Game, player: Player, opponent: Player, games: int, seed: int = 0, book: Sequence[Opening] | None = None
 ) -> MatchResult:

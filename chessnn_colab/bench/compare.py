@@ -16,6 +16,7 @@ import torch
 from spikingjelly.activation_based import functional, neuron, surrogate
 from torch import nn
 
+from ..cpu import one_thread
 from ..errors import ConfigError
 from ..games.base import Game, finished, where
 from ..layers import SpikingLayer
@@ -92,6 +93,7 @@ def bench_libraries(setting: Setting) -> dict[str, Any]:
     return {**{f"{name}_positions_per_second": rate for name, rate in rates.items()}, "faster_than_ours": faster}
 
 
+@one_thread()
 def rules_clocks(game: Game, seconds: float) -> tuple[Clock, Clock]:
     """Legal mask and step over unfinished games of random play, RULES_BATCH boards; finished games start again.
 

@@ -31,7 +31,7 @@ from .clock import Clock, Setting
 from .compare import rules_clocks
 
 ROUNDS = 5
-MATCH_GAMES, MATCH_PLIES = 32, 8
+MATCH_GAMES, MATCH_PLIES = 32, 4
 BEGUN_GAMES = 512  # given to each worker; the turn ends before they do
 SUFFIXES = {1: "", 2: "_two"}  # number of neighbours -> what its figures are called
 

@@ -14,7 +14,8 @@ import numpy as np
 import torch
 
 from ..config import TrainConfig
-from ..devices import choose_dtype, detect_device, inventory, keep_freed_memory, plan_workers
+from ..cpu import keep_freed_memory
+from ..devices import choose_dtype, detect_device, inventory, plan_workers
 from ..errors import ConfigError
 from ..network import build_network, to_arrays
 from ..records import GameRecords

@@ -13,6 +13,7 @@ from importlib import resources
 import chess
 import torch
 
+from ...cpu import one_thread
 from ...devices import detect_device
 from ...games.chess.notation import board_from_fen, move_from_action, state_from_boards
 from ...games.chess.rules import Chess
@@ -41,6 +42,7 @@ def load_suite() -> list[Puzzle]:
     return puzzles
 
 
+@one_thread()
 def solved_share(player: Player, suite: Sequence[Puzzle], game: Chess, seed: int = 0) -> dict[str, float]:
     """Kind of puzzle -> the share of them whose first move `player` finds, from 0 to 1."""
     boards = [board_from_fen(puzzle.fen) for puzzle in suite]

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 
 from ...actor import TREE_ACTIONS, Actor, Branches
+from ...cpu import one_thread
 from ...devices import choose_dtype
 from ...errors import ChessnnError
 from ...games.base import winning_actions
@@ -44,7 +45,8 @@ class _Stopped(Exception):
 
 def serve(run: str, snapshot: int | None = None, device: str = "auto") -> None:
     """Answer UCI commands from standard input until `quit` or its end. Raises what Engine raises."""
-    Engine(run, snapshot, device).loop()
+    with one_thread():
+        Engine(run, snapshot, device).loop()
 
 
 class Engine:
