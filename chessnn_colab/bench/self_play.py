@@ -108,8 +108,10 @@ class CountingActor(Actor):
         self.evaluations = self.evaluations + wanted.sum()
 
     def _count_legal(self, before: State, action: torch.Tensor, after: State) -> None:
-        legal = self.game.legal_action_mask(before).gather(1, action.unsqueeze(1)).squeeze(1)
-        self._count(legal & ~finished(after))
+        wanted = ~finished(after)
+        if not self.on_cpu:  # a CPU asks about legal actions alone
+            wanted &= self.game.legal_action_mask(before).gather(1, action.unsqueeze(1)).squeeze(1)
+        self._count(wanted)
 
 
 class TimedNetwork:
