@@ -34,6 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def build_parser() -> argparse.ArgumentParser:
+    """The parser of every command and option."""
     parser = argparse.ArgumentParser(prog="python -m chessnn_colab", description=__doc__, allow_abbrev=False)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
@@ -157,6 +158,7 @@ def whole_numbers(text: str) -> tuple[int, ...]:
 
 
 def run_check(options: argparse.Namespace) -> None:
+    """The command check-device."""
     from .check import check_device
 
     report = check_device(options.device, options.workers, options.games, options.game)
@@ -164,12 +166,14 @@ def run_check(options: argparse.Namespace) -> None:
 
 
 def run_perft(options: argparse.Namespace) -> None:
+    """The command perft."""
     from .games.chess.perft import format_perft, perft
 
     print(format_perft(perft(options.fen, options.depth)))
 
 
 def run_train(options: argparse.Namespace) -> None:
+    """The command train."""
     from .training import train
     from .views.progress import make_progress
 
@@ -180,6 +184,7 @@ def run_train(options: argparse.Namespace) -> None:
 
 
 def run_watch(options: argparse.Namespace) -> None:
+    """The command watch."""
     from .report import Report
     from .runs.folder import RunFolder
     from .views.text_progress import report_lines
@@ -196,6 +201,7 @@ def search_of(options: argparse.Namespace) -> Any:
 
 
 def run_evaluate(options: argparse.Namespace) -> None:
+    """The command evaluate."""
     from .arena.evaluate import evaluate_run
 
     result = evaluate_run(
@@ -212,6 +218,7 @@ def run_evaluate(options: argparse.Namespace) -> None:
 
 
 def run_ladder(options: argparse.Namespace) -> None:
+    """The command ladder."""
     from .arena.ladder import rate_run
 
     opponents = None if options.opponents is None else [name.strip() for name in options.opponents.split(",")]
@@ -230,6 +237,7 @@ def run_ladder(options: argparse.Namespace) -> None:
 
 
 def run_tactics(options: argparse.Namespace) -> None:
+    """The command tactics."""
     from .arena.evaluate import run_game
     from .arena.registry import match_kit
 
@@ -243,6 +251,7 @@ def run_tactics(options: argparse.Namespace) -> None:
 
 
 def run_uci(options: argparse.Namespace) -> None:
+    """The command uci."""
     from .arena.evaluate import run_game
     from .arena.registry import match_kit
 
@@ -250,6 +259,7 @@ def run_uci(options: argparse.Namespace) -> None:
 
 
 def run_bench(options: argparse.Namespace) -> None:
+    """The command bench."""
     from .bench.table import bench
 
     figures = bench(options.name, options.device, options.preset, options.seconds, options.precision, options.game)
@@ -264,6 +274,7 @@ def run_bench(options: argparse.Namespace) -> None:
 
 
 def print_figure(name: str, value: Any) -> None:
+    """One line: the name and the figure."""
     print(f"{name:40} {value:,.3f}" if isinstance(value, float) else f"{name:40} {value}")
 
 

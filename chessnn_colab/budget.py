@@ -25,6 +25,7 @@ class Budget:
 
     @property
     def elapsed(self) -> float:
+        """Seconds since the session began."""
         return time.monotonic() - self.started
 
     def play_deadline(self, learning_per_play: float) -> float | None:
@@ -38,6 +39,7 @@ class Budget:
 
     @property
     def deadline(self) -> float | None:
+        """The time.monotonic() at which the session's minutes end; None without a time budget."""
         return None if self.seconds is None else self.started + self.seconds
 
     def over(self, next_iteration: float = 0.0, going_on: int = 0) -> bool:

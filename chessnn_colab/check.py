@@ -62,6 +62,7 @@ class CheckReport:
     workers: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
+        """The report as plain data."""
         return asdict(self)
 
     def __str__(self) -> str:

@@ -32,6 +32,7 @@ class RoundStraight(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
+        """x rounded to the nearest whole number, halves to the even one; x is overwritten."""
         ctx.mark_dirty(x)
         ctx.format = (
             torch.channels_last if x.is_contiguous(memory_format=torch.channels_last) else torch.contiguous_format
@@ -40,6 +41,7 @@ class RoundStraight(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        """`gradient` as it came, in x's memory format."""
         return gradient.contiguous(memory_format=ctx.format)
 
 
@@ -69,6 +71,7 @@ class SpikingLayer(nn.Module):
         )
 
     def forward(self, currents: Tensor) -> Tensor:
+        """Spikes of the shape of `currents` [T, B, ...], from membranes at rest."""
         steps = currents.shape[0]
         if steps > 1 or self.levels == 1:  # a membrane that lasts is float32: half precision would drift
             currents = currents.float()
@@ -105,6 +108,7 @@ class ConvNorm(nn.Module):
         nn.init.constant_(self.norm.weight, gain)
 
     def forward(self, x: Tensor) -> Tensor:
+        """float [N, outputs, H, W] of x [N, inputs, H, W]."""
         return self.norm(self.conv(x if self.dtype is None else x.to(self.dtype)))
 
     def fold(self, dtype: torch.dtype) -> None:
@@ -125,6 +129,7 @@ class Block(nn.Module):
         self.conv2 = ConvNorm(config.channels, config.channels, gain=0.0)  # starts as the identity
 
     def forward(self, x: Tensor) -> Tensor:
+        """Currents [T, B, channels, H, W], as x."""
         steps = x.shape[:2]
         y = self.conv1(self.neurons1(x).flatten(0, 1)).unflatten(0, steps)
         y = self.conv2(self.neurons2(y).flatten(0, 1)).unflatten(0, steps)
@@ -141,6 +146,7 @@ class SquarePolicy(nn.Conv2d):
         super().__init__(config.channels, config.actions // config.squares, 1)
 
     def forward(self, x: Tensor) -> Tensor:
+        """float32 [B, planes * H * W] of x [B, channels, H, W]."""
         assert self.bias is not None
         weight = self.weight.flatten(1).expand(len(x), -1, -1)
         return torch.baddbmm(self.bias.unsqueeze(1), weight, x.flatten(2)).flatten(1)
@@ -162,6 +168,7 @@ class DensePolicy(nn.Linear):
         super().__init__(config.channels * config.squares, config.actions)
 
     def forward(self, x: Tensor) -> Tensor:
+        """float32 [B, actions] of x [B, channels, H, W]."""
         return super().forward(x.flatten(1))
 
     def at(self, x: Tensor, rows: Tensor, actions: Tensor) -> Tensor:

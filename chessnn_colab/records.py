@@ -91,10 +91,12 @@ class GameRecords:
 
     @property
     def num_games(self) -> int:
+        """How many games there are, G."""
         return len(self.game_lengths)
 
     @property
     def num_positions(self) -> int:
+        """How many positions there are in all games, N."""
         return len(self.positions)
 
     @property
@@ -109,6 +111,7 @@ class GameRecords:
 
     @property
     def nbytes(self) -> int:
+        """Bytes of all nine arrays."""
         return sum(array.nbytes for array in self.to_arrays().values())
 
     @property

@@ -123,6 +123,7 @@ class SelfPlay:
         self._actor = self._new_actor()
 
     def describe(self) -> str:
+        """The device's name, for people."""
         return describe(self.device)
 
     def set_weights(self, version: int, arrays: Mapping[str, np.ndarray]) -> None:

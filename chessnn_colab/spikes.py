@@ -25,13 +25,16 @@ class Energy:
 
     @property
     def spiking_nanojoules(self) -> float:
+        """Energy of one evaluation by spikes."""
         return (self.synaptic_operations * PICOJOULES_ACCUMULATE + self.macs * PICOJOULES_MAC) / 1000
 
     @property
     def dense_nanojoules(self) -> float:
+        """Energy of one evaluation by the dense twin."""
         return self.dense_macs * PICOJOULES_MAC / 1000
 
     def to_dict(self) -> dict[str, float]:
+        """The counts and both energies as plain data."""
         return {
             "synaptic_operations": self.synaptic_operations,
             "macs": self.macs,

@@ -51,6 +51,7 @@ class Ratings:
     covariance: np.ndarray  # float64 [N, N], of `elo`; 0 for the anchor
 
     def rating(self, name: str) -> float:
+        """The rating of the player with this name."""
         return float(self.elo[self._index(name)])
 
     def error(self, name: str) -> float:

@@ -53,18 +53,22 @@ class MatchResult:
 
     @property
     def games(self) -> int:
+        """How many games were played."""
         return len(self.played)
 
     @property
     def wins(self) -> int:
+        """Games that the first player won."""
         return self._count(1.0)
 
     @property
     def draws(self) -> int:
+        """Games that were drawn."""
         return self._count(0.5)
 
     @property
     def losses(self) -> int:
+        """Games that the first player lost."""
         return self._count(0.0)
 
     @property
@@ -121,6 +125,7 @@ class MatchResult:
 
     @property
     def elo_interval(self) -> tuple[float, float]:
+        """95 % interval of the Elo difference."""
         low, high = self.interval
         return elo_difference(low), elo_difference(high)
 

@@ -62,6 +62,7 @@ class Clock:
 
     @property
     def rate(self) -> float:
+        """What was done per second."""
         return self.count / self.seconds
 
 

@@ -20,22 +20,34 @@ class State(Protocol):
     """A batch of positions: a frozen dataclass of tensors, batch first, all on one device."""
 
     @property
-    def current_player(self) -> Tensor: ...  # int64 [B], whose turn it is, 0 for the first mover
+    def current_player(self) -> Tensor:
+        """int64 [B], whose turn it is, 0 for the first mover."""
+        ...
 
     @property
-    def terminated(self) -> Tensor: ...  # bool [B], ended by the rules
+    def terminated(self) -> Tensor:
+        """bool [B], ended by the rules."""
+        ...
 
     @property
-    def truncated(self) -> Tensor: ...  # bool [B], stopped at the ply cap
+    def truncated(self) -> Tensor:
+        """bool [B], stopped at the ply cap."""
+        ...
 
     @property
-    def rewards(self) -> Tensor: ...  # float32 [B, num_players], what the last ply paid each player
+    def rewards(self) -> Tensor:
+        """float32 [B, num_players], what the last ply paid each player."""
+        ...
 
     @property
-    def ending(self) -> Tensor: ...  # int64 [B], index into the game's `endings`
+    def ending(self) -> Tensor:
+        """int64 [B], index into the game's `endings`."""
+        ...
 
     @property
-    def plies_played(self) -> Tensor: ...  # int64 [B], plies since this game's own start; the cap counts these
+    def plies_played(self) -> Tensor:
+        """int64 [B], plies since this game's own start; the cap counts these."""
+        ...
 
 
 class Game(Protocol):

@@ -32,22 +32,27 @@ class SelfplayTally:
 
     @property
     def planned_games(self) -> int:
+        """Games of all workers."""
         return sum(self.games_per_worker)
 
     @property
     def total_games(self) -> int:
+        """Games finished so far."""
         return sum(self.games)
 
     @property
     def total_plies(self) -> int:
+        """Plies played so far."""
         return sum(self.plies)
 
     @property
     def workers(self) -> int:
+        """How many workers play."""
         return len(self.devices)
 
     @property
     def workers_done(self) -> int:
+        """Workers that have finished their share."""
         return sum(games >= share for games, share in zip(self.games, self.games_per_worker, strict=True))
 
     def label(self, worker: int) -> str:

@@ -40,12 +40,14 @@ class BarRow:
         self.widget = ipywidgets.HBox([self._name, self._bar, self._numbers])
 
     def begin(self, name: str, games: int) -> None:
+        """Start again at zero of `games`."""
         self._name.value = html.escape(name)
         self._bar.value = 0
         self._bar.max = max(1, games)
         self.move(0, games, "")
 
     def move(self, games: int, planned: int, numbers: str) -> None:
+        """Show `games` of `planned`, and figures beside them."""
         self._bar.value = min(games, self._bar.max)
         self._bar.bar_style = "success" if games >= planned else "info"
         self._numbers.value = html.escape(" | ".join(filter(None, (f"{games}/{counted(planned, 'game')}", numbers))))

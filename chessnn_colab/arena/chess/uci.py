@@ -95,6 +95,7 @@ class Engine:
                 self.say(f"bestmove {next(iter(self.board.legal_moves), '(none)')}")
 
     def say(self, text: str) -> None:
+        """Write one line to the program."""
         print(text, file=self.answers, flush=True)
 
     def _read(self) -> None:
