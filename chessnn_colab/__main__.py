@@ -68,10 +68,7 @@ def build_parser() -> argparse.ArgumentParser:
     uci.add_argument("--device", default="auto")
 
     bench = command("bench", run_bench, "measure speed: rules, network, self-play and more")
-    bench.add_argument(
-        "name",
-        help="rules, libraries, network, self-play, tree, policy, transport, workers, learner, memory, neighbour, all",
-    )
+    bench.add_argument("name", help="rules, self-play, learner, neighbour, ... (docs/speed.md), or all")
     bench.add_argument("--device", default="auto")
     bench.add_argument("--preset", default="cpu")
     bench.add_argument("--seconds", type=float, default=10.0)

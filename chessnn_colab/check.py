@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -14,18 +15,20 @@ import torch
 
 from .advice import Facts, advice, gather_facts, versions
 from .config import TrainConfig
-from .devices import DeviceChoice, WorkerPlan, detect_device, plan_workers
+from .devices import DeviceChoice, WorkerPlan, detect_device, plan_workers, try_device
 from .errors import ConfigError
+from .games.base import Game
 from .games.registry import make_game
 from .learner import Learner, LearnerConfig
 from .network import SpikingNetwork, build_network, to_arrays
-from .records import GameRecords
+from .records import POLICY_WIDTH, GameRecords
 from .replay import Replay
 from .rounds import share_games, summary_of_games
 from .selfplay import SelfPlay
 from .workers.local import LocalPool
 
 TIMED_BATCH = 256
+PROBE_BOARDS, PROBE_PLIES = 64, 24
 SPAWN_SECONDS = 60.0
 
 
@@ -123,7 +126,7 @@ def check_device(
     if games is not None and (workers is None or games < 1):
         raise ConfigError(f"games={games}, workers={workers}: expected 1 game or more, and on how many workers to play")
     facts = gather_facts()
-    choice = detect_device(device, facts.machine)
+    choice = detect_device(device, facts.machine, functools.partial(probe, game=game))
     plan = plan_workers(facts.machine, choice.device, workers)
     every = [f"cuda:{gpu.index}" for gpu in facts.machine.gpus] + ["mps"] * facts.machine.mps
     timed = every if device == "auto" else [choice.device]
@@ -139,6 +142,44 @@ def check_device(
         advice=advice(facts),
         workers=check_workers(plan, 16 if games is None else games, game) if workers is not None else None,
     )
+
+
+@functools.cache
+def probe(device: str, game: str = "chess") -> None:
+    """Do the package's own work on `device` and on the CPU: random plies of the rules, one update of a small network.
+
+    The rules must agree bit for bit, the update's loss within a hundredth. Raises RuntimeError, or what the device
+    raises. A device is probed once per process.
+    """
+    try_device(device)
+    here, there = make_game(game, device="cpu"), make_game(game, device=device)
+    generator = torch.Generator().manual_seed(0)
+    state, remote = here.init(PROBE_BOARDS), there.init(PROBE_BOARDS)
+    for ply in range(PROBE_PLIES):
+        mask = here.legal_action_mask(state)
+        action = torch.where(mask, torch.rand(mask.shape, generator=generator), -1.0).argmax(1)
+        state, remote = here.step(state, action), there.step(remote, action.to(device))
+        if not torch.equal(here.pack(state), there.pack(remote).cpu()):
+            raise RuntimeError(f"the rules of {game} come out wrong there, after {ply + 1} random plies")
+    losses = [_probe_loss(rules, here.pack(state)) for rules in (here, there)]
+    if not abs(losses[0] - losses[1]) <= 0.01 * abs(losses[0]):
+        raise RuntimeError(f"an update comes out wrong there: its loss is {losses[1]}, on the CPU {losses[0]}")
+
+
+def _probe_loss(rules: Game, packed: torch.Tensor) -> float:
+    """The loss of the second of two updates, on positions packed on the CPU."""
+    config = TrainConfig(game=rules.name, preset="cpu", channels=8, blocks=1).network_config(rules)
+    learner = Learner(build_network(config, rules.device), rules, LearnerConfig(precision="float32"))
+    count = len(packed)
+    batch = {
+        "positions": packed.numpy(),
+        "actions": np.zeros(count, np.uint16),
+        "policy_actions": np.tile(np.arange(POLICY_WIDTH, dtype=np.uint16) % rules.num_actions, (count, 1)),
+        "policy_weights": np.full((count, POLICY_WIDTH), 1 / POLICY_WIDTH, np.float16),
+        "value_targets": np.linspace(-1, 1, count).astype(np.float16),
+    }
+    learner.update(batch)
+    return float(learner.update(batch).loss)
 
 
 def time_network(device: str, game: str = "chess") -> Speed:

@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 
 import pytest
+import torch
 
 from chessnn_colab import advice as advice_module
 from chessnn_colab import check
@@ -25,8 +26,9 @@ from chessnn_colab.advice import (
     versions,
 )
 from chessnn_colab.check import check_device, spawn_round_trip, time_network
-from chessnn_colab.devices import Gpu, Inventory
+from chessnn_colab.devices import Gpu, Inventory, inventory
 from chessnn_colab.errors import ConfigError, DeviceError
+from chessnn_colab.games.chess.rules import Chess
 
 NO_GPU = Inventory((), False, 2)
 T4 = Inventory((Gpu(0, "Tesla T4", 15 * 2**30, (7, 5)),), False, 2)
@@ -312,3 +314,39 @@ def test_threads_wait_as_the_user_says_or_else_for_a_short_while(code, set_by_us
 def test_torch_imported_first_has_its_advice():
     [text] = advice(replace(CPU_BUILD, torch_came_first=True))
     assert "import chessnn_colab first" in text and "GOMP_SPINCOUNT" in text
+
+
+def test_the_probe_passes_what_works_and_names_what_does_not(monkeypatch):
+    probe = check.probe.__wrapped__
+    probe("cpu")
+    probe("cpu", "tictactoe")
+    step = Chess.step
+    monkeypatch.setattr(
+        Chess, "step", lambda game, *given: step(game, *given) if game is not broken[-1] else garbled(game)
+    )
+    broken, made = [None], []
+
+    def make(name, max_plies=None, device="cpu"):
+        made.append(Chess(device=device))
+        broken.append(made[-1])  # the last one made is the device's
+        return made[-1]
+
+    def garbled(game):
+        return game.init(check.PROBE_BOARDS)
+
+    monkeypatch.setattr(check, "make_game", make)
+    with pytest.raises(RuntimeError, match="the rules of chess come out wrong there, after 1 random plies"):
+        probe("cpu")
+    monkeypatch.setattr(Chess, "step", step)
+    losses = iter([4.0, 4.1])
+    monkeypatch.setattr(check, "_probe_loss", lambda *_: next(losses))
+    with pytest.raises(RuntimeError, match="an update comes out wrong there: its loss is 4.1, on the CPU 4.0"):
+        probe("cpu")
+
+
+def test_mps_needs_a_torch_that_shifts_rightly(monkeypatch):
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    assert inventory().mps
+    monkeypatch.setattr(torch, "__version__", torch.torch_version.TorchVersion("2.6.0"))
+    found = inventory()
+    assert not found.mps and "install torch 2.7 or newer" in found.problems[-1]
