@@ -21,7 +21,7 @@ CACHED_ROWS = 256  # positions that a CPU's thread looks at in one go, so that t
 class Actor:
     """Chooses actions for batches of states. `network` should be an `actor_copy`.
 
-    discount: what a win is worth a ply later; below 1 the search prefers the quicker win. None: the game's own.
+    discount: what a win is worth one ply later; below 1 the search prefers the quicker win. None: the game's own.
     """
 
     def __init__(self, game: Game, network: SpikingNetwork, config: SearchConfig, discount: float | None = None):

@@ -10,7 +10,7 @@ from typing import Any
 from .errors import ConfigError
 
 ENCODINGS = ("direct", "rate")
-LARGEST = 10_000  # of any size of a network: a slip of the hand, or a file made to harm, is no reason to swap for hours
+LARGEST = 10_000  # of any size of a network: a larger one is a slip of the hand, or a file made to harm
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class NetworkConfig:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> NetworkConfig:
-        """Raises ConfigError on an unknown key, and for what is no dict."""
+        """Raises ConfigError on an unknown key, and for anything but a dict."""
         if not isinstance(values, Mapping):
             raise ConfigError(f"network settings: expected a dict, got {values!r:.60}")
         known = {field.name for field in fields(cls)}

@@ -1,6 +1,6 @@
 """Report: what one iteration did. Progress, plots, metrics.jsonl, TensorBoard and `watch` all read it.
 
-Progress: what a run tells while it goes on.
+Progress: what a run tells while it trains.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class SelfPlayConfig:
     few_piece_starts: float | None = None  # share of games that start from a few pieces; None: the game decides
     random_starts: float | None = None  # share that start after a few random moves; None: the game decides
     sampling_plies: int | None = None  # moves are sampled until a random ply below this, then the search's are taken
-    discount: float | None = None  # what a win is worth a ply later; None: the game decides, chess 0.99
+    discount: float | None = None  # what a win is worth one ply later; None: the game decides, chess 0.99
     td_lambda: float | None = None  # 1: value targets are the outcome alone; below, also how the game soon stands
 
     def __post_init__(self) -> None:

@@ -126,7 +126,7 @@ def _descend(tree: Tree, number: int, max_depth: int) -> Path:
             level.append(here)
         node = torch.where(new, tree.nowhere, child)
         if tree.on_cpu and bool((node == tree.nowhere).all()):
-            break  # elsewhere asking would cost more than going on
+            break  # elsewhere this question would cost more than another level
     nodes, children, edges = torch.stack(nodes), torch.stack(children), torch.stack(edges)
     children = torch.where(children == UNVISITED, tree.roots + number * tree.batch, children)
     last = (nodes != tree.nowhere).sum(0, keepdim=True) - 1

@@ -63,7 +63,7 @@ class Game(Protocol):
     start_shares: Mapping[str, float]  # kinds of start position -> share of self-play's games; they sum to 1
     self_play_plies: int  # plies after which self-play stops a game; a run may set this and the next three
     sampling_plies: int  # a game samples its moves until a random ply below this
-    discount: float  # what a win is worth a ply later, in search and in value targets
+    discount: float  # what a win is worth one ply later, in search and in value targets
     td_lambda: float  # 1: value targets are the outcome alone; below, mixed with the truncation_value of the next plies
     max_plies: int  # plies after which this object stops a game
     device: torch.device
