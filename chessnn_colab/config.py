@@ -16,7 +16,7 @@ from .learner import LearnerConfig
 from .network_config import NetworkConfig, preset
 from .runs.folder import RunFolder
 from .search import SearchConfig
-from .selfplay import SelfPlayConfig
+from .selfplay import BOARDS, BOARDS_ON_CPU, SelfPlayConfig
 
 POOLS = ("local", "inline", "ray")
 NETWORK_SETTINGS = ("channels", "blocks", "steps", "levels", "encoding")
@@ -131,7 +131,7 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
         """The same config with every None filled in that the device, the workers or the preset decide."""
         name = self.preset if self.preset != "auto" else _preset_for(device, machine)
         on_cpu, workers = plan.devices[0] == "cpu", len(plan.devices)
-        boards = self.boards or (64 if on_cpu else 512)
+        boards = self.boards or (BOARDS_ON_CPU if on_cpu else BOARDS)
         games = max(128, boards * workers) if on_cpu else 2 * boards * workers
         defaults = {
             "games_per_iteration": games,

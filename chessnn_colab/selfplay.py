@@ -28,6 +28,7 @@ from .records import POLICY_WIDTH, GameRecords
 from .search import PolicyOutput, SearchConfig, padded, rows_of, sample_gumbel
 
 PLIES_A_BLOCK = 8  # plies between two copies to the host
+BOARDS_ON_CPU, BOARDS = 64, 512  # games in lockstep, unless a run says otherwise
 FEW_ROWS = 16  # a batch shrinks by multiples of so many boards
 
 START_SETTINGS = {"few_piece_starts": "few-piece", "random_starts": "random-plies"}  # setting -> kind of start
@@ -42,7 +43,7 @@ class SelfPlayConfig:
     """How games are played for training."""
 
     game: str = "chess"  # one of games.registry.GAMES
-    boards: int | None = None  # games in lockstep, per worker; None: 64 on a CPU, 512 elsewhere
+    boards: int | None = None  # games in lockstep, per worker; None: BOARDS_ON_CPU or BOARDS
     max_plies: int | None = None  # then a game is stopped and labelled; None: the game decides, chess after 160
     few_piece_starts: float | None = None  # share of games that start from a few pieces; None: the game decides
     random_starts: float | None = None  # share that start after a few random moves; None: the game decides
@@ -68,7 +69,7 @@ class SelfPlayConfig:
         """This config with everything filled in that `game` and its device decide."""
         given = {name: value for name, value in asdict(self).items() if value is not None}
         decided = {name: getattr(game, name) for name in ("max_plies", "sampling_plies", "discount", "td_lambda")}
-        return SettledSelfPlay(**{"boards": 64 if game.device.type == "cpu" else 512, **decided, **given})
+        return SettledSelfPlay(**{"boards": BOARDS_ON_CPU if game.device.type == "cpu" else BOARDS, **decided, **given})
 
     def start_shares(self, game: Game) -> dict[str, float]:
         """Kind of start position -> share of games, the last kind taking what is left. Raises ConfigError."""
