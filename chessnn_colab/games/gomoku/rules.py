@@ -51,7 +51,7 @@ class Gomoku:
         self.device = torch.device(device)
         self.action_images = _symmetries(self.size).to(self.device)
         self._sources = self.action_images.argsort(1)  # of the symmetries: which cell comes to each place
-        self._lines = LineTables(self.size, self.exact, self.device)
+        self.lines = LineTables(self.size, self.exact, self.device)
         self._cells = torch.arange(self.num_actions, device=self.device)
         self._bits = torch.arange(WORD, device=self.device)
 
@@ -66,7 +66,7 @@ class Gomoku:
         played = (self._cells == action.unsqueeze(1)) & ~over.unsqueeze(1)
         colour = (state.current_player + BLACK).to(torch.int8).unsqueeze(1)
         board = torch.where(played, colour, state.board)
-        won = self._lines.wins(board == colour, action)
+        won = self.lines.wins(board == colour, action)
         after = self._state(board, state.plies_played + 1, 1 - state.current_player, won)
         return where(over, state, after)
 
