@@ -19,7 +19,7 @@ from ...games.gomoku.notation import cell_at, cell_name
 from ..engine_processes import PATIENCE, PROCESSES, ProcessPlayer, engine_settings, find_program
 from .board import GomokuBoard
 
-START_SECONDS = 20.0
+START_SECONDS = 60.0  # an engine may have to load a network
 MEMORY = 350 * 2**20  # bytes, what Gomocup allows
 LIMITS = {"time": float}
 SECONDS = 0.1  # for a move
