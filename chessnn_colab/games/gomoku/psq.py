@@ -63,7 +63,7 @@ def read_psq(text: str) -> Record:
     except NotationError:
         raise NotationError(f"bad PSQ: a move is off the board of {size}x{size}; {_EXPECTED}") from None
     names = [line for line in rest[:2] if not _NUMBER.match(line)]
-    told = dict(header.groups() for line in rest[len(names) :] if (header := _HEADER.match(line)))
+    told = {header[1]: header[2] for line in rest[len(names) :] if (header := _HEADER.match(line))}
     black, white = (*names, "Black", "White")[:2] if len(names) == 2 else ("Black", "White")
     return Record(size, tuple(actions), black, white, told)
 

@@ -35,11 +35,11 @@ class Gomoku:
     size = DEFAULT_SIZE  # rows and columns
     exact = False  # True: only exactly five in a row win; False: five or more
     num_players = 2
-    player_names = ("Black", "White")
+    player_names: tuple[str, ...] = ("Black", "White")
     num_actions = DEFAULT_SIZE**2
-    observation_shape = (3, DEFAULT_SIZE, DEFAULT_SIZE)
+    observation_shape: tuple[int, int, int] = (3, DEFAULT_SIZE, DEFAULT_SIZE)
     packed_words = 2 * -(-(DEFAULT_SIZE**2) // WORD)
-    endings = ENDINGS
+    endings: tuple[str, ...] = ENDINGS
     start_shares: Mapping[str, float] = {"random-plies": 0.7, "standard": 0.3}
     discount = 0.99  # the quicker of two wins is worth more
     td_lambda = 1.0  # nothing stands better before the end
