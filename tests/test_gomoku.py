@@ -142,8 +142,24 @@ def test_the_network_sees_both_sides_and_the_border():
     game = make_game("gomoku:9")
     state = position_after(game, [40, 41, 30])
     planes = game.observe(state)[0]
-    assert planes.shape == (3, 9, 9) and planes[0].nonzero().tolist() == [[4, 5]]  # White is to move
-    assert planes[1].nonzero().tolist() == [[3, 3], [4, 4]] and planes[2].all()
+    assert planes.shape == (5, 9, 9) and planes[0].nonzero().tolist() == [[4, 5]]  # White is to move
+    assert planes[1].nonzero().tolist() == [[3, 3], [4, 4]] and planes[4].all() and not planes[2:4].any()
+
+
+@pytest.mark.parametrize("name", ["gomoku:6", "gomoku:6:exact"])
+def test_the_network_sees_where_five_can_be_completed(name):
+    game = make_game(name)
+    board = random_boards(game.size, 80, 0.7, seed=5).view(-1, game.size, game.size)
+    counts = [(board == colour).sum((1, 2)) for colour in (1, 2)]
+    board = board[(counts[0] == counts[1]) | (counts[0] == counts[1] + 1)]
+    state = game.position(board)
+    planes = game.observe(state)
+    for row, cells in enumerate(board.flatten(1).tolist()):
+        own = 1 + int(state.current_player[row])
+        mine, theirs = ({cell for cell, stone in enumerate(cells) if stone == who} for who in (own, 3 - own))
+        assert set(planes[row, 2].flatten().nonzero().squeeze(1).tolist()) == fives(mine, theirs, 6, game.exact)
+        assert set(planes[row, 3].flatten().nonzero().squeeze(1).tolist()) == fives(theirs, mine, 6, game.exact)
+    assert planes[:, 2].any() and planes[:, 3].any()
 
 
 def test_starts_are_near_the_centre_and_nobody_is_ahead():

@@ -135,7 +135,7 @@ def test_a_small_board_has_no_puzzles(tmp_path):
 
 
 def test_the_policy_alone_shows_what_was_learned():
-    network = build_network(NetworkConfig(planes=3, height=9, width=9, actions=81, channels=2, blocks=1), "cpu")
+    network = build_network(NetworkConfig(planes=5, height=9, width=9, actions=81, channels=2, blocks=1), "cpu")
     game, suite = make_game("gomoku:9"), of_kind("win-in-one")
     alone = solved_share(NetworkPlayer(game, network, play_search("policy")), suite, game)
     assert alone["win-in-one"] < 0.3

@@ -1,7 +1,8 @@
 """Lines on a square board: how long the run of stones through a cell is, and whether anybody has five.
 
 The run through a cell is read from a code of eleven bits, the stones on the eleven cells around it in one direction,
-and a table of all codes. That costs a handful of operations for a batch, whatever its size.
+and a table of all codes. One product of matrices gives the codes of all cells: float32 holds these sums exactly. So a
+batch costs a handful of operations, whatever its size.
 """
 
 from __future__ import annotations
@@ -22,14 +23,21 @@ class LineTables:
     """
 
     def __init__(self, size: int, exact: bool, device: torch.device | str):
-        self.cells = line_cells(size).flatten(1).to(device)  # int64 [size * size, 44]
+        cells = line_cells(size)
+        weights = 2.0 ** torch.arange(2 * REACH + 1)
+        codes = torch.zeros(size**2 + 1, size**2, len(DIRECTIONS))
+        codes.scatter_add_(0, cells.permute(2, 0, 1), weights.view(-1, 1, 1).expand(-1, *cells.shape[:2]))
+        self._cells = cells.flatten(1).to(device)  # int64 [size * size, 44]
+        self._weights = weights.to(torch.int64).to(device)  # [11]
+        self._codes = codes[:-1].flatten(1).to(device)  # [size * size, size * size * 4]: what a stone adds to each code
+        self._border = codes[-1].flatten().to(device)  # [size * size * 4]: what stones all around the board would add
         self.run_of_code = runs_through_the_middle().to(device)  # int64 [2048]
         self.win_of_code = wins_a_game(self.run_of_code, exact)  # bool [2048]
-        self._weights = 2 ** torch.arange(2 * REACH + 1, device=device)
 
     def wins(self, stones: Tensor, cell: Tensor) -> Tensor:
         """bool [B]: whether the stone on `cell` int64 [B] completes five among `stones` bool [B, size * size]."""
-        return self.win_of_code[self._codes(_with_border(stones).gather(1, self.cells[cell]))].any(1)
+        around = torch.cat((stones, torch.zeros_like(stones[:, :1])), 1).gather(1, self._cells[cell])
+        return self.win_of_code[(around.unflatten(1, (-1, 2 * REACH + 1)) * self._weights).sum(2)].any(1)
 
     def runs(self, stones: Tensor) -> Tensor:
         """int64 [B, size * size, 4]: how long the run of `stones` bool [B, size * size] through each cell would be in
@@ -43,22 +51,12 @@ class LineTables:
     def room(self, obstacles: Tensor) -> Tensor:
         """bool [B, size * size, 4]: whether a line of five through each cell fits between `obstacles` bool [B, size *
         size] and the border, in each direction."""
-        codes = self._everywhere(obstacles, border=True)
-        return self.run_of_code[CODES - 1 - codes] >= FIVE
+        return self.run_of_code[CODES - 1 - self._everywhere(obstacles, self._border)] >= FIVE
 
-    def _everywhere(self, stones: Tensor, border: bool = False) -> Tensor:
-        """int64 [B, size * size, 4]: the code of each cell, with or without a stone beyond the border."""
-        around = _with_border(stones, border)[:, self.cells.flatten()]
-        return self._codes(around).view(len(stones), -1, len(DIRECTIONS))
-
-    def _codes(self, around: Tensor) -> Tensor:
-        """int64 [B, n]: the codes of `around` bool [B, n * 11]."""
-        return (around.unflatten(1, (-1, 2 * REACH + 1)) * self._weights).sum(2)
-
-
-def _with_border(stones: Tensor, border: bool = False) -> Tensor:
-    """bool [B, size * size + 1]: the last column stands for all cells beyond the border."""
-    return torch.cat((stones, stones.new_full((len(stones), 1), border)), 1)
+    def _everywhere(self, stones: Tensor, more: Tensor | float = 0.0) -> Tensor:
+        """int64 [B, size * size, 4]: the code of each cell in each direction, and `more`."""
+        codes = stones.to(torch.float32) @ self._codes + more
+        return codes.to(torch.int64).unflatten(1, (-1, len(DIRECTIONS)))
 
 
 def line_cells(size: int) -> Tensor:
