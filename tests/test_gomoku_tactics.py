@@ -1,4 +1,4 @@
-"""The Gomoku puzzles: every stored answer is right, by looking at everything; and players are marked as they deserve."""
+"""The Gomoku puzzles: every stored answer is right, and players get the marks that they deserve."""
 
 import pytest
 import torch

@@ -1,12 +1,13 @@
 """A Gomocup engine that plays the first empty cell, or has the trouble that its program's name ends in, from its second
 move on."""
 
+import itertools
 import os
 import sys
 import time
 
 trouble = sys.argv[1]
-size, taken, moves = 0, set(), 0
+size, taken, moves = 0, set(), itertools.count(1)
 
 
 def say(text):
@@ -14,13 +15,12 @@ def say(text):
 
 
 def play():
-    global moves
-    moves += 1
-    if moves > 1 and trouble == "crash":
+    later = next(moves) > 1
+    if later and trouble == "crash":
         os._exit(3)
-    if moves > 1 and trouble == "silence":
+    if later and trouble == "silence":
         time.sleep(600)
-    if moves > 1 and trouble in ("taken", "outside", "words"):
+    if later and trouble in ("taken", "outside", "words"):
         cell = next(iter(taken), (0, 0))
         return say({"taken": f"{cell[0]},{cell[1]}", "outside": f"{size},0", "words": "ERROR no idea"}[trouble])
     cell = next((column, row) for row in range(size) for column in range(size) if (column, row) not in taken)
