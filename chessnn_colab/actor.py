@@ -7,9 +7,20 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from .games.base import Game, finished, map_fields, select
+from .games.base import Game, finished, map_fields, select, winning_actions
 from .network import SpikingNetwork, expected_value
-from .search import ILLEGAL, PolicyOutput, Root, SearchConfig, Step, padded, sample_gumbel, sample_prior, two_rung
+from .search import (
+    ILLEGAL,
+    PolicyOutput,
+    Root,
+    SearchConfig,
+    Step,
+    padded,
+    play_wins,
+    sample_gumbel,
+    sample_prior,
+    two_rung,
+)
 from .tree import Expansion, tree_search
 
 # Columns kept for the root's likeliest legal actions. Hardly any position has more; what it loses is the prior's tail.
@@ -44,8 +55,10 @@ class Actor:
         if config.search == "policy":
             return sample_prior(root, gumbel)
         if config.search == "tree":
-            return tree_search(root, Branches(self, state, config.num_simulations + 1).expand, config, gumbel)
-        return two_rung(root, self.recurrent_fn, config, gumbel)
+            output = tree_search(root, Branches(self, state, config.num_simulations + 1).expand, config, gumbel)
+        else:
+            output = two_rung(root, self.recurrent_fn, config, gumbel)
+        return output if config.solve == "off" else play_wins(output, winning_actions(self.game, state))
 
     def root(self, state: Any, most: int = ROOT_ACTIONS, least: int = 1) -> Root:
         """The network's opinion of `state`: its likeliest legal actions (see likeliest) and its value."""
@@ -69,7 +82,11 @@ class Actor:
         same_player = after.current_player == before.current_player
         sign = torch.where(same_player, self.discount, -self.discount)
         discount = torch.where(after.terminated, 0.0, sign)
-        return Step(reward, discount, expected_value(wdl_logits)), Seen(after, rates)
+        value, proven = expected_value(wdl_logits), None
+        if self.config.solve == "all":
+            proven = (winning_actions(self.game, after) >= 0) & ~finished(after)
+            value = torch.where(proven, 1.0, value)
+        return Step(reward, discount, value, proven), Seen(after, rates)
 
     def likeliest(self, state: Any, rates: Tensor, most: int, least: int = 1) -> tuple[Tensor, Tensor]:
         """Legal actions int64 [N, A] and their logits, ILLEGAL in spare columns; least <= A <= most.

@@ -23,6 +23,7 @@ from .errors import ConfigError
 ILLEGAL = -1e9  # the logit of an action that is not there
 ROUNDED = 8  # a CPU rounds numbers of rows up to multiples: every new size costs it milliseconds of preparation
 SEARCHES = ("two-rung", "tree", "policy")
+SOLVERS = ("off", "root", "all")
 
 
 class Root(NamedTuple):
@@ -45,6 +46,7 @@ class Step(NamedTuple):
     reward: Tensor  # float32 [N], to the player who acted
     discount: Tensor  # float32 [N], 0 at an end, negative where the other player is to move
     value: Tensor  # float32 [N], for the player now to move
+    proven: Tensor | None = None  # bool [N], whether `value` follows from the rules; an end needs no such proof
 
 
 # recurrent_fn(embedding, rows int64 [N], action int64 [N] or None) -> (Step, embedding of N positions):
@@ -77,8 +79,11 @@ class SearchConfig:
     max_depth: int = 12  # tree: plies a simulation goes down at most
     value_scale: float = 0.3  # weight of the values seen against the network's prior
     maxvisit_init: float = 50.0
+    solve: str = "off"  # "root": a move that wins at once is played; "all": proofs count in the whole search
 
     def __post_init__(self):
+        if self.solve not in SOLVERS:
+            raise ConfigError(f"unknown solve {self.solve!r:.60}: expected one of {', '.join(SOLVERS)}")
         if self.search not in SEARCHES:
             raise ConfigError(f"unknown search {self.search!r}: expected one of {', '.join(SEARCHES)}")
         if not 1 <= self.survivors <= self.candidates:
@@ -129,6 +134,12 @@ def two_rung(root: Root, recurrent_fn: RecurrentFn, config: SearchConfig, gumbel
     reply_value = second.reward + second.discount * second.value
     # A child looked at twice is worth the mean of its own value and its best reply's, as a tree would back it up.
     twice = first.reward[rows] + first.discount[rows] * (first.value[rows] + reply_value) / 2
+    if config.solve == "all":
+        # What the rules prove is no mean: a reply that ends the game in a win, and a child whose value is known.
+        refuted = (second.discount == 0) & (second.reward > 0)
+        twice = torch.where(refuted, first.reward[rows] + first.discount[rows] * second.reward, twice)
+        if first.proven is not None:
+            twice = torch.where(first.proven[rows], q.gather(1, survivors).flatten(), twice)
     q = q.scatter(1, survivors, twice.view(-1, s))
     visits = visits.scatter(1, survivors, 2.0)
 
@@ -138,6 +149,22 @@ def two_rung(root: Root, recurrent_fn: RecurrentFn, config: SearchConfig, gumbel
     best = final.gather(1, survivors).argmax(1, keepdim=True)
     column = columns.gather(1, survivors.gather(1, best))
     return PolicyOutput(root.actions.gather(1, column).squeeze(1), root.actions, weights, value)
+
+
+def play_wins(output: PolicyOutput, wins: Tensor) -> PolicyOutput:
+    """`output` with the action of `wins` int64 [B] chosen, and alone in the policy, in the rows where one is given.
+
+    wins: an action that wins at once, -1 in rows without one.
+    """
+    found = (wins >= 0).unsqueeze(1)
+    column = (output.actions == wins.unsqueeze(1)).to(torch.uint8).argmax(1, keepdim=True)  # 0 if it is in none
+    alone = torch.zeros_like(output.action_weights).scatter(1, column, 1.0)
+    return PolicyOutput(
+        torch.where(wins >= 0, wins, output.action),
+        torch.where(found, output.actions.scatter(1, column, wins.unsqueeze(1)), output.actions),
+        torch.where(found, alone, output.action_weights),
+        torch.where(wins >= 0, 1.0, output.value),
+    )
 
 
 def _ask(
@@ -152,7 +179,7 @@ def _ask(
         return *recurrent_fn(embedding, rows, action), torch.arange(size, device=rows.device)
     kept = rows_of(wanted, size)
     step, embedding = recurrent_fn(embedding, rows[kept], None if action is None else action[kept])
-    step = Step(*(field.new_zeros(len(rows)).index_copy(0, kept, field) for field in step))
+    step = Step(*(None if part is None else part.new_zeros(len(rows)).index_copy(0, kept, part) for part in step))
     return step, embedding, torch.zeros_like(rows).index_copy(0, kept, torch.arange(size))
 
 

@@ -59,6 +59,8 @@ class Tree:
         self.raw_values, self.node_values, self.rewards = (like.new_zeros(self.nowhere + 1) for _ in range(3))
         self.discounts, self.node_visits = (like.new_ones(self.nowhere + 1) for _ in range(2))
         self.choice = torch.zeros(self.nowhere + 1, dtype=torch.int64, device=like.device)  # column to try next
+        self.solved = torch.zeros(self.nowhere + 1, dtype=torch.bool, device=like.device)  # node_values is proven
+        self.proven = torch.zeros_like(self.actions, dtype=torch.bool)  # q is proven
         self.roots = torch.arange(self.batch, device=like.device)
         self.add(0, root.actions, root.prior_logits, root.value)
 
@@ -97,10 +99,13 @@ def tree_search(root: Root, expand: ExpandFn, config: SearchConfig, gumbel: Tens
         tree.choice[:batch] = scores.argmax(1)
         path = _descend(tree, simulation + 1, config.max_depth)
         _expand(tree, expand, path, simulation + 1)
-        _back_up(tree, path)
+        (_back_up_proofs if config.solve == "all" else _back_up)(tree, path)
         completed = _choose(tree, path, config)
-    visits = tree.visits[:batch]
+    visits, proven, q = tree.visits[:batch], tree.proven[:batch], tree.q[:batch]
+    visits = torch.where(proven & (q < 0), -1.0, visits)  # a proven loss is chosen only where everything is lost
     column = _score(visits.amax(1), gumbel, logits, completed, visits).argmax(1, keepdim=True)
+    best = torch.where(proven, q, -torch.inf).argmax(1, keepdim=True)
+    column = torch.where(tree.solved[:batch].unsqueeze(1), best, column)
     weights = (logits + completed).softmax(1)
     return PolicyOutput(root.actions.gather(1, column).squeeze(1), root.actions, weights, tree.node_values[:batch])
 
@@ -140,6 +145,8 @@ def _expand(tree: Tree, expand: ExpandFn, path: Path, number: int) -> None:
     tree.add(number, actions, prior_logits, step.value)
     tree.children.view(-1)[path.edge] = path.leaf
     tree.rewards[path.leaf], tree.discounts[path.leaf] = step.reward, step.discount
+    if step.proven is not None:
+        tree.solved[number * tree.batch : (number + 1) * tree.batch] = step.proven
 
 
 def _back_up(tree: Tree, path: Path) -> None:
@@ -155,6 +162,31 @@ def _back_up(tree: Tree, path: Path) -> None:
     tree.node_visits[nodes] = count + 1
     tree.visits.view(-1)[edges] += 1
     tree.q.view(-1)[edges] = rewards + discounts * tree.node_values[children]
+
+
+def _back_up_proofs(tree: Tree, path: Path) -> None:
+    """As _back_up, level by level, and what the rules prove is kept apart from what the network guesses.
+
+    An end of the game and a node that is solved prove the q of the action before them. A node is solved by an action
+    that is proven to win, or when all its actions are proven; its value is then the best of these. What is proven to
+    lose is left out of the mean of a node that is not solved (MCTS-Solver: Winands, Bjornsson and Saito 2008).
+    """
+    for node, child, edge in zip(path.nodes.flip(0), path.children.flip(0), path.edges.flip(0)):
+        known = (tree.discounts[child] == 0) | tree.solved[child]
+        tree.q.view(-1)[edge] = tree.rewards[child] + tree.discounts[child] * tree.node_values[child]
+        tree.proven.view(-1)[edge] = known
+        tree.visits.view(-1)[edge] += 1
+        tree.node_visits[node] += 1
+        q, proven, there = tree.q[node], tree.proven[node], tree.prior_logits[node] > ILLEGAL / 2
+        counted = torch.where(proven & (q < 0), 0.0, tree.visits[node])
+        mean = (tree.raw_values[node] + (counted * q).sum(1)) / (1 + counted.sum(1))
+        # A node with all columns in use may have more actions than columns.
+        all_known = (proven | ~there).all(1) & ~there.all(1)
+        solved = ((proven & (q > 0)).any(1) | all_known) & (node != tree.nowhere)
+        value = torch.where(solved, torch.where(proven, q, -torch.inf).amax(1), mean)
+        before = tree.solved[node]
+        tree.node_values[node] = torch.where(before, tree.node_values[node], value)
+        tree.solved[node] = before | solved
 
 
 def _choose(tree: Tree, path: Path, config: SearchConfig) -> Tensor:

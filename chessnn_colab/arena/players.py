@@ -12,7 +12,7 @@ from torch import Tensor
 from ..actor import Actor
 from ..devices import choose_dtype
 from ..errors import ConfigError
-from ..games.base import Game, winning_actions
+from ..games.base import Game
 from ..network import SpikingNetwork, actor_copy
 from ..search import SearchConfig
 
@@ -93,18 +93,14 @@ class RandomPlayer(Player):
 class NetworkPlayer(Player):
     """A network that looks ahead as far as `search` says, without chance.
 
-    A move that wins by the rules is always played; only the search "policy" shows what the network knows by itself.
+    A win that the rules prove is always played; only the search "policy" shows what the network knows by itself.
     """
 
     def __init__(self, game: Game, network: SpikingNetwork, search: SearchConfig = PLAY_SEARCH, name: str = "network"):
         self.name = name
         self.evaluations = search.evaluations
         dtype = choose_dtype("auto", next(network.parameters()).device)
-        self.actor = Actor(game, actor_copy(network, dtype), search, game.discount)
+        self.actor = Actor(game, actor_copy(network, dtype), replace(search, solve="all"), game.discount)
 
     def choose(self, state: Any, generator: torch.Generator, boards: Sequence[Any] | None = None) -> Tensor:
-        action = self.actor.act(state, generator, gumbel_scale=0.0).action
-        if self.actor.config.search == "policy":
-            return action
-        wins = winning_actions(self.actor.game, state)
-        return torch.where(wins >= 0, wins, action)
+        return self.actor.act(state, generator, gumbel_scale=0.0).action

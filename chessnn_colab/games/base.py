@@ -177,8 +177,11 @@ def start_positions(game: Game, shares: Mapping[str, float], count: int, generat
 
 
 def winning_actions(game: Game, state: Any) -> Tensor:
-    """int64 [B]: a legal action that wins at once by the rules, -1 in rows without one. It steps every legal action."""
-    rows, actions = game.legal_actions(state)
+    """int64 [B]: a legal action that wins at once by the rules, -1 in rows without one.
+
+    It steps every legal action, or what the game's `winning_candidates` says is enough, in the form of `legal_actions`.
+    """
+    rows, actions = getattr(game, "winning_candidates", game.legal_actions)(state)
     after = game.step(select(state, rows), actions)
     reward = after.rewards.gather(1, state.current_player[rows].unsqueeze(1)).squeeze(1)
     found = torch.where(after.terminated & (reward > 0), actions, -1)

@@ -17,6 +17,7 @@ from ..base import finished, where
 from . import bitboards as bb
 from . import material, packing, starts, symmetry
 from .endings import CHECKMATE, ENDINGS, TRUNCATED, UNFINISHED, find_ending
+from .mates import may_check
 from .moves import (
     CASTLE_KINGSIDE_PLANE,
     CASTLE_QUEENSIDE_PLANE,
@@ -118,6 +119,12 @@ class Chess:
         origins = bb.unpack_bits(state.moves[rows, planes].unsqueeze(1), self._bool_bits)
         which, squares = origins.nonzero(as_tuple=True)
         return rows[which], planes[which] * 64 + squares
+
+    def winning_candidates(self, state: ChessState) -> tuple[Tensor, Tensor]:
+        """Of `legal_actions`, those that may give check: every mate is among them."""
+        rows, actions = self.legal_actions(state)
+        kept = may_check(state, self._generator, rows, actions & 63, self.destinations[actions]).nonzero().squeeze(1)
+        return rows[kept], actions[kept]
 
     def observe(self, state: ChessState) -> Tensor:
         """float32 [B, 27, 8, 8], zeros and ones: what the network sees.
