@@ -33,7 +33,9 @@ def may_check(state: ChessState, generator: MoveGenerator, rows: Tensor, origins
     moves_now = (state.pieces[:, :6].index_select(0, rows) & source) != 0  # [n, 6], which kind of piece moves
     direct = (moves_now & ((posts.index_select(0, rows) & target) != 0)).any(1)
     uncovers = ((diagonal | straight)[rows].unsqueeze(1) & source) != 0
-    special = moves_now[:, PAWN] & (((target & bb.RANK_8) != 0) | (target == state.ep_square[rows].unsqueeze(1))).squeeze(1)
+    special = moves_now[:, PAWN] & (
+        ((target & bb.RANK_8) != 0) | (target == state.ep_square[rows].unsqueeze(1))
+    ).squeeze(1)
     castles = moves_now[:, KING] & ((origins - targets).abs() == 2)
     return direct | uncovers.squeeze(1) | special | castles
 
