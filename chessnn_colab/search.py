@@ -179,7 +179,7 @@ def _ask(
         return *recurrent_fn(embedding, rows, action), torch.arange(size, device=rows.device)
     kept = rows_of(wanted, size)
     step, embedding = recurrent_fn(embedding, rows[kept], None if action is None else action[kept])
-    step = Step(*(None if part is None else part.new_zeros(len(rows)).index_copy(0, kept, part) for part in step))
+    step = Step._make(None if part is None else part.new_zeros(len(rows)).index_copy(0, kept, part) for part in step)
     return step, embedding, torch.zeros_like(rows).index_copy(0, kept, torch.arange(size))
 
 
