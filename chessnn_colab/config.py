@@ -67,7 +67,9 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
     def __post_init__(self) -> None:
         for part in (SelfPlayConfig, SearchConfig, LearnerConfig):
             part.__post_init__(self)
-        self.start_shares(rules(self.game))
+        game = rules(self.game)
+        object.__setattr__(self, "game", game.name)  # one name for one game: gomoku:15 is gomoku
+        self.start_shares(game)
         for name in ("iterations", "games_per_iteration", "replay_capacity", "checkpoint_every", "keep_checkpoints"):
             value = getattr(self, name)
             if value is not None and value < 1:

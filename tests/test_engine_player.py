@@ -9,8 +9,9 @@ import chess
 import pytest
 import torch
 
-from chessnn_colab.arena.chess import engine as engine_player
-from chessnn_colab.arena.chess.engine import OUTSIDE_PATH, EnginePlayer, find_engine, parse_engine
+from chessnn_colab.arena import engine_processes
+from chessnn_colab.arena.chess.engine import EnginePlayer, find_engine, parse_engine
+from chessnn_colab.arena.engine_processes import OUTSIDE_PATH
 from chessnn_colab.arena.evaluate import find_player
 from chessnn_colab.arena.match import play_match
 from chessnn_colab.arena.players import RandomPlayer
@@ -86,7 +87,7 @@ def test_a_match_counts_the_forfeit_with_its_reason(fake):
 
 
 def test_an_engine_that_always_fails_is_given_up(fake, monkeypatch):
-    monkeypatch.setattr(engine_player, "MAX_RESTARTS", 1)
+    monkeypatch.setattr(engine_processes, "MAX_RESTARTS", 1)
     player = EnginePlayer(fake, {"Trouble": "crash"}, {"nodes": 1}, processes=1)
     assert [action >= 0 for action in choose(player, [chess.Board()] * 8)].count(True) == 2
     player.close()

@@ -1,6 +1,8 @@
 """The only door to the games: from a name, as `TrainConfig.game` has it, to the rules.
 
-A game is added by a module (or a folder) beside this one and a line in GAMES. Modules load when first asked for.
+A game is added by a module (or a folder) beside this one and a line in GAMES. Modules load when first asked for. A name
+may go on with options after colons, where the game has some: gomoku:9 is Gomoku on 9x9. A name with other options is
+the name of another game to runs and checkpoints.
 """
 
 from __future__ import annotations
@@ -19,29 +21,41 @@ class Entry(NamedTuple):
     """Where a game's parts are, each as "module:name" below this package."""
 
     rules: str  # a class: rules(max_plies, device=device)
+    variant: str = ""  # a function: the words after the colons of a name such as gomoku:9 -> a class like `rules`
+    options: str = ""  # what a name may say after the game's own, for people
     writer: str = ""  # a function like base.move_list, which it replaces
     suffix: str = ".txt"  # of a file that holds what `writer` returns
 
 
 GAMES: Mapping[str, Entry] = {
-    "chess": Entry("chess.rules:Chess", "chess.pgn:game_text", ".pgn"),
+    "chess": Entry("chess.rules:Chess", writer="chess.pgn:game_text", suffix=".pgn"),
+    "gomoku": Entry("gomoku.rules:Gomoku", "gomoku.rules:variant", "[:SIZE][:exact]", "gomoku.psq:game_text", ".psq"),
     "tictactoe": Entry("tictactoe:TicTacToe"),
 }
 
 
 def make_game(name: str, max_plies: int | None = None, device: torch.device | str = "cpu") -> Game:
-    """The rules of one of GAMES on `device`.
+    """The rules of one of GAMES on `device`. `name` may have options after colons.
 
     max_plies: plies after which a game is truncated; None: after as many as self-play gives it. Raises ConfigError for
-    an unknown name.
+    an unknown name and for options that the game does not have.
     """
     game = rules(name)
     return game(max_plies or game.self_play_plies, device=device)
 
 
 def rules(name: str) -> Any:
-    """The class of one of GAMES, whose attributes tell of the game before one is made. Raises ConfigError."""
-    return _load(_entry(name).rules)
+    """The class of one of GAMES, whose attributes tell of the game before one is made. Raises ConfigError.
+
+    Its `name` is the one that runs and checkpoints use: gomoku:15 is gomoku, because 15x15 is its own size.
+    """
+    entry, options = _entry(name), name.split(":")[1:]
+    return _load(entry.variant)(options) if options else _load(entry.rules)
+
+
+def family(name: str) -> str:
+    """The line of GAMES that a name belongs to: gomoku for gomoku:9."""
+    return name.partition(":")[0]
 
 
 def game_text(game: Game, start: Any, actions: Sequence[int], ending: int, result: int, **headers: str) -> str:
@@ -61,9 +75,11 @@ def text_suffix(name: str) -> str:
 
 
 def _entry(name: str) -> Entry:
-    if name not in GAMES:
-        raise ConfigError(f"unknown game {name!r:.60}: expected one of {', '.join(GAMES)}")
-    return GAMES[name]
+    entry = GAMES.get(family(name))
+    if entry is None or (name not in GAMES and not entry.variant):
+        known = ", ".join(game + GAMES[game].options for game in GAMES)
+        raise ConfigError(f"unknown game {name!r:.60}: expected one of {known}")
+    return entry
 
 
 def _load(place: str) -> Any:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import datetime
-import os
 import re
 from pathlib import Path
 
 import chess.pgn
 
-from ...errors import ConfigError
-from ...files import AnyPath, reason, write_atomically
+from ...files import write_atomically
 from ...games.chess.notation import move_from_action
 from ...games.chess.rules import ENDINGS, TRUNCATED
+from .. import games_folder
 from ..result import FORFEIT, MatchGame, MatchResult
 from .openings import board_after
 
@@ -65,39 +64,11 @@ def _header(text: str) -> str:
     return re.sub(r"\s+", " ", text.replace('"', "'").replace("\\", "/")).strip() or "?"
 
 
-class GamesFolder:
-    """The folder that gets the games of matches. It is made, and written to once, before the first game is played."""
+class GamesFolder(games_folder.GamesFolder):
+    """A folder in which each match is one PGN file."""
 
-    def __init__(self, folder: AnyPath):
-        """Raises ConfigError when the folder cannot be made or written to."""
-        self.path = Path(os.path.abspath(os.path.expanduser(folder)))
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            trial = self.path / f".{os.getpid()}.tmp"
-            write_atomically(trial, b"")
-            trial.unlink()
-        except (OSError, ValueError) as error:  # ValueError: a null character
-            raise self._refused(error) from error
+    suffix = ".pgn"
 
-    def save(self, result: MatchResult) -> Path:
-        """Write PLAYER-OPPONENT.pgn all or nothing and return its path. A number is added if that name is taken.
-
-        Raises ConfigError when the file cannot be written.
-        """
+    def write(self, path: Path, result: MatchResult) -> None:
         text = "\n\n".join(match_to_pgn(result, datetime.date.today())) + "\n"
-        name = "-".join(
-            re.sub(r"[^A-Za-z0-9.]+", "_", player).strip("._")[:80] or "player"
-            for player in (result.player, result.opponent)
-        )
-        try:
-            taken = {path.name for path in self.path.iterdir()}
-            names = (f"{name}{ending}.pgn" for ending in ["", *(f"-{number}" for number in range(2, len(taken) + 3))])
-            path = self.path / next(free for free in names if free not in taken)
-            write_atomically(path, text.encode("utf-8"))
-        except OSError as error:
-            raise self._refused(error) from error
-        return path
-
-    def _refused(self, error: OSError | ValueError) -> ConfigError:
-        why = reason(error) if isinstance(error, OSError) else str(error)
-        return ConfigError(f"cannot save games to {self.path}: {why}; expected a folder that can be written to")
+        write_atomically(path, text.encode("utf-8"))

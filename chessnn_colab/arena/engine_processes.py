@@ -1,0 +1,118 @@
+"""Programs as players, whatever protocol they speak: a few processes serve all the games of a match.
+
+The path of an engine names a program that will run with the rights of the person who gave the path.
+"""
+
+from __future__ import annotations
+
+import queue
+import shutil
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+import torch
+from torch import Tensor
+
+from ..errors import ConfigError
+from .players import NO_MOVE, Player
+
+PROCESSES = 2
+PATIENCE = 30.0  # seconds that an engine may take for a move; then it is killed and loses the game
+MAX_RESTARTS = 10  # of all processes together; after them the engine forfeits every game
+OUTSIDE_PATH = ("/usr/games", "/usr/local/games")  # Debian puts its engines there, and not every PATH has these
+
+
+class ProcessPlayer(Player):
+    """A program as a player. When it crashes, stays silent or plays an illegal move, it forfeits that game and is
+    restarted.
+
+    A protocol says how to `start` a process and how it answers a `move`; both may raise any of `failures`. engine: what
+    `start` returned for the first process; it has a `close`. processes: how many run at the same time.
+    """
+
+    wants_boards = True
+    failures: tuple[type[BaseException], ...] = (OSError,)
+
+    def __init__(self, name: str, path: str, engine: Any, processes: int):
+        self.name, self.path = name, path
+        self.reasons = []
+        self.restarts = 0
+        self._engines: queue.SimpleQueue[Any] = queue.SimpleQueue()  # None: a process that has yet to start
+        for process in (engine, *[None] * (processes - 1)):
+            self._engines.put(process)
+        self._threads = ThreadPoolExecutor(processes, thread_name_prefix="engine")
+        self._processes = processes
+
+    def start(self) -> Any:
+        """A new process, ready to play."""
+        raise NotImplementedError
+
+    def move(self, engine: Any, board: Any) -> int | str:
+        """The action that a process chooses on a board object of the game, or why it has none."""
+        raise NotImplementedError
+
+    def choose(self, state: Any, generator: torch.Generator, boards: Sequence[Any] | None = None) -> Tensor:
+        assert boards is not None  # wants_boards says so
+        answers = list(self._threads.map(self._answer, boards))
+        self.reasons = [answer for answer in answers if isinstance(answer, str)]
+        actions = [NO_MOVE if isinstance(answer, str) else answer for answer in answers]
+        return torch.tensor(actions, dtype=torch.int64, device=generator.device)
+
+    def close(self) -> None:
+        """End every engine process. A second call does nothing."""
+        self._threads.shutdown(cancel_futures=True)
+        for _ in range(self._processes):
+            if (engine := self._engines.get()) is not None:
+                engine.close()
+        self._processes = 0
+
+    def _answer(self, board: Any) -> int | str:
+        """The engine's action, or the reason why there is none. Runs in a thread, which has the process to itself."""
+        engine = self._engines.get()
+        try:
+            if engine is None:
+                if self.restarts > MAX_RESTARTS:
+                    raise OSError(f"failed {self.restarts} times, not started again")
+                engine = self.start()
+            return self.move(engine, board)
+        except self.failures as error:
+            self.restarts += 1
+            if engine is not None:
+                engine.close()
+                engine = None
+            return f"{Path(self.path).name}: {error or type(error).__name__}"
+        finally:
+            self._engines.put(engine)
+
+
+def find_program(path: str, hint: str = "") -> str:
+    """The program with this path or name. Raises ConfigError, which ends in `hint`, when there is none."""
+    found = shutil.which(path) or next((hit for place in OUTSIDE_PATH if (hit := shutil.which(path, path=place))), None)
+    if found is None:
+        raise ConfigError(f"no engine {path!r}: expected a program's path or name{hint}")
+    return found
+
+
+def engine_settings(spec: str, limits: dict[str, type], example: str) -> tuple[str, dict[str, Any], dict[str, str]]:
+    """The path, the limits and the other settings of "engine:PATH?limit=1&name=value".
+
+    limits: name -> type of those words that limit a move. Raises ConfigError, with `example` of a spec, for anything
+    else.
+    """
+    path, _, query = spec.removeprefix("engine:").partition("?")
+    settings = parse_qsl(query, keep_blank_values=True)
+    if not path or (query and not settings):
+        raise ConfigError(f"invalid engine {spec!r}: expected engine:PATH or {example}")
+    limit: dict[str, Any] = {}
+    for name, value in settings:
+        if name in limits:
+            try:
+                limit[name] = limits[name](value)
+            except ValueError:
+                raise ConfigError(f"engine limit {name}={value!r}: expected a number") from None
+            if not limit[name] > 0:
+                raise ConfigError(f"engine limit {name}={value}: expected more than 0")
+    return path, limit, {name: value for name, value in settings if name not in limits}

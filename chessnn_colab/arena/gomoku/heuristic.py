@@ -1,0 +1,42 @@
+"""The fixed player that wins if it can, else blocks, else extends its longest line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...games.gomoku.rules import Gomoku
+from ...games.gomoku.state import BLACK, GomokuState
+from ..players import Player
+
+WIN, BLOCK = 1000.0, 100.0
+
+
+class HeuristicPlayer(Player):
+    """Completes five if it can, else takes a cell where the opponent would, else makes its longest line longer.
+
+    A line counts only where five in a row still fit between the opponent's stones and the border. A random one of the
+    best cells, if there are several; on the empty board any of the cells around the centre.
+    """
+
+    name = "heuristic"
+
+    def __init__(self, game: Gomoku):
+        self.game = game
+        self._lines = game.lines
+        middle = torch.arange(game.size, device=game.device) - (game.size - 1) / 2
+        distance = torch.maximum(middle.abs().unsqueeze(1), middle.abs()).flatten()
+        self._central = torch.where(distance <= 1, 0.5, 0.0)  # decides among lines of one stone only
+
+    def choose(self, state: GomokuState, generator: torch.Generator, boards: Sequence[Any] | None = None) -> Tensor:
+        own_colour = (state.current_player + BLACK).to(torch.int8).unsqueeze(1)
+        own = state.board == own_colour
+        theirs = (state.board > 0) & ~own
+        length = torch.where(self._lines.room(theirs), self._lines.runs(own), 0).amax(2).clamp(max=4)
+        scores = length + torch.where(length == 1, self._central, 0.0)
+        scores = scores + WIN * self._lines.completes(own) + BLOCK * self._lines.completes(theirs)
+        noise = torch.rand(scores.shape, generator=generator, device=scores.device)
+        return torch.where(state.board == 0, scores + 0.1 * noise, -1.0).argmax(1)

@@ -1,0 +1,218 @@
+"""Gomoku on tensors: five in a row on a board of any size from 5 to 20, many games at once.
+
+Cells are numbered row after row from the top left corner; the action is the cell. Black moves first. `Gomoku` is the
+game on 15x15 where five or more in a row win; `variant` makes the same rules for other sizes, and those in which only
+exactly five win.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from ...errors import ConfigError
+from ..base import where
+from .lines import LineTables, completed_fives
+from .notation import board_text
+from .state import BLACK, BOARD_FULL, EMPTY, ENDINGS, FIVE_IN_A_ROW, TRUNCATED, UNFINISHED, WHITE, GomokuState
+
+DEFAULT_SIZE, SMALLEST, LARGEST = 15, 5, 20
+WORD = 63  # cells in one word: the sign bit stays free
+MAX_RANDOM_PLIES = 8  # of a start position: four stones each, so nobody can have won
+SPREAD = 2.0  # cells: how far from the centre the stones of a start position lie, as a standard deviation
+
+
+class Gomoku:
+    """The rules of one board size, with their tables on one device.
+
+    max_plies: a game that has not ended after so many plies from its start is truncated.
+    """
+
+    name = "gomoku"
+    size = DEFAULT_SIZE  # rows and columns
+    exact = False  # True: only exactly five in a row win; False: five or more
+    num_players = 2
+    player_names = ("Black", "White")
+    num_actions = DEFAULT_SIZE**2
+    observation_shape = (3, DEFAULT_SIZE, DEFAULT_SIZE)
+    packed_words = 2 * -(-(DEFAULT_SIZE**2) // WORD)
+    endings = ENDINGS
+    start_shares: Mapping[str, float] = {"random-plies": 0.7, "standard": 0.3}
+    discount = 0.99  # the quicker of two wins is worth more
+    td_lambda = 1.0  # nothing stands better before the end
+    self_play_plies = DEFAULT_SIZE**2
+    sampling_plies = 12
+
+    def __init__(self, max_plies: int = LARGEST**2, device: torch.device | str = "cpu"):
+        self.max_plies = max_plies
+        self.device = torch.device(device)
+        self.action_images = _symmetries(self.size).to(self.device)
+        self._sources = self.action_images.argsort(1)  # of the symmetries: which cell comes to each place
+        self.lines = LineTables(self.size, self.exact, self.device)
+        self._cells = torch.arange(self.num_actions, device=self.device)
+        self._bits = torch.arange(WORD, device=self.device)
+
+    def init(self, batch_size: int) -> GomokuState:
+        """The empty board, `batch_size` times."""
+        shape = batch_size, self.num_actions
+        return self._fresh(torch.zeros(shape, dtype=torch.int8, device=self.device))
+
+    def step(self, state: GomokuState, action: Tensor) -> GomokuState:
+        """Play `action` int64 [B], an empty cell of its board; rows of finished games stay as they are."""
+        over = state.terminated | state.truncated
+        played = (self._cells == action.unsqueeze(1)) & ~over.unsqueeze(1)
+        colour = (state.current_player + BLACK).to(torch.int8).unsqueeze(1)
+        board = torch.where(played, colour, state.board)
+        won = self.lines.wins(board == colour, action)
+        after = self._state(board, state.plies_played + 1, 1 - state.current_player, won)
+        return where(over, state, after)
+
+    def legal_action_mask(self, state: GomokuState) -> Tensor:
+        """bool [B, size * size]: the empty cells, those of a finished game too."""
+        return state.board == EMPTY
+
+    def legal_actions(self, state: GomokuState) -> tuple[Tensor, Tensor]:
+        """int64 [n] and int64 [n]: row and action of everything legal_action_mask allows, row after row, actions
+        ascending. A GPU is waited for, because the host has to know n."""
+        rows, actions = self.legal_action_mask(state).nonzero(as_tuple=True)
+        return rows, actions
+
+    def observe(self, state: GomokuState) -> Tensor:
+        """float32 [B, 3, size, size]: the mover's stones, the opponent's, and all ones, which show where the board
+        ends: a convolution sees zeros beyond it."""
+        own = (state.current_player + BLACK).to(torch.int8).unsqueeze(1)
+        planes = (state.board == own, state.board == BLACK + WHITE - own, torch.ones_like(state.board, dtype=torch.bool))
+        return torch.stack(planes, 1).to(torch.float32).view(-1, *self.observation_shape)
+
+    def pack(self, state: GomokuState) -> Tensor:
+        """int64 [B, packed_words]: a bit for each cell, first Black's stones and then White's, 63 to a word.
+
+        The stones tell all the rest but the plies of this game. Inverse: `unpack`.
+        """
+        stones = torch.stack((state.board == BLACK, state.board == WHITE), 1)
+        filled = stones.new_zeros(len(stones), 2, self.packed_words // 2 * WORD)
+        filled[:, :, : self.num_actions] = stones
+        return (filled.view(-1, self.packed_words, WORD).to(torch.int64) << self._bits).sum(2)
+
+    def unpack(self, packed: Tensor) -> GomokuState:
+        """The states of `pack`'s words int64 [B, packed_words], each as a fresh game from there."""
+        return self._fresh(self._unpack_board(packed))
+
+    def augment(self, packed: Tensor, chance: Tensor) -> tuple[Tensor, Tensor]:
+        """`packed` int64 [B, packed_words] with each board turned and mirrored in one of the eight ways, all equally
+        likely.
+
+        chance: float32 [B] in [0, 1). Also int64 [B]: which row of `action_images` a position's actions follow.
+        """
+        image = (chance * len(self.action_images)).to(torch.int64)
+        board = self._unpack_board(packed).gather(1, self._sources[image])
+        return self.pack(self._fresh(board)), image
+
+    def truncation_value(self, state: GomokuState) -> Tensor:
+        """float32 [B]: zeros. A game stopped at the cap counts as a draw."""
+        return torch.zeros_like(state.rewards[:, 0])
+
+    def starts(self, count: int, kind: str, generator: torch.Generator) -> GomokuState:
+        """`count` start positions: "standard", or "random-plies": 1 to MAX_RANDOM_PLIES random stones near the centre.
+        `generator` is a CPU generator. Raises ConfigError for another kind."""
+        if kind not in self.start_shares:
+            raise ConfigError(f"unknown start positions {kind!r}: expected one of {', '.join(self.start_shares)}")
+        state = self.init(count)
+        if kind == "standard":
+            return state
+        lengths = torch.randint(1, MAX_RANDOM_PLIES + 1, (count,), generator=generator).to(self.device)
+        near = _log_density(self.size).to(self.device)
+        noise = torch.empty(count, self.num_actions).exponential_(generator=generator).to(self.device)
+        ranks = (near - noise.log()).argsort(1, descending=True).argsort(1)  # draws without replacement
+        stones = torch.where(ranks % 2 == 0, BLACK, WHITE).to(torch.int8)
+        return self._fresh(torch.where(ranks < lengths.unsqueeze(1), stones, EMPTY))
+
+    def to_text(self, state: GomokuState) -> list[str]:
+        """Each row as a board of X (Black), O (White) and points, with the names of rows and columns."""
+        return [board_text(stones) for stones in self.stones(state).tolist()]
+
+    def stones(self, state: GomokuState) -> Tensor:
+        """int64 [B, size, size]: 0 an empty cell, 1 Black's stone, 2 White's. Row 0 is the top of the board."""
+        return state.board.to(torch.int64).view(-1, self.size, self.size)
+
+    def _unpack_board(self, packed: Tensor) -> Tensor:
+        """int8 [B, size * size] of `pack`'s words."""
+        bits = ((packed.unsqueeze(2) >> self._bits) & 1).to(torch.int8).view(len(packed), 2, -1)[:, :, : self.num_actions]
+        return bits[:, 0] * BLACK + bits[:, 1] * WHITE
+
+    def _fresh(self, board: Tensor) -> GomokuState:
+        """Games that begin with `board` int8 [B, size * size]. Whoever did not just move cannot have won."""
+        player = (board != EMPTY).sum(1) & 1
+        mover_before = (WHITE - player).to(torch.int8).unsqueeze(1)
+        won = completed_fives((board == mover_before).view(-1, self.size, self.size), self.exact)
+        return self._state(board, torch.zeros_like(player), player, won)
+
+    def _state(self, board: Tensor, plies_played: Tensor, player: Tensor, won: Tensor) -> GomokuState:
+        """won: bool [B], whether the opponent of `player` has just completed a line."""
+        ending = torch.where(plies_played >= self.max_plies, TRUNCATED, UNFINISHED)
+        ending = torch.where(won, FIVE_IN_A_ROW, torch.where((board != EMPTY).all(1), BOARD_FULL, ending))
+        black_reward = torch.where(won, 2 * player - 1, 0).to(torch.float32)
+        return GomokuState(
+            board,
+            plies_played,
+            player,
+            terminated=(ending == FIVE_IN_A_ROW) | (ending == BOARD_FULL),
+            truncated=ending == TRUNCATED,
+            rewards=torch.stack((black_reward, -black_reward), 1),
+            ending=ending,
+        )
+
+
+def variant(options: Sequence[str]) -> type[Gomoku]:
+    """The rules for the words after the colons of a name: "9", "15" and "exact", or "exact" alone.
+
+    Raises ConfigError for a size outside SMALLEST to LARGEST and for other words.
+    """
+    words = list(options)
+    size, exact = DEFAULT_SIZE, False
+    if words and words[0].isdecimal() and len(words[0]) <= 9:
+        size = int(words.pop(0))
+    if words == ["exact"]:
+        exact = bool(words.pop())
+    if words:
+        raise ConfigError(
+            f"unknown game 'gomoku:{':'.join(options)!s:.60}': expected gomoku, gomoku:SIZE or gomoku:SIZE:exact, such "
+            "as gomoku:9"
+        )
+    if not SMALLEST <= size <= LARGEST:
+        why = "five in a row do not fit" if size < SMALLEST else "the network and its moves are made for less"
+        raise ConfigError(f"gomoku on {size}x{size}: {why}; expected a size from {SMALLEST} to {LARGEST}")
+    return _variant(size, exact)
+
+
+@functools.cache
+def _variant(size: int, exact: bool) -> type[Gomoku]:
+    """One class for each size and rule, with the one name that runs and checkpoints know it by."""
+    if (size, exact) == (DEFAULT_SIZE, False):
+        return Gomoku
+    cells = size**2
+    more = {
+        "name": f"gomoku:{size}" + ":exact" * exact,
+        "size": size,
+        "exact": exact,
+        "num_actions": cells,
+        "observation_shape": (3, size, size),
+        "packed_words": 2 * -(-cells // WORD),
+        "self_play_plies": cells,
+    }
+    return type("Gomoku", (Gomoku,), {"__module__": __name__, "__doc__": Gomoku.__doc__, **more})
+
+
+def _log_density(size: int) -> Tensor:
+    """float32 [size * size]: the logarithm of how likely a random stone is on each cell, a bell around the centre."""
+    place = torch.arange(size, dtype=torch.float32) - (size - 1) / 2
+    return -((place.unsqueeze(1) ** 2 + place**2) / (2 * SPREAD**2)).flatten()
+
+
+def _symmetries(size: int) -> Tensor:
+    """int64 [8, size * size]: where each cell goes when the board is turned, or mirrored and then turned."""
+    board = torch.arange(size**2).view(size, size)
+    return torch.stack([torch.rot90(side, turns).flatten() for side in (board, board.flip(1)) for turns in range(4)])
