@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..devices import detect_device
@@ -14,10 +15,11 @@ from ..restore import saved_network
 from ..runs.shared import game_of, is_file, networks
 from ..runs.snapshot import load_snapshot
 from ..search import SearchConfig
-from .match import play_match
+from .match import Match, play_matches
 from .players import PLAY_SEARCH, NetworkPlayer, Player
 from .registry import match_game, match_kit
 from .result import MatchResult
+from .standing import Watch, unwatched
 
 
 def run_game(run: str) -> str:
@@ -54,24 +56,51 @@ def evaluate_run(
     seed: int = 0,
     device: str = "auto",
     save: str | None = None,
+    watch: Watch = unwatched,
 ) -> MatchResult:
     """Play a match between a run's network and `opponent` (see find_player and match.play_match).
 
     search: how far the network looks ahead, and an opponent that is a network too (see players.play_search).
-    save: a folder that gets the file with every game. Raises ConfigError, RunError or CheckpointError.
+    save: a folder that gets the file with every game. watch: see match.play_matches, which also says what an interrupt
+    does. Raises ConfigError, RunError or CheckpointError.
+    """
+    return measure_run(run, [opponent], [snapshot], games, search, None, seed, device, save, watch)[0]
+
+
+def measure_run(
+    run: str,
+    opponents: Sequence[str],
+    snapshots: Sequence[int | None] = (None,),
+    games: int = 40,
+    search: SearchConfig = PLAY_SEARCH,
+    seconds: float | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    save: str | None = None,
+    watch: Watch = unwatched,
+) -> list[MatchResult]:
+    """A match of each of `snapshots` of a run against each of `opponents`, all in one batch (see match.play_matches).
+
+    Results come opponent by opponent, in the order of `snapshots`; one that is named twice (0 and the last one of a run
+    that has learned nothing yet) plays once. games: of each match. seconds: start no game that would end later. For the
+    rest see evaluate_run.
     """
     name = run_game(run)
     folder = None if save is None else match_kit(name).require("games_folder")(save)
     game = match_game(name, detect_device(device).device)
-    player = network_player(run, snapshot, game, search)
-    other = find_player(opponent, game, search)
+    own = {player.name: player for player in (network_player(run, number, game, search) for number in snapshots)}
+    others: list[Player] = []
     try:
-        result = play_match(game, player, other, games, seed)
+        others += [find_player(opponent, game, search) for opponent in dict.fromkeys(opponents)]
+        matches = [Match(player, other, games) for other in others for player in own.values()]
+        results = play_matches(game, matches, seed, watch=watch, seconds=seconds)
     finally:
-        other.close()
+        for other in others:
+            other.close()
     if folder is not None:
-        folder.save(result)
-    return result
+        for result in results:
+            folder.save(result)
+    return results
 
 
 def network_player(

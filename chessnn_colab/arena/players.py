@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Protocol
@@ -68,12 +69,39 @@ class Player(Protocol):
     def choose(self, state: Any, generator: torch.Generator, boards: Sequence[Any] | None = None) -> Tensor:
         """int64 [B]: an action per row, or NO_MOVE, which loses the game.
 
-        `generator` is on the states' device. boards: B board objects for a player that wants them, else None.
+        `generator` is on the states' device; in a match it is a GamesChance, and a player that draws with `chances` or
+        `one_of_the_best` gives every game its own random numbers. boards: B board objects for a player that wants them,
+        else None.
         """
         ...
 
     def close(self) -> None:
         """Free what the player holds, such as processes. A second call does nothing."""
+
+
+class GamesChance(torch.Generator):
+    """The generator of games side by side: row i draws from games[i], so no game depends on what shares its batch."""
+
+    def __new__(cls, games: Sequence[random.Random], device: torch.device):
+        return super().__new__(cls, device)
+
+    def __init__(self, games: Sequence[random.Random], device: torch.device):
+        self.games = games
+
+
+def chances(rows: int, generator: torch.Generator) -> Tensor:
+    """float32 [rows] in [0, 1]: a random number for each row, from its own game where `generator` is a GamesChance."""
+    if isinstance(generator, GamesChance):
+        return torch.tensor([game.random() for game in generator.games], device=generator.device)
+    return torch.rand(rows, generator=generator, device=generator.device)
+
+
+def one_of_the_best(scores: Tensor, generator: torch.Generator) -> Tensor:
+    """int64 [B]: in each row of `scores` [B, A] a column with the highest score, a random one if there are several."""
+    best = scores == scores.amax(1, keepdim=True)
+    count = best.sum(1)
+    place = (chances(len(scores), generator) * count).long().minimum(count - 1)
+    return (best.cumsum(1) > place.unsqueeze(1)).to(torch.uint8).argmax(1)
 
 
 class RandomPlayer(Player):
@@ -85,9 +113,7 @@ class RandomPlayer(Player):
         self.game = game
 
     def choose(self, state: Any, generator: torch.Generator, boards: Sequence[Any] | None = None) -> Tensor:
-        mask = self.game.legal_action_mask(state)
-        noise = torch.rand(mask.shape, generator=generator, device=mask.device)
-        return torch.where(mask, noise, -1.0).argmax(1)
+        return one_of_the_best(self.game.legal_action_mask(state).to(torch.float32), generator)
 
 
 class NetworkPlayer(Player):
