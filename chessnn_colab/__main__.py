@@ -79,6 +79,8 @@ def build_parser() -> argparse.ArgumentParser:
     bench.add_argument("--seconds", type=float, default=10.0)
     bench.add_argument("--precision", default="auto", help="auto, float32, bfloat16 or float16")
     bench.add_argument("--game", default="chess")
+    bench.add_argument("--search", default="two-rung")
+    bench.add_argument("--simulations", type=int, default=32, help="of the tree")
     bench.add_argument("--json", action="store_true")
     return parser
 
@@ -272,7 +274,8 @@ def run_bench(options: argparse.Namespace) -> None:
     """The command bench."""
     from .bench.table import bench
 
-    figures = bench(options.name, options.device, options.preset, options.seconds, options.precision, options.game)
+    given = (options.device, options.preset, options.seconds, options.precision, options.game)
+    figures = bench(options.name, *given, options.search, options.simulations)
     if options.json:
         return print(json.dumps(figures))
     for name, value in figures.items():

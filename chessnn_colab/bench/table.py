@@ -23,6 +23,7 @@ from ..selfplay import SelfPlay
 from ..workers.local import LocalPool
 from .clock import Clock, Setting
 from .compare import RULES_BATCH, bench_libraries, bench_network, rules_clocks
+from .launches import bench_launches
 from .neighbour import bench_neighbour
 from .self_play import bench_learner, bench_memory, bench_policy, bench_self_play, bench_tree
 
@@ -34,12 +35,14 @@ def bench(
     seconds: float = 10.0,
     precision: str = "auto",
     game: str = "chess",
+    search: str = "two-rung",
+    num_simulations: int = 32,
 ) -> dict[str, Any]:
     """Run one of BENCHES, or "all", for about `seconds` each.
 
     Returns figures by name, with the game, device, threads and preset that they belong to; for "all", the figures of
     each bench by its name. precision: of the convolutions (devices.choose_dtype). Raises ConfigError for an unknown
-    name and for seconds that are not positive.
+    name or search, and for seconds that are not positive. search, num_simulations: of a SearchConfig.
     """
     if name not in (*BENCHES, "all"):
         raise ConfigError(f"unknown bench {name!r}: expected one of {', '.join(BENCHES)}, or all")
@@ -48,7 +51,10 @@ def bench(
     chosen = detect_device(device).device
     dtype = choose_dtype(precision, chosen)
     precision = str(dtype).removeprefix("torch.")
-    setting = Setting(chosen, TrainConfig(game=game, preset=preset, precision=precision), dtype, seconds)
+    config = TrainConfig(
+        game=game, preset=preset, precision=precision, search=search, num_simulations=num_simulations
+    )
+    setting = Setting(chosen, config, dtype, seconds)
     if chosen == "cpu":
         keep_freed_memory()  # as workers do
     about = {
@@ -147,4 +153,5 @@ BENCHES = {
     "learner": bench_learner,
     "memory": bench_memory,
     "neighbour": bench_neighbour,
+    "launches": bench_launches,
 }
