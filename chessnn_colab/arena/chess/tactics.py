@@ -6,6 +6,7 @@ The suite, `data/tactics.txt`, has a hundred each of mates in one, mates in two 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -21,6 +22,8 @@ from ...runs.folder import RunFolder
 from ...search import SearchConfig
 from ..evaluate import network_player
 from ..players import Player
+
+NUM_PUZZLES = 300  # in the package's suite
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,13 @@ def solved_share(player: Player, suite: Sequence[Puzzle], game: Chess, seed: int
         found = action >= 0 and move_from_action(action, board) in puzzle.solutions
         solved.setdefault(puzzle.kind, []).append(found)
     return {kind: sum(found) / len(found) for kind, found in solved.items()}
+
+
+def puzzles_solved(player: Player, game: Chess) -> int:
+    """How many of the package's NUM_PUZZLES puzzles `player` solves."""
+    suite = load_suite()
+    kinds = Counter(puzzle.kind for puzzle in suite)
+    return sum(round(share * kinds[kind]) for kind, share in solved_share(player, suite, game).items())
 
 
 def solved_over_run(
