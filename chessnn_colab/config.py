@@ -47,6 +47,7 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
     sample_reuse: float = 3.0  # how often a position is learned from, on average
     batch_size: int | None = None  # positions per update
     replay_capacity: int | None = None  # positions
+    measure_strength: bool | None = None  # puzzles or short matches, 5 % of the time; None: where `minutes` are set
     checkpoint_every: int = 5  # iterations between checkpoints, and between snapshots
     keep_checkpoints: int = 2
     copy_to: str | None = None  # a second folder, such as one on Google Drive, that gets a copy after each checkpoint

@@ -21,6 +21,17 @@ def share_games(games: int, workers: int) -> list[int]:
     return [games // workers + (i < games % workers) for i in range(workers)]
 
 
+def warn_of_empty_boards(games_per_worker: Sequence[int], boards: int) -> list[str]:
+    """A message where no worker fills its boards."""
+    most = max(games_per_worker)
+    if most >= boards:
+        return []
+    return [
+        f"{most} games per worker are fewer than its {boards} lockstep boards, some of which stay empty: "
+        "raise games_per_iteration or lower boards"
+    ]
+
+
 def joined(chunks: Sequence[Sequence[Mapping[str, np.ndarray]]], game: Game) -> GameRecords:
     """The games of `game` that workers sent, workers in order, whenever they arrived."""
     records = [GameRecords.from_arrays(chunk) for worker in chunks for chunk in worker]

@@ -10,16 +10,17 @@ PACKAGE = Path(__file__).parent.parent / "chessnn_colab"
 # From the ground up. Rooms on one floor do not import each other.
 FLOORS = """
 errors
-files budget report cpu
+files budget report cpu words
 games
 network_config search records devices
 layers tree assembler replay advice
 network
 spikes learner actor
-selfplay rounds
+selfplay rounds learning
 workers runs
 config restore
 launch arena
+strength
 training check
 bench views
 __main__

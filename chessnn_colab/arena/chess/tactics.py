@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -26,6 +27,8 @@ from ..players import GamesChance, Player
 from ..standing import Part, Standing, Watch, left, unwatched
 
 AT_ONCE = 100  # puzzles in one batch
+
+NUM_PUZZLES = 300  # in the package's suite
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,13 @@ def solved_share(
     for puzzle, right in zip(suite, found):
         solved.setdefault(puzzle.kind, []).append(right)
     return {kind: sum(right) / len(right) for kind, right in solved.items()}
+
+
+def puzzles_solved(player: Player, game: Chess) -> int:
+    """How many of the package's NUM_PUZZLES puzzles `player` solves."""
+    suite = load_suite()
+    kinds = Counter(puzzle.kind for puzzle in suite)
+    return sum(round(share * kinds[kind]) for kind, share in solved_share(player, suite, game).items())
 
 
 def solved_over_run(
