@@ -84,7 +84,11 @@ class Gomoku:
         """float32 [B, 3, size, size]: the mover's stones, the opponent's, and all ones, which show where the board
         ends: a convolution sees zeros beyond it."""
         own = (state.current_player + BLACK).to(torch.int8).unsqueeze(1)
-        planes = (state.board == own, state.board == BLACK + WHITE - own, torch.ones_like(state.board, dtype=torch.bool))
+        planes = (
+            state.board == own,
+            state.board == BLACK + WHITE - own,
+            torch.ones_like(state.board, dtype=torch.bool),
+        )
         return torch.stack(planes, 1).to(torch.float32).view(-1, *self.observation_shape)
 
     def pack(self, state: GomokuState) -> Tensor:
@@ -140,7 +144,9 @@ class Gomoku:
 
     def _unpack_board(self, packed: Tensor) -> Tensor:
         """int8 [B, size * size] of `pack`'s words."""
-        bits = ((packed.unsqueeze(2) >> self._bits) & 1).to(torch.int8).view(len(packed), 2, -1)[:, :, : self.num_actions]
+        bits = (
+            ((packed.unsqueeze(2) >> self._bits) & 1).to(torch.int8).view(len(packed), 2, -1)[:, :, : self.num_actions]
+        )
         return bits[:, 0] * BLACK + bits[:, 1] * WHITE
 
     def _fresh(self, board: Tensor) -> GomokuState:
