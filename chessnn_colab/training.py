@@ -74,7 +74,7 @@ class Trainer:
                 f"{max(self.games_per_worker)} games per worker are fewer than its {config.boards} lockstep boards, "
                 "some of which stay empty: raise games_per_iteration or lower boards"
             )
-        self.game = make_game(config.game, config.max_plies, choice.device)
+        self.game = make_game(config.game, config.max_plies, choice.device, config.reward)
         self.network = build_network(config.network_config(self.game), choice.device, config.seed)
         self.learner = Learner(self.network, self.game, config.part(LearnerConfig), config.search == "policy")
         self.replay = Replay(config.replay_capacity)
