@@ -59,6 +59,8 @@ class Report:
     total_games: int = 0
     total_positions: int = 0
     total_updates: int = 0
+    scores: dict[str, float] = field(default_factory=dict)  # of a game with points: mean, median and best of the games
+    reached: dict[str, float] = field(default_factory=dict)  # of such a game: milestone -> share of games, such as 2048
     sample_game: str = ""  # one of the games as its players write it down, PGN for chess
 
     @property

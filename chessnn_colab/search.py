@@ -31,7 +31,7 @@ class Root(NamedTuple):
 
     actions: Tensor  # int64 [B, A], what to hand to recurrent_fn
     prior_logits: Tensor  # float32 [B, A]
-    value: Tensor  # float32 [B], in [-1, 1], for the player to move
+    value: Tensor  # float32 [B], in [-1, 1] or points, for the player to move
     embedding: Any  # the positions themselves, in whatever form recurrent_fn takes
 
     @property
@@ -51,6 +51,7 @@ class Step(NamedTuple):
 
 # recurrent_fn(embedding, rows int64 [N], action int64 [N] or None) -> (Step, embedding of N positions):
 # play action[i] in position rows[i] of the embedding; None plays the likeliest action of each position's own prior.
+# Where chance has a part, every one of the N has chance of its own.
 RecurrentFn = Callable[[Any, Tensor, Tensor | None], tuple[Step, Any]]
 
 
@@ -79,7 +80,11 @@ class SearchConfig:
     max_depth: int = 12  # tree: plies a simulation goes down at most
     value_scale: float = 0.3  # weight of the values seen against the network's prior
     maxvisit_init: float = 50.0
+<<<<<<< HEAD
     solve: str = "off"  # "root": a move that wins at once is played; "all": proofs count in the whole search
+=======
+    chance_samples: int = 1  # outcomes of chance looked at per action, in a game that has chance
+>>>>>>> twenty48
 
     def __post_init__(self):
         if self.solve not in SOLVERS:
@@ -90,15 +95,15 @@ class SearchConfig:
             raise ConfigError(
                 f"candidates={self.candidates}, survivors={self.survivors}: expected 1 <= survivors <= candidates"
             )
-        for name in ("num_simulations", "max_num_considered_actions", "max_depth"):
+        for name in ("num_simulations", "max_num_considered_actions", "max_depth", "chance_samples"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name}={getattr(self, name)}: expected a whole number from 1 up")
 
     @property
     def evaluations(self) -> int:
         """Network evaluations per move, the root's included."""
-        more = {"policy": 0, "two-rung": self.candidates + self.survivors, "tree": self.num_simulations}
-        return 1 + more[self.search]
+        two_rung = (self.candidates + self.survivors) * self.chance_samples
+        return 1 + {"policy": 0, "two-rung": two_rung, "tree": self.num_simulations}[self.search]
 
 
 def sample_prior(root: Root, gumbel: Tensor) -> PolicyOutput:
@@ -111,7 +116,8 @@ def sample_prior(root: Root, gumbel: Tensor) -> PolicyOutput:
 def two_rung(root: Root, recurrent_fn: RecurrentFn, config: SearchConfig, gumbel: Tensor) -> PolicyOutput:
     """Sequential halving over two rungs: `candidates` actions looked at once, `survivors` of them once more.
 
-    gumbel [B, A] is the noise; zeros take what looks best.
+    gumbel [B, A] is the noise; zeros take what looks best. Of each action, `chance_samples` outcomes are looked at, and
+    of each outcome one after the best reply.
     """
     scores = root.prior_logits + gumbel
     m = min(config.candidates, scores.shape[1])
@@ -119,21 +125,26 @@ def two_rung(root: Root, recurrent_fn: RecurrentFn, config: SearchConfig, gumbel
     columns = scores.topk(m, dim=1).indices  # [B, m]
     batch = torch.arange(len(scores), device=scores.device)
 
+    samples = config.chance_samples
     rows, actions = batch.repeat_interleave(m), root.actions.gather(1, columns).flatten()
     there = (scores.gather(1, columns) > ILLEGAL / 2).flatten()
+    rows, actions, there = (_repeated(field, samples) for field in (rows, actions, there))
     first, children, place = _ask(recurrent_fn, root.embedding, rows, actions, there if root.on_cpu else None)
-    q = (first.reward + first.discount * first.value).view(-1, m)
+    q = _mean(first.reward + first.discount * first.value, samples).view(-1, m)
     visits = torch.ones_like(q)
     scale = _sigma_scale(config, 1)
     tried = scores.gather(1, columns) + scale * _rescale(q, root, columns)
     survivors = tried.topk(s, dim=1).indices  # [B, s], into columns
 
     rows = (batch.unsqueeze(1) * m + survivors).flatten()
+    if samples > 1:
+        rows = (rows.unsqueeze(1) * samples + torch.arange(samples, device=rows.device)).flatten()
     going_on = there[rows] & (first.discount[rows] != 0)
     second, _, _ = _ask(recurrent_fn, children, place[rows], None, going_on if root.on_cpu else None)
     reply_value = second.reward + second.discount * second.value
     # A child looked at twice is worth the mean of its own value and its best reply's, as a tree would back it up.
     twice = first.reward[rows] + first.discount[rows] * (first.value[rows] + reply_value) / 2
+<<<<<<< HEAD
     if config.solve == "all":
         # What the rules prove is no mean: a reply that ends the game in a win, and a child whose value is known.
         refuted = (second.discount == 0) & (second.reward > 0)
@@ -141,6 +152,9 @@ def two_rung(root: Root, recurrent_fn: RecurrentFn, config: SearchConfig, gumbel
         if first.proven is not None:
             twice = torch.where(first.proven[rows], q.gather(1, survivors).flatten(), twice)
     q = q.scatter(1, survivors, twice.view(-1, s))
+=======
+    q = q.scatter(1, survivors, _mean(twice, samples).view(-1, s))
+>>>>>>> twenty48
     visits = visits.scatter(1, survivors, 2.0)
 
     weights, value = completed_policy(root, columns, q, visits, config)
@@ -151,6 +165,7 @@ def two_rung(root: Root, recurrent_fn: RecurrentFn, config: SearchConfig, gumbel
     return PolicyOutput(root.actions.gather(1, column).squeeze(1), root.actions, weights, value)
 
 
+<<<<<<< HEAD
 def play_wins(output: PolicyOutput, wins: Tensor) -> PolicyOutput:
     """`output` with the action of `wins` int64 [B] chosen, and alone in the policy, in the rows where one is given.
 
@@ -165,6 +180,16 @@ def play_wins(output: PolicyOutput, wins: Tensor) -> PolicyOutput:
         torch.where(found, alone, output.action_weights),
         torch.where(wins >= 0, 1.0, output.value),
     )
+=======
+def _repeated(rows: Tensor, samples: int) -> Tensor:
+    """[N * samples]: each of `rows` [N] so many times in succession."""
+    return rows if samples == 1 else rows.repeat_interleave(samples)
+
+
+def _mean(values: Tensor, samples: int) -> Tensor:
+    """[N]: the means of so many successive `values` [N * samples]."""
+    return values if samples == 1 else values.view(-1, samples).mean(1)
+>>>>>>> twenty48
 
 
 def _ask(

@@ -45,6 +45,10 @@ class TensorBoard:
                 self._writer.add_scalar(tag, getattr(report, name), report.iteration)
             for player, rate in report.win_rates.items():
                 self._writer.add_scalar(f"games/{player}_win_rate", rate, report.iteration)
+            for name, score in report.scores.items():
+                self._writer.add_scalar(f"games/{name}_score", score, report.iteration)
+            for milestone, share in report.reached.items():
+                self._writer.add_scalar(f"games/reached_{milestone}", share, report.iteration)
             for layer, rate in report.firing_rates.items():
                 self._writer.add_scalar(f"firing_rate/{layer}", rate, report.iteration)
             self._writer.flush()

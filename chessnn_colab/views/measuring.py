@@ -155,8 +155,10 @@ class TextFace:
 def beginning(standing: Standing) -> str:
     """The first line: how much there is to do, and about how long it takes."""
     about = "" if standing.seconds_left is None else f", about {duration(standing.seconds_left)}"
-    return f"{counted(standing.total, standing.unit)} to play{about}" if standing.unit == "game" else (
-        f"{counted(standing.total, standing.unit)} to do{about}"
+    return (
+        f"{counted(standing.total, standing.unit)} to play{about}"
+        if standing.unit == "game"
+        else (f"{counted(standing.total, standing.unit)} to do{about}")
     )
 
 
@@ -191,7 +193,9 @@ def parts_html(standing: Standing, over: bool) -> str:
         f"<tr><td>{html.escape(part.name)}</td><td>{part.done}/{part.total}</td><td>{html.escape(part.note)}</td></tr>"
         for part in standing.parts
     ]
-    last = f"{total_line(standing)}" if not over else f"{standing.done} {standing.unit}s in {duration(standing.seconds)}"
+    last = (
+        f"{total_line(standing)}" if not over else f"{standing.done} {standing.unit}s in {duration(standing.seconds)}"
+    )
     return f"<table>{''.join(rows)}</table><p>{html.escape(last)}</p>"
 
 

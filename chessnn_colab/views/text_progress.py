@@ -133,13 +133,19 @@ def completed_line(tally: SelfplayTally, seconds: float) -> str:
 
 
 def report_lines(report: Any) -> list[str]:
-    """An iteration in four lines: results by player, kinds of ending, buffer size, losses with speed and times."""
+    """An iteration in four lines: results by player, kinds of ending, buffer size, losses with speed and times.
+
+    The results of a game with points are its scores.
+    """
     wins = [(f"{name} wins", count) for name, count in report.wins.items()]
     results = [*wins[:1], ("draws", report.draws), *wins[1:]]
     stopped = report.games - sum(count for _, count in results)
     if stopped > 0:
         results.append(("stopped at the ply cap", stopped))
     shares = ", ".join(f"{name} {count} ({100 * count / max(1, report.games):.0f} %)" for name, count in results)
+    if report.scores:
+        shares = ", ".join(f"{name} {score:,.0f}" for name, score in report.scores.items())
+        shares += "".join(f", {name} in {100 * share:.0f} %" for name, share in report.reached.items())
     endings = ", ".join(f"{kind.replace('_', ' ')} {count}" for kind, count in report.endings.items() if count)
     losses = f"policy {figure(report.policy_loss)} value {figure(report.value_loss)} entropy {figure(report.entropy)}"
     speed = f"{report.positions_per_second:,.0f} positions/s"

@@ -87,12 +87,15 @@ class Windows:
     def __init__(self, game: Gomoku):
         cells, self.exact = game.num_actions, game.exact
         inside, beside = (
-            torch.zeros(len(places), cells + 1).scatter_(1, places, 1.0)[:, :cells] for places in window_cells(game.size)
+            torch.zeros(len(places), cells + 1).scatter_(1, places, 1.0)[:, :cells]
+            for places in window_cells(game.size)
         )
         self._inside, self._beside = inside.to(game.device), beside.to(game.device)  # [windows, cells], ones and zeros
         self._changes = torch.cat((inside, beside) if self.exact else (inside,)).to(game.device)
         waiting, moving = window_worth(WORTH), window_worth(TO_MOVE)
-        sides = [self._deltas(waiting - swapped(waiting), side) for side in ((OWN, OWN_BESIDE), (THEIRS, THEIRS_BESIDE))]
+        sides = [
+            self._deltas(waiting - swapped(waiting), side) for side in ((OWN, OWN_BESIDE), (THEIRS, THEIRS_BESIDE))
+        ]
         self._order = torch.stack(sides, 1).to(game.device)  # [codes, 2 sides, changes]
         self._base = (waiting - swapped(moving)).to(game.device)  # [codes]
         self._last = self._deltas(waiting - swapped(moving), (OWN, OWN_BESIDE)).to(game.device)  # [codes, changes]

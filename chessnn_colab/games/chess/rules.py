@@ -55,6 +55,9 @@ class Chess:
     sampling_plies = 30
     discount = 0.99
     td_lambda = 0.85
+    chance = False
+    reward_kinds: Mapping[str, float] = {}
+    score_limit = 0.0
 
     def __init__(self, max_plies: int = 512, device: torch.device | str = "cpu"):
         self.max_plies = max_plies
