@@ -80,11 +80,8 @@ class SearchConfig:
     max_depth: int = 12  # tree: plies a simulation goes down at most
     value_scale: float = 0.3  # weight of the values seen against the network's prior
     maxvisit_init: float = 50.0
-<<<<<<< HEAD
     solve: str = "off"  # "root": a move that wins at once is played; "all": proofs count in the whole search
-=======
     chance_samples: int = 1  # outcomes of chance looked at per action, in a game that has chance
->>>>>>> twenty48
 
     def __post_init__(self):
         if self.solve not in SOLVERS:
@@ -144,17 +141,9 @@ def two_rung(root: Root, recurrent_fn: RecurrentFn, config: SearchConfig, gumbel
     reply_value = second.reward + second.discount * second.value
     # A child looked at twice is worth the mean of its own value and its best reply's, as a tree would back it up.
     twice = first.reward[rows] + first.discount[rows] * (first.value[rows] + reply_value) / 2
-<<<<<<< HEAD
     if config.solve == "all":
-        # What the rules prove is no mean: a reply that ends the game in a win, and a child whose value is known.
-        refuted = (second.discount == 0) & (second.reward > 0)
-        twice = torch.where(refuted, first.reward[rows] + first.discount[rows] * second.reward, twice)
-        if first.proven is not None:
-            twice = torch.where(first.proven[rows], q.gather(1, survivors).flatten(), twice)
-    q = q.scatter(1, survivors, twice.view(-1, s))
-=======
+        twice = _proven(first, second, rows, twice)
     q = q.scatter(1, survivors, _mean(twice, samples).view(-1, s))
->>>>>>> twenty48
     visits = visits.scatter(1, survivors, 2.0)
 
     weights, value = completed_policy(root, columns, q, visits, config)
@@ -165,7 +154,19 @@ def two_rung(root: Root, recurrent_fn: RecurrentFn, config: SearchConfig, gumbel
     return PolicyOutput(root.actions.gather(1, column).squeeze(1), root.actions, weights, value)
 
 
-<<<<<<< HEAD
+def _proven(first: Step, second: Step, rows: Tensor, q: Tensor) -> Tensor:
+    """q [N] of actions looked at twice, exact where the rules prove it: there no mean is taken with a guess.
+
+    first: of all actions; second: after the best reply to those in `rows` int64 [N]. A reply that wins settles its
+    action, and so does a child whose value is known.
+    """
+    refuted = (second.discount == 0) & (second.reward > 0)
+    q = torch.where(refuted, first.reward[rows] + first.discount[rows] * second.reward, q)
+    if first.proven is None:
+        return q
+    return torch.where(first.proven[rows], (first.reward + first.discount * first.value)[rows], q)
+
+
 def play_wins(output: PolicyOutput, wins: Tensor) -> PolicyOutput:
     """`output` with the action of `wins` int64 [B] chosen, and alone in the policy, in the rows where one is given.
 
@@ -180,7 +181,8 @@ def play_wins(output: PolicyOutput, wins: Tensor) -> PolicyOutput:
         torch.where(found, alone, output.action_weights),
         torch.where(wins >= 0, 1.0, output.value),
     )
-=======
+
+
 def _repeated(rows: Tensor, samples: int) -> Tensor:
     """[N * samples]: each of `rows` [N] so many times in succession."""
     return rows if samples == 1 else rows.repeat_interleave(samples)
@@ -189,7 +191,6 @@ def _repeated(rows: Tensor, samples: int) -> Tensor:
 def _mean(values: Tensor, samples: int) -> Tensor:
     """[N]: the means of so many successive `values` [N * samples]."""
     return values if samples == 1 else values.view(-1, samples).mean(1)
->>>>>>> twenty48
 
 
 def _ask(

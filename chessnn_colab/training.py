@@ -69,17 +69,8 @@ class Trainer:
             keep_freed_memory()
         self._say(self.plan.notes)
         self.games_per_worker = share_games(config.games_per_iteration, len(self.plan.devices))
-<<<<<<< HEAD
         self._say(warn_of_empty_boards(self.games_per_worker, config.boards))
-        self.game = make_game(config.game, config.max_plies, choice.device)
-=======
-        if max(self.games_per_worker) < config.boards:
-            progress.message(
-                f"{max(self.games_per_worker)} games per worker are fewer than its {config.boards} lockstep boards, "
-                "some of which stay empty: raise games_per_iteration or lower boards"
-            )
         self.game = make_game(config.game, config.max_plies, choice.device, config.reward)
->>>>>>> twenty48
         self.network = build_network(config.network_config(self.game), choice.device, config.seed)
         self.learner = Learner(self.network, self.game, config.part(LearnerConfig), config.search == "policy")
         self.replay = Replay(config.replay_capacity)
