@@ -21,7 +21,7 @@ workers runs
 config restore
 launch arena
 strength
-training check
+training check export
 bench views
 __main__
 """
