@@ -67,10 +67,11 @@ def build_parser() -> argparse.ArgumentParser:
     share.add_argument("file")
     share.add_argument("--snapshot", type=int, help="iteration of the weights (default: the last)")
 
-    uci = command("uci", run_uci, "a run's network as a UCI engine, for chess programs")
-    uci.add_argument("run")
-    uci.add_argument("--snapshot", type=int, help="iteration of the weights (default: the last)")
-    uci.add_argument("--device", default="auto")
+    for name, text in (("uci", "a UCI engine, for chess programs"), ("pbrain", "a Gomocup engine, for Piskvork")):
+        engine = command(name, run_engine, f"a run's network as {text}")
+        engine.add_argument("run")
+        engine.add_argument("--snapshot", type=int, help="iteration of the weights (default: the last)")
+        engine.add_argument("--device", default="auto")
 
     bench = command("bench", run_bench, "measure speed: rules, network, self-play and more")
     bench.add_argument("name", help="rules, self-play, learner, neighbour, ... (docs/speed.md), or all")
@@ -78,7 +79,7 @@ def build_parser() -> argparse.ArgumentParser:
     bench.add_argument("--preset", default="cpu")
     bench.add_argument("--seconds", type=float, default=10.0)
     bench.add_argument("--precision", default="auto", help="auto, float32, bfloat16 or float16")
-    bench.add_argument("--game", default="chess")
+    bench.add_argument("--game", default="chess", help="such as chess, gomoku or gomoku:9 (default: chess)")
     bench.add_argument("--search", default="two-rung")
     bench.add_argument("--simulations", type=int, default=32, help="of the tree")
     bench.add_argument("--json", action="store_true")
@@ -92,12 +93,12 @@ def add_measuring_commands(command: Callable[..., argparse.ArgumentParser]) -> N
     evaluate.add_argument(
         "--opponent",
         default="random",
-        help="random, greedy, minimax or engine:PATH (all but random: chess only), or another run's network: RUN or "
-        "RUN@SNAPSHOT",
+        help="random; greedy, minimax (chess); heuristic, alphabeta2, alphabeta4 (gomoku); engine:PATH (UCI or "
+        "Gomocup); or another run's network: RUN or RUN@SNAPSHOT",
     )
     evaluate.add_argument("--games", type=int, default=200, help="an even number: every opening is played twice")
     evaluate.add_argument("--snapshot", type=int, help="iteration of the weights (default: the last)")
-    evaluate.add_argument("--save", metavar="DIR", help="a folder that gets every game as PGN (chess only)")
+    evaluate.add_argument("--save", metavar="DIR", help="a folder that gets every game as PGN (chess) or PSQ (gomoku)")
     add_play_options(evaluate)
 
     ladder = command("ladder", run_ladder, "rate a run's snapshots, and save the ratings in its ratings.json")
@@ -111,7 +112,7 @@ def add_measuring_commands(command: Callable[..., argparse.ArgumentParser]) -> N
     ladder.add_argument("--anchor", default="random", help="the player whose rating is 0")
     add_play_options(ladder)
 
-    tactics = command("tactics", run_tactics, "how many chess puzzles a run's network solves: mates and hanging pieces")
+    tactics = command("tactics", run_tactics, "how many puzzles of its game a run's network solves, by kind")
     tactics.add_argument("run")
     tactics.add_argument("--snapshot", type=int, help="iteration of the weights (default: every snapshot)")
     add_play_options(tactics)
@@ -262,12 +263,12 @@ def run_share(options: argparse.Namespace) -> None:
     print("\n".join([f"wrote {options.file}", *card_lines(card)]))
 
 
-def run_uci(options: argparse.Namespace) -> None:
-    """The command uci."""
+def run_engine(options: argparse.Namespace) -> None:
+    """The commands uci and pbrain."""
     from .arena.evaluate import run_game
     from .arena.registry import match_kit
 
-    match_kit(run_game(options.run)).require("uci")(options.run, options.snapshot, options.device)
+    match_kit(run_game(options.run)).require(options.command)(options.run, options.snapshot, options.device)
 
 
 def run_bench(options: argparse.Namespace) -> None:

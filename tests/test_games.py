@@ -8,7 +8,7 @@ import torch
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.base import Game, concatenate, finished, select
 from chessnn_colab.games.chess import pgn
-from chessnn_colab.games.registry import GAMES, game_text, make_game, text_suffix
+from chessnn_colab.games.registry import GAMES, family, game_text, make_game, text_suffix
 
 from .test_chess_moves import NothingReadBack
 
@@ -16,7 +16,7 @@ CAP = 12  # plies after which the games here are stopped
 STARTS = 32  # games of each kind of start
 
 
-@pytest.fixture(params=sorted(GAMES), scope="module")
+@pytest.fixture(params=sorted([*GAMES, "gomoku:9:exact"]), scope="module")
 def game(request) -> Game:
     return make_game(request.param, max_plies=CAP)
 
@@ -48,7 +48,7 @@ def assert_same(one, other) -> None:
 
 
 def test_a_game_describes_itself(game):
-    assert type(game) is type(make_game(game.name)) and game.name in GAMES
+    assert type(game) is type(make_game(game.name)) and family(game.name) in GAMES
     assert game.num_players == len(game.player_names) and game.num_players in (1, 2)
     assert game.endings[0] == "unfinished" and game.endings[-1] == "truncated"
     assert len(set(game.endings)) == len(game.endings)

@@ -14,12 +14,12 @@ import torch
 
 from ..errors import ConfigError
 from ..games.base import Game
-from ..games.registry import make_game
+from ..games.registry import family, make_game
 from .players import Player, RandomPlayer
 from .result import Opening
 
-KITS: Mapping[str, str] = {"chess": "chess.kit"}  # game -> a module below this package that has a KIT
-
+# Game -> a module below this package that has a KIT, or, where a game's name may have options, a function kit(name).
+KITS: Mapping[str, str] = {"chess": "chess.kit", "gomoku": "gomoku.kit"}
 
 # What `MatchKit.require` says is missing.
 _PARTS = {
@@ -27,6 +27,7 @@ _PARTS = {
     "games_folder": "file format for saving match games",
     "puzzles": "puzzles",
     "uci": "UCI protocol",
+    "pbrain": "Gomocup protocol",
 }
 
 
@@ -51,18 +52,21 @@ class MatchKit:
     solve: Callable[[Player, Any], int] | None = None  # how many of the `num_puzzles` puzzles a player solves
     num_puzzles: int = 0
     uci: Callable[[str, int | None, str], None] | None = None  # as chess.uci.serve
+    pbrain: Callable[[str, int | None, str], None] | None = None  # as gomoku.pbrain.serve
 
     def require(self, part: str) -> Any:
         """The part with this name. Raises ConfigError when the game does not have it."""
         if getattr(self, part) is None:
-            raise ConfigError(f"the game {self.game!r} has no {_PARTS[part]}: expected a run of {' or '.join(KITS)}")
+            having = [game for game in KITS if getattr(match_kit(game), part) is not None]
+            raise ConfigError(f"the game {self.game!r} has no {_PARTS[part]}: expected a run of {' or '.join(having)}")
         return getattr(self, part)
 
 
 def match_kit(game: str) -> MatchKit:
     """The kit of the game with this name, or the default one, which has the random mover only."""
-    if game in KITS:
-        return import_module(f".{KITS[game]}", __package__).KIT
+    if place := KITS.get(family(game)):
+        module = import_module(f".{place}", __package__)
+        return module.kit(game) if hasattr(module, "kit") else module.KIT
     return MatchKit(game, {"random": RandomPlayer})
 
 

@@ -19,9 +19,8 @@ from typing import TextIO
 
 import chess
 import torch
-from torch import Tensor
 
-from ...actor import TREE_ACTIONS, Actor, Branches
+from ...actor import Actor
 from ...cpu import one_thread
 from ...devices import choose_dtype
 from ...errors import ChessnnError
@@ -30,17 +29,12 @@ from ...games.chess.notation import board_from_fen, move_from_action, parse_move
 from ...games.chess.rules import Chess
 from ...network import actor_copy
 from ...search import PolicyOutput, sample_prior
-from ...tree import Expansion, tree_search
 from ..evaluate import load_network
+from ..growing import Stopped, grown_tree, tree_sizes
 from ..players import PLAY_SEARCH
 from .limits import MOST_SIMULATIONS, Limits, read_limits
 
-FIRST_RUNG = 16  # simulations of the smallest search
 CONSIDERED = 32  # root moves that sequential halving begins with
-
-
-class _Stopped(Exception):
-    """This search must end: the time is up, or a stop came."""
 
 
 def serve(run: str, snapshot: int | None = None, device: str = "auto") -> None:
@@ -193,7 +187,7 @@ class Search:
         for depth, num_simulations in enumerate([] if wins else self._rungs(), 1):
             try:
                 choice = self._rung(depth, num_simulations)
-            except _Stopped:
+            except Stopped:
                 break
         while self.limits.until_stopped and not self.stopped:
             self._heed(self.engine.inbox.get())
@@ -214,31 +208,22 @@ class Search:
         self._inform(0, move, float(root.value))
         return move, False
 
+    def _before_evaluation(self) -> None:
+        if self._enough():
+            raise Stopped
+        self.nodes += 1
+
     def _rungs(self) -> list[int]:
         """The sizes of the trees, in simulations."""
         limits = self.limits
         most = limits.num_simulations or MOST_SIMULATIONS
         if limits.num_simulations and limits.rungs is None and limits.seconds is None:
             return [most]  # nothing but their number ends the search: one tree gets all of it
-        sizes = [FIRST_RUNG << rung for rung in range(32) if FIRST_RUNG << rung < most] + [most]
-        return sizes[: self.limits.rungs]
+        return tree_sizes(most)[: self.limits.rungs]
 
     def _rung(self, depth: int, num_simulations: int) -> chess.Move:
-        actor, board = self.engine.actor, self.board
-        state = state_from_boards([board], self.engine.game)
-        config = replace(actor.config, num_simulations=num_simulations)
-        branches = Branches(actor, state, num_simulations + 1)
-
-        def expand(parent: Tensor, action: Tensor, node: int) -> Expansion:
-            if self._enough():
-                raise _Stopped
-            self.nodes += 1
-            return branches.expand(parent, action, node)
-
-        with torch.no_grad():
-            root = actor.root(state, TREE_ACTIONS, TREE_ACTIONS)
-            self.nodes += 1
-            policy = tree_search(root, expand, config, torch.zeros_like(root.prior_logits))
+        state = state_from_boards([self.board], self.engine.game)
+        policy = grown_tree(self.engine.actor, state, num_simulations, self._before_evaluation)
         move = self._chosen(policy)
         self._inform(depth, move, float(policy.value))
         return move

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ...games.gomoku.lines import FIVE
 from ...games.gomoku.rules import Gomoku
 from ...games.gomoku.state import BLACK, GomokuState
 from ..players import Player
@@ -35,7 +36,9 @@ class HeuristicPlayer(Player):
         own_colour = (state.current_player + BLACK).to(torch.int8).unsqueeze(1)
         own = state.board == own_colour
         theirs = (state.board > 0) & ~own
-        length = torch.where(self._lines.room(theirs), self._lines.runs(own), 0).amax(2).clamp(max=4)
+        runs = self._lines.runs(own)
+        useful = self._lines.room(theirs) & (runs < FIVE)  # a longer one wins, or is too long to win
+        length = torch.where(useful, runs, 0).amax(2)
         scores = length + torch.where(length == 1, self._central, 0.0)
         scores = scores + WIN * self._lines.completes(own) + BLOCK * self._lines.completes(theirs)
         noise = torch.rand(scores.shape, generator=generator, device=scores.device)

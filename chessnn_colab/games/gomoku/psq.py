@@ -1,7 +1,7 @@
 """Games as PSQ, the text form of Gomocup and its program Piskvork.
 
-A first line with the size of the board, a line "x,y,milliseconds" for each move (x from the left and y from the top, both
-from 1), the names of the players, and a number for errors, -1 for none. Piskvork reads no further; here lines
+A first line with the size of the board, a line "x,y,milliseconds" for each move (x from the left and y from the top,
+both from 1), the names of the players, and a number for errors, -1 for none. Piskvork reads no further; here lines
 "Name: value" follow, with what else is known of the game.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 
 from ...errors import NotationError
 from .notation import cell_at
@@ -33,7 +34,7 @@ def game_text(
 def psq_text(record: Record) -> str:
     """A record as PSQ. The players are named in one line each."""
     moves = [f"{action % record.size + 1},{action // record.size + 1},0" for action in record.actions]
-    told = [f"{name}: {_one_line(value)}" for name, value in record.headers.items()]
+    told = [f"{name}: {' '.join(value.split())}" for name, value in record.headers.items()]
     names = [_one_line(record.black), _one_line(record.white)]
     return "\n".join([f"Piskvorky {record.size}x{record.size}, 0:0, 0", *moves, *names, "-1", *told])
 
@@ -53,18 +54,16 @@ def read_psq(text: str) -> Record:
     if size != height:
         raise NotationError(f"bad PSQ: a board of {size}x{height}, expected a square")
     rest = [line.strip() for line in lines[1:] if line.strip()]
-    actions = []
-    while rest and (move := _MOVE.match(rest[0])):
-        column, row = (int(number) - 1 for number in move.groups())
-        try:
-            actions.append(cell_at(column, row, size))
-        except NotationError:
-            raise NotationError(f"bad PSQ: move {rest[0]!r:.40} is off the board of {size}x{size}") from None
-        rest.pop(0)
-    if rest and re.match(r"[\d\s,]+\Z", rest[0]):
-        raise NotationError(f"bad PSQ: {rest[0]!r:.40} after {len(actions)} moves; {_EXPECTED}")
+    moves = list(takewhile(bool, map(_MOVE.match, rest)))
+    rest = rest[len(moves) :]
+    if rest and re.match(r"\d*\s*,[\d\s,]*\Z", rest[0]):
+        raise NotationError(f"bad PSQ: {rest[0]!r:.40} after {len(moves)} moves; {_EXPECTED}")
+    try:
+        actions = [cell_at(int(move[1]) - 1, int(move[2]) - 1, size) for move in moves if move]
+    except NotationError:
+        raise NotationError(f"bad PSQ: a move is off the board of {size}x{size}; {_EXPECTED}") from None
     names = [line for line in rest[:2] if not _NUMBER.match(line)]
-    told = dict(header.groups() for line in rest[len(names) :] if (header := _HEADER.match(line)))
+    told = {header[1]: header[2] for line in rest[len(names) :] if (header := _HEADER.match(line))}
     black, white = (*names, "Black", "White")[:2] if len(names) == 2 else ("Black", "White")
     return Record(size, tuple(actions), black, white, told)
 

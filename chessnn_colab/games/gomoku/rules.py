@@ -35,11 +35,11 @@ class Gomoku:
     size = DEFAULT_SIZE  # rows and columns
     exact = False  # True: only exactly five in a row win; False: five or more
     num_players = 2
-    player_names = ("Black", "White")
+    player_names: tuple[str, ...] = ("Black", "White")
     num_actions = DEFAULT_SIZE**2
-    observation_shape = (3, DEFAULT_SIZE, DEFAULT_SIZE)
+    observation_shape: tuple[int, int, int] = (3, DEFAULT_SIZE, DEFAULT_SIZE)
     packed_words = 2 * -(-(DEFAULT_SIZE**2) // WORD)
-    endings = ENDINGS
+    endings: tuple[str, ...] = ENDINGS
     start_shares: Mapping[str, float] = {"random-plies": 0.7, "standard": 0.3}
     discount = 0.99  # the quicker of two wins is worth more
     td_lambda = 1.0  # nothing stands better before the end
@@ -144,6 +144,11 @@ class Gomoku:
     def stones(self, state: GomokuState) -> Tensor:
         """int64 [B, size, size]: 0 an empty cell, 1 Black's stone, 2 White's. Row 0 is the top of the board."""
         return state.board.to(torch.int64).view(-1, self.size, self.size)
+
+    def position(self, stones: Tensor) -> GomokuState:
+        """The inverse of `stones`: int [B, size, size], with as many black stones as white ones or one more, as fresh
+        games from there."""
+        return self._fresh(stones.to(self.device, torch.int8).flatten(1))
 
     def _unpack_board(self, packed: Tensor) -> Tensor:
         """int8 [B, size * size] of `pack`'s words."""

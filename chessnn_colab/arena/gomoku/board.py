@@ -1,0 +1,18 @@
+"""A game being played, as engines and files need it: the board's size and rule, and all moves from the empty board."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class GomokuBoard:
+    """What MatchKit.start gives to players that want boards."""
+
+    size: int
+    exact: bool
+    actions: list[int] = field(default_factory=list)
+
+    def push(self, action: int) -> None:
+        """Play `action`, which must be legal."""
+        self.actions.append(action)

@@ -1,0 +1,99 @@
+"""Gomoku puzzles: positions with known answers, and how many of them a player solves.
+
+The suite, `data/tactics.txt`, has sixty of each kind:
+
+- win-in-one: complete five;
+- block-in-one: the opponent would complete five, so take that cell;
+- open-three: make a four that no reply stops;
+- double-threat: a move after which every reply allows such a four, or five at once.
+
+Its lines are "kind; moves; answers", cells of a board of 9x9. tools/make_gomoku_tactics.py made and solved them. They
+stand in the middle of a larger board, where the answers are the same: it solved them for every size and both rules.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import cast
+
+import torch
+
+from ...cpu import one_thread
+from ...devices import detect_device
+from ...errors import ConfigError
+from ...games.base import concatenate
+from ...games.gomoku.notation import parse_cell
+from ...games.gomoku.record import position_after
+from ...games.gomoku.rules import Gomoku
+from ...games.registry import make_game
+from ...runs.folder import RunFolder
+from ...search import SearchConfig
+from ..evaluate import network_player, run_game
+from ..players import Player
+from .board import GomokuBoard
+
+SUITE_SIZE = 9  # of the boards in the file, and the smallest that has puzzles
+KINDS = ("win-in-one", "block-in-one", "open-three", "double-threat")
+
+
+@dataclass(frozen=True)
+class Puzzle:
+    """A position and every move that solves it."""
+
+    kind: str  # one of KINDS
+    actions: tuple[int, ...]  # from the empty board to the position
+    solutions: frozenset[int]
+
+
+@functools.cache
+def load_suite(size: int = SUITE_SIZE) -> tuple[Puzzle, ...]:
+    """The package's puzzles, kind by kind, in the middle of a board of this size. Raises ConfigError below 9."""
+    if size < SUITE_SIZE:
+        raise ConfigError(f"no puzzles for a board of {size}x{size}: expected {SUITE_SIZE}x{SUITE_SIZE} or larger")
+    text = resources.files(__package__ or "").joinpath("data/tactics.txt").read_text(encoding="utf-8")
+    puzzles = []
+    for line in text.splitlines():
+        kind, *cells = line.split("; ")
+        moves, answers = ([on_board(parse_cell(cell, SUITE_SIZE), size) for cell in part.split()] for part in cells)
+        puzzles.append(Puzzle(kind, tuple(moves), frozenset(answers)))
+    return tuple(puzzles)
+
+
+def on_board(action: int, size: int) -> int:
+    """An action of the file's board in the middle of a board of this size."""
+    margin = (size - SUITE_SIZE) // 2
+    row, column = divmod(action, SUITE_SIZE)
+    return (row + margin) * size + column + margin
+
+
+@one_thread()
+def solved_share(player: Player, suite: Sequence[Puzzle], game: Gomoku, seed: int = 0) -> dict[str, float]:
+    """Kind of puzzle -> the share of them whose first move `player` finds, from 0 to 1."""
+    state = concatenate([position_after(game, puzzle.actions) for puzzle in suite])
+    boards = [GomokuBoard(game.size, game.exact, list(puzzle.actions)) for puzzle in suite]
+    generator = torch.Generator(game.device).manual_seed(seed)
+    actions = player.choose(state, generator, boards if player.wants_boards else None).tolist()
+    solved: dict[str, list[bool]] = {}
+    for puzzle, action in zip(suite, actions):
+        solved.setdefault(puzzle.kind, []).append(action in puzzle.solutions)
+    return {kind: sum(found) / len(found) for kind, found in solved.items()}
+
+
+def solved_over_run(
+    run: str, search: SearchConfig, snapshots: Sequence[int] | None = None, seed: int = 0, device: str = "auto"
+) -> dict[int, dict[str, float]]:
+    """Iteration -> `solved_share` of that network of `run`. snapshots: the iterations to look at; None is all of them.
+
+    Raises RunError for a snapshot that is not there, ConfigError for a run on a board without puzzles.
+    """
+    game = cast(Gomoku, make_game(run_game(run), device=detect_device(device).device))
+    suite = load_suite(game.size)
+    if snapshots is None:
+        snapshots = sorted(int(path.stem) for path in RunFolder.open(run).snapshots())
+    return {
+        iteration: solved_share(network_player(run, iteration, game, search), suite, game, seed)
+        for iteration in snapshots
+    }

@@ -1,0 +1,58 @@
+"""A Gomocup engine that plays the first empty cell, or has the trouble that its program's name ends in, from its second
+move on."""
+
+import os
+import sys
+import time
+
+trouble = sys.argv[1]
+size, taken, moves = 0, set(), 0
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def play():
+    global moves
+    moves += 1
+    if moves > 1 and trouble == "crash":
+        os._exit(3)
+    if moves > 1 and trouble == "silence":
+        time.sleep(600)
+    if moves > 1 and trouble in ("taken", "outside", "words"):
+        cell = next(iter(taken), (0, 0))
+        return say({"taken": f"{cell[0]},{cell[1]}", "outside": f"{size},0", "words": "ERROR no idea"}[trouble])
+    cell = next((column, row) for row in range(size) for column in range(size) if (column, row) not in taken)
+    taken.add(cell)
+    say("MESSAGE thinking\nDEBUG deep\n" + f"{cell[0]},{cell[1]}")
+
+
+for line in sys.stdin:
+    words = line.split()
+    if words[0] == "ABOUT":
+        say('name="Fake", version="1"')
+    elif words[0] == "START" and trouble == "small":
+        say("ERROR unsupported size")
+    elif words[0] == "START":
+        size, taken = int(words[1]), set()
+        say("OK")
+    elif words[0] == "RESTART" and trouble == "basic":
+        say("UNKNOWN command")
+    elif words[0] == "RESTART":
+        taken = set()
+        say("OK")
+    elif words[0] == "BOARD":
+        owners = []
+        while (stone := sys.stdin.readline().strip()) != "DONE":
+            column, row, owner = map(int, stone.split(","))
+            assert (column, row) not in taken
+            taken.add((column, row))
+            owners.append(owner)
+        assert abs(owners.count(1) - owners.count(2)) <= 1 and owners[-1] == 2
+        play()
+    elif words[0] == "BEGIN":
+        assert not taken
+        play()
+    elif words[0] == "END" and trouble != "stubborn":
+        break

@@ -1,0 +1,218 @@
+"""Gomoku's rules are those of a brute-force reference and of OpenSpiel, on every size and with both rules."""
+
+import dataclasses
+import random
+
+import pytest
+import torch
+
+from chessnn_colab.config import TrainConfig
+from chessnn_colab.errors import ConfigError, NotationError
+from chessnn_colab.games.base import finished, start_positions
+from chessnn_colab.games.gomoku.lines import LineTables, completed_fives
+from chessnn_colab.games.gomoku.notation import cell_name, parse_cell
+from chessnn_colab.games.gomoku.record import position_after
+from chessnn_colab.games.gomoku.rules import DEFAULT_SIZE, LARGEST, SMALLEST, Gomoku
+from chessnn_colab.games.registry import GAMES, family, make_game, rules, text_suffix
+from chessnn_colab.selfplay import SelfPlayConfig
+
+from .counts import full
+from .gomoku_reference import fives, runs, winner
+
+GAMES_EACH = full(4, 32)
+NAMES = ["gomoku:5", "gomoku:6:exact", "gomoku:9", "gomoku:9:exact", "gomoku", "gomoku:20:exact"]
+
+
+def random_boards(size: int, count: int, share: float, seed: int) -> torch.Tensor:
+    """int8 [count, size * size] of 0, 1 and 2: stones of either colour on a share of the cells."""
+    generator = torch.Generator().manual_seed(seed)
+    stones = torch.randint(1, 3, (count, size**2), generator=generator)
+    return torch.where(torch.rand(count, size**2, generator=generator) < share, stones, 0).to(torch.int8)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_random_games_end_where_the_reference_says(name):
+    game = make_game(name)
+    generator, state = torch.Generator().manual_seed(0), game.init(GAMES_EACH)
+    for ply in range(game.num_actions):
+        mask = game.legal_action_mask(state)
+        assert torch.equal(mask, state.board == 0)
+        before = state
+        state = game.step(state, torch.where(mask, torch.rand(mask.shape, generator=generator), -1.0).argmax(1))
+        for row in (~finished(before)).nonzero().squeeze(1).tolist():
+            won = winner(state.board[row].tolist(), game.size, game.exact)
+            assert state.rewards[row].tolist() == {0: [0, 0], 1: [1, -1], 2: [-1, 1]}[won]
+            ended = "five_in_a_row" if won else "board_full" if ply + 1 == game.num_actions else "unfinished"
+            assert game.endings[state.ending[row]] == ended
+            assert state.current_player[row] == (ply + 1) % 2 and state.plies_played[row] == ply + 1
+    assert finished(state).all()
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 1.0])
+@pytest.mark.parametrize("name", NAMES)
+def test_lines_on_crowded_boards(name, share):
+    """Wherever a five stands, the whole board's check finds it, and every cell's check finds those through it."""
+    game = make_game(name)
+    boards = random_boards(game.size, full(12, 200), share, seed=game.size)
+    tables = LineTables(game.size, game.exact, "cpu")
+    for colour in (1, 2):
+        stones = boards == colour
+        found = completed_fives(stones.view(-1, game.size, game.size), game.exact).tolist()
+        through = (tables.completes(stones) & stones).any(1).tolist()
+        for row, board in enumerate(boards.tolist()):
+            expected = winner([stone if stone == colour else 0 for stone in board], game.size, game.exact) == colour
+            assert found[row] == through[row] == expected
+
+
+@pytest.mark.parametrize("name", ["gomoku:7", "gomoku:7:exact"])
+def test_cells_that_complete_five(name):
+    game = make_game(name)
+    boards = random_boards(game.size, 60, 0.7, seed=3)
+    completes = LineTables(game.size, game.exact, "cpu").completes(boards == 1) & (boards == 0)
+    for board, cells in zip(boards.tolist(), completes.tolist()):
+        own, theirs = ({cell for cell, stone in enumerate(board) if stone == colour} for colour in (1, 2))
+        assert {cell for cell, there in enumerate(cells) if there} == fives(own, theirs, game.size, game.exact)
+    assert completes.any()
+
+
+def test_runs_and_room():
+    size = 7
+    boards = random_boards(size, 30, 0.5, seed=4)
+    tables = LineTables(size, False, "cpu")
+    lengths, room = tables.runs(boards == 1), tables.room(boards == 2)
+    for number, board in enumerate(boards.tolist()):
+        own = {divmod(cell, size) for cell, stone in enumerate(board) if stone == 1}
+        assert int(torch.where(boards[number] == 1, lengths[number].amax(1), 0).max()) == max(runs(own), default=0)
+    for board, cells in zip(boards[:5].tolist(), room[:5].tolist()):
+        for cell, directions in enumerate(cells):
+            row, column = divmod(cell, size)
+            for (down, right), fits in zip(((0, 1), (1, 0), (1, 1), (1, -1)), directions):
+                windows = [[(row + s * down, column + s * right) for s in range(a, a + 5)] for a in range(-4, 1)]
+                free = [
+                    all(
+                        0 <= r < size and 0 <= c < size and ((r, c) == (row, column) or board[r * size + c] != 2)
+                        for r, c in window
+                    )
+                    for window in windows
+                ]
+                assert fits == any(free)
+
+
+@pytest.mark.parametrize("size, moves", [(5, 30), (7, 60), (9, 90)])
+def test_equal_to_openspiel(size, moves):
+    pyspiel = pytest.importorskip("pyspiel", reason="OpenSpiel is not installed, so its mnk game cannot be asked")
+    theirs, ours = pyspiel.load_game(f"mnk(m={size},n={size},k=5)"), make_game(f"gomoku:{size}")
+    rng = random.Random(size)
+    for _ in range(12):
+        one, other = theirs.new_initial_state(), ours.init(1)
+        while not one.is_terminal():
+            legal = one.legal_actions()
+            assert legal == ours.legal_actions(other)[1].tolist() and one.current_player() == int(other.current_player)
+            action = rng.choice(legal)
+            one.apply_action(action)
+            other = ours.step(other, torch.tensor([action]))
+            assert one.is_terminal() == bool(other.terminated) and one.returns() == other.rewards[0].tolist()
+
+
+def test_six_in_a_row_wins_only_where_five_or_more_do():
+    line = [column for pair in zip((0, 1, 2, 4, 5), (27, 29, 31, 33, 35)) for column in pair] + [3]
+    free, exact = (position_after(make_game(name), line) for name in ("gomoku:9", "gomoku:9:exact"))
+    assert bool(free.terminated) and free.rewards.tolist() == [[1, -1]]
+    assert not finished(exact) and exact.rewards.tolist() == [[0, 0]] and int(exact.current_player) == 1
+
+
+def test_an_unpacked_position_knows_its_ending():
+    game = make_game("gomoku:9")
+    won = position_after(game, [0, 80, 1, 79, 2, 77, 3, 76, 4])
+    assert game.endings[game.unpack(game.pack(won)).ending] == "five_in_a_row"
+    assert game.unpack(game.pack(won)).rewards.tolist() == [[1, -1]]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_words_are_as_few_as_said_and_positions_come_back(name):
+    game = make_game(name)
+    state = start_positions(game, game.start_shares, 50, torch.Generator().manual_seed(0))
+    assert game.packed_words == 2 * -(-(game.size**2) // 63) and (game.pack(state) >= 0).all()
+    for other in (game.unpack(game.pack(state)), game.position(game.stones(state))):
+        for field in dataclasses.fields(state):
+            assert torch.equal(getattr(other, field.name), getattr(state, field.name)), field.name
+
+
+def test_the_network_sees_both_sides_and_the_border():
+    game = make_game("gomoku:9")
+    state = position_after(game, [40, 41, 30])
+    planes = game.observe(state)[0]
+    assert planes.shape == (3, 9, 9) and planes[0].nonzero().tolist() == [[4, 5]]  # White is to move
+    assert planes[1].nonzero().tolist() == [[3, 3], [4, 4]] and planes[2].all()
+
+
+def test_starts_are_near_the_centre_and_nobody_is_ahead():
+    game = make_game("gomoku")
+    state = game.starts(400, "random-plies", torch.Generator().manual_seed(1))
+    stones = (state.board > 0).sum(1)
+    assert stones.min() == 1 and stones.max() == 8 and torch.equal(stones % 2, state.current_player)
+    black, white = ((state.board == colour).sum(1) for colour in (1, 2))
+    assert ((black - white) == state.current_player).all()
+    rows = (state.board.view(-1, 15, 15) > 0).float().mean((0, 2))
+    assert rows[5:10].sum() > 0.7 * rows.sum() and rows[0] < 0.01
+    assert len({tuple(row) for row in state.board.tolist()}) > 350
+
+
+@pytest.mark.parametrize(
+    "name, words",
+    [
+        ("gomoku:4", "gomoku on 4x4: five in a row do not fit; expected a size from 5 to 20"),
+        ("gomoku:21", "gomoku on 21x21: .*expected a size from 5 to 20"),
+        ("gomoku:999999999999", "unknown game 'gomoku:999999999999': expected gomoku, gomoku:SIZE"),
+        ("gomoku:", "expected gomoku, gomoku:SIZE or gomoku:SIZE:exact"),
+        ("gomoku:9:inexact", "expected gomoku, gomoku:SIZE"),
+        ("gomoku:exact:9", "expected gomoku, gomoku:SIZE"),
+        ("gomoku:-9", "expected gomoku, gomoku:SIZE"),
+        ("chess:9", "unknown game 'chess:9': expected one of chess, .*gomoku\\[:SIZE\\]\\[:exact\\]"),
+        ("tictactoe:", "unknown game 'tictactoe:'"),
+        ("", "unknown game ''"),
+    ],
+)
+def test_names_that_mean_nothing_are_refused_in_a_sentence(name, words):
+    with pytest.raises(ConfigError, match=words):
+        make_game(name)
+    with pytest.raises(ConfigError, match=words):
+        TrainConfig(game=name)
+
+
+def test_one_game_has_one_name():
+    assert rules("gomoku:15") is rules("gomoku") is Gomoku and rules("gomoku:exact") is rules("gomoku:15:exact")
+    assert TrainConfig(game="gomoku:15").game == "gomoku" and TrainConfig(game="gomoku:exact").game == "gomoku:15:exact"
+    assert make_game("gomoku:exact").name == "gomoku:15:exact" and type(make_game("gomoku:9")) is rules("gomoku:9")
+    assert text_suffix("gomoku:9") == ".psq" and family("gomoku:9:exact") == "gomoku" and family("chess") in GAMES
+    sizes = [rules(f"gomoku:{size}") for size in range(SMALLEST, LARGEST + 1)]
+    assert len({game.name for game in sizes}) == len(sizes) and DEFAULT_SIZE == Gomoku.size == 15
+
+
+def test_self_play_takes_a_variants_own_settings():
+    game = make_game("gomoku:9")
+    assert game.max_plies == 81 and SelfPlayConfig(game="gomoku:9").settled(game).max_plies == 81
+    assert SelfPlayConfig(random_starts=0.25).start_shares(game) == {"random-plies": 0.25, "standard": 0.75}
+
+
+@pytest.mark.parametrize("text", ["", "a", "a0", "a10", "j1", "a\u0661", "aa1", "1a", "a-1", "a1 "])
+def test_cells_off_the_board_are_refused(text):
+    with pytest.raises(NotationError, match="expected a1 to i9"):
+        parse_cell(text, 9)
+
+
+def test_cells_have_names():
+    assert [cell_name(cell, 15) for cell in (0, 14, 112, 224)] == ["a15", "o15", "h8", "o1"]
+    assert all(parse_cell(cell_name(cell, 20).upper(), 20) == cell for cell in range(400))
+
+
+def test_boards_are_drawn():
+    text = make_game("gomoku:5").to_text(position_after(make_game("gomoku:5"), [12, 0]))[0]
+    assert text.splitlines() == [
+        " 5 O . . . .",
+        " 4 . . . . .",
+        " 3 . . X . .",
+        " 2 . . . . .",
+        " 1 . . . . .",
+        "   a b c d e",
+    ]
