@@ -54,7 +54,7 @@ reliability: .venv/installed
 	$(BIN)/python tools/reliability.py
 
 notebooks: .venv/installed
-	$(BIN)/python tools/make_notebook.py notebooks/train.py notebooks/scale_out.py
+	$(BIN)/python tools/make_notebook.py notebooks/train.py notebooks/scale_out.py notebooks/inside_the_spikes.py
 
 repository: .venv/installed
 	$(BIN)/python tools/set_repository.py '$(URL)'

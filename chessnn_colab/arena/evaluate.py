@@ -22,7 +22,7 @@ from .result import MatchResult
 from .standing import Watch, unwatched
 
 
-def run_game(run: str) -> str:
+def run_game(run: str | Path) -> str:
     """The name of the game that a run or a shared file plays. Raises RunError or CheckpointError when there is none."""
     return game_of(run)
 
