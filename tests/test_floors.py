@@ -22,6 +22,7 @@ config restore
 launch arena
 training check
 bench views
+shell
 __main__
 """
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS.split("\n")) for room in rooms.split()}

@@ -177,8 +177,8 @@ class MatchResult:
             return []
         if self.interrupted:
             return [
-                f"  interrupted: {self.games} of {self.asked} games had ended; short games end first, so this score may "
-                "differ from that of the whole match"
+                f"  interrupted: {self.games} of {self.asked} games had ended; short games end first, so this score "
+                "may differ from that of the whole match"
             ]
         low, high = self.interval
         wide = (high - low) / 2

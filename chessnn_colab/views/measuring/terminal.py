@@ -11,8 +11,8 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from ..arena.standing import Standing
-from .measuring import rate_limited, shown_parts, total_line
+from ...arena.standing import Standing
+from .text import rate_limited, shown_parts, total_line
 
 BAR_WIDTH = 28
 
