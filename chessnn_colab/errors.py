@@ -16,7 +16,7 @@ class ChessnnError(Exception):
         name = type(self).__name__
         lines = [part for line in str(self).splitlines() for part in textwrap.wrap(line, BOX_WIDTH) or [""]]
         return [
-            f"{bold_red}╭─ {name} {'─' * (BOX_WIDTH - len(name) - 2)}╮{plain}",
+            f"{bold_red}╭─ {name} {'─' * (BOX_WIDTH - len(name) - 1)}╮{plain}",
             *(f"{bold_red}│{plain} {line:{BOX_WIDTH}} {bold_red}│{plain}" for line in lines),
             f"{bold_red}╰{'─' * (BOX_WIDTH + 2)}╯{plain}",
         ]

@@ -37,7 +37,7 @@ def bars(standing: Standing) -> Table:
     """One row a part: name, bar, numbers; below them the line for all."""
     table = Table.grid(padding=(0, 1))
     for _, part in shown_parts(standing):
-        bar = ProgressBar(total=max(part.total, 1), completed=part.done, width=BAR_WIDTH)
+        bar = ProgressBar(max(part.total, 1), part.done, BAR_WIDTH, complete_style="cyan", finished_style="green")
         table.add_row(part.name, bar, f"{part.done}/{part.total}", part.note)
     whole = Table.grid()
     whole.add_row(table)
