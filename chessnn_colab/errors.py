@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-BOX_WIDTH = 96  # columns: what the output of a cell shows without a second line, also beside a side bar
+BOX_WIDTH = 78  # columns of text: what the output of a cell has room for in a window of 820 pixels
 
 
 class ChessnnError(Exception):
@@ -20,6 +20,10 @@ class ChessnnError(Exception):
             *(f"{bold_red}│{plain} {line:{BOX_WIDTH}} {bold_red}│{plain}" for line in lines),
             f"{bold_red}╰{'─' * (BOX_WIDTH + 2)}╯{plain}",
         ]
+
+
+class InstallError(ChessnnError):
+    """Something that the package needs could not be installed, or installing changed what had to stay."""
 
 
 class NotationError(ChessnnError):
