@@ -28,6 +28,7 @@ _HOMES = {
     "make_progress": "views.progress",
     "load_network": "arena.evaluate",
     "evaluate_run": "arena.evaluate",
+    "measure": "views.measuring",
     "choose_move": "arena.chess.choose_move",
     "Chess": "games.chess.rules",
     "SpikingNetwork": "network",

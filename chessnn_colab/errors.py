@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-BOX_WIDTH = 96  # columns: what the output of a cell shows without a second line, also beside a side bar
+BOX_WIDTH = 78  # columns of text: what the output of a cell has room for in a window of 820 pixels
 
 
 class ChessnnError(Exception):
@@ -16,10 +16,14 @@ class ChessnnError(Exception):
         name = type(self).__name__
         lines = [part for line in str(self).splitlines() for part in textwrap.wrap(line, BOX_WIDTH) or [""]]
         return [
-            f"{bold_red}╭─ {name} {'─' * (BOX_WIDTH - len(name) - 2)}╮{plain}",
+            f"{bold_red}╭─ {name} {'─' * (BOX_WIDTH - len(name) - 1)}╮{plain}",
             *(f"{bold_red}│{plain} {line:{BOX_WIDTH}} {bold_red}│{plain}" for line in lines),
             f"{bold_red}╰{'─' * (BOX_WIDTH + 2)}╯{plain}",
         ]
+
+
+class InstallError(ChessnnError):
+    """Something that the package needs could not be installed, or installing changed what had to stay."""
 
 
 class NotationError(ChessnnError):

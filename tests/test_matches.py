@@ -1,4 +1,4 @@
-"""Several matches in one batch: each game is what it would be alone, time never prefers short games, nothing is lost."""
+"""Several matches in one batch: each game is what it would be alone, a limit on time is fair, nothing is lost."""
 
 import dataclasses
 import itertools
@@ -180,7 +180,7 @@ def slow(monkeypatch):
         now[0] += 0.02 * len(state.current_player)
         return RandomPlayer(self.game).choose(state, generator, boards)
 
-    monkeypatch.setattr("chessnn_colab.arena.match.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("chessnn_colab.arena.table.time.perf_counter", lambda: now[0])
     monkeypatch.setattr("chessnn_colab.arena.schedule.time.monotonic", lambda: now[0])
     monkeypatch.setattr(Counted, "choose", choose)
     return now

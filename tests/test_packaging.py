@@ -39,6 +39,7 @@ def test_requirements_stay_loose_and_complete():
         "ipywidgets",
         "matplotlib",
         "safetensors",
+        "rich",
         "tensorboard",
     }
     assert not any("==" in specifier for specifier in names.values())

@@ -78,6 +78,28 @@ def test_match_bar_states_score_interval_and_counts():
     assert plots.figure_png(figure).startswith(PNG)
 
 
+def test_before_and_after_stand_together_for_each_opponent():
+    def match(player, opponent, wins):
+        return types.SimpleNamespace(
+            player=player, opponent=opponent, wins=wins, draws=0, losses=10 - wins, score=wins / 10, interval=(0.1, 0.9)
+        )
+
+    results = [
+        match(player, opponent, 5) for player in ("iteration 0", "iteration 7") for opponent in ("random", "greedy")
+    ]
+    axis = plots.match_bar(results).axes[0]
+    assert [label.get_text() for label in axis.get_yticklabels()] == [
+        "untrained against random",
+        "iteration 7 against random",
+        "untrained against greedy",
+        "iteration 7 against greedy",
+    ]
+    first, second, third, _ = axis.get_yticks()
+    assert third - second > second - first
+    with pytest.raises(ValueError, match="with a game"):
+        plots.match_bar([types.SimpleNamespace(wins=0, draws=0, losses=0)])
+
+
 def test_energy_bars_choose_their_unit():
     figure = plots.energy_bars({"spiking_nanojoules": 3_100.0, "dense_nanojoules": 19_000.0, "macs": 1.0})
     assert figure.axes[0].texts[0].get_text() == "3.1 µJ (16 % of its ReLU twin)"

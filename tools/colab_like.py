@@ -1,9 +1,9 @@
 """Make an environment like Colab's: its old ipywidgets, IPython, ipykernel and notebook, beside the torch that is here.
 
 python tools/colab_like.py FOLDER [--bare]: FOLDER becomes a virtual environment. What is large (torch and the rest) is
-not installed again: links to it stand in FOLDER-shared, last on the path. chess and spikingjelly are not linked, because
-Colab has neither: pip installs them from requirements.txt and must leave the rest alone, which is checked. --bare leaves
-them out, so that a notebook's own install cell can be tried.
+not installed again: links to it stand in FOLDER-shared, last on the path. chess and spikingjelly are not linked,
+because Colab has neither: pip installs them from requirements.txt and must leave the rest alone, which is checked.
+--bare leaves them out, so that a notebook's own install cell can be tried.
 """
 
 import argparse

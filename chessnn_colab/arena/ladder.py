@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations, pairwise
 from typing import Any
@@ -117,11 +117,11 @@ def rate_run(
     """Rate `snapshots` of a run, evenly spread from the untrained one to the last, and save that in its ratings.json.
 
     Every snapshot plays `games` games against each of `opponents` (see evaluate.find_player; None is every fixed player
-    of the game) and against the snapshots before and after it. The opponents play each other. anchor: who is rated 0,
-    one of `opponents` or "iteration N" of a rated snapshot. All matches share one batch. watch is told how far they are,
-    and on_match each result as a match ends. After KeyboardInterrupt the ladder has the games that ended before it, and
-    ratings.json stays as it was. Raises ConfigError, RunError or CheckpointError,
-    and Interrupted when these games are too few to rate every player.
+    of the game) and against the snapshots before and after it. The opponents play each other. All matches share one
+    batch. anchor: who is rated 0, one of `opponents` or "iteration N" of a rated snapshot. watch is told how far the
+    matches are, and on_match each result as a match ends. After KeyboardInterrupt the ladder has the games that ended
+    before it, and ratings.json stays as it was. Raises ConfigError, RunError or CheckpointError, and Interrupted when
+    the games that ended are too few to rate every player.
     """
     iterations = spread([int(path.stem) for path in RunFolder.open(run).snapshots()], snapshots)
     game = match_game(run_game(run), detect_device(device).device)
@@ -130,24 +130,26 @@ def rate_run(
     try:
         for spec in match_kit(game.name).players if opponents is None else opponents:
             fixed[spec] = find_player(spec, game, search)
-        names = [player.name for player in (*own, *fixed.values())]
-        anchor = fixed[anchor].name if anchor in fixed else anchor
-        if anchor not in names or len(set(names)) < len(names):
-            raise ConfigError(f"anchor {anchor!r} among {', '.join(names)}: expected one of them, and no two alike")
+        anchor = _anchored(anchor, [*own, *fixed.values()], fixed)
         pairs = [Match(player, opponent, games) for player, opponent in _pairs(own, list(fixed.values()))]
         matches = play_matches(game, pairs, seed, watch=watch, on_match=on_match)
     finally:
         for player in fixed.values():
             player.close()
-    ladder = Ladder(
-        _rated(matches, anchor),
-        {player.name: iteration for player, iteration in zip(own, iterations)},
-        tuple(matches),
-        search,
-    )
+    by_name = {player.name: iteration for player, iteration in zip(own, iterations)}
+    ladder = Ladder(_rated(matches, anchor), by_name, tuple(matches), search)
     if not ladder.interrupted:
         _save(run, ladder)
     return ladder
+
+
+def _anchored(anchor: str, players: Sequence[Player], fixed: Mapping[str, Player]) -> str:
+    """The name of the player that `anchor` means. Raises ConfigError when there is none, or when two are alike."""
+    names = [player.name for player in players]
+    anchor = fixed[anchor].name if anchor in fixed else anchor
+    if anchor not in names or len(set(names)) < len(names):
+        raise ConfigError(f"anchor {anchor!r} among {', '.join(names)}: expected one of them, and no two alike")
+    return anchor
 
 
 def _rated(matches: Sequence[MatchResult], anchor: str) -> Ratings:

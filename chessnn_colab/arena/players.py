@@ -83,7 +83,7 @@ class GamesChance(torch.Generator):
     """The generator of games side by side: row i draws from games[i], so no game depends on what shares its batch."""
 
     def __new__(cls, games: Sequence[random.Random], device: torch.device):
-        return super().__new__(cls, device)
+        return super().__new__(cls, device)  # pyright: ignore[reportCallIssue]  (its stub knows only __init__)
 
     def __init__(self, games: Sequence[random.Random], device: torch.device):
         self.games = games

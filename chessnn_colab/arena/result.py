@@ -157,13 +157,10 @@ class MatchResult:
         if not self.games:
             return f"{self.player} against {self.opponent}: no game had ended"
         low, high = self.interval
-        elo_low, elo_high = self.elo_interval
-        error = f" ± {self.elo_error:.0f}" if math.isfinite(self.elo_error) else ""
         lines = [
             f"{self.player} ({self.evaluations} evaluations a move) against {self.opponent}: "
             f"{self.wins} wins, {self.draws} draws, {self.losses} losses in {self.games} games",
-            f"  score {self.score:.3f} (95 %: {low:.3f} to {high:.3f}), "
-            f"Elo {self.elo:+.0f}{error} ({elo_low:+.0f} to {elo_high:+.0f})",
+            f"  score {self.score:.3f} (95 %: {low:.3f} to {high:.3f}), Elo {self._describe_elo()}",
             f"  {self.average_plies:.0f} plies a game; {self._describe_endings()}; "
             f"{self.milliseconds_a_move:.1f} ms a move ({self.opponent}: {self.opponent_milliseconds_a_move:.1f})",
         ]
@@ -177,8 +174,8 @@ class MatchResult:
             return []
         if self.interrupted:
             return [
-                f"  interrupted: {self.games} of {self.asked} games had ended; short games end first, so this score may "
-                "differ from that of the whole match"
+                f"  interrupted: {self.games} of {self.asked} games had ended; short games end first, so this score "
+                "may differ from that of the whole match"
             ]
         low, high = self.interval
         wide = (high - low) / 2
@@ -186,6 +183,14 @@ class MatchResult:
             f"  there was time for {self.games} of {self.asked} games: all of them would bring ± {wide:.3f} to about "
             f"± {wide * math.sqrt(self.games / self.asked):.3f}"
         ]
+
+    def _describe_elo(self) -> str:
+        """ "+191 ± 160 (+40 to +360)"; of a score of 1 or 0 only one side is known."""
+        low, high = self.elo_interval
+        if not math.isfinite(self.elo):
+            return f"above {low:+.0f}" if self.elo > 0 else f"below {high:+.0f}"
+        error = f" ± {self.elo_error:.0f}" if math.isfinite(self.elo_error) else ""
+        return f"{self.elo:+.0f}{error} ({low:+.0f} to {high:+.0f})"
 
     def _describe_endings(self) -> str:
         """ "8 checkmate (7 won, 1 lost), 2 stalemate"."""
@@ -227,7 +232,8 @@ def wilson_interval(score: float, games: float) -> tuple[float, float]:
     z2 = NORMAL_95**2
     centre = (score + z2 / (2 * games)) / (1 + z2 / games)
     reach = NORMAL_95 / (1 + z2 / games) * math.sqrt(max(score * (1 - score), 0) / games + z2 / (4 * games**2))
-    return max(centre - reach, 0.0), min(centre + reach, 1.0)
+    low, high = max(centre - reach, 0.0), min(centre + reach, 1.0)
+    return 0.0 if score <= 0 else low, 1.0 if score >= 1 else high  # exactly, whatever rounding did
 
 
 def elo_difference(score: float) -> float:

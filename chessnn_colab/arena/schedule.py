@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-# What the games on the table and these take together, in seconds: see match._Table.
+# What the games on the table and these take together, in seconds: see table.Table.
 SecondsFor = Callable[[Sequence[tuple[int, int]]], float]
 
 

@@ -231,7 +231,9 @@ class Brain:
         """The position with us to move. Raises BadCommand when it cannot be our turn."""
         own, theirs = (sum(owner == who for owner in stones.values()) for who in (BLACK, WHITE))
         if theirs not in (own, own + 1):
-            raise BadCommand(f"{own} own stones and {theirs} of the opponent's: with us to move, expected as many or one more of his")
+            raise BadCommand(
+                f"{own} own stones and {theirs} of the opponent's: with us to move, expected as many or one more of his"
+            )
         board = torch.zeros(1, self.game.num_actions, dtype=torch.int8)
         for cell, owner in stones.items():
             board[0, cell] = owner if own == theirs else BLACK + WHITE - owner  # whoever is one ahead began

@@ -11,8 +11,8 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from ..arena.standing import Standing
-from .measuring import rate_limited, shown_parts, total_line
+from ...arena.standing import Standing
+from .text import rate_limited, shown_parts, total_line
 
 BAR_WIDTH = 28
 
@@ -37,7 +37,7 @@ def bars(standing: Standing) -> Table:
     """One row a part: name, bar, numbers; below them the line for all."""
     table = Table.grid(padding=(0, 1))
     for _, part in shown_parts(standing):
-        bar = ProgressBar(total=max(part.total, 1), completed=part.done, width=BAR_WIDTH)
+        bar = ProgressBar(max(part.total, 1), part.done, BAR_WIDTH, complete_style="cyan", finished_style="green")
         table.add_row(part.name, bar, f"{part.done}/{part.total}", part.note)
     whole = Table.grid()
     whole.add_row(table)

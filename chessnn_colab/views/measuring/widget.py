@@ -13,8 +13,8 @@ from typing import Any
 import ipywidgets
 from IPython.display import HTML, DisplayHandle, display
 
-from ..arena.standing import Part, Standing
-from .measuring import MOST_PARTS, parts_html, rate_limited, shown_parts, total_line
+from ...arena.standing import Part, Standing
+from .text import MOST_PARTS, parts_html, rate_limited, shown_parts, total_line
 
 
 class PartRow:
