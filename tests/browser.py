@@ -174,6 +174,8 @@ class LabPage(Page):
         tab.wait_for_function("() => window.jupyterapp", timeout=60_000)
         tab.evaluate("""async () => { const app = window.jupyterapp; await app.restored;
             if (!app.shell.leftCollapsed) app.shell.collapseLeft(); }""")
+        tab.evaluate(cls.READY)
+        tab.wait_for_timeout(500)  # for the last cells to be drawn
         return cls(tab)
 
     def _error_texts(self) -> list[str]:
