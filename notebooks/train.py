@@ -113,12 +113,13 @@ display(plots.learning_curves(reports)) if reports else print(
 
 # %% [markdown]
 # ## A game from the last iteration
-# A board to step through with the slider. Early games wander; look for captures that are answered, and for mates.
+# Press Play, click a move, or use the arrow keys; the list has the games of earlier iterations. Early games wander; look for
+# captures that are answered, and for mates.
 
 # %%
-from chessnn_colab.views.board import GameReplay
+from chessnn_colab.views.replay import sample_replay
 
-GameReplay(reports[-1].sample_game) if reports else print("No iteration has finished yet: run the training cell again.")
+sample_replay(reports)
 
 # %% [markdown]
 # ## Look inside
@@ -161,7 +162,7 @@ display(plots.match_bar(results[1::2]))
 
 # %% [markdown]
 # ## Play against it
-# You are White: type a move (e2e4 or Nf3) or choose one from the list. An illegal one is refused and nothing is lost.
+# You are White: click a piece, then where it goes, or type a move (e2e4 or Nf3). An illegal one is refused and nothing is lost.
 
 # %%
 from chessnn_colab.arena.chess.choose_move import choose_move
