@@ -62,6 +62,11 @@ def build_parser() -> argparse.ArgumentParser:
 
     add_measuring_commands(command)
 
+    share = command("share", run_share, "write a run's network to one file that play, evaluate and uci open as a run")
+    share.add_argument("run")
+    share.add_argument("file")
+    share.add_argument("--snapshot", type=int, help="iteration of the weights (default: the last)")
+
     uci = command("uci", run_uci, "a run's network as a UCI engine, for chess programs")
     uci.add_argument("run")
     uci.add_argument("--snapshot", type=int, help="iteration of the weights (default: the last)")
@@ -245,6 +250,14 @@ def run_tactics(options: argparse.Namespace) -> None:
         return print(json.dumps(shares))
     for iteration, solved in shares.items():
         print(f"iteration {iteration:5}: " + ", ".join(f"{kind} {share:.0%}" for kind, share in solved.items()))
+
+
+def run_share(options: argparse.Namespace) -> None:
+    """The command share."""
+    from .runs.shared import card_lines, share
+
+    card = share(options.run, options.file, options.snapshot)
+    print("\n".join([f"wrote {options.file}", *card_lines(card)]))
 
 
 def run_uci(options: argparse.Namespace) -> None:

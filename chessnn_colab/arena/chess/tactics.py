@@ -17,7 +17,7 @@ from ...cpu import one_thread
 from ...devices import detect_device
 from ...games.chess.notation import board_from_fen, move_from_action, state_from_boards
 from ...games.chess.rules import Chess
-from ...runs.folder import RunFolder
+from ...runs.shared import networks
 from ...search import SearchConfig
 from ..evaluate import network_player
 from ..players import Player
@@ -65,7 +65,7 @@ def solved_over_run(
     Raises RunError for a snapshot that is not there.
     """
     if snapshots is None:
-        snapshots = sorted(int(path.stem) for path in RunFolder.open(run).snapshots())
+        snapshots = sorted(networks(run))
     suite, game = load_suite(), Chess(device=detect_device(device).device)
     return {
         iteration: solved_share(network_player(run, iteration, game, search), suite, game, seed)
