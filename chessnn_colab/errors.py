@@ -7,6 +7,14 @@ from typing import Any
 class ChessnnError(Exception):
     """Base of all errors this package raises on purpose. The command line prints it and exits with 2."""
 
+    def _render_traceback_(self) -> list[str]:
+        """IPython's hook: a notebook shows the sentence alone."""
+        return [f"{type(self).__name__}: {self}"]
+
+
+class InstallError(ChessnnError):
+    """Something that the package needs could not be installed, or installing changed what had to stay."""
+
 
 class NotationError(ChessnnError):
     """A FEN, UCI move, SAN move or PGN that cannot be read; the message quotes it."""
