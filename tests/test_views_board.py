@@ -1,31 +1,13 @@
 """Pictures of positions, and boards as a list of legal clicks: chess, and stones on a grid."""
 
-import base64
-import re
-
-import chess
 import pytest
 import torch
 
 from chessnn_colab.errors import ConfigError, NotationError
 from chessnn_colab.games.registry import make_game
-from chessnn_colab.views import board, picture
+from chessnn_colab.views import picture
 from chessnn_colab.views.drawings import DISCS, StonesDrawing, make_drawing
 from chessnn_colab.views.squares import Arrow, overlay_svg, squares_css
-
-
-def test_board_svg_draws_fen_and_board_alike_and_turns_round():
-    start = board.board_svg(chess.STARTING_FEN)
-    assert start == board.board_svg(chess.Board()) and start.startswith("<svg")
-    assert start != board.board_svg(chess.Board(), flipped=True)
-    shown = re.search('base64,([^"]+)', board.board_html(chess.Board()))[1]
-    assert base64.b64decode(shown).decode() == start
-
-
-@pytest.mark.parametrize("fen", ["xyz", "", "8/8/8/8/8/8/8/8 w - - 0 1", "8/8/8/8/8/8/8/9 w - - 0 1"])
-def test_board_svg_quotes_a_wrong_fen(fen):
-    with pytest.raises(NotationError, match=re.escape(repr(fen))):
-        board.board_svg(fen)
 
 
 def drawing(game: str = "chess"):

@@ -5,7 +5,7 @@ import ipywidgets
 import pytest
 
 from chessnn_colab.errors import ChessnnError, ConfigError
-from chessnn_colab.views import play_board, play_controls
+from chessnn_colab.views import board, play_board
 from chessnn_colab.views.play import play_widget
 from tests.small_run import make_run
 
@@ -295,8 +295,8 @@ def test_endings_are_those_of_self_play(fen, words):
     [(False, False, {"text/html"}), (True, False, {"text/html", WIDGET_VIEW}), (True, True, {WIDGET_VIEW})],
 )
 def test_a_board_shows_as_widget_or_html_by_the_front_end(monkeypatch, capsys, front_end_there, colab, shown):
-    monkeypatch.setattr(play_controls, "has_widget_front_end", lambda: front_end_there)
-    monkeypatch.setattr(play_controls, "in_colab", lambda: colab)
+    monkeypatch.setattr(board, "has_widget_front_end", lambda: front_end_there)
+    monkeypatch.setattr(board, "in_colab", lambda: colab)
     view = play_widget(first_move)
     bundle = view._repr_mimebundle_()
     assert set(bundle) == shown | {"text/plain"} and bundle["text/plain"] == "PlayBoard(chess, 0 plies)"

@@ -1,48 +1,38 @@
-"""Pictures of positions of chess: SVG, and HTML that holds the SVG as an image in a data address.
+"""What a cell shows of a widget: the widget itself, or HTML where no front end can draw it."""
 
-Such an image needs no widget front end, and it stays visible in a notebook that is not trusted, from which Jupyter
-removes inline SVG.
-"""
+from __future__ import annotations
 
-import base64
-import html
+from typing import Any
 
-import chess
-import chess.svg
+import ipywidgets
 
-from ..games.chess.notation import board_from_fen
-
-BOARD_SIZE = 360  # CSS pixels
-SQUARE_COLOURS = {"square light": "#EAE6DA", "square dark": "#8FA3B5"}
+from .front_end import has_widget_front_end, in_colab
 
 
-def board_svg(
-    position: str | chess.Board, lastmove: chess.Move | None = None, flipped: bool = False, size: int = BOARD_SIZE
-) -> str:
-    """A position, given as FEN or as a chess.Board, as SVG of `size` CSS pixels; `flipped` puts Black below.
+class WidgetOrHtml:
+    """What a cell shows: `self.widget` if the front end can draw it, else `static_html()`."""
 
-    Raises NotationError for a FEN that cannot be read.
-    """
-    board = _board(position)
-    return chess.svg.board(
-        board,
-        orientation=chess.BLACK if flipped else chess.WHITE,
-        lastmove=lastmove,
-        check=board.king(board.turn) if board.is_check() else None,
-        size=size,
-        colors=SQUARE_COLOURS | {"square light lastmove": "#E9D48A", "square dark lastmove": "#CDB35C"},
-    )
+    widget: ipywidgets.Widget
+    script = ""  # HTML that is shown before the widget and makes its keys work
 
+    def static_html(self) -> str:
+        """HTML that needs no widget front end."""
+        raise NotImplementedError
 
-def board_html(
-    position: str | chess.Board, lastmove: chess.Move | None = None, flipped: bool = False, size: int = BOARD_SIZE
-) -> str:
-    """The picture of `board_svg` as an HTML image, which shows anywhere. Raises NotationError."""
-    board = _board(position)
-    svg = base64.b64encode(board_svg(board, lastmove, flipped, size).encode()).decode()
-    text = html.escape(f"Board: {board.fen()}")
-    return f'<img src="data:image/svg+xml;base64,{svg}" width="{size}" height="{size}" alt="{text}">'
+    def _ipython_display_(self) -> None:
+        """IPython's hook."""
+        from IPython.display import HTML, display  # a page without a kernel never comes here
 
+        if self.script and has_widget_front_end():
+            display(HTML(self.script))
+        display(self._repr_mimebundle_(), raw=True)
 
-def _board(position: str | chess.Board) -> chess.Board:
-    return board_from_fen(position) if isinstance(position, str) else position
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        """Colab gets the widget alone: of widget and HTML, it may draw the HTML and leave the widget out."""
+        bundle: dict[str, Any] = {"text/plain": repr(self)}
+        if has_widget_front_end():
+            view = {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id}
+            bundle["application/vnd.jupyter.widget-view+json"] = view
+        if not (has_widget_front_end() and in_colab()):
+            bundle["text/html"] = self.static_html()
+        return bundle

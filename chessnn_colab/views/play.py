@@ -17,6 +17,7 @@ from ..devices import detect_device
 from ..errors import ConfigError
 from ..games.chess.notation import action_from_move
 from ..network import SpikingNetwork
+from ..runs.shared import is_file
 from .drawings import make_drawing
 from .play_board import Answering, PlayBoard
 
@@ -38,15 +39,19 @@ def play_widget(
     human: str = "",
     game: str = "chess",
     position: str = "",
+    evaluations: int | None = None,
 ) -> PlayBoard:
     """A game to play by hand. Make it the last line of a cell.
 
-    opponent: the folder of a run (RUN or RUN@ITERATION), a player's name ("greedy", "engine:PATH"), a network, or a
-    function from a python-chess board to a move. human: the side of the person, such as "white"; "" is the first
-    mover. game: of an opponent that is no run. position: where to start, as PlayBoard.load takes it. Raises
-    ConfigError, RunError, CheckpointError or NotationError.
+    opponent: a run's folder or shared file (RUN or RUN@ITERATION), a player's name ("greedy", "engine:PATH"), a
+    network, or a function from a python-chess board to a move. human: the side of the person, such as "white"; "" is
+    the first mover. game: of an opponent that is no run. position: where to start, as PlayBoard.load takes it.
+    evaluations: of a network, per move; None: as many as in a match. Raises ConfigError, RunError, CheckpointError or
+    NotationError.
     """
     answering = find_opponent(opponent, game)
+    if evaluations is not None and isinstance(answering, NetworkOpponent):
+        answering.evaluations = evaluations
     drawing = make_drawing(answering.game if isinstance(answering, Opponent) else match_game(game))
     sides = [name.lower() for name in drawing.players]
     if human and human not in sides:
@@ -67,8 +72,13 @@ def find_opponent(source: Any, game: str = "chess", device: str = "auto") -> Ans
         return NetworkOpponent(rules, NetworkPlayer(rules, source, name="the network"))
     if not isinstance(source, str | Path):
         return FunctionOpponent(source)
-    folder = str(source) if Path(source).is_dir() else str(source).rpartition("@")[0]
-    name = run_game(folder) if folder and Path(folder).is_dir() else game
+    run = str(source) if is_run(source) else str(source).rpartition("@")[0]
+    name = run_game(run) if is_run(run) else game
     rules = match_game(name, detect_device(device).device)
     player = find_player(str(source), rules)
     return NetworkOpponent(rules, player) if isinstance(player, NetworkPlayer) else Opponent(rules, player)
+
+
+def is_run(source: str | Path) -> bool:
+    """Whether there is a folder or a file of this name, which may be a run."""
+    return source != "" and (Path(source).is_dir() or is_file(source))

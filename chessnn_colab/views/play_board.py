@@ -9,9 +9,10 @@ from typing import Any, Protocol
 from ..arena.opponent import NetworkOpponent, Opinion
 from ..errors import ChessnnError, NotationError
 from . import thoughts
+from .board import WidgetOrHtml
 from .drawings import Drawing
 from .picture import picture_html
-from .play_controls import Controls, WidgetOrHtml, moves_html
+from .play_controls import Controls, moves_html
 from .squares import Arrow
 
 LONG_THOUGHT = 0.3  # seconds: only after a thought as long as this, or longer, can a click have waited for its end

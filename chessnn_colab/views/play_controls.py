@@ -10,7 +10,6 @@ from typing import Any, Protocol
 import ipywidgets
 
 from .drawings import Drawing
-from .front_end import has_widget_front_end, in_colab
 from .squares import Arrow, Squares, data_text
 
 EVALUATIONS = (1, 8, 16, 48, 128, 400)  # offered as strengths
@@ -37,35 +36,6 @@ class Session(Protocol):
     def set_evaluations(self, number: int) -> None: ...
     def load(self, text: str) -> bool: ...
     def show_thoughts(self) -> None: ...
-
-
-class WidgetOrHtml:
-    """What a cell shows: `self.widget` if the front end can draw it, else `static_html()`."""
-
-    widget: ipywidgets.Widget
-    script = ""  # HTML that is shown before the widget and makes its keys work
-
-    def static_html(self) -> str:
-        """HTML that needs no widget front end."""
-        raise NotImplementedError
-
-    def _ipython_display_(self) -> None:
-        """IPython's hook."""
-        from IPython.display import HTML, display  # a page without a kernel never comes here
-
-        if self.script and has_widget_front_end():
-            display(HTML(self.script))
-        display(self._repr_mimebundle_(), raw=True)
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        """Colab gets the widget alone: of widget and HTML, it may draw the HTML and leave the widget out."""
-        bundle: dict[str, Any] = {"text/plain": repr(self)}
-        if has_widget_front_end():
-            view = {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id}
-            bundle["application/vnd.jupyter.widget-view+json"] = view
-        if not (has_widget_front_end() and in_colab()):
-            bundle["text/html"] = self.static_html()
-        return bundle
 
 
 class Controls:
