@@ -108,14 +108,14 @@ reports = [Report.from_dict(values) for values in RunFolder.open(run).read_repor
 display(plots.learning_curves(reports)) if reports else print("No iteration has finished: run the training cell again.")
 
 # %% [markdown]
-# ## A game from the last iteration
-# Early games wander. In chess, look for captures that are answered, and for mates.
+# ## Games it played against itself
+# Press Play, click a move, or use the arrow keys; the list has the games of earlier iterations. Early games wander. In chess,
+# look for captures that are answered, and for mates.
 
 # %%
-from chessnn_colab.views.board import GameReplay
+from chessnn_colab.views.replay import sample_replay
 
-sample = reports[-1].sample_game if reports else "No iteration has finished: run the training cell again."
-GameReplay(sample) if sample.startswith("[") else print(sample)
+sample_replay(reports)
 
 # %% [markdown]
 # ## Look inside
@@ -158,15 +158,12 @@ display(plots.match_bar(results[1::2]))
 
 # %% [markdown]
 # ## Play against it
-# You are White: type a move (e2e4 or Nf3) or choose one from the list. An illegal one is refused and nothing is lost.
+# You move first: click a piece, then where it goes, or type a move (e2e4 or Nf3). A wrong one is refused and nothing is lost.
 
 # %%
-from chessnn_colab.arena.chess.choose_move import choose_move
 from chessnn_colab.views.play import play_widget
 
-play_widget(choose_move(network)) if game == "chess" else print(
-    f"There is a board to play on for chess, and not yet for {game}."
-)
+play_widget(run)
 
 # %% [markdown]
 # ## What next

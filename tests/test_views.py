@@ -284,10 +284,10 @@ def test_widget_face_spends_little_time_on_figures_and_shows_the_last_one(monkey
 TEXT_CELL = f"""
 import os
 os.environ["CHESSNN_UI"] = ""
-from chessnn_colab.views.board import GameReplay
+from chessnn_colab.views.replay import game_replay
 from chessnn_colab.views.progress import make_progress
 make_progress().start_selfplay([2], ["CPU"])
-GameReplay({MATE!r})
+game_replay({MATE!r})
 """
 WIDGET_CELL = f"""
 os.environ["CHESSNN_UI"] = "widgets"

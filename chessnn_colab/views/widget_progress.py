@@ -11,8 +11,8 @@ from typing import Any
 import ipywidgets
 from IPython.display import HTML, DisplayHandle, Image, display
 
-from .board import sample_html
 from .plots import figure_png, learning_curves
+from .replay import sample_html
 from .text_progress import (
     SelfplayTally,
     closing_lines,
