@@ -101,6 +101,7 @@ class Session:
     device: str  # in words
     minutes: float | None  # the session's budget; None: its iterations are counted
     iterations: int | None
+    elapsed: float = 0.0  # seconds of the session that are over
     history: Sequence[Report] = ()  # of earlier sessions
 
 

@@ -226,7 +226,9 @@ class Trainer:
         folder, budget = self.folder, self.budget
         minutes = None if budget.seconds is None else budget.seconds / 60
         self.progress.start_run(
-            Session(str(folder.path), folder.config, self.device_words, minutes, budget.iterations, history)
+            Session(
+                str(folder.path), folder.config, self.device_words, minutes, budget.iterations, budget.elapsed, history
+            )
         )
         self._points = self.probe.begin(self.network, history)
 
