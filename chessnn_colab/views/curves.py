@@ -77,6 +77,7 @@ def draw_strength(
     if measures:
         dress(axis, "Is it getting stronger?", None, "minutes of training")
         axis.yaxis.set_major_formatter(PERCENT)
+        axis.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
         axis.set_ylim(0, min(1.02, 1.25 * max(point.high for point in points)))
     elif scores:
         minute, score = np.array(scores, dtype=float).T
@@ -91,6 +92,7 @@ def draw_strength(
         axis.legend(loc="upper left", fontsize=8, frameon=False, labelcolor=INK, handlelength=1.4, borderpad=0.1)
     ends = [point.seconds / 60 for point in points] + [minute for minute, _ in scores] + [minutes or 0.0]
     axis.set_xlim(0, max(1.04 * max(ends), 0.1))
+    axis.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
 
 
 def _draw_measure(axis: Axes, points: Sequence[Strength], colour: str, reference: Reference | None) -> None:
@@ -209,7 +211,7 @@ def _draw_history(axis: Axes, reports: Sequence[Report], values: np.ndarray, col
     draw_line(axis, iterations, values, colour, label, ms=2.5 if len(reports) > 1 else 4)
     cut = np.array([report.cut for report in reports], dtype=bool)
     if cut.any():
-        axis.plot(iterations[cut], values[cut], "o", ms=5, mfc="white", mec=colour, mew=1.2, alpha=1)
+        axis.plot(iterations[cut], values[cut], "o", ms=6, mfc="none", mec=colour, mew=1.2)
 
 
 def _small(axis: Axes, title: str, reports: Sequence[Report], grid: bool = True) -> None:

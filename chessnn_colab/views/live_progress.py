@@ -38,7 +38,7 @@ class LiveProgress(Progress):
         self._bar = Bar("", 0.0, "")
         self._learning_began, self._updates = 0.0, 0
         self._iteration_began = self._first_began = self._started
-        self._ended = False
+        self._learning = self._ended = False
 
     def changed(self, important: bool) -> None:
         """Something is new. What is not important may wait for a moment."""
@@ -62,16 +62,16 @@ class LiveProgress(Progress):
         self._draw_games()
 
     def worker_update(self, worker: int, games: int, plies: int) -> None:
-        if self.tally is not None and not self.tally.update(worker, games, plies) and self.phase == "learning":
-            return  # beside the learner: its bar is the one on show
-        self._draw_games()
+        if self.tally is not None:
+            self.tally.update(worker, games, plies)
+            self._draw_games()
 
     def finish_selfplay(self, seconds: float) -> None:
         self._draw_games()
         self.tally = None
 
     def start_learning(self, updates: int) -> None:
-        self._updates, self._learning_began = updates, self._now()
+        self._updates, self._learning_began, self._learning = updates, self._now(), True
         self.learning_update(0)
 
     def learning_update(self, done: int) -> None:
@@ -87,7 +87,7 @@ class LiveProgress(Progress):
 
     def report(self, report: Report) -> None:
         self.reports.append(report)
-        self._pending = []
+        self._pending, self._learning = [], False
         self._done += 1
         self._iteration_began = self._now()
         self._show("saving", 1.0, "")
@@ -139,13 +139,13 @@ class LiveProgress(Progress):
             return []
         seconds = self._now() - tally.started
         return [
-            Bar(tally.label(worker), games / share, f"{games}/{share} games | {rate(plies, seconds)} positions/s")
+            Bar(tally.label(worker), games / share, f"{games}/{share} | {rate(plies, seconds)}/s")
             for worker, (games, share, plies) in enumerate(zip(tally.games, tally.games_per_worker, tally.plies))
         ]
 
     def _draw_games(self) -> None:
         tally = self.tally
-        if tally is None:
+        if tally is None or self._learning:  # beside the learner: its bar is the one on show
             return
         done, planned = tally.total_games, tally.planned_games
         pace = f"{rate(tally.total_plies, self._now() - tally.started)} positions/s"

@@ -38,7 +38,7 @@ def live_html(header: str, bars: Sequence[Bar], workers: Sequence[Bar], worker_r
     """The part that moves: the header and the bars. worker_rows: how many lines are kept for workers' bars."""
     head = f'<div style="font-size:17px;font-weight:600;height:30px;white-space:nowrap">{html.escape(header)}</div>'
     both = "".join(_bar(bar, 12) for bar in bars)
-    each = "".join(f'<div style="flex:1 1 380px;min-width:0">{_bar(bar, 6)}</div>' for bar in workers)
+    each = "".join(f'<div style="flex:1 1 380px;min-width:0">{_bar(bar, 6, 90, 110)}</div>' for bar in workers)
     grid = f'<div style="display:flex;flex-wrap:wrap;gap:0 24px">{each}</div>' if worker_rows else ""
     return box(head + both + grid, 30 + ROW * (len(bars) + worker_rows) + 6)
 
@@ -64,10 +64,10 @@ def table_html(reports: Sequence[Report], rows: int = TABLE_ROWS) -> str:
     """The latest iterations, the newest first, always `rows` lines high."""
     newest = list(reports[::-1][:rows])
     names = _result_names(reports[-1]) if reports else ["results"]
-    heads = ["iteration", "games", *names, "plies", "policy", "value", "positions/s", "at"]
+    heads = ["#", "games", *names, "plies", "policy", "value", "pos./s", "at"]
     lines = [_cells(heads, "th"), *(_cells(_figures(report, names), "td") for report in newest)]
     lines += [_cells([""] * len(heads), "td")] * (rows - len(newest))
-    note = "policy: nats to the search's targets; an iteration in brackets was cut short by the clock"
+    note = "cap: stopped at the ply cap; policy: nats to the search's targets; (n): the clock cut this iteration short"
     style = "border-collapse:collapse;width:100%;margin:6px 0 0 0;border:0;table-layout:fixed;font-size:12px"
     return f'<table style="{style}">{"".join(lines)}</table>{quiet(note)}'
 
@@ -86,17 +86,17 @@ def messages_html(messages: Sequence[str], newest: int) -> str:
     return f'<div style="{style}">{"".join(one.format(html.escape(line)) for line in lines)}</div>'
 
 
-def _bar(bar: Bar, thick: int) -> str:
+def _bar(bar: Bar, thick: int, name_width: int = 120, words_width: int = 250) -> str:
     done = f"{100 * min(max(bar.share, 0.0), 1.0):.1f}"
     track = f"flex:1 1 200px;min-width:60px;height:{thick}px;background:{FAINT};border-radius:{thick}px;overflow:hidden"
     fill = f"width:{done}%;height:{thick}px;background:{FILL};border-radius:{thick}px;float:left;transition:none"
     line = "white-space:nowrap;overflow:hidden;text-overflow:ellipsis"
     return (
         f'<div style="display:flex;align-items:center;gap:12px;height:{ROW}px">'
-        f'<div style="flex:0 0 120px;{line}">{html.escape(bar.name)}</div>'
+        f'<div style="flex:0 0 {name_width}px;{line}">{html.escape(bar.name)}</div>'
         f'<div role="progressbar" aria-label="{html.escape(bar.name)}" aria-valuenow="{done}" style="{track}">'
         f'<div class="progress-bar" style="{fill}"></div></div>'
-        f'<div style="flex:0 1 250px;{line};opacity:0.75">{html.escape(bar.words)}</div></div>'
+        f'<div style="flex:0 1 {words_width}px;{line};opacity:0.75">{html.escape(bar.words)}</div></div>'
     )
 
 
@@ -114,7 +114,7 @@ def _result_names(report: Report) -> list[str]:
     if scores := getattr(report, "scores", {}):
         return list(scores)
     players = list(report.wins)
-    return [*players[:1], "draws", *players[1:], "ply cap"]
+    return [*players[:1], "draws", *players[1:], "cap"]
 
 
 def _figures(report: Report, names: Sequence[str]) -> list[str]:
@@ -126,7 +126,7 @@ def _figures(report: Report, names: Sequence[str]) -> list[str]:
         results, plies = [f"{scores.get(name, 0):,.0f}" for name in names], f"{report.average_plies:.0f}"
     else:
         stopped = report.games - report.draws - sum(report.wins.values())
-        counts = {**report.wins, "draws": report.draws, "ply cap": stopped}
+        counts = {**report.wins, "draws": report.draws, "cap": stopped}
         results = [f"{100 * counts.get(name, 0) / max(1, report.games):.0f} %" for name in names]
         plies = f"{report.average_plies:.0f}"
     name = f"({report.iteration})" if report.cut else str(report.iteration)

@@ -67,7 +67,8 @@ class TerminalProgress(LiveProgress):
     def _picture(self) -> Group:
         rows = Table.grid(padding=(0, 1))
         for bar in (*self.bars(), *self.worker_bars()):
-            rows.add_row(Text(bar.name), ProgressBar(1.0, bar.share, BAR_WIDTH), Text(bar.words, style="dim"))
+            drawn = ProgressBar(1.0, bar.share, BAR_WIDTH, complete_style="bright_blue", finished_style="bright_blue")
+            rows.add_row(Text(bar.name), drawn, Text(bar.words, style="dim"))
         return Group(Text(self.header(), style="bold"), rows)
 
 
