@@ -339,8 +339,8 @@ def test_the_panel_is_redrawn_a_few_times_a_second(monkeypatch):
 
 
 def test_the_panel_spends_little_time_on_figures_and_ends_with_the_last_ones(monkeypatch):
-    output, clock = Output(monkeypatch), Clock()
-    drawn = []
+    Output(monkeypatch)
+    clock, drawn = Clock(), []
 
     def slow_figures(reports, *rest):
         clock.now += 1.0
