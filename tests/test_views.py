@@ -187,9 +187,7 @@ def test_learning_rates_are_short(value, text):
 
 def session(**changes) -> Session:
     config = {"game": "chess", "preset": "cpu", "search": "two-rung"}
-    return Session(
-        **{"run": "runs/a", "config": config, "device": "cpu", "minutes": 3.0, "iterations": None, **changes}
-    )
+    return Session(**{"run": "runs/a", "config": config, "minutes": 3.0, "iterations": None, **changes})
 
 
 def live_face(**changes) -> tuple[LiveProgress, Clock]:
@@ -302,7 +300,7 @@ def test_the_panel_keeps_its_place_and_its_height(monkeypatch):
     output, clock = Output(monkeypatch), Clock()
     face = NotebookProgress(clock)
     face.message("Primary training device: cpu")
-    face.start_run(session())
+    face.start_run(session(workers=2))
     bars, figures, sample = output.places
     sizes = {place: set() for place in output.places}
     for iteration in (1, 2):
@@ -431,7 +429,7 @@ os.environ["CHESSNN_UI"] = "widgets"
 from chessnn_colab.report import Report, Session
 report = Report.from_dict({{**{make_report(policy_kl=0.5).to_dict()!r}}})
 face = make_progress()
-face.start_run(Session("runs/a", dict(game="chess", preset="cpu"), "cpu", 1.0, None))
+face.start_run(Session("runs/a", dict(game="chess", preset="cpu"), 1.0, None))
 for _ in range(2):
     face.start_selfplay([2], ["CPU"]); face.worker_update(0, 2, 80); face.finish_selfplay(1.0)
     face.report(report)

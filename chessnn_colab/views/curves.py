@@ -120,6 +120,8 @@ def draw_losses(axis: Axes, reports: Sequence[Report]) -> None:
     name = "policy, to targets" if np.isfinite(kl).any() else "policy"
     policy = kl if np.isfinite(kl).any() else column(reports, "policy_loss")
     _small(axis, "Losses, nats", reports)
+    if not reports:
+        return
     _draw_history(axis, reports, policy, BLUE, name)
     _draw_history(axis, reports, column(reports, "value_loss"), RED, "value")
     axis.margins(y=0.15)
@@ -220,6 +222,9 @@ def _small(axis: Axes, title: str, reports: Sequence[Report], grid: bool = True)
     axis.tick_params(labelsize=NARROW - 1, length=2, pad=2)
     axis.xaxis.set_major_locator(MaxNLocator(4, integer=True, min_n_ticks=1))
     axis.yaxis.set_major_locator(MaxNLocator(3))
+    if not reports:
+        axis.set_xticks([])
+        axis.set_yticks([])
     last = max((report.iteration for report in reports), default=1)
     axis.set_xlim(0.5, max(last, 2) + 0.5)
 

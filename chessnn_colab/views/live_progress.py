@@ -10,6 +10,8 @@ from ..report import Progress, Report, Session, Strength, strength_points
 from ..words import clock, counted
 from .text_progress import SelfplayTally, rate, stopped_line
 
+MEASURING = "measuring strength"
+
 
 class Bar(NamedTuple):
     """A bar with what stands before and after it."""
@@ -36,6 +38,7 @@ class LiveProgress(Progress):
         self._started = now()
         self._done = 0  # iterations of this session
         self._bar = Bar("", 0.0, "")
+        self._workers: list[Bar] = []
         self._learning_began, self._updates = 0.0, 0
         self._iteration_began = self._first_began = self._started
         self._learning = self._ended = False
@@ -68,6 +71,7 @@ class LiveProgress(Progress):
 
     def finish_selfplay(self, seconds: float) -> None:
         self._draw_games()
+        self._workers = self.worker_bars()
         self.tally = None
 
     def start_learning(self, updates: int) -> None:
@@ -79,11 +83,11 @@ class LiveProgress(Progress):
         self._show("learning", done / self._updates, f"{done}/{counted(self._updates, 'update')} | {pace} updates/s")
 
     def start_measuring(self, what: str) -> None:
-        self._show("measuring strength", 0.0, what)
+        self._show(MEASURING, 0.0, what)
 
     def measured(self, points: Sequence[Strength]) -> None:
         self._pending += points
-        self._show("measuring strength", 1.0, "")
+        self._show(MEASURING, 1.0, "")
 
     def report(self, report: Report) -> None:
         self.reports.append(report)
@@ -133,9 +137,11 @@ class LiveProgress(Progress):
         return [Bar("session", min(share, 1.0), self._budget_words()), self._bar]
 
     def worker_bars(self) -> list[Bar]:
-        """A bar for every worker while they play; none for a single one, whose games the phase's bar counts."""
+        """A bar for every worker, as it stood last; none for a single one, whose games the phase's bar counts."""
         tally = self.tally
-        if tally is None or tally.workers == 1:
+        if tally is None:
+            return self._workers
+        if tally.workers == 1:
             return []
         seconds = self._now() - tally.started
         return [

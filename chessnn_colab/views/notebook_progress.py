@@ -6,13 +6,13 @@ What is shown is HTML, replaced through its display id, always on the caller's t
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from IPython.display import HTML, DisplayHandle
 
-from ..report import Report, Session, Strength
-from .live_progress import LiveProgress
-from .panel import box, figures_html, live_html, messages_html, table_html
+from ..report import Session
+from .live_progress import MEASURING, LiveProgress
+from .panel import box, figures_html, live_html, messages_html, quiet, table_html
 from .story import reference_for, sample_part, summary_html
 
 DRAWS_PER_SECOND = 4.0
@@ -33,27 +33,17 @@ class NotebookProgress(LiveProgress):
         self._drawn: tuple[int, int] | None = None
 
     def start_run(self, session: Session) -> None:
+        self._worker_rows = -(-session.workers // 2) if session.workers > 1 else 0
         super().start_run(session)
         self._draw_figures()
-
-    def start_selfplay(self, games_per_worker: Sequence[int], devices: Sequence[str]) -> None:
-        if len(devices) > 1:
-            self._worker_rows = -(-len(devices) // 2)
-        super().start_selfplay(games_per_worker, devices)
-
-    def measured(self, points: Sequence[Strength]) -> None:
-        super().measured(points)
-        self._draw_figures_sometimes()
-
-    def report(self, report: Report) -> None:
-        super().report(report)
-        self._draw_figures_sometimes()
 
     def changed(self, important: bool) -> None:
         if self._ended or not (important or self._now() - self._last_draw >= 1 / DRAWS_PER_SECOND):
             return
         self._bars.show(live_html(self.header(), self.bars(), self.worker_bars(), self._worker_rows))
         self._last_draw = self._now()
+        if self._now() - self._last_figures >= self._figure_seconds / FIGURE_COST and self.phase != MEASURING:
+            self._draw_figures()  # after a measurement its report comes at once
         if important and self._pictures:
             self._show_below()
 
@@ -69,10 +59,6 @@ class NotebookProgress(LiveProgress):
             self._figures.show("")
             self._sample.show("")
 
-    def _draw_figures_sometimes(self) -> None:
-        if self._now() - self._last_figures >= self._figure_seconds / FIGURE_COST:
-            self._draw_figures()
-
     def _draw_figures(self) -> None:
         drawn = (len(self.reports), len(self.points))
         if self.session is None or (drawn == self._drawn and not self._ended):
@@ -84,7 +70,7 @@ class NotebookProgress(LiveProgress):
         minutes = None if self._ended else minutes
         self._pictures = figures_html(self.reports, self.points, reference_for(self.session.config), minutes)
         self._show_below()
-        sample = sample_part(self.reports) or "<p>A game of the first iteration comes here.</p>"
+        sample = sample_part(self.reports) or quiet("A game of the first iteration comes here.")
         self._sample.show(box(sample, SAMPLE_HEIGHT))
         self._drawn, self._last_figures = drawn, self._now()
         self._figure_seconds = self._last_figures - started

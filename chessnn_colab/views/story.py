@@ -144,9 +144,10 @@ def reference_for(config: Mapping[str, Any]) -> Reference | None:
 
 
 def _tile(name: str, figure: str) -> str:
-    style = f"flex:1 1 130px;border:1px solid {LINE};border-radius:8px;padding:6px 10px"
+    style = f"flex:1 1 140px;border:1px solid {LINE};border-radius:8px;padding:6px 10px"
+    large = "font-size:18px;font-weight:600;white-space:nowrap"
     return (
-        f'<div style="{style}"><div style="font-size:19px;font-weight:600">{html.escape(figure)}</div>'
+        f'<div style="{style}"><div style="{large}">{html.escape(figure)}</div>'
         f'<div style="font-size:11px;opacity:0.7">{html.escape(name)}</div></div>'
     )
 
