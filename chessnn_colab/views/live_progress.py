@@ -71,7 +71,7 @@ class LiveProgress(Progress):
 
     def finish_selfplay(self, seconds: float) -> None:
         self._draw_games()
-        self._workers = self.worker_bars()
+        self._workers = [bar._replace(share=1.0) for bar in self.worker_bars()]
         self.tally = None
 
     def start_learning(self, updates: int) -> None:
