@@ -17,6 +17,7 @@ class Budget:
         self.started = time.monotonic()
         if minutes is None and iterations is None:
             minutes = DEFAULT_MINUTES
+        self.minutes = minutes
         self.seconds = None if minutes is None else 60 * minutes
         self.iterations = iterations
         self.done = 0

@@ -100,9 +100,10 @@ class Session:
 
     run: str  # folder
     config: Mapping[str, Any]  # the settings of the run, as in its config.json
-    device: str  # in words
     minutes: float | None  # the session's budget; None: its iterations are counted
     iterations: int | None
+    workers: int = 1  # that play
+    elapsed: float = 0.0  # seconds of the session that are over
     history: Sequence[Report] = ()  # of earlier sessions
 
 

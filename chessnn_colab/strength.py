@@ -82,7 +82,8 @@ class StrengthProbe:
     def _first(self, network: SpikingNetwork, measure: Measure) -> list[Strength]:
         """The untrained level. A measure that a session cannot pay for twice is left out of it."""
         cheapest = self.measures[0]
-        guess = 0.0 if measure is cheapest else cheapest.cost * measure.search.evaluations / cheapest.search.evaluations
+        ratio = measure.search.evaluations / cheapest.search.evaluations
+        guess = 0.0 if measure is cheapest else cheapest.cost * ratio / 2  # half of a cheap one's time is preparation
         if 2 * guess <= self._allowed(measure, at_end=True):
             point = self._point(network, measure, 0, 0.0)
             if point is not None and (2 * measure.cost <= self._allowed(measure, at_end=True) or measure is cheapest):

@@ -63,8 +63,7 @@ class Trainer:
             progress.message(restored)
         self.plan = planned_workers(config, choice.device, machine)
         self.config = config = config.with_saved().for_device(choice.device, machine, self.plan)
-        self.device_words = str(choice.device) + (f" ({choice.name})" if choice.name else "")
-        progress.message(f"Primary training device: {self.device_words}")
+        progress.message(f"Primary training device: {choice.device}" + (f" ({choice.name})" if choice.name else ""))
         if choice.device == "cpu":
             keep_freed_memory()
         self._say(self.plan.notes)
@@ -223,11 +222,9 @@ class Trainer:
     def _start_run(self) -> None:
         """Say what begins, and measure the untrained network."""
         history = [Report.from_dict(values) for values in self.folder.read_reports()]
-        folder, budget = self.folder, self.budget
-        minutes = None if budget.seconds is None else budget.seconds / 60
-        self.progress.start_run(
-            Session(str(folder.path), folder.config, self.device_words, minutes, budget.iterations, history)
-        )
+        run, budget, workers = str(self.folder.path), self.budget, len(self.plan.devices)
+        session = Session(run, self.folder.config, budget.minutes, budget.iterations, workers, budget.elapsed, history)
+        self.progress.start_run(session)
         self._points = self.probe.begin(self.network, history)
 
     def _measure(self, iteration_seconds: float) -> None:
