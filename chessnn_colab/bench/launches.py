@@ -30,7 +30,15 @@ from ..selfplay import Lockstep, SelfPlayConfig
 from .clock import Setting
 
 BOARDS = 16
-NOT_KERNELS = {"_unsafe_view", "empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"}
+NOT_KERNELS = {
+    "_unsafe_view",
+    "empty",
+    "empty_like",
+    "empty_permuted",
+    "empty_strided",
+    "new_empty",
+    "new_empty_strided",
+}
 PARTS = {"network.py": "network", "layers.py": "network", "actor.py": "search", "search.py": "search"}
 PARTS = {**PARTS, "tree.py": "search", "selfplay.py": "self_play"}
 PACKAGE = Path(__file__).parents[1]

@@ -51,9 +51,7 @@ def bench(
     chosen = detect_device(device).device
     dtype = choose_dtype(precision, chosen)
     precision = str(dtype).removeprefix("torch.")
-    config = TrainConfig(
-        game=game, preset=preset, precision=precision, search=search, num_simulations=num_simulations
-    )
+    config = TrainConfig(game=game, preset=preset, precision=precision, search=search, num_simulations=num_simulations)
     setting = Setting(chosen, config, dtype, seconds)
     if chosen == "cpu":
         keep_freed_memory()  # as workers do
