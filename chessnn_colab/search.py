@@ -124,13 +124,15 @@ def two_rung(root: Root, recurrent_fn: RecurrentFn, config: SearchConfig, gumbel
 
     samples = config.chance_samples
     rows, actions = batch.repeat_interleave(m), root.actions.gather(1, columns).flatten()
-    there = (scores.gather(1, columns) > ILLEGAL / 2).flatten()
+    considered = scores.gather(1, columns)
+    present = considered > ILLEGAL / 2  # [B, m]
+    there = present.flatten()
     rows, actions, there = (_repeated(field, samples) for field in (rows, actions, there))
     first, children, place = _ask(recurrent_fn, root.embedding, rows, actions, there if root.on_cpu else None)
     q = _mean(first.reward + first.discount * first.value, samples).view(-1, m)
     visits = torch.ones_like(q)
     scale = _sigma_scale(config, 1)
-    tried = scores.gather(1, columns) + scale * _rescale(q, root, columns)
+    tried = considered + scale * _rescale(q, present, root.value)
     survivors = tried.topk(s, dim=1).indices  # [B, s], into columns
 
     rows = (batch.unsqueeze(1) * m + survivors).flatten()
@@ -148,7 +150,7 @@ def two_rung(root: Root, recurrent_fn: RecurrentFn, config: SearchConfig, gumbel
 
     weights, value = completed_policy(root, columns, q, visits, config)
     scale = _sigma_scale(config, 2)
-    final = scores.gather(1, columns) + scale * _rescale(q, root, columns)
+    final = considered + scale * _rescale(q, present, root.value)
     best = final.gather(1, survivors).argmax(1, keepdim=True)
     column = columns.gather(1, survivors.gather(1, best))
     return PolicyOutput(root.actions.gather(1, column).squeeze(1), root.actions, weights, value)
@@ -228,7 +230,7 @@ def completed_policy(
     mean_q = (prior * q).sum(1) / prior.sum(1).clamp(min=1e-30)
     value = (root.value + total * mean_q) / (1 + total)
     completed = value.unsqueeze(1).expand_as(root.prior_logits).scatter(1, columns, q)
-    rescaled = _rescale(completed, root)
+    rescaled = _rescale(completed, root.prior_logits > ILLEGAL / 2, root.value)
     scale = _sigma_scale(config, 2)
     return (root.prior_logits + scale * rescaled).softmax(1), value
 
@@ -255,11 +257,10 @@ def _sigma_scale(config: SearchConfig, most_visits: int) -> float:
     return (config.maxvisit_init + most_visits) * config.value_scale
 
 
-def _rescale(q: Tensor, root: Root, columns: Tensor | None = None) -> Tensor:
-    """q [B, n] moved to [0, 1] within each row, over the actions that are there and the root's value."""
-    logits = root.prior_logits if columns is None else root.prior_logits.gather(1, columns)
-    there = logits > ILLEGAL / 2
-    value = root.value.unsqueeze(1)
-    low = torch.minimum(torch.where(there, q, torch.inf).amin(1, keepdim=True), value)
-    high = torch.maximum(torch.where(there, q, -torch.inf).amax(1, keepdim=True), value)
-    return torch.where(there, (q - low) / (high - low).clamp(min=1e-8), 0.0)
+def _rescale(q: Tensor, there: Tensor, value: Tensor) -> Tensor:
+    """q [B, n] moved to [0, 1] within each row, over the actions that are there, bool [B, n], and the value [B]."""
+    value = value.unsqueeze(1)
+    q = torch.where(there, q, value)
+    low = torch.minimum(q.amin(1, keepdim=True), value)
+    high = torch.maximum(q.amax(1, keepdim=True), value)
+    return (q - low) / (high - low).clamp(min=1e-8) * there

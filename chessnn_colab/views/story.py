@@ -15,7 +15,7 @@ from ..network_config import preset
 from ..report import Report, Strength, strength_points
 from ..runs.folder import RunFolder
 from ..words import duration
-from .board import sample_html
+from .replay import sample_html
 from .curves import Reference
 from .panel import LINE, box, figures_html, messages_html, table_html
 

@@ -60,8 +60,7 @@ class Referee:
         material = both.index_select(0, self.kinds) & self.squares
         second_knight = both[KNIGHT] & (both[KNIGHT] - 1)
         present = torch.cat((material, second_knight.unsqueeze(0))) != 0
-        movable = torch.stack(((moves != 0).any(0), in_check))
-        facts = torch.cat((present, movable, counts >= self.limits))
+        facts = torch.cat((present, moves.any(0, keepdim=True), in_check.unsqueeze(0), counts >= self.limits))
         index = (facts * self.weights).sum(0)
         return Outcomes(*(table.index_select(0, index) for table in self.outcomes))
 

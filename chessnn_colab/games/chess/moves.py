@@ -53,7 +53,7 @@ class LegalMoves:
     """What a position allows, batch last."""
 
     moves: Tensor  # int64 [73, B], from-squares of the legal moves of each plane
-    ep_square: Tensor  # int64 [B], the en-passant square where a pawn may capture there, else 0
+    ep_from: Tensor  # int64 [2, B], own pawns that may capture en passant to the north-east, to the north-west
     in_check: Tensor  # bool [B]
     attacks: Tensor  # int64 [2, B], squares attacked by the mover, by the opponent (through the mover's king)
 
@@ -86,10 +86,11 @@ class MoveGenerator:
         """What each position allows. pieces: int64 [12, B] as in ChessState; castling_rights, ep_square: int64 [B]."""
         own, opponent = pieces.unflatten(0, (2, 6)).sum(1)
         occupied, king, victim = own | opponent, pieces[KING], ep_square >> 8
+        empty = ~occupied
         ep_from = (ep_square >> self.ep_shifts) & (pieces[PAWN] & bb.RANK_5)  # [2, B], pawns that would capture
         sliders = self._sliders(pieces)
         after_ep = ep_from ^ (ep_square | victim)  # the squares that the two captures change
-        reach = self._fill(sliders, king, occupied, after_ep)
+        reach = self._fill(sliders, king, empty, after_ep)
         leaps = self.leap.forward(pieces.index_select(0, self.leapers))  # [46, B], see LEAPS
         attacks = any_of(torch.cat((reach[:, :2], leaps[:36].unflatten(0, (2, 18)).transpose(0, 1))))  # [2, B]
 
@@ -98,8 +99,7 @@ class MoveGenerator:
         lines = torch.cat((reach[:, 2], leaps[36:]))  # [18, B]
         leapers = pieces[6 + KNIGHT].expand(8, -1), pieces[6 + PAWN].expand(2, -1)
         checkers = lines & torch.cat((sliders[:, 1], *leapers))
-        checking = checkers != 0
-        answers = all_of(torch.where(checking, lines, self.everywhere))
+        answers = all_of(torch.where(checkers != 0, lines, self.everywhere))
 
         # A piece is pinned on the line along which both the king and an enemy slider see it.
         rays, seen = reach[:, 2], reach[:, 1]
@@ -107,28 +107,28 @@ class MoveGenerator:
         pinned = any_of(pinned_on_line)
         may_go = ~(pinned ^ pinned_on_line)  # [4, B]: who may move along each line
 
-        landings, occupied_from = self.plane.back(torch.stack((answers & ~own, occupied)).unsqueeze(1))  # [64, B]
-        clear = ~_first_to_last(occupied_from[:56].unflatten(0, (8, 7))[:, :6])
+        landings, empty_from = self.plane.back(torch.stack((answers & ~own, empty)).unsqueeze(1))  # [64, B]
+        clear = _and_all_before(empty_from[:56].unflatten(0, (8, 7))[:, :6])
         planes = landings[:56].view(2, 4, 7, -1) & may_go.unsqueeze(1)
         planes = planes.view(8, 7, -1)  # [direction, distance, B]
         steps, jumps = self._pawn_moves(pieces[PAWN], planes, clear)
-        planes &= sliders[:, :1]
-        planes[:, 1:] &= clear
-        planes[:4, 0] |= steps
-        planes[bb.NORTH, 1] |= jumps
+        planes.bitwise_and_(sliders[:, :1])
+        planes[:, 1:].bitwise_and_(clear)  # in Python `planes[:, 1:] &= clear` would copy the result once more
+        planes[:4, 0].bitwise_or_(steps)
+        planes[bb.NORTH, 1].bitwise_or_(jumps)
         king_leaps = leaps[8:16]
-        planes[:, 0] |= torch.where((king_leaps & (own | attacks[1])) == king_leaps, self.nothing, king)
+        unsafe = (king_leaps & (own | attacks[1])) == king_leaps
+        planes[:, 0].bitwise_or_(torch.where(unsafe, self.nothing, king))
         ep_from = self._unexposed(ep_from, reach[:, 3:] & sliders[:, 1:], checkers[8:] & ~victim)
-        planes[bb.NORTH_EAST : bb.NORTH_WEST + 1, 0] |= ep_from
-        planes[bb.EAST :: 4, 1] |= self._castling(king, castling_rights, occupied, attacks[1])
+        planes[bb.NORTH_EAST : bb.NORTH_WEST + 1, 0].bitwise_or_(ep_from)
+        planes[bb.EAST :: 4, 1].bitwise_or_(self._castling(king, castling_rights, occupied, attacks[1]))
 
         knights = landings[56:] & (pieces[KNIGHT] & ~pinned)
         promotions = steps.index_select(0, self.promotions) & bb.RANK_7
-        captured_on = ep_from << self.ep_shifts
         return LegalMoves(
             moves=torch.cat((planes.flatten(0, 1), knights, promotions)),
-            ep_square=captured_on[0] | captured_on[1],
-            in_check=checking.any(0),
+            ep_from=ep_from,
+            in_check=answers != bb.EVERYWHERE,
             attacks=attacks,
         )
 
@@ -138,7 +138,7 @@ class MoveGenerator:
         bishops_rooks = sides[:, BISHOP:QUEEN] | sides[:, QUEEN:KING]
         return torch.where(self.diagonal, bishops_rooks[:, 0], bishops_rooks[:, 1])
 
-    def _fill(self, sliders: Tensor, king: Tensor, occupied: Tensor, after_ep: Tensor) -> Tensor:
+    def _fill(self, sliders: Tensor, king: Tensor, empty: Tensor, after_ep: Tensor) -> Tensor:
         """[8, 5, B]: what five sets of pieces reach in eight directions, up to and including the first piece they meet.
 
         They are: own sliders; enemy sliders, which see through the king (it cannot hide behind itself); the king as if
@@ -147,7 +147,7 @@ class MoveGenerator:
         slide takes a bit that a shift has carried round the edge, because a path must be empty and on the board.
         """
         nothing = self.nothing.expand(1, king.shape[0])
-        empty = ~occupied ^ torch.cat((nothing, king.unsqueeze(0), nothing, after_ep))
+        empty = empty ^ torch.cat((nothing, king.unsqueeze(0), nothing, after_ep))
         front = torch.cat((sliders, king.expand(8, 3, -1)), 1)
         path = empty & self.step.landings
         front = front | (path & self._shifted(front, 1))
@@ -172,7 +172,7 @@ class MoveGenerator:
     def _unexposed(self, ep_from: Tensor, sliders: Tensor, leapers: Tensor) -> Tensor:
         """ep_from [2, B] where no slider [8, 2, B] and no leaper [10, B] checks the king after the capture."""
         checks = torch.cat((sliders, leapers.unsqueeze(1).expand(-1, 2, -1)))
-        return torch.where((checks == 0).all(0), ep_from, self.nothing)
+        return torch.where(checks.any(0), self.nothing, ep_from)
 
     def _castling(self, king: Tensor, castling_rights: Tensor, occupied: Tensor, attacked: Tensor) -> Tensor:
         """[2, B]: the king's square where it may castle on its side, and on the queen's; else 0."""
@@ -180,11 +180,11 @@ class MoveGenerator:
         return torch.where((facts == self.may_castle).all(1), king, self.nothing)
 
 
-def _first_to_last(sets: Tensor) -> Tensor:
-    """sets [8, 6, B], overwritten: each becomes the union of itself and those before it."""
-    sets[:, 1::2] |= sets[:, 0::2]
-    sets[:, 2:4] |= sets[:, 1:2]
-    sets[:, 4:6] |= sets[:, 3:4]
+def _and_all_before(sets: Tensor) -> Tensor:
+    """sets [8, 6, B], overwritten: each becomes its intersection with all those before it."""
+    sets[:, 1::2].bitwise_and_(sets[:, 0::2])
+    sets[:, 2:4].bitwise_and_(sets[:, 1:2])
+    sets[:, 4:6].bitwise_and_(sets[:, 3:4])
     return sets
 
 

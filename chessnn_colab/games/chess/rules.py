@@ -69,12 +69,13 @@ class Chess:
         self._referee = Referee(max_plies, self.device)
         self._bool_bits = bb.bits_table(torch.bool, self.device)
         self._float_bits = bb.bits_table(torch.float32, self.device)
-        self._hash_multipliers = _random_odd_numbers(2, 15).to(self.device).unsqueeze(-1)
+        self._hash_multipliers = _random_odd_numbers(2, 16).to(self.device).unsqueeze(-1)
         self._changes, self._origins = transitions.changes().to(self.device), transitions.origins().to(self.device)
         self._kinds = torch.arange(1, 7, device=self.device).unsqueeze(-1) * self.num_actions
         self._turn = torch.tensor((1, -1, 1, 0, 1), device=self.device).unsqueeze(-1)
         self._rooks = torch.tensor(CASTLING_ROOKS, device=self.device)
         self._marks = torch.tensor(CLOCK_THERMOMETER, device=self.device)
+        self._always = torch.ones(1, 1, dtype=torch.bool, device=self.device)
         self._lit, self._unlit = torch.tensor(bb.EVERYWHERE, device=self.device), torch.tensor(0, device=self.device)
 
     def init(self, batch_size: int) -> ChessState:
@@ -105,7 +106,7 @@ class Chess:
         rights = words[RIGHTS] & change.rights_kept
         squares = torch.cat((rights.unsqueeze(0), opponent ^ captured, own ^ change.own, change.ep_square.unsqueeze(0)))
         counts = words[CLOCK:ENDING] * self._turn + 1
-        counts[0] *= (captured.sum(0) | change.pawn_target) == 0  # the clock starts anew
+        counts[0].mul_((captured.sum(0) | change.pawn_target) == 0)  # the clock starts anew
         after = self._state(bb.flip_ranks(squares), counts, state.history)
         return where(finished(state), state, after)
 
@@ -142,7 +143,7 @@ class Chess:
                 (state.castling_rights.unsqueeze(1) & self._rooks) != 0,
                 state.repetitions.unsqueeze(1) > 1,
                 state.flags[:, :1],
-                (self._unlit == 0).expand(len(state.words), 1),
+                self._always.expand(len(state.words), 1),
                 state.halfmove_clock.unsqueeze(1) >= self._marks,
             ),
             1,
@@ -209,16 +210,16 @@ class Chess:
         """
         pieces = squares[PIECES:EP_SQUARE]
         legal = self._generator.legal_moves(pieces, squares[RIGHTS], squares[EP_SQUARE])
-        key = self._key(torch.cat((squares[:EP_SQUARE], legal.ep_square.unsqueeze(0), counts[1:2]))).unsqueeze(1)
+        key = self._key(torch.cat((squares[:EP_SQUARE], legal.ep_from, counts[1:2]))).unsqueeze(1)
         history = history.scatter(1, counts[0].clamp(max=HISTORY - 1).unsqueeze(1), key)
         if count_repetitions:
-            counts[3] = (history == key).sum(1)
+            torch.sum(history == key, 1, out=counts[3])
         ending, flags, rewards = self._referee.judge(pieces, legal.moves, legal.in_check, counts[:4])
         words = torch.cat((squares, legal.attacks, counts, ending.unsqueeze(0), legal.moves))
         return ChessState(words.t(), history, flags, rewards)
 
     def _key(self, words: Tensor) -> Tensor:
-        """int64 [B]: a hash of `words` [15, B], all that makes two positions the same (FIDE Laws, 9.2.3)."""
+        """int64 [B]: a hash of `words` [16, B], all that makes two positions the same (FIDE Laws, 9.2.3)."""
         first, second = self._hash_multipliers
         words = words * first
         return ((words ^ (words >> 32)) * second).sum(0)
