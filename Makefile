@@ -6,6 +6,8 @@
 # make fix    format, and correct what lint can correct by itself
 # make reliability   the promises of README's table, each with its full count
 # make notebooks     write the notebooks again from the .py files beside them
+# make colab         write dist/run_all.ipynb, one file to upload to Colab or Kaggle, or to open in an empty folder
+# make browser       every test in a real browser, with screenshots in the folder screenshots
 # make repository URL=https://github.com/you/your-fork   point the badge and the install cell there
 PYTHON ?= python3
 MINUTES ?= 5
@@ -16,7 +18,7 @@ PYTEST := $(BIN)/python -m pytest -q -n logical --maxprocesses 4
 QUICK := actor checkpoint chess_endings chess_moves chess_perft corruption devices floors games learner network notation \
 	openings packaging public_names ratings records run_folder saved_run search tactics tictactoe tree views_board views_plots
 .DEFAULT_GOAL := help
-.PHONY: help run lab quick test check fix reliability notebooks repository
+.PHONY: help run lab quick test check fix reliability notebooks colab browser repository
 
 help:
 	@grep '^# make' Makefile | cut -c3-
@@ -38,7 +40,7 @@ lab: .venv/installed
 quick: .venv/installed
 	$(PYTEST) -k 'not in_played_games' $(QUICK:%=tests/test_%.py) tests/test_training.py::test_resuming_is_exact
 
-test: .venv/installed
+test: .venv/installed .venv/colab/bin/python
 	$(PYTEST)
 
 check: .venv/installed
@@ -54,7 +56,18 @@ reliability: .venv/installed
 	$(BIN)/python tools/reliability.py
 
 notebooks: .venv/installed
-	$(BIN)/python tools/make_notebook.py notebooks/train.py notebooks/scale_out.py
+	$(BIN)/python tools/make_notebook.py $(wildcard notebooks/*.py)
+
+colab:
+	$(PYTHON) tools/make_colab.py
+
+# With CHESSNN_BROWSER=all the tests run that `make test` leaves out.
+browser: .venv/installed .venv/colab/bin/python
+	CHESSNN_BROWSER=all CHESSNN_PICTURES=screenshots $(BIN)/python -m pytest -q tests/test_browser*.py
+
+# Another Python may have no wheels for Colab's versions. The tests that need them are skipped then.
+.venv/colab/bin/python: .venv/installed tools/colab_like.py
+	-$(BIN)/python tools/colab_like.py .venv/colab
 
 repository: .venv/installed
 	$(BIN)/python tools/set_repository.py '$(URL)'

@@ -12,17 +12,24 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .config import TrainConfig
-from .errors import ChessnnError
+from .errors import ChessnnError, Interrupted
+from .shell.measuring import add_measuring_commands
+from .shell.networks import add_network_commands
+from .shell.watch import add_watch
 
 # Options whose field of TrainConfig has another name.
 FLAGS = {"from_checkpoint": "--from"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code."""
+    """Run one command; returns the exit code: 0, 2 for bad input, 130 for an interrupt."""
     options = build_parser().parse_args(arguments)
     try:
         options.function(options)
+    except Interrupted as error:  # what there was to keep has been printed
+        if str(error):
+            print(f"chessnn_colab: {error}", file=sys.stderr)
+        return 130
     except ChessnnError as error:
         print(f"chessnn_colab: {error}", file=sys.stderr)
         return 2
@@ -57,16 +64,9 @@ def build_parser() -> argparse.ArgumentParser:
     train = command("train", run_train, "train a network by self-play; a run that is already in the folder continues")
     add_config_options(train)
 
-    watch = command("watch", run_watch, "what a run has done so far, one line per iteration")
-    watch.add_argument("run")
-
+    add_watch(command)
     add_measuring_commands(command)
-
-    for name, text in (("uci", "a UCI engine, for chess programs"), ("pbrain", "a Gomocup engine, for Piskvork")):
-        engine = command(name, run_engine, f"a run's network as {text}")
-        engine.add_argument("run")
-        engine.add_argument("--snapshot", type=int, help="iteration of the weights (default: the last)")
-        engine.add_argument("--device", default="auto")
+    add_network_commands(command)
 
     bench = command("bench", run_bench, "measure speed: rules, network, self-play and more")
     bench.add_argument("name", help="rules, self-play, learner, neighbour, ... (docs/speed.md), or all")
@@ -75,40 +75,10 @@ def build_parser() -> argparse.ArgumentParser:
     bench.add_argument("--seconds", type=float, default=10.0)
     bench.add_argument("--precision", default="auto", help="auto, float32, bfloat16 or float16")
     bench.add_argument("--game", default="chess", help="such as chess, gomoku or gomoku:9 (default: chess)")
+    bench.add_argument("--search", default="two-rung")
+    bench.add_argument("--simulations", type=int, default=32, help="of the tree")
     bench.add_argument("--json", action="store_true")
     return parser
-
-
-def add_measuring_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add the commands that play: matches, ratings, puzzles."""
-    evaluate = command("evaluate", run_evaluate, "play a run's network against an opponent")
-    evaluate.add_argument("run")
-    evaluate.add_argument(
-        "--opponent",
-        default="random",
-        help="random; greedy, minimax (chess); heuristic, alphabeta2, alphabeta4 (gomoku); engine:PATH (UCI or "
-        "Gomocup); or another run's network: RUN or RUN@SNAPSHOT",
-    )
-    evaluate.add_argument("--games", type=int, default=200, help="an even number: every opening is played twice")
-    evaluate.add_argument("--snapshot", type=int, help="iteration of the weights (default: the last)")
-    evaluate.add_argument("--save", metavar="DIR", help="a folder that gets every game as PGN (chess) or PSQ (gomoku)")
-    add_play_options(evaluate)
-
-    ladder = command("ladder", run_ladder, "rate a run's snapshots, and save the ratings in its ratings.json")
-    ladder.add_argument("run")
-    ladder.add_argument(
-        "--opponents",
-        help="who else is rated, as in evaluate (default: every fixed player, in chess random,greedy,minimax)",
-    )
-    ladder.add_argument("--games", type=int, default=40, help="games per pair, an even number")
-    ladder.add_argument("--snapshots", type=int, default=5, help="how many, from the untrained one to the last")
-    ladder.add_argument("--anchor", default="random", help="the player whose rating is 0")
-    add_play_options(ladder)
-
-    tactics = command("tactics", run_tactics, "how many puzzles of its game a run's network solves, by kind")
-    tactics.add_argument("run")
-    tactics.add_argument("--snapshot", type=int, help="iteration of the weights (default: every snapshot)")
-    add_play_options(tactics)
 
 
 def add_config_options(parser: argparse.ArgumentParser) -> None:
@@ -125,17 +95,6 @@ def add_config_options(parser: argparse.ArgumentParser) -> None:
         else:
             convert = whole_numbers if kind == tuple[int, ...] else kind
             parser.add_argument(flag, type=convert, metavar=field.name.upper(), **more)
-
-
-def add_play_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how far networks look ahead, and on which device."""
-    parser.add_argument("--search", help="two-rung, tree or policy")
-    parser.add_argument("--candidates", type=int, help="two-rung: root moves that it looks at")
-    parser.add_argument("--survivors", type=int, help="two-rung: of them, those whose best reply it looks at too")
-    parser.add_argument("--simulations", type=int, help="tree: positions that it looks at")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--json", action="store_true")
 
 
 def field_types() -> list[Any]:
@@ -181,86 +140,14 @@ def run_train(options: argparse.Namespace) -> None:
         pass
 
 
-def run_watch(options: argparse.Namespace) -> None:
-    """The command watch."""
-    from .report import Report
-    from .runs.folder import RunFolder
-    from .views.text_progress import report_lines
-
-    for values in RunFolder.open(options.run).read_reports():
-        print("\n".join(report_lines(Report.from_dict(values))))
-
-
-def search_of(options: argparse.Namespace) -> Any:
-    """The SearchConfig that the options of a playing command ask for."""
-    from .arena.players import play_search
-
-    return play_search(options.search, options.candidates, options.survivors, options.simulations)
-
-
-def run_evaluate(options: argparse.Namespace) -> None:
-    """The command evaluate."""
-    from .arena.evaluate import evaluate_run
-
-    result = evaluate_run(
-        options.run,
-        options.opponent,
-        options.games,
-        search_of(options),
-        options.snapshot,
-        options.seed,
-        options.device,
-        options.save,
-    )
-    print(json.dumps(result.to_dict()) if options.json else result)
-
-
-def run_ladder(options: argparse.Namespace) -> None:
-    """The command ladder."""
-    from .arena.ladder import rate_run
-
-    opponents = None if options.opponents is None else [name.strip() for name in options.opponents.split(",")]
-    ladder = rate_run(
-        options.run,
-        opponents,
-        options.games,
-        options.snapshots,
-        options.anchor,
-        search_of(options),
-        options.seed,
-        options.device,
-        lambda match: print(match, file=sys.stderr, flush=True),
-    )
-    print(json.dumps(ladder.to_dict()) if options.json else ladder)
-
-
-def run_tactics(options: argparse.Namespace) -> None:
-    """The command tactics."""
-    from .arena.evaluate import run_game
-    from .arena.registry import match_kit
-
-    solve = match_kit(run_game(options.run)).require("puzzles")
-    snapshots = None if options.snapshot is None else [options.snapshot]
-    shares = solve(options.run, search_of(options), snapshots, options.seed, options.device)
-    if options.json:
-        return print(json.dumps(shares))
-    for iteration, solved in shares.items():
-        print(f"iteration {iteration:5}: " + ", ".join(f"{kind} {share:.0%}" for kind, share in solved.items()))
-
-
-def run_engine(options: argparse.Namespace) -> None:
-    """The commands uci and pbrain."""
-    from .arena.evaluate import run_game
-    from .arena.registry import match_kit
-
-    match_kit(run_game(options.run)).require(options.command)(options.run, options.snapshot, options.device)
-
-
 def run_bench(options: argparse.Namespace) -> None:
     """The command bench."""
     from .bench.table import bench
+    from .views.measuring import watching
 
-    figures = bench(options.name, options.device, options.preset, options.seconds, options.precision, options.game)
+    with watching(stream=sys.stderr) as watch:
+        given = (options.device, options.preset, options.seconds, options.precision, options.game)
+        figures = bench(options.name, *given, options.search, options.simulations, watch)
     if options.json:
         return print(json.dumps(figures))
     for name, value in figures.items():

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor
 
-from .games.base import Game, finished, map_fields, select
+from .games.base import ChanceGame, Game, finished, map_fields, select, winning_actions
 from .network import SpikingNetwork, expected_value
-from .search import ILLEGAL, PolicyOutput, Root, SearchConfig, Step, padded, sample_gumbel, sample_prior, two_rung
+from .search import (
+    ILLEGAL,
+    PolicyOutput,
+    Root,
+    SearchConfig,
+    Step,
+    padded,
+    play_wins,
+    sample_gumbel,
+    sample_prior,
+    two_rung,
+)
 from .tree import Expansion, tree_search
 
 # Columns kept for the root's likeliest legal actions. Hardly any position has more; what it loses is the prior's tail.
@@ -27,9 +39,11 @@ class Actor:
     def __init__(self, game: Game, network: SpikingNetwork, config: SearchConfig, discount: float | None = None):
         self.game = game
         self.network = network
-        self.config = config
+        self.config = config if game.num_players == 2 else replace(config, solve="off")  # a win takes two
         self.discount = game.discount if discount is None else discount
         self.on_cpu = game.device.type == "cpu"
+        self.chance = cast(ChanceGame, game) if game.chance else None
+        self.columns = min(TREE_ACTIONS, game.num_actions)  # of every node of a tree
 
     @torch.no_grad()
     def act(self, state: Any, generator: torch.Generator, gumbel_scale: float = 1.0) -> PolicyOutput:
@@ -38,19 +52,26 @@ class Actor:
         gumbel_scale: 1 explores as in training, 0 always takes what looks best. `generator` is on the states' device.
         """
         config = self.config
-        root = self.root(state, TREE_ACTIONS, TREE_ACTIONS) if config.search == "tree" else self.root(state)
+        if self.chance is not None:  # the search must not know what chance will do in the game
+            rows = state.plies_played.shape
+            fresh = torch.randint(2**32, rows, generator=generator, device=self.game.device)
+            state = self.chance.reseed(state, fresh)
+        root = self.root(state, self.columns, self.columns) if config.search == "tree" else self.root(state)
         logits = root.prior_logits
         gumbel = gumbel_scale * sample_gumbel(logits, generator) if gumbel_scale else torch.zeros_like(logits)
         if config.search == "policy":
             return sample_prior(root, gumbel)
         if config.search == "tree":
-            return tree_search(root, Branches(self, state, config.num_simulations + 1).expand, config, gumbel)
-        return two_rung(root, self.recurrent_fn, config, gumbel)
+            output = tree_search(root, Branches(self, state, config.num_simulations + 1).expand, config, gumbel)
+        else:
+            output = two_rung(root, self.recurrent_fn, config, gumbel)
+        return output if config.solve == "off" else play_wins(output, winning_actions(self.game, state))
 
     def root(self, state: Any, most: int = ROOT_ACTIONS, least: int = 1) -> Root:
         """The network's opinion of `state`: its likeliest legal actions (see likeliest) and its value."""
         rates, wdl_logits = self._look(state)
-        return Root(*self.likeliest(state, rates, most, least), expected_value(wdl_logits), Seen(state, rates))
+        value = expected_value(wdl_logits, self.game.score_limit)
+        return Root(*self.likeliest(state, rates, most, least), value, Seen(state, rates))
 
     def recurrent_fn(self, seen: Seen, rows: Tensor, action: Tensor | None) -> tuple[Step, Seen]:
         """Play `action` [N], or each position's likeliest, in rows `rows` [N] of `seen` (search.RecurrentFn)."""
@@ -58,6 +79,8 @@ class Actor:
         if action is None:
             actions, logits = self._policy(before, seen.rates, rows)
             action = actions.gather(1, logits.argmax(1, keepdim=True)).squeeze(1)
+        if self.chance is not None:
+            before = self.chance.reseed(before, torch.arange(len(rows), device=rows.device))
         return self.play(before, action)
 
     def play(self, before: Any, action: Tensor) -> tuple[Step, Seen]:
@@ -69,7 +92,11 @@ class Actor:
         same_player = after.current_player == before.current_player
         sign = torch.where(same_player, self.discount, -self.discount)
         discount = torch.where(after.terminated, 0.0, sign)
-        return Step(reward, discount, expected_value(wdl_logits)), Seen(after, rates)
+        value, proven = expected_value(wdl_logits, self.game.score_limit), None
+        if self.config.solve == "all":
+            proven = (winning_actions(self.game, after) >= 0) & ~finished(after)
+            value = torch.where(proven, 1.0, value)
+        return Step(reward, discount, value, proven), Seen(after, rates)
 
     def likeliest(self, state: Any, rates: Tensor, most: int, least: int = 1) -> tuple[Tensor, Tensor]:
         """Legal actions int64 [N, A] and their logits, ILLEGAL in spare columns; least <= A <= most.
@@ -135,9 +162,11 @@ class Branches:
     def expand(self, parent: Tensor, action: Tensor, node: int) -> Expansion:
         """tree.ExpandFn."""
         before = select(self.states, parent)
+        if self.actor.chance is not None:  # an action tried again from the same node meets other chance
+            before = self.actor.chance.reseed(before, torch.full_like(action, node))
         step, seen = self.actor.play(before, action)
         self._keep(seen.state, node)
-        return Expansion(step, *self.actor.likeliest(seen.state, seen.rates, TREE_ACTIONS, TREE_ACTIONS))
+        return Expansion(step, *self.actor.likeliest(seen.state, seen.rates, *[self.actor.columns] * 2))
 
     def _keep(self, state: Any, node: int) -> None:
         first = node * self.batch

@@ -50,16 +50,20 @@ class Assembler:
         last = np.cumsum(lengths) - 1
         ended, outcome = rows["ended"][last], rows["outcome"][last]
         endings = np.where(ended, rows["ending"][last], 0)
-        results = np.where(ended & (endings != self._truncated), np.sign(outcome), 0)
+        points = "reward" in rows
+        results = np.where(ended & (endings != self._truncated) & (not points), np.sign(outcome), 0)
+        if points:
+            targets = self._point_targets(rows, lengths, endings)
+        else:
+            final = np.where(ended, outcome, self._cut_short(rows, last))
+            targets = self._value_targets(rows, lengths, endings, final)
         return GameRecords(
             positions=rows["position"],
             actions=rows["action"].astype(np.uint16),
             policy_actions=rows["policy_actions"].astype(np.uint16),
             policy_weights=rows["policy_weights"].astype(np.float16),
-            root_values=rows["value"].astype(np.float16),
-            value_targets=self._value_targets(
-                rows, lengths, endings, np.where(ended, outcome, self._cut_short(rows, last))
-            ),
+            root_values=rows["value"].astype(targets.dtype),
+            value_targets=targets,
             game_lengths=lengths.astype(np.int32),
             endings=endings.astype(np.uint8),
             results=results.astype(np.int8),
@@ -79,14 +83,30 @@ class Assembler:
         returns = td_returns(final, rows["standing"], lengths, self._td_lambda, discount)
         return (returns * np.where(rows["player"] == 0, 1.0, -1.0)).astype(np.float16)
 
+    def _point_targets(self, rows: Mapping[str, np.ndarray], lengths: np.ndarray, endings: np.ndarray) -> np.ndarray:
+        """float32 [N]: the points that each position was still worth. A game without an end is worth what its last
+        search said."""
+        last = np.cumsum(lengths) - 1
+        over = (endings > 0) & (endings != self._truncated)
+        final = np.where(over, rows["reward"][last], rows["value"][last])
+        ahead = self._discount * rows["value"]
+        discount = np.full(len(lengths), self._discount)
+        return td_returns(final, ahead, lengths, self._td_lambda, discount, rows["reward"]).astype(np.float32)
+
 
 def td_returns(
-    final: np.ndarray, standing: np.ndarray, lengths: np.ndarray, td_lambda: float, discount: np.ndarray
+    final: np.ndarray,
+    standing: np.ndarray,
+    lengths: np.ndarray,
+    td_lambda: float,
+    discount: np.ndarray,
+    reward: np.ndarray | None = None,
 ) -> np.ndarray:
     """[N] lambda-returns of games laid end to end, each of lengths[i] positions (Sutton & Barto 2018, 12.1).
 
     G[last] = final[i] and G[t] = (1 - lambda) standing[t + 1] + lambda discount[i] G[t + 1]: the outcome, mixed with
-    how the game stood on the way there. Lambda 0.85 looks some six plies ahead.
+    how the game stood on the way there. Lambda 0.85 looks some six plies ahead. reward: [N] what each ply paid, added
+    to its G; final[i] holds that of the last ply.
     """
     last = np.cumsum(lengths) - 1
     returns, running = np.empty(len(standing)), final.astype(float)
@@ -95,5 +115,7 @@ def td_returns(
         at = (last - back)[live]
         if back:
             running[live] = (1 - td_lambda) * standing[at + 1] + td_lambda * discount[live] * running[live]
+            if reward is not None:
+                running[live] += reward[at]
         returns[at] = running[live]
     return returns

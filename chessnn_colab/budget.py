@@ -17,11 +17,13 @@ class Budget:
         self.started = time.monotonic()
         if minutes is None and iterations is None:
             minutes = DEFAULT_MINUTES
+        self.minutes = minutes
         self.seconds = None if minutes is None else 60 * minutes
         self.iterations = iterations
         self.done = 0
         self.total_seconds = None if total_minutes is None else 60 * total_minutes
         self.seconds_before = 0.0  # of training in earlier sessions
+        self.reserved = 0.0  # seconds kept for what follows the last update
 
     @property
     def elapsed(self) -> float:
@@ -35,19 +37,22 @@ class Budget:
         """
         if self.seconds is None:
             return None
-        return self.started + self.elapsed + max(self.seconds - self.elapsed, 0) / (1 + learning_per_play)
+        left = max(self.seconds - self.reserved - self.elapsed, 0)
+        return self.started + self.elapsed + left / (1 + learning_per_play)
 
     @property
     def deadline(self) -> float | None:
-        """The time.monotonic() at which the session's minutes end; None without a time budget."""
-        return None if self.seconds is None else self.started + self.seconds
+        """The time.monotonic() at which learning must end; None without a time budget."""
+        return None if self.seconds is None else self.started + self.seconds - self.reserved
 
     def over(self, next_iteration: float = 0.0, going_on: int = 0) -> bool:
         """Whether to stop: nothing left, or too little for a worthwhile part of an iteration of so many seconds.
         going_on: iterations begun and not done yet."""
         if self.iterations is not None and self.done + going_on >= self.iterations:
             return True
-        return self.seconds is not None and self.done > 0 and self.seconds - self.elapsed < 0.15 * next_iteration
+        if self.seconds is None or self.done + going_on == 0:
+            return False
+        return self.seconds - self.reserved - self.elapsed < 0.15 * next_iteration
 
     def learning_rate_factor(self) -> float:
         """1 for the first half of a time budget, then falling to 0.05.

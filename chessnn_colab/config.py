@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 from .devices import Inventory, WorkerPlan, plan_workers
 from .errors import ConfigError
 from .games.base import Game
-from .games.registry import rules
+from .games.registry import check_reward, rules
 from .learner import LearnerConfig
 from .network_config import NetworkConfig, preset
 from .runs.folder import RunFolder
@@ -47,6 +47,7 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
     sample_reuse: float = 3.0  # how often a position is learned from, on average
     batch_size: int | None = None  # positions per update
     replay_capacity: int | None = None  # positions
+    measure_strength: bool | None = None  # puzzles or short matches, 5 % of the time; None: where `minutes` are set
     checkpoint_every: int = 5  # iterations between checkpoints, and between snapshots
     keep_checkpoints: int = 2
     copy_to: str | None = None  # a second folder, such as one on Google Drive, that gets a copy after each checkpoint
@@ -69,7 +70,7 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
             part.__post_init__(self)
         game = rules(self.game)
         object.__setattr__(self, "game", game.name)  # one name for one game: gomoku:15 is gomoku
-        self.start_shares(game)
+        self._check_game()
         for name in ("iterations", "games_per_iteration", "replay_capacity", "checkpoint_every", "keep_checkpoints"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -90,6 +91,12 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
         if self.address is not None and self.pool != "ray":
             raise ConfigError(f"address={self.address!r} with pool={self.pool!r}: only pool='ray' has an address")
         self._network()
+
+    def _check_game(self) -> None:
+        check_reward(self.game, self.reward)
+        self.start_shares(rules(self.game))
+        if self.chance_samples > 1 and not rules(self.game).chance:
+            raise ConfigError(f"chance_samples={self.chance_samples}: {self.game} has no chance, expected 1")
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -115,7 +122,7 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
         """The same config, fitted to a run that is already in the folder.
 
         With preset "auto" it takes that run's network, whatever device the run is on now. Raises ConfigError when that
-        run plays another game.
+        run plays another game, or for another reward.
         """
         if not (Path(self.run).expanduser() / "config.json").is_file():
             return self
@@ -123,6 +130,11 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
         if self.game != (game := saved.get("game", "chess")):
             raise ConfigError(
                 f"game={self.game!r}, but the run in {self.run} plays {game}: expected game={game!r}, or another folder"
+            )
+        if self.reward != (reward := saved.get("reward")):
+            raise ConfigError(
+                f"reward={self.reward!r}, but the run in {self.run} has reward={reward!r}: expected the same, or "
+                "another folder"
             )
         if self.preset != "auto":
             return self
@@ -147,7 +159,8 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
     def network_config(self, game: Game) -> NetworkConfig:
         """The preset with this run's overrides, for a game's planes, board and actions."""
         planes, height, width = game.observation_shape
-        return dataclasses.replace(self._network(), planes=planes, height=height, width=width, actions=game.num_actions)
+        board = {"planes": planes, "height": height, "width": width, "actions": game.num_actions}
+        return dataclasses.replace(self._network(), **board, score_limit=game.score_limit)
 
     def job_settings(self, network: NetworkConfig) -> dict[str, Any]:
         """What a worker needs to make its selfplay.SelfPlay, as plain data that crosses processes."""

@@ -1,11 +1,29 @@
 """The project's exceptions: every bad input ends in one of these, with a sentence a person can act on."""
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
+
+BOX_WIDTH = 78  # columns of text: what the output of a cell has room for in a window of 820 pixels
 
 
 class ChessnnError(Exception):
     """Base of all errors this package raises on purpose. The command line prints it and exits with 2."""
+
+    def _render_traceback_(self) -> list[str]:
+        """IPython's hook: a notebook shows the sentence in a box and no traceback. `%debug` still finds the place."""
+        bold_red, plain = "\x1b[1;31m", "\x1b[0m"
+        name = type(self).__name__
+        lines = [part for line in str(self).splitlines() for part in textwrap.wrap(line, BOX_WIDTH) or [""]]
+        return [
+            f"{bold_red}╭─ {name} {'─' * (BOX_WIDTH - len(name) - 1)}╮{plain}",
+            *(f"{bold_red}│{plain} {line:{BOX_WIDTH}} {bold_red}│{plain}" for line in lines),
+            f"{bold_red}╰{'─' * (BOX_WIDTH + 2)}╯{plain}",
+        ]
+
+
+class InstallError(ChessnnError):
+    """Something that the package needs could not be installed, or installing changed what had to stay."""
 
 
 class NotationError(ChessnnError):
@@ -30,6 +48,10 @@ class CheckpointError(ChessnnError):
 
 class RunError(ChessnnError):
     """A run folder that does not exist, or cannot be used as one."""
+
+
+class Interrupted(ChessnnError):
+    """Somebody stopped it before there was anything to keep. The command line exits with 130."""
 
 
 class WorkerError(ChessnnError):

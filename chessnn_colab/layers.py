@@ -148,7 +148,7 @@ class SquarePolicy(nn.Conv2d):
     def forward(self, x: Tensor) -> Tensor:
         """float32 [B, planes * H * W] of x [B, channels, H, W]."""
         assert self.bias is not None
-        weight = self.weight.flatten(1).expand(len(x), -1, -1)
+        weight = self.weight.flatten(1).expand(x.shape[0], -1, -1)
         return torch.baddbmm(self.bias.unsqueeze(1), weight, x.flatten(2)).flatten(1)
 
     def at(self, x: Tensor, rows: Tensor, actions: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from .devices import PRECISIONS, choose_dtype
 from .errors import ConfigError
 from .games.base import Game
-from .network import SpikingNetwork, expected_value
+from .network import SpikingNetwork, expected_value, score_bins
 from .search import ILLEGAL
 
 
@@ -43,7 +43,7 @@ class Losses(NamedTuple):
     policy_loss: Tensor  # nats
     value_loss: Tensor  # nats
     entropy: Tensor  # of the policy over legal moves, nats
-    value_accuracy: Tensor  # share of positions whose likeliest of win, draw, loss is the target's
+    value_accuracy: Tensor  # share of positions whose likeliest of win, draw, loss (or score) is the target's
 
 
 class Learner:
@@ -80,7 +80,8 @@ class Learner:
         tensors = self.augmented(self.to_tensors(batch))
         state = self.game.unpack(tensors["positions"])
         chosen, entropy, wdl_logits = self.policy_and_value(state, self.targets(tensors))
-        losses = losses_of(chosen, entropy, wdl_logits, tensors, self.config, self.policy_gradient)
+        limit = self.game.score_limit
+        losses = losses_of(chosen, entropy, wdl_logits, tensors, self.config, self.policy_gradient, limit)
         self.optimizer.zero_grad(set_to_none=True)
         self.scaler.scale(losses.loss).backward()
         self.scaler.unscale_(self.optimizer)
@@ -183,16 +184,20 @@ def losses_of(
     batch: Mapping[str, Tensor],
     config: LearnerConfig,
     policy_gradient: bool,
+    score_limit: float = 0.0,
 ) -> Losses:
     """The losses of a batch of B positions; the first three arguments are those of Learner.policy_and_value."""
     known = ~batch["value_targets"].isnan()
-    target = wdl_target(batch["value_targets"].nan_to_num())
+    values = batch["value_targets"].nan_to_num()
+    target = score_target(values, score_limit, wdl_logits.shape[1]) if score_limit else wdl_target(values)
     log_wdl = wdl_logits.log_softmax(1)
     value_loss = _mean_where(-(target * log_wdl).sum(1), known)
     accuracy = _mean_where((log_wdl.argmax(1) == target.argmax(1)).float(), known)
     if policy_gradient:
         # REINFORCE with the value head as baseline (Williams 1992).
-        advantage = batch["value_targets"].nan_to_num() - expected_value(wdl_logits).detach()
+        advantage = values - expected_value(wdl_logits, score_limit).detach()
+        if score_limit:  # of unknown size
+            advantage = advantage / advantage.square().mean().sqrt().clamp(min=1e-6)
         policy_loss = _mean_where(-chosen.squeeze(1) * advantage, known)
         loss = policy_loss - config.entropy_bonus * entropy.mean() + config.value_weight * value_loss
     else:
@@ -221,6 +226,19 @@ def masked_log_policy(logits: Tensor, mask: Tensor, targets: Tensor) -> tuple[Te
 def wdl_target(value: Tensor) -> Tensor:
     """[B, 3] win, draw and loss shares for values [B] in [-1, 1]: a faded win is part win, part draw."""
     return torch.stack((value.clamp(min=0), 1 - value.abs(), (-value).clamp(min=0)), 1)
+
+
+def score_target(score: Tensor, limit: float, bins: int) -> Tensor:
+    """[B, bins] shares for scores [B]: of the two bins around each, so that their mean is the score.
+
+    A score outside 0 to `limit` counts as the nearest within (see network.score_bins).
+    """
+    stands = score_bins(limit, bins, score.device)
+    score = score.clamp(0, limit)
+    above = torch.searchsorted(stands, score.contiguous()).clamp(1, bins - 1).unsqueeze(1)
+    share = (score.unsqueeze(1) - stands[above - 1]) / (stands[above] - stands[above - 1])
+    target = torch.zeros(len(score), bins, device=score.device)
+    return target.scatter(1, above - 1, 1 - share).scatter(1, above, share)
 
 
 def _mean_where(values: Tensor, mask: Tensor) -> Tensor:

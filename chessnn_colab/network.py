@@ -10,6 +10,7 @@ spikes over time. The network sees planes on a board; it knows no game.
 from __future__ import annotations
 
 import copy
+import functools
 import logging
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -31,17 +32,34 @@ class NetworkOutput(NamedTuple):
     """What the network says of B positions."""
 
     prior_logits: Tensor  # float32 [B, A], over all actions, legal or not
-    wdl_logits: Tensor  # float32 [B, 3], win, draw, loss for the mover
+    wdl_logits: Tensor  # float32 [B, 3], win, draw, loss for the mover; of a score head [B, bins], see score_bins
 
 
-def expected_value(wdl_logits: Tensor) -> Tensor:
-    """float32 [B] in [-1, 1]: P(win) - P(loss) for the mover, from wdl_logits [B, 3]."""
+def expected_value(wdl_logits: Tensor, score_limit: float = 0.0) -> Tensor:
+    """float32 [B] in [-1, 1]: P(win) - P(loss) for the mover, from wdl_logits [B, 3].
+
+    With a score_limit (NetworkConfig) it is the mean score, from logits [B, bins].
+    """
     probabilities = wdl_logits.softmax(-1)
+    if score_limit:
+        return probabilities @ score_bins(score_limit, wdl_logits.shape[-1], wdl_logits.device)
     return probabilities[..., 0] - probabilities[..., 2]
 
 
+@functools.lru_cache(maxsize=16)
+def score_bins(limit: float, bins: int, device: torch.device) -> Tensor:
+    """float32 [bins]: the scores that a score head's logits stand for, limit * (i / (bins - 1))^2.
+
+    A score of unknown size is learned as a choice among scores, so that no loss and no gradient grows with its size.
+    The bins are even in the square root, MuZero's transform of returns (Schrittwieser et al. 2020, appendix F), because
+    the spread of what is still to come grows with it. MuZero takes the mean among transformed scores. Here it is the
+    mean score itself, which that would put too low by the spread.
+    """
+    return limit * torch.linspace(0, 1, bins, device=device).square()
+
+
 class SpikingNetwork(nn.Module):
-    """Planes [B, planes, H, W] to prior logits [B, actions] and WDL logits [B, 3].
+    """Planes [B, planes, H, W] to prior logits [B, actions] and WDL logits [B, 3], or a score head's [B, bins].
 
     portable: avoid SpikingJelly's registered neurons, for devices that they refuse (MPS). The arithmetic is the same.
     """
@@ -54,7 +72,7 @@ class SpikingNetwork(nn.Module):
         self.blocks = nn.ModuleList(Block(config, portable) for _ in range(config.blocks))
         self.neurons = SpikingLayer(config, portable)
         self.policy = (DensePolicy if config.actions % config.squares else SquarePolicy)(config)
-        first, last = ValueInput(config), nn.Linear(config.value_hidden, 3)
+        first, last = ValueInput(config), nn.Linear(config.value_hidden, config.value_logits)
         self.value = nn.ModuleList((first, nn.ReLU(), last))
         nn.init.normal_(self.policy.weight, std=0.01)
         nn.init.normal_(last.weight, std=0.01)

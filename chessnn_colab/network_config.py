@@ -29,6 +29,8 @@ class NetworkConfig:
     threshold: float = 1.0  # membrane potential at which a neuron fires
     encoding: str = "direct"  # "direct": the same current each step; "rate": planes thinned at random each step
     value_hidden: int = 64  # width of the value head's hidden layer
+    score_limit: float = 0.0  # above 0 the value head tells scores, up to this one; 0: win, draw and loss
+    score_bins: int = 128  # into which a value head for scores divides them
 
     def __post_init__(self):
         for name in ("planes", "height", "width", "actions", "channels", "blocks", "steps", "levels", "value_hidden"):
@@ -39,6 +41,12 @@ class NetworkConfig:
             value = getattr(self, name)
             if type(value) not in (int, float) or not 0 < value < math.inf:
                 raise ConfigError(f"network {name}={value!r:.60}: expected a number above 0")
+        if type(self.score_limit) not in (int, float) or not 0 <= self.score_limit < math.inf:
+            raise ConfigError(f"network score_limit={self.score_limit!r:.60}: expected a number from 0 up")
+        if type(self.score_bins) is not int or not 2 <= self.score_bins <= LARGEST:
+            raise ConfigError(
+                f"network score_bins={self.score_bins!r:.60}: expected a whole number from 2 to {LARGEST:,}"
+            )
         if not self.tau > 1:
             raise ConfigError(f"network tau={self.tau}: expected more than 1 time step")
         if self.encoding not in ENCODINGS:
@@ -48,6 +56,11 @@ class NetworkConfig:
     def squares(self) -> int:
         """Squares of the board."""
         return self.height * self.width
+
+    @property
+    def value_logits(self) -> int:
+        """Outputs of the value head."""
+        return self.score_bins if self.score_limit else 3
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain data; inverse: `from_dict`."""

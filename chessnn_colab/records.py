@@ -12,6 +12,8 @@ from .errors import RecordsError
 
 POLICY_WIDTH = 16
 
+# Games that pay points have values of any size.
+_ANY_SIZE = {"root_values": np.float32, "value_targets": np.float32}
 # field: (dtype, dimensions, counted by games rather than positions)
 _LAYOUT: dict[str, tuple[type, int, bool]] = {
     "positions": (np.int64, 2, False),
@@ -41,11 +43,11 @@ class GameRecords:
     actions: np.ndarray  # uint16 [N] the action played
     policy_actions: np.ndarray  # uint16 [N, K] the best actions of the search's policy
     policy_weights: np.ndarray  # float16 [N, K] their weights, 0 to 1
-    root_values: np.ndarray  # float16 [N] the search's value, mover's point of view
-    value_targets: np.ndarray  # float16 [N] the value to learn, mover's point of view; NaN = none
+    root_values: np.ndarray  # float16 [N] the search's value, mover's point of view; float32 in games with points
+    value_targets: np.ndarray  # as those, [N] the value to learn, mover's point of view; NaN = none
     game_lengths: np.ndarray  # int32 [G] positions of each game
     endings: np.ndarray  # uint8 [G] index into Game.endings
-    results: np.ndarray  # int8 [G] +1 the first player won, 0 draw, -1 the second
+    results: np.ndarray  # int8 [G] +1 the first player won, 0 draw, -1 the second; 0 in games with points
 
     def __post_init__(self) -> None:
         self.check()
@@ -56,7 +58,7 @@ class GameRecords:
             array = getattr(self, name)
             if not isinstance(array, np.ndarray):
                 raise RecordsError(f"game records: {name} is a {type(array).__name__}, expected a numpy array")
-            if array.dtype != np.dtype(dtype) or array.ndim != dimensions:
+            if array.dtype not in (np.dtype(dtype), _ANY_SIZE.get(name)) or array.ndim != dimensions:
                 raise RecordsError(
                     f"game records: {name} is {array.dtype} with {array.ndim} dimensions, "
                     f"expected {np.dtype(dtype)} with {dimensions}"

@@ -5,11 +5,26 @@ Progress: what a run tells while it trains.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Protocol
 
 _WINS = "_wins"
+
+
+@dataclass(frozen=True)
+class Strength:
+    """How strong the network was at one moment of a run, by one measure (see strength.py)."""
+
+    measure: str  # what was measured, in words: "puzzles, by policy"
+    iteration: int  # 0 is the untrained network
+    seconds: float  # of training before
+    share: float  # of the puzzles solved, or of the points won, 0 to 1
+    low: float  # the 95 % interval of the share
+    high: float
+    trials: int  # puzzles or games
+    cost: float  # seconds that the measurement took
 
 
 @dataclass(frozen=True)
@@ -34,6 +49,9 @@ class Report:
     entropy: float  # of the policy over legal moves, nats
     value_accuracy: float  # share of positions whose result was called right
     learning_rate: float
+    policy_kl: float = math.nan  # policy loss less the entropy of its targets, nats; NaN where it learns without search
+    cut: bool = False  # the clock stopped its games: `average_plies`, `wins` and `endings` tell of the short ones alone
+    strength: tuple[Strength, ...] = ()  # measured since the report before
     firing_rates: dict[str, float] = field(default_factory=dict)  # layer -> spikes per neuron and step, 0 to 1
     seconds_selfplay: float = 0.0
     seconds_learning: float = 0.0
@@ -41,6 +59,8 @@ class Report:
     total_games: int = 0
     total_positions: int = 0
     total_updates: int = 0
+    scores: dict[str, float] = field(default_factory=dict)  # of a game with points: mean, median and best of the games
+    reached: dict[str, float] = field(default_factory=dict)  # of such a game: milestone -> share of games, such as 2048
     sample_game: str = ""  # one of the games as its players write it down, PGN for chess
 
     @property
@@ -64,14 +84,42 @@ class Report:
         """The inverse of `to_dict`. Keys that another version wrote and this one does not know are left out."""
         known = {field.name for field in fields(cls)}
         wins = {name.removesuffix(_WINS): count for name, count in values.items() if name.endswith(_WINS)}
-        return cls(wins=wins, **{name: value for name, value in values.items() if name in known})
+        strength = tuple(Strength(**point) for point in values.get("strength", ()))
+        kept = {name: value for name, value in values.items() if name in known}
+        return cls(**{**kept, "wins": wins, "strength": strength})
+
+
+def strength_points(reports: Sequence[Report]) -> list[Strength]:
+    """Every strength that was measured, oldest first."""
+    return [point for report in reports for point in report.strength]
+
+
+@dataclass(frozen=True)
+class Session:
+    """What a session of training begins with."""
+
+    run: str  # folder
+    config: Mapping[str, Any]  # the settings of the run, as in its config.json
+    minutes: float | None  # the session's budget; None: its iterations are counted
+    iterations: int | None
+    workers: int = 1  # that play
+    elapsed: float = 0.0  # seconds of the session that are over
+    history: Sequence[Report] = ()  # of earlier sessions
 
 
 class Progress(Protocol):
-    """What a training run tells. Per iteration: start_selfplay, worker_update many times, finish_selfplay, report."""
+    """What a training run tells.
+
+    Once: `start_run`. Per iteration: start_selfplay, worker_update many times, finish_selfplay, start_learning,
+    learning_update many times, start_measuring and measured where strength is measured, report. While workers play
+    beside the learner (`overlap`), the start_selfplay of the next iteration comes before start_learning.
+    """
 
     def message(self, text: str) -> None:
         """A line that is worth reading at any time."""
+
+    def start_run(self, session: Session) -> None:
+        """The clock of the session starts; messages may have come before."""
 
     def start_selfplay(self, games_per_worker: Sequence[int], devices: Sequence[str]) -> None:
         """Self-play begins. Each worker has its share of games, and its device in words ("GPU 0: Tesla T4")."""
@@ -81,6 +129,18 @@ class Progress(Protocol):
 
     def finish_selfplay(self, seconds: float) -> None:
         """Self-play is over, complete or not, after `seconds`; learning follows."""
+
+    def start_learning(self, updates: int) -> None:
+        """Learning begins: so many updates, or fewer if the time is up before."""
+
+    def learning_update(self, done: int) -> None:
+        """`done` updates of this iteration are made."""
+
+    def start_measuring(self, what: str) -> None:
+        """The strength is measured now; `what` says how, such as "300 puzzles, by policy"."""
+
+    def measured(self, points: Sequence[Strength]) -> None:
+        """What came out. The next report has these points too."""
 
     def report(self, report: Report) -> None:
         """The iteration is over; `report` tells what it did."""

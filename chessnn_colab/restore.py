@@ -16,11 +16,12 @@ import torch
 
 from .devices import out_of_memory
 from .files import unusable
-from .learner import Learner, load_optimizer_arrays
-from .network import SpikingNetwork, build_network, check_fit, load_arrays
+from .learner import Learner, load_optimizer_arrays, optimizer_arrays
+from .network import SpikingNetwork, build_network, check_fit, load_arrays, to_arrays
 from .network_config import NetworkConfig
 from .replay import Replay
 from .runs.checkpoint import Checkpoint
+from .runs.folder import find_checkpoint
 
 LARGEST_COUNT = 2**53
 
@@ -53,6 +54,22 @@ def saved_weights(path: Path | str, checkpoint: Checkpoint) -> dict[str, np.ndar
         weights = checkpoint.groups["weights"]
         _check_finite(weights)
     return weights
+
+
+def start_from(other: str, network: SpikingNetwork, game: str) -> str:
+    """Give `network` the weights of another run and say so. Raises what find_checkpoint raises."""
+    checkpoint = find_checkpoint(other, game)
+    load_arrays(network, saved_weights(other, checkpoint))
+    return f"Starting from the weights of {other}, iteration {checkpoint.metadata.get('iteration')}"
+
+
+def state_to_save(learner: Learner, replay: Replay) -> dict[str, dict[str, np.ndarray]]:
+    """The groups of a checkpoint; inverse: `restore_state`."""
+    return {
+        "weights": to_arrays(learner.network),
+        "optimizer": optimizer_arrays(learner.optimizer),
+        "replay": replay.to_arrays(),
+    }
 
 
 def restore_state(path: Path, checkpoint: Checkpoint, learner: Learner, replay_capacity: int) -> tuple[Counts, Replay]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
 
 from .errors import ConfigError
-from .games.base import Game
+from .games.base import Game, PointsGame
 from .games.registry import game_text
 from .records import GameRecords
 
@@ -19,6 +19,17 @@ def share_games(games: int, workers: int) -> list[int]:
     if games < workers:
         raise ConfigError(f"games_per_iteration={games} for {workers} workers: expected at least one game each")
     return [games // workers + (i < games % workers) for i in range(workers)]
+
+
+def warn_of_empty_boards(games_per_worker: Sequence[int], boards: int) -> list[str]:
+    """A message where no worker fills its boards."""
+    most = max(games_per_worker)
+    if most >= boards:
+        return []
+    return [
+        f"{most} games per worker are fewer than its {boards} lockstep boards, some of which stay empty: "
+        "raise games_per_iteration or lower boards"
+    ]
 
 
 def joined(chunks: Sequence[Sequence[Mapping[str, np.ndarray]]], game: Game) -> GameRecords:
@@ -32,13 +43,29 @@ def summary_of_games(records: GameRecords, game: Game) -> dict[str, Any]:
     over, by_rules = records.endings > 0, ended_by_rules(records, game)
     results = records.results[by_rules]
     wins = {name.lower(): int((results == result).sum()) for name, result in zip(game.player_names, (1, -1))}
+    counts = {"wins": wins, "draws": int((results == 0).sum())}
     return {
         "games": int(over.sum()),
         "plies": records.num_positions,
-        "wins": wins,
-        "draws": int((results == 0).sum()),
+        **(summary_of_scores(records, cast(PointsGame, game)) if game.score_limit else counts),
         "endings": {name: int((records.endings[over] == i).sum()) for i, name in enumerate(game.endings) if i > 0},
         "average_plies": float(records.game_lengths[over].mean()) if over.any() else 0.0,
+    }
+
+
+def summary_of_scores(records: GameRecords, game: PointsGame) -> dict[str, Any]:
+    """The same of a game with points: nobody wins, but games end with scores."""
+    over = records.endings > 0
+    last = (records.offsets[1:] - 1)[over]
+    before = game.unpack(torch.from_numpy(records.positions[last]).to(game.device))
+    after = game.step(before, torch.from_numpy(records.actions[last].astype(np.int64)).to(game.device))
+    score, reached = after.score.cpu().numpy(), game.reached(after).cpu().numpy()
+    found = {"mean": np.mean, "median": np.median, "best": np.max}
+    return {
+        "wins": {},
+        "draws": 0,
+        "scores": {name: float(of(score)) for name, of in found.items()} if over.any() else {},
+        "reached": {str(m): float(share) for m, share in zip(game.milestones, reached.mean(0))} if over.any() else {},
     }
 
 

@@ -23,6 +23,7 @@ from .errors import ConfigError
 ILLEGAL = -1e9  # the logit of an action that is not there
 ROUNDED = 8  # a CPU rounds numbers of rows up to multiples: every new size costs it milliseconds of preparation
 SEARCHES = ("two-rung", "tree", "policy")
+SOLVERS = ("off", "root", "all")
 
 
 class Root(NamedTuple):
@@ -30,7 +31,7 @@ class Root(NamedTuple):
 
     actions: Tensor  # int64 [B, A], what to hand to recurrent_fn
     prior_logits: Tensor  # float32 [B, A]
-    value: Tensor  # float32 [B], in [-1, 1], for the player to move
+    value: Tensor  # float32 [B], in [-1, 1] or points, for the player to move
     embedding: Any  # the positions themselves, in whatever form recurrent_fn takes
 
     @property
@@ -45,10 +46,12 @@ class Step(NamedTuple):
     reward: Tensor  # float32 [N], to the player who acted
     discount: Tensor  # float32 [N], 0 at an end, negative where the other player is to move
     value: Tensor  # float32 [N], for the player now to move
+    proven: Tensor | None = None  # bool [N], whether `value` follows from the rules; an end needs no such proof
 
 
 # recurrent_fn(embedding, rows int64 [N], action int64 [N] or None) -> (Step, embedding of N positions):
 # play action[i] in position rows[i] of the embedding; None plays the likeliest action of each position's own prior.
+# Where chance has a part, every one of the N has chance of its own.
 RecurrentFn = Callable[[Any, Tensor, Tensor | None], tuple[Step, Any]]
 
 
@@ -77,23 +80,27 @@ class SearchConfig:
     max_depth: int = 12  # tree: plies a simulation goes down at most
     value_scale: float = 0.3  # weight of the values seen against the network's prior
     maxvisit_init: float = 50.0
+    solve: str = "off"  # "root": a move that wins at once is played; "all": proofs count in the whole search
+    chance_samples: int = 1  # outcomes of chance looked at per action, in a game that has chance
 
     def __post_init__(self):
+        if self.solve not in SOLVERS:
+            raise ConfigError(f"unknown solve {self.solve!r:.60}: expected one of {', '.join(SOLVERS)}")
         if self.search not in SEARCHES:
             raise ConfigError(f"unknown search {self.search!r}: expected one of {', '.join(SEARCHES)}")
         if not 1 <= self.survivors <= self.candidates:
             raise ConfigError(
                 f"candidates={self.candidates}, survivors={self.survivors}: expected 1 <= survivors <= candidates"
             )
-        for name in ("num_simulations", "max_num_considered_actions", "max_depth"):
+        for name in ("num_simulations", "max_num_considered_actions", "max_depth", "chance_samples"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name}={getattr(self, name)}: expected a whole number from 1 up")
 
     @property
     def evaluations(self) -> int:
         """Network evaluations per move, the root's included."""
-        more = {"policy": 0, "two-rung": self.candidates + self.survivors, "tree": self.num_simulations}
-        return 1 + more[self.search]
+        two_rung = (self.candidates + self.survivors) * self.chance_samples
+        return 1 + {"policy": 0, "two-rung": two_rung, "tree": self.num_simulations}[self.search]
 
 
 def sample_prior(root: Root, gumbel: Tensor) -> PolicyOutput:
@@ -106,7 +113,8 @@ def sample_prior(root: Root, gumbel: Tensor) -> PolicyOutput:
 def two_rung(root: Root, recurrent_fn: RecurrentFn, config: SearchConfig, gumbel: Tensor) -> PolicyOutput:
     """Sequential halving over two rungs: `candidates` actions looked at once, `survivors` of them once more.
 
-    gumbel [B, A] is the noise; zeros take what looks best.
+    gumbel [B, A] is the noise; zeros take what looks best. Of each action, `chance_samples` outcomes are looked at, and
+    of each outcome one after the best reply.
     """
     scores = root.prior_logits + gumbel
     m = min(config.candidates, scores.shape[1])
@@ -114,30 +122,77 @@ def two_rung(root: Root, recurrent_fn: RecurrentFn, config: SearchConfig, gumbel
     columns = scores.topk(m, dim=1).indices  # [B, m]
     batch = torch.arange(len(scores), device=scores.device)
 
+    samples = config.chance_samples
     rows, actions = batch.repeat_interleave(m), root.actions.gather(1, columns).flatten()
-    there = (scores.gather(1, columns) > ILLEGAL / 2).flatten()
+    considered = scores.gather(1, columns)
+    present = considered > ILLEGAL / 2  # [B, m]
+    there = present.flatten()
+    rows, actions, there = (_repeated(field, samples) for field in (rows, actions, there))
     first, children, place = _ask(recurrent_fn, root.embedding, rows, actions, there if root.on_cpu else None)
-    q = (first.reward + first.discount * first.value).view(-1, m)
+    q = _mean(first.reward + first.discount * first.value, samples).view(-1, m)
     visits = torch.ones_like(q)
     scale = _sigma_scale(config, 1)
-    tried = scores.gather(1, columns) + scale * _rescale(q, root, columns)
+    tried = considered + scale * _rescale(q, present, root.value)
     survivors = tried.topk(s, dim=1).indices  # [B, s], into columns
 
     rows = (batch.unsqueeze(1) * m + survivors).flatten()
+    if samples > 1:
+        rows = (rows.unsqueeze(1) * samples + torch.arange(samples, device=rows.device)).flatten()
     going_on = there[rows] & (first.discount[rows] != 0)
     second, _, _ = _ask(recurrent_fn, children, place[rows], None, going_on if root.on_cpu else None)
     reply_value = second.reward + second.discount * second.value
     # A child looked at twice is worth the mean of its own value and its best reply's, as a tree would back it up.
     twice = first.reward[rows] + first.discount[rows] * (first.value[rows] + reply_value) / 2
-    q = q.scatter(1, survivors, twice.view(-1, s))
+    if config.solve == "all":
+        twice = _proven(first, second, rows, twice)
+    q = q.scatter(1, survivors, _mean(twice, samples).view(-1, s))
     visits = visits.scatter(1, survivors, 2.0)
 
     weights, value = completed_policy(root, columns, q, visits, config)
     scale = _sigma_scale(config, 2)
-    final = scores.gather(1, columns) + scale * _rescale(q, root, columns)
+    final = considered + scale * _rescale(q, present, root.value)
     best = final.gather(1, survivors).argmax(1, keepdim=True)
     column = columns.gather(1, survivors.gather(1, best))
     return PolicyOutput(root.actions.gather(1, column).squeeze(1), root.actions, weights, value)
+
+
+def _proven(first: Step, second: Step, rows: Tensor, q: Tensor) -> Tensor:
+    """q [N] of actions looked at twice, exact where the rules prove it: there no mean is taken with a guess.
+
+    first: of all actions; second: after the best reply to those in `rows` int64 [N]. A reply that wins settles its
+    action, and so does a child whose value is known.
+    """
+    refuted = (second.discount == 0) & (second.reward > 0)
+    q = torch.where(refuted, first.reward[rows] + first.discount[rows] * second.reward, q)
+    if first.proven is None:
+        return q
+    return torch.where(first.proven[rows], (first.reward + first.discount * first.value)[rows], q)
+
+
+def play_wins(output: PolicyOutput, wins: Tensor) -> PolicyOutput:
+    """`output` with the action of `wins` int64 [B] chosen, and alone in the policy, in the rows where one is given.
+
+    wins: an action that wins at once, -1 in rows without one.
+    """
+    found = (wins >= 0).unsqueeze(1)
+    column = (output.actions == wins.unsqueeze(1)).to(torch.uint8).argmax(1, keepdim=True)  # 0 if it is in none
+    alone = torch.zeros_like(output.action_weights).scatter(1, column, 1.0)
+    return PolicyOutput(
+        torch.where(wins >= 0, wins, output.action),
+        torch.where(found, output.actions.scatter(1, column, wins.unsqueeze(1)), output.actions),
+        torch.where(found, alone, output.action_weights),
+        torch.where(wins >= 0, 1.0, output.value),
+    )
+
+
+def _repeated(rows: Tensor, samples: int) -> Tensor:
+    """[N * samples]: each of `rows` [N] so many times in succession."""
+    return rows if samples == 1 else rows.repeat_interleave(samples)
+
+
+def _mean(values: Tensor, samples: int) -> Tensor:
+    """[N]: the means of so many successive `values` [N * samples]."""
+    return values if samples == 1 else values.view(-1, samples).mean(1)
 
 
 def _ask(
@@ -152,7 +207,7 @@ def _ask(
         return *recurrent_fn(embedding, rows, action), torch.arange(size, device=rows.device)
     kept = rows_of(wanted, size)
     step, embedding = recurrent_fn(embedding, rows[kept], None if action is None else action[kept])
-    step = Step(*(field.new_zeros(len(rows)).index_copy(0, kept, field) for field in step))
+    step = Step._make(None if part is None else part.new_zeros(len(rows)).index_copy(0, kept, part) for part in step)
     return step, embedding, torch.zeros_like(rows).index_copy(0, kept, torch.arange(size))
 
 
@@ -175,7 +230,7 @@ def completed_policy(
     mean_q = (prior * q).sum(1) / prior.sum(1).clamp(min=1e-30)
     value = (root.value + total * mean_q) / (1 + total)
     completed = value.unsqueeze(1).expand_as(root.prior_logits).scatter(1, columns, q)
-    rescaled = _rescale(completed, root)
+    rescaled = _rescale(completed, root.prior_logits > ILLEGAL / 2, root.value)
     scale = _sigma_scale(config, 2)
     return (root.prior_logits + scale * rescaled).softmax(1), value
 
@@ -202,11 +257,10 @@ def _sigma_scale(config: SearchConfig, most_visits: int) -> float:
     return (config.maxvisit_init + most_visits) * config.value_scale
 
 
-def _rescale(q: Tensor, root: Root, columns: Tensor | None = None) -> Tensor:
-    """q [B, n] moved to [0, 1] within each row, over the actions that are there and the root's value."""
-    logits = root.prior_logits if columns is None else root.prior_logits.gather(1, columns)
-    there = logits > ILLEGAL / 2
-    value = root.value.unsqueeze(1)
-    low = torch.minimum(torch.where(there, q, torch.inf).amin(1, keepdim=True), value)
-    high = torch.maximum(torch.where(there, q, -torch.inf).amax(1, keepdim=True), value)
-    return torch.where(there, (q - low) / (high - low).clamp(min=1e-8), 0.0)
+def _rescale(q: Tensor, there: Tensor, value: Tensor) -> Tensor:
+    """q [B, n] moved to [0, 1] within each row, over the actions that are there, bool [B, n], and the value [B]."""
+    value = value.unsqueeze(1)
+    q = torch.where(there, q, value)
+    low = torch.minimum(q.amin(1, keepdim=True), value)
+    high = torch.maximum(q.amax(1, keepdim=True), value)
+    return (q - low) / (high - low).clamp(min=1e-8) * there

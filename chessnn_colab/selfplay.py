@@ -50,6 +50,7 @@ class SelfPlayConfig:
     sampling_plies: int | None = None  # moves are sampled until a random ply below this, then the search's are taken
     discount: float | None = None  # what a win is worth one ply later; None: the game decides, chess 0.99
     td_lambda: float | None = None  # 1: value targets are the outcome alone; below, also how the game soon stands
+    reward: str | None = None  # what a ply pays, in a game with points; None: the game decides, 2048 the score
 
     def __post_init__(self) -> None:
         for name in ("boards", "max_plies", "sampling_plies"):
@@ -114,7 +115,7 @@ class SelfPlay:
         self.device = device
         self.messages: list[str] = []  # for the user
         config = SelfPlayConfig(**self_play)
-        self.game = make_game(config.game, config.max_plies, device)
+        self.game = make_game(config.game, config.max_plies, device, config.reward)
         self.config = config.settled(self.game)
         self.search = SearchConfig(**search)
         self.network = build_network(NetworkConfig.from_dict(network), device)
@@ -200,8 +201,7 @@ def play_games(actor: Actor, config: SelfPlayConfig, num_games: int, seed: int, 
     while lockstep.active > 0:
         games = assembler.add(lockstep.play_block())
         if not on_progress(assembler.games, assembler.plies, games):
-            rest = assembler.unfinished()
-            if rest.num_games:
+            if (rest := assembler.unfinished()).num_games:
                 on_progress(assembler.games, assembler.plies, rest)
             return
 
@@ -236,8 +236,7 @@ class Lockstep:
     def _ply(self) -> dict[str, Tensor]:
         state, number = self.state, self.number
         policy = self.actor.act(state, self.generator)
-        game = number.clamp(min=0)
-        sampling = state.plies_played < self.sample_until[game]
+        sampling = state.plies_played < self.sample_until[number.clamp(min=0)]
         action = torch.where(sampling, sample_actions(policy, self.generator), policy.action)
         after = self.game.step(state, action)
         ended = finished(after) & (number >= 0)
@@ -251,6 +250,7 @@ class Lockstep:
             "ending": after.ending,
             "outcome": self._outcome(after),
             "standing": self._standing(state),
+            **({"reward": after.rewards[:, 0]} if self.game.score_limit else {}),
             **best_actions(policy),
         }
         self._restart(after, ended)

@@ -2,46 +2,141 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from .errors import ConfigError
 from .network import SpikingLayer, SpikingNetwork
 
-# Energy of one operation in 45 nm CMOS, picojoules (Horowitz 2014, ISSCC, 32-bit floating point).
-PICOJOULES_MAC = 4.6
+# Energy in 45 nm CMOS, picojoules (Horowitz 2014, ISSCC, "Computing's energy problem", figure 1.1.9).
+PICOJOULES_MAC = 4.6  # float32: a multiplication, 3.7, and an addition, 0.9
 PICOJOULES_ACCUMULATE = 0.9
+PICOJOULES_MULTIPLY_INT8, PICOJOULES_ADD_INT8 = 0.2, 0.03
+PICOJOULES_PER_BYTE = 20 / 8  # of a memory of 32 kB beside the arithmetic: 20 for 64 bits
+MEMBRANE_BYTES = 2  # of a sum of int8 weights, which does not fit in 8 bits
+
+
+@dataclass(frozen=True)
+class Design:
+    """What one evaluation would cost in one kind of hardware."""
+
+    name: str
+    arithmetic_nanojoules: float
+    memory_nanojoules: float  # if every operand is fetched from the memory beside the arithmetic, and nothing is reused
+
+    @property
+    def nanojoules(self) -> float:
+        """Arithmetic and memory traffic together."""
+        return self.arithmetic_nanojoules + self.memory_nanojoules
 
 
 @dataclass(frozen=True)
 class Energy:
-    """An estimate of the arithmetic of one evaluation; memory traffic, which dominates on real chips, is left out."""
+    """An estimate of one evaluation: as spikes, and as twins without spikes, which compute the same from numbers.
+
+    A chip without spikes can hold a layer's output, 0 to `slots`, as a number of a few bits (Yan et al.,
+    arXiv 2409.08290, compare spikes with such a twin). A twin that skips zeros computes only where a neuron fired.
+    """
 
     synaptic_operations: float  # accumulates that spikes cause
     macs: float  # multiply-accumulates of the layers that take no spikes (the heads)
     dense_macs: float  # what a ReLU network of the same shape would multiply, once instead of T times
+    active_macs: float  # those of dense_macs whose input is not zero
+    active_head_macs: float  # those of macs whose input is not zero
+    slots: int  # most spikes of a neuron in one evaluation: time steps times levels
 
     @property
     def spiking_nanojoules(self) -> float:
-        """Energy of one evaluation by spikes."""
+        """Energy of one evaluation by spikes, in float32, arithmetic alone."""
         return (self.synaptic_operations * PICOJOULES_ACCUMULATE + self.macs * PICOJOULES_MAC) / 1000
 
     @property
     def dense_nanojoules(self) -> float:
-        """Energy of one evaluation by the dense twin."""
+        """Energy of one evaluation by the dense float32 twin, arithmetic alone."""
         return self.dense_macs * PICOJOULES_MAC / 1000
 
-    def to_dict(self) -> dict[str, float]:
-        """The counts and both energies as plain data."""
+    @property
+    def bits(self) -> int:
+        """Bits of a number from 0 to `slots`."""
+        return self.slots.bit_length()
+
+    @property
+    def designs(self) -> tuple[Design, ...]:
+        """Spikes in float32 and int8, then the twins: dense float32, dense int8, few bits, few bits without zeros.
+
+        A spike reads a weight, and reads and writes the membrane that it arrives at. So does a number in a twin that
+        skips zeros, once instead of once per spike. A dense multiply-accumulate reads a weight and an input, and keeps
+        its sum at hand. The cost of telling where a spike or a number goes is left out.
+        """
+        accumulate = PICOJOULES_ACCUMULATE, 4 + 4 + 4
+        accumulate_int8 = PICOJOULES_ADD_INT8, 1 + 2 * MEMBRANE_BYTES
+        mac, mac_int8 = (PICOJOULES_MAC, 4 + 4), (PICOJOULES_MULTIPLY_INT8 + PICOJOULES_ADD_INT8, 1 + 1)
+        # The size of a multiplier, and with it its energy, grows with the product of its operands' bits.
+        few_bits = PICOJOULES_MULTIPLY_INT8 * self.bits / 8 + PICOJOULES_ADD_INT8
+        dense, sparse = (few_bits, 1 + self.bits / 8), (few_bits, accumulate_int8[1])
+
+        def design(name: str, *parts: tuple[float, tuple[float, float]]) -> Design:
+            arithmetic = sum(count * picojoules for count, (picojoules, _) in parts)
+            fetched = sum(count * fetch for count, (_, fetch) in parts)
+            return Design(name, arithmetic / 1000, fetched * PICOJOULES_PER_BYTE / 1000)
+
+        return (
+            design("spikes, float32", (self.synaptic_operations, accumulate), (self.macs, mac)),
+            design("spikes, int8", (self.synaptic_operations, accumulate_int8), (self.active_head_macs, sparse)),
+            design("dense twin, float32", (self.dense_macs, mac)),
+            design("dense twin, int8", (self.dense_macs, mac_int8)),
+            design(f"dense twin, {self.bits}-bit", (self.dense_macs, dense)),
+            design(f"{self.bits}-bit twin, zeros skipped", (self.active_macs, sparse)),
+        )
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: what the spikes save, and what they do not."""
+        float32, int8, dense, dense_int8, few, sparse = self.designs
+        best = min(few.arithmetic_nanojoules, sparse.arithmetic_nanojoules)
+        best_with_memory = min(few.nanojoules, sparse.nanojoules)
+        cheaper, cheaper_with_memory = int8.arithmetic_nanojoules < best, int8.nanojoules < best_with_memory
+        conclusion = {
+            (True, True): "these spikes save energy",
+            (True, False): "these spikes save arithmetic, and lose it again in memory traffic",
+            (False, True): "these spikes save memory traffic, and no arithmetic",
+            (False, False): "these spikes save no energy that numbers of few bits do not save too",
+        }[cheaper, cheaper_with_memory]
+        return (
+            f"In float32 the spikes take {_joules(float32.arithmetic_nanojoules)} of arithmetic where the dense twin "
+            f"takes {_joules(dense.arithmetic_nanojoules)}, but a dense int8 twin takes "
+            f"{_joules(dense_int8.arithmetic_nanojoules)}; with additions in int8 the spikes take "
+            f"{_joules(int8.arithmetic_nanojoules)} against {_joules(best)} of the best {self.bits}-bit twin, and with "
+            f"memory traffic {_joules(int8.nanojoules)} against {_joules(best_with_memory)}: {conclusion}."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The counts, the energies of every design, and the verdict, as plain data."""
         return {
             "synaptic_operations": self.synaptic_operations,
             "macs": self.macs,
             "dense_macs": self.dense_macs,
+            "active_macs": self.active_macs,
+            "active_head_macs": self.active_head_macs,
+            "slots": self.slots,
             "spiking_nanojoules": self.spiking_nanojoules,
             "dense_nanojoules": self.dense_nanojoules,
+            "designs": {
+                design.name: {"arithmetic_nanojoules": design.arithmetic_nanojoules, "nanojoules": design.nanojoules}
+                for design in self.designs
+            },
+            "verdict": self.verdict,
         }
+
+
+def _joules(nanojoules: float) -> str:
+    return f"{nanojoules / 1000:.3g} µJ"
 
 
 def probe(network: SpikingNetwork, observation: Tensor) -> dict[str, Tensor]:
@@ -72,24 +167,62 @@ def firing_rates(network: SpikingNetwork, observation: Tensor) -> dict[str, floa
     return {name: float(spikes.mean()) for name, spikes in probe(network, observation).items()}
 
 
+def layer_names(network: SpikingNetwork) -> dict[str, str]:
+    """The name of every spiking layer, input first, and the short name that people read: "block 1 in", ..., "last"."""
+    names = {}
+    for block in range(network.config.blocks):
+        names[f"blocks.{block}.neurons1"] = f"block {block + 1} in"
+        names[f"blocks.{block}.neurons2"] = f"block {block + 1} mid"
+    return {**names, "neurons": "last"}
+
+
+@contextmanager
+def silenced(network: SpikingNetwork, layer: str, channel: int | None = None) -> Iterator[None]:
+    """While the block runs, no neuron of `layer` fires, or none of one `channel` of it.
+
+    Raises ConfigError, with what there is, for a layer or a channel that the network does not have.
+    """
+    layers = {name: module for name, module in network.named_modules() if isinstance(module, SpikingLayer)}
+    if layer not in layers:
+        raise ConfigError(f"no layer {layer!r:.60}: expected one of {', '.join(layers)}")
+    channels = network.config.channels
+    if channel is not None and not 0 <= channel < channels:
+        raise ConfigError(f"no channel {channel} in {layer}: expected 0 to {channels - 1}")
+    quiet = slice(None) if channel is None else slice(channel, channel + 1)
+
+    def silence(_: nn.Module, __: tuple[Tensor, ...], spikes: Tensor) -> Tensor:
+        spikes = spikes.clone()
+        spikes[:, :, quiet] = 0
+        return spikes
+
+    hook = layers[layer].register_forward_hook(silence)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
 def estimate_energy(network: SpikingNetwork, observation: Tensor) -> Energy:
     """Count the operations of one evaluation, averaged over the batch.
 
     A convolution fed by spikes adds a weight for each spike and multiplies nothing. So does the stem, because the
     planes are binary. The heads read rates and multiply.
     """
-    counts = {"synaptic": 0.0, "macs": 0.0, "dense": 0.0}
+    counts = dict.fromkeys(("synaptic_operations", "macs", "dense_macs", "active_macs", "active_head_macs"), 0.0)
     batch = len(observation)
 
     def count(module: nn.Conv2d | nn.Linear, inputs: tuple[Tensor, ...], output: Tensor) -> None:
         x = inputs[0]
         fan_out = output[0].numel() * module.weight[0].numel()
         frames = len(x) // batch  # time steps in one call
-        counts["dense"] += fan_out
+        active = float(x.unflatten(0, (frames, batch)).any(0).float().mean()) * fan_out
+        counts["dense_macs"] += fan_out
+        counts["active_macs"] += active
         if bool((x == x.round()).all()) and isinstance(module, nn.Conv2d) and module.kernel_size == (3, 3):
-            counts["synaptic"] += float(x.float().mean()) * fan_out * frames
+            counts["synaptic_operations"] += float(x.float().mean()) * fan_out * frames
         else:
             counts["macs"] += fan_out * frames
+            counts["active_head_macs"] += active
 
     modules = [module for module in network.modules() if isinstance(module, (nn.Conv2d, nn.Linear))]
     hooks = [module.register_forward_hook(count) for module in modules]
@@ -99,4 +232,5 @@ def estimate_energy(network: SpikingNetwork, observation: Tensor) -> Energy:
     finally:
         for hook in hooks:
             hook.remove()
-    return Energy(counts["synaptic"], counts["macs"], counts["dense"])
+    slots = network.config.steps * network.config.levels
+    return Energy(**counts, slots=slots)

@@ -12,9 +12,7 @@ from contextlib import ExitStack, suppress
 from typing import Any
 
 import numpy as np
-import torch
 
-from . import spikes
 from .budget import Budget
 from .config import FIXED_FIELDS, TrainConfig
 from .cpu import keep_freed_memory
@@ -22,19 +20,20 @@ from .devices import detect_device, inventory
 from .errors import RunError, WorkerError
 from .games.registry import make_game, text_suffix
 from .launch import open_pool, planned_workers
-from .learner import Learner, LearnerConfig, Losses, optimizer_arrays
-from .network import build_network, load_arrays, to_arrays
+from .learner import Learner, LearnerConfig
+from .learning import firing_rates, learn
+from .network import build_network, to_arrays
 from .records import GameRecords
 from .replay import Replay
-from .report import Progress, Report, Silence
-from .restore import restore_state, saved_weights
-from .rounds import joined, sample_game, share_games, summary_of_games
+from .report import Progress, Report, Session, Silence, Strength
+from .restore import restore_state, start_from, state_to_save
+from .rounds import joined, sample_game, share_games, summary_of_games, warn_of_empty_boards
 from .runs.backup import Backup, restore_run
-from .runs.folder import RunFolder, find_checkpoint
+from .runs.folder import RunFolder
 from .runs.tensorboard import TensorBoard
+from .strength import StrengthProbe
+from .words import duration
 
-NORM_BATCHES = 8  # replay batches over which batch norm is re-estimated
-PROBE_POSITIONS = 256  # replay positions at which firing rates are measured
 LEARNING_PER_PLAY = 1.0  # seconds of learning for one of self-play, until it has been timed
 
 
@@ -69,12 +68,8 @@ class Trainer:
             keep_freed_memory()
         self._say(self.plan.notes)
         self.games_per_worker = share_games(config.games_per_iteration, len(self.plan.devices))
-        if max(self.games_per_worker) < config.boards:
-            progress.message(
-                f"{max(self.games_per_worker)} games per worker are fewer than its {config.boards} lockstep boards, "
-                "some of which stay empty: raise games_per_iteration or lower boards"
-            )
-        self.game = make_game(config.game, config.max_plies, choice.device)
+        self._say(warn_of_empty_boards(self.games_per_worker, config.boards))
+        self.game = make_game(config.game, config.max_plies, choice.device, config.reward)
         self.network = build_network(config.network_config(self.game), choice.device, config.seed)
         self.learner = Learner(self.network, self.game, config.part(LearnerConfig), config.search == "policy")
         self.replay = Replay(config.replay_capacity)
@@ -86,6 +81,8 @@ class Trainer:
         self._saved: tuple[int, int, int] | None = None
         self.backup: Backup | None = None
         self._parts = ExitStack()  # the workers and TensorBoard
+        self.probe = StrengthProbe(config.measure_strength, config.game, choice.device, self.budget, progress)
+        self._points: tuple[Strength, ...] = ()  # measured, and in no report yet
         self.folder = RunFolder.create_or_open(config.run, config.to_dict(), set(config.to_dict()) - FIXED_FIELDS)
         try:
             self._resume_or_begin()
@@ -102,12 +99,16 @@ class Trainer:
         """Iterate until the budget is spent or the user interrupts; the last state is always saved."""
         logs, say = self.folder.logs_folder, self.progress.message
         try:
+            self._start_run()
             self.pool = self._parts.enter_context(open_pool(self.config, self.network.config, self.plan, logs, say))
             while not self.budget.over(self._iteration_seconds):
                 yield self._iterate()
             self._take_what_came()
             self._save()
-            say(f"Training stopped after iteration {self.iteration}; the run is in {self.folder.path}")
+            say(
+                f"Run ended after iteration {self.iteration}: {self.total_games:,} games, "
+                f"{self.total_positions:,} positions, {duration(self.seconds)} of training; it is in {self.folder.path}"
+            )
         except KeyboardInterrupt:
             self._take_what_came()
             self._save()
@@ -146,6 +147,7 @@ class Trainer:
         learning = self._learn(records.num_positions)
         learned = time.monotonic()
         self._learning_per_play = (learned - played) / play_seconds
+        self._measure(learned - started)
         self.iteration += 1
         self.budget.done += 1
         finished = int((records.endings > 0).sum())
@@ -159,7 +161,9 @@ class Trainer:
             positions_per_second=records.num_positions / play_seconds,
             games_per_second=finished / play_seconds,
             **learning,
-            firing_rates=self._firing_rates(),
+            cut=finished < sum(self.games_per_worker),
+            strength=self._points,
+            firing_rates=firing_rates(self.learner, self.replay),
             seconds_selfplay=played - started,
             seconds_learning=learned - played,
             seconds_other=elapsed - (learned - started),
@@ -169,6 +173,7 @@ class Trainer:
             sample_game=self._sample_game(records),
         )
         self.folder.append_report(report.to_dict())
+        self._points = ()
         self.tensorboard.write(report)
         if self.iteration % self.config.checkpoint_every == 0:
             self._save()  # after its report, so that no kill leaves a checkpoint without one
@@ -208,27 +213,25 @@ class Trainer:
 
         Returns the fields of a Report that tell of learning.
         """
-        batch_size = self.config.batch_size
         generator = np.random.default_rng(self._seed(1))
+        batch_size = self.config.batch_size
         planned = max(1, round(new_positions * self.config.sample_reuse / batch_size))
-        collected, rate = [], self.config.learning_rate
-        deadline = self.budget.deadline
-        for _ in range(planned):
-            rate = self.config.learning_rate * self.budget.learning_rate_factor()
-            losses = self.learner.update(self.replay.sample(batch_size, generator), rate, generator)
-            collected.append(torch.stack(losses))
-            if self._play_began is not None:
-                self.pool.pump()
-            if deadline is not None and time.monotonic() > deadline:
-                break
-        self.learner.reestimate_norms(self.replay.sample(batch_size, generator) for _ in range(NORM_BATCHES))
-        means = torch.stack(collected).mean(0).tolist()
-        return {"updates": len(collected), "learning_rate": rate, **dict(zip(Losses._fields, means))}
+        between = self.pool.pump if self._play_began is not None else lambda: None
+        return learn(self.learner, self.replay, planned, batch_size, self.budget, self.progress, generator, between)
 
-    def _firing_rates(self) -> dict[str, float]:
-        sample = self.replay.sample(PROBE_POSITIONS, np.random.default_rng(0))
-        packed = torch.from_numpy(sample["positions"]).to(self.learner.device)
-        return spikes.firing_rates(self.network, self.game.observe(self.game.unpack(packed)))
+    def _start_run(self) -> None:
+        """Say what begins, and measure the untrained network."""
+        history = [Report.from_dict(values) for values in self.folder.read_reports()]
+        run, budget, workers = str(self.folder.path), self.budget, len(self.plan.devices)
+        session = Session(run, self.folder.config, budget.minutes, budget.iterations, workers, budget.elapsed, history)
+        self.progress.start_run(session)
+        self._points = self.probe.begin(self.network, history)
+
+    def _measure(self, iteration_seconds: float) -> None:
+        """Measure the strength after this iteration, which took so many seconds, if it is time for that."""
+        last = self.budget.over(iteration_seconds, going_on=1)
+        seconds = self.seconds + iteration_seconds
+        self._points += self.probe.measure(self.network, self.iteration + 1, seconds, last)
 
     def _sample_game(self, records: GameRecords) -> str:
         text = sample_game(records, self.game, Event="Self-play", Round=str(self.iteration))
@@ -248,7 +251,6 @@ class Trainer:
         state = (self.iteration, len(self.replay), self.learner.updates)
         if state == self._saved:
             return
-        weights = to_arrays(self.network)
         metadata = {
             "game": self.game.name,
             "iteration": self.iteration,
@@ -259,14 +261,10 @@ class Trainer:
             "total_positions": self.total_positions,
             "updates": self.learner.updates,
         }
-        groups = {
-            "weights": weights,
-            "optimizer": optimizer_arrays(self.learner.optimizer),
-            "replay": self.replay.to_arrays(),
-        }
+        groups = state_to_save(self.learner, self.replay)
         if self.iteration not in {int(path.stem) for path in self.folder.snapshots()}:
             # One taken already is this iteration's; an interrupt may come in the middle of the next one's learning.
-            self.folder.save_snapshot(self.iteration, weights, metadata)
+            self.folder.save_snapshot(self.iteration, groups["weights"], metadata)
         self.folder.save_checkpoint(self.iteration, groups, metadata)
         self.folder.prune(self.config.keep_checkpoints)
         self._saved = state
@@ -277,7 +275,7 @@ class Trainer:
         latest = self.folder.latest_checkpoint(self.game.name)
         if latest is None:
             if self.config.from_checkpoint:
-                self._start_from(self.config.from_checkpoint)
+                self.progress.message(start_from(self.config.from_checkpoint, self.network, self.game.name))
             self.network.eval()
             self.folder.rewind(0)
             self._save()
@@ -293,8 +291,3 @@ class Trainer:
         self.progress.message(
             f"Resuming {self.folder.path} after iteration {self.iteration} ({len(self.replay):,} positions in replay)"
         )
-
-    def _start_from(self, other: str) -> None:
-        checkpoint = find_checkpoint(other, self.game.name)
-        load_arrays(self.network, saved_weights(other, checkpoint))
-        self.progress.message(f"Starting from the weights of {other}, iteration {checkpoint.metadata.get('iteration')}")

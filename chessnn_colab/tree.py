@@ -8,6 +8,9 @@ reference is mctx.gumbel_muzero_policy with qtransform_completed_by_mix_value
 
 What a node tries next follows from its own numbers, and a simulation changes only the nodes on its path. So each node
 stores its choice. Descending only reads these choices; afterwards one call recomputes them for the whole path.
+
+Chance: an action tried again leads to another outcome, until `chance_samples` of them are there; then these take turns.
+With one sample this is mctx's tree of a game without chance.
 """
 
 from __future__ import annotations
@@ -46,12 +49,14 @@ class Tree:
     nodes and 64 columns take 4.4 MB, besides the positions.
     """
 
-    def __init__(self, root: Root, nodes: int):
+    def __init__(self, root: Root, nodes: int, samples: int = 1):
         like, self.on_cpu = root.prior_logits, root.on_cpu
         self.batch, self.columns = like.shape
+        self.samples = samples
         self.nowhere = nodes * self.batch
         self.actions = torch.zeros(self.nowhere + 1, self.columns, dtype=torch.int64, device=like.device)
-        self.children = torch.full_like(self.actions, UNVISITED)  # rows of these arrays
+        # [nodes, A * samples], rows of these arrays: an action's outcomes one beside the other
+        self.children = torch.full_like(self.actions, UNVISITED).repeat(1, samples)
         self.children[self.nowhere] = self.nowhere
         self.prior_logits, self.prior, self.visits, self.q = (
             like.new_zeros(self.nowhere + 1, self.columns) for _ in range(4)
@@ -59,6 +64,8 @@ class Tree:
         self.raw_values, self.node_values, self.rewards = (like.new_zeros(self.nowhere + 1) for _ in range(3))
         self.discounts, self.node_visits = (like.new_ones(self.nowhere + 1) for _ in range(2))
         self.choice = torch.zeros(self.nowhere + 1, dtype=torch.int64, device=like.device)  # column to try next
+        self.solved = torch.zeros(self.nowhere + 1, dtype=torch.bool, device=like.device)  # node_values is proven
+        self.proven = torch.zeros_like(self.actions, dtype=torch.bool)  # q is proven
         self.roots = torch.arange(self.batch, device=like.device)
         self.add(0, root.actions, root.prior_logits, root.value)
 
@@ -69,6 +76,12 @@ class Tree:
         self.prior[rows] = prior_logits.softmax(1).clamp(min=torch.finfo(prior_logits.dtype).tiny)
         self.raw_values[rows] = self.node_values[rows] = value
         self.choice[rows] = prior_logits.argmax(1)
+
+    def outcome(self, edge: Tensor) -> Tensor:
+        """int64 [n]: where in `children` the next visit of each edge leads."""
+        if self.samples == 1:
+            return edge
+        return edge * self.samples + self.visits.view(-1)[edge].to(torch.int64) % self.samples
 
     def completed(self, rows: Tensor, visits: Tensor, config: SearchConfig) -> Tensor:
         """[n, A] sigma(completed q) at nodes `rows`: actions never tried count as worth the mixed value."""
@@ -85,7 +98,7 @@ class Tree:
 
 def tree_search(root: Root, expand: ExpandFn, config: SearchConfig, gumbel: Tensor) -> PolicyOutput:
     """`config.num_simulations` evaluations from every row of `root`; gumbel [B, A] is its noise."""
-    tree = Tree(root, config.num_simulations + 1)
+    tree = Tree(root, config.num_simulations + 1, config.chance_samples)
     batch, logits = tree.batch, root.prior_logits
     considered = min(config.max_num_considered_actions, tree.columns)
     table = considered_visits_table(considered, config.num_simulations, gumbel.device)
@@ -97,10 +110,13 @@ def tree_search(root: Root, expand: ExpandFn, config: SearchConfig, gumbel: Tens
         tree.choice[:batch] = scores.argmax(1)
         path = _descend(tree, simulation + 1, config.max_depth)
         _expand(tree, expand, path, simulation + 1)
-        _back_up(tree, path)
+        (_back_up_proofs if config.solve == "all" else _back_up)(tree, path)
         completed = _choose(tree, path, config)
-    visits = tree.visits[:batch]
+    visits, proven, q = tree.visits[:batch], tree.proven[:batch], tree.q[:batch]
+    visits = torch.where(proven & (q < 0), -1.0, visits)  # a proven loss is chosen only where everything is lost
     column = _score(visits.amax(1), gumbel, logits, completed, visits).argmax(1, keepdim=True)
+    best = torch.where(proven, q, -torch.inf).argmax(1, keepdim=True)
+    column = torch.where(tree.solved[:batch].unsqueeze(1), best, column)
     weights = (logits + completed).softmax(1)
     return PolicyOutput(root.actions.gather(1, column).squeeze(1), root.actions, weights, tree.node_values[:batch])
 
@@ -120,7 +136,7 @@ def _descend(tree: Tree, number: int, max_depth: int) -> Path:
     node, nodes, children, edges = tree.roots, [], [], []
     for _ in range(min(number, max_depth)):
         edge = node * tree.columns + tree.choice[node]
-        child = tree.children.view(-1)[edge]
+        child = tree.children.view(-1)[tree.outcome(edge)]
         new = child == UNVISITED
         for level, here in zip((nodes, children, edges), (node, child, edge)):
             level.append(here)
@@ -138,8 +154,10 @@ def _expand(tree: Tree, expand: ExpandFn, path: Path, number: int) -> None:
     parent = torch.div(path.edge, tree.columns, rounding_mode="floor")
     step, actions, prior_logits = expand(parent, tree.actions.view(-1)[path.edge], number)
     tree.add(number, actions, prior_logits, step.value)
-    tree.children.view(-1)[path.edge] = path.leaf
+    tree.children.view(-1)[tree.outcome(path.edge)] = path.leaf
     tree.rewards[path.leaf], tree.discounts[path.leaf] = step.reward, step.discount
+    if step.proven is not None:
+        tree.solved[number * tree.batch : (number + 1) * tree.batch] = step.proven
 
 
 def _back_up(tree: Tree, path: Path) -> None:
@@ -153,8 +171,37 @@ def _back_up(tree: Tree, path: Path) -> None:
     count = tree.node_visits[nodes]
     tree.node_values[nodes] = (tree.node_values[nodes] * count + torch.cat(values[::-1])) / (count + 1)
     tree.node_visits[nodes] = count + 1
+    if tree.samples == 1:
+        tree.q.view(-1)[edges] = rewards + discounts * tree.node_values[children]
+    else:  # the mean over the outcomes, each as often as it was visited
+        before = tree.visits.view(-1)[edges]
+        tree.q.view(-1)[edges] = (tree.q.view(-1)[edges] * before + torch.cat(values[::-1])) / (before + 1)
     tree.visits.view(-1)[edges] += 1
-    tree.q.view(-1)[edges] = rewards + discounts * tree.node_values[children]
+
+
+def _back_up_proofs(tree: Tree, path: Path) -> None:
+    """As _back_up, level by level, and what the rules prove is kept apart from what the network guesses.
+
+    An end of the game and a node that is solved prove the q of the action before them. A node is solved by an action
+    that is proven to win, or when all its actions are proven; its value is then the best of these. What is proven to
+    lose is left out of the mean of a node that is not solved (MCTS-Solver: Winands, Bjornsson and Saito 2008).
+    """
+    for node, child, edge in zip(path.nodes.flip(0), path.children.flip(0), path.edges.flip(0)):
+        known = (tree.discounts[child] == 0) | tree.solved[child]
+        tree.q.view(-1)[edge] = tree.rewards[child] + tree.discounts[child] * tree.node_values[child]
+        tree.proven.view(-1)[edge] = known
+        tree.visits.view(-1)[edge] += 1
+        tree.node_visits[node] += 1
+        q, proven, there = tree.q[node], tree.proven[node], tree.prior_logits[node] > ILLEGAL / 2
+        counted = torch.where(proven & (q < 0), 0.0, tree.visits[node])
+        mean = (tree.raw_values[node] + (counted * q).sum(1)) / (1 + counted.sum(1))
+        # A node with all columns in use may have more actions than columns.
+        all_known = (proven | ~there).all(1) & ~there.all(1)
+        solved = ((proven & (q > 0)).any(1) | all_known) & (node != tree.nowhere)
+        value = torch.where(solved, torch.where(proven, q, -torch.inf).amax(1), mean)
+        before = tree.solved[node]
+        tree.node_values[node] = torch.where(before, tree.node_values[node], value)
+        tree.solved[node] = before | solved
 
 
 def _choose(tree: Tree, path: Path, config: SearchConfig) -> Tensor:

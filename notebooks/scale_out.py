@@ -6,29 +6,31 @@
 # a head and two nodes of one core each, on this computer. On a real cluster only the address changes; `docs/cluster.md` has
 # the commands for one machine with eight GPUs, for SLURM and for Kubernetes.
 
-# %% [markdown]
-# ## Install
-# Ray is an extra: nothing else needs it. You should see Ray's version.
-
-# %%
-import importlib.util
+# %% cellView="form" jupyter={"source_hidden": true} tags=["fetch"]
+# @title Get the code: from the folder around this notebook, or from its repository { display-mode: "form" }
+import importlib
 import subprocess
 import sys
-from pathlib import Path
+from importlib.util import find_spec
 
-root = next(
-    (place for place in (Path.cwd(), *Path.cwd().parents) if (place / "chessnn_colab" / "__init__.py").is_file()), None
-)
-if root is None:
-    raise RuntimeError(
-        "There is no checkout of the project around this notebook: open it from the notebooks folder of one."
-    )
-sys.path.insert(0, str(root))
-if importlib.util.find_spec("ray") is None:
-    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "ray>=2.50"], check=True)
-import ray
+REPOSITORY = "https://github.com/OWNER/chessnn-colab"
 
-print("ray", ray.__version__)
+sys.path[:0] = [".", "..", "chessnn-colab"]
+if find_spec("chessnn_colab") is None:
+    problem = "No address is set yet: run all of dist/run_all.ipynb instead, the one file that `make colab` writes."
+    if "/OWNER/" not in REPOSITORY:
+        clone = ["git", "clone", "--quiet", "--depth", "1", REPOSITORY, "chessnn-colab"]
+        done = subprocess.run(clone, check=False, stderr=subprocess.PIPE, text=True)
+        problem = done.stderr if done.returncode else ""
+    if problem:
+        raise type("NoCode", (Exception,), {"_render_traceback_": lambda self: [str(self)]})(problem)
+    importlib.invalidate_caches()
+
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title Install what is missing, and Ray, which nothing else needs { display-mode: "form" }
+from chessnn_colab.install import install
+
+root = install(also=["ray>=2.50"])
 
 # %% tags=["parameters"]
 # @title Training { run: "auto" }
@@ -43,6 +45,8 @@ games_with_a_loss = 256  # @param {type:"integer"}
 # see a line for each node and the worker plan: one worker for each GPU, or for each core where there is none.
 
 # %%
+import ray
+
 from chessnn_colab.workers.ray import join_cluster, plan_cluster
 
 pretended = None
@@ -71,7 +75,7 @@ from chessnn_colab.config import TrainConfig
 from chessnn_colab.training import train
 from chessnn_colab.views.progress import make_progress
 
-run = Path(run_folder) if Path(run_folder).is_absolute() else root / run_folder
+run = root / run_folder
 config = TrainConfig(run=str(run), minutes=minutes, pool="ray", address=address)
 for report in train(config, make_progress()):
     pass

@@ -53,7 +53,9 @@ def test_perft_prints_the_split_and_last_the_bare_count(capsys):
 
 def test_watch_reads_a_run(run, capsys):
     assert main(["watch", run]) == 0
-    assert "Iteration 1 |" in capsys.readouterr().out
+    title, head, row, totals = capsys.readouterr().out.rstrip().splitlines()
+    assert title.strip() == "run" and head.split()[:3] == ["Iteration", "time", "games"] and row.split()[0] == "1"
+    assert totals.strip() == "4 games, 48 positions, 4 updates" and "\x1b" not in title + head + row
 
 
 def test_evaluate_ends_in_json(run, capsys, monkeypatch):

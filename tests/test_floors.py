@@ -10,23 +10,36 @@ PACKAGE = Path(__file__).parent.parent / "chessnn_colab"
 # From the ground up. Rooms on one floor do not import each other.
 FLOORS = """
 errors
-files budget report cpu
+files budget report cpu words install
 games
 network_config search records devices
 layers tree assembler replay advice
 network
 spikes learner actor
-selfplay rounds
+selfplay rounds learning
 workers runs
 config restore
 launch arena
-training check
+strength
+training check export
 bench views
+shell
 __main__
 """
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS.split("\n")) for room in rooms.split()}
 MAY_IMPORT_CHESS = ("games.", "arena.chess.", "views.", "bench.", "__main__")
-TORCH_FREE = ("errors", "files", "budget", "report", "records", "assembler", "network_config", "workers.", "runs.")
+TORCH_FREE = (
+    "errors",
+    "install",
+    "files",
+    "budget",
+    "report",
+    "records",
+    "assembler",
+    "network_config",
+    "workers.",
+    "runs.",
+)
 KNOW_TORCH = {"runs.tensorboard", "workers.process"}  # its writer of events; the thread count of a new process
 
 

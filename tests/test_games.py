@@ -99,6 +99,7 @@ def test_values_are_in_range(game, state):
     assert not (state.terminated & state.truncated).any()
     assert torch.equal(finished(state), state.ending > 0)
     assert torch.equal(state.truncated, state.ending == game.endings.index("truncated"))
+    assert (game.score_limit > 0) == bool(game.reward_kinds) == (game.num_players == 1)
     if game.num_players == 2:
         assert (state.rewards.sum(1) == 0).all() and (state.rewards[state.truncated] == 0).all()
 
@@ -148,13 +149,14 @@ def test_symmetries_commute_with_playing(game, state):
     symmetries, packed = len(game.action_images), game.pack(select(state, ~finished(state)))
     before, compared = game.unpack(packed), torch.zeros(symmetries, dtype=torch.int64)
     action = random_actions(game, before, torch.Generator().manual_seed(1))
-    after, rows = game.step(before, action), torch.arange(len(action))
+    play = game.afterstate if game.chance else game.step  # chance chooses among cells, which a symmetry renumbers
+    after, rows = play(before, action), torch.arange(len(action))
     for part in range(symmetries):
         chance = torch.full((len(packed),), (part + 0.5) / symmetries)
         there, image = game.augment(packed, chance)
         images, mirrored = game.action_images[image], game.unpack(there)
         assert torch.equal(game.legal_action_mask(mirrored).gather(1, images), game.legal_action_mask(before))
-        played = game.step(mirrored, images[rows, action])
+        played = play(mirrored, images[rows, action])
         for name in ("current_player", "ending", "rewards"):
             assert torch.equal(getattr(played, name), getattr(after, name)), name
         # A ply may allow a symmetry that the position before it forbade.

@@ -1,89 +1,97 @@
-"""The notebook: generated from its text, clean, and run from top to bottom as `make run` runs it."""
+"""The notebooks run from top to bottom: as `make run` runs them, in an environment like Colab's, as one packed file."""
 
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import nbformat
 import pytest
 
+from .browser import COLAB, needs_colab
+
 ROOT = Path(__file__).parent.parent
-NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 sys.path.insert(0, str(ROOT / "tools"))
-from make_notebook import notebook_text  # noqa: E402
+from colab_like import make_environment  # noqa: E402
+from make_colab import run_all_notebook  # noqa: E402
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
-def test_notebook_is_its_text_and_clean(path):
-    text = path.read_text(encoding="utf-8")
-    assert text == notebook_text(path.with_suffix(".py")), "run `make notebooks`"
-    notebook = json.loads(text)
-    assert "widgets" not in notebook["metadata"]
-    assert all(not cell.get("outputs") and cell.get("execution_count") is None for cell in notebook["cells"])
+def run_notebook(notebook: Path, out: Path, *parameters: str, python: Path | str = sys.executable, **environment: str):
+    """Run it headless as `make run` does; its printed text is in `stdout`."""
+    command = [str(python), str(ROOT / "tools/run_notebook.py"), str(notebook), str(out), *parameters]
+    own = {**os.environ, "CHESSNN_UI": "text", **environment}
+    return subprocess.run(command, capture_output=True, text=True, env=own, timeout=600)
 
 
-def test_the_repository_stands_in_one_place_of_the_code():
-    notebook = nbformat.read(ROOT / "notebooks" / "train.ipynb", as_version=4)
-    code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-    assert sum(source.count("github.com/") for source in code) == 1
+def outputs(executed: Path) -> list:
+    cells = nbformat.read(executed, as_version=4).cells
+    return [output for cell in cells if cell.cell_type == "code" for output in cell.outputs]
+
+
+def pictures(executed: Path) -> int:
+    return sum("image/png" in output.get("data", {}) for output in outputs(executed))
+
+
+def says(text: str, lines: Iterable[str]) -> None:
+    for line in lines:
+        assert line in text, f"{line!r} is not in\n{text[-3000:]}"
+
+
+TRAINED = ("chessnn_colab 0.", "device     ", "Primary training device", "Generating ", "Iteration 1 |")
+SECONDS = ("minutes=0.05", "match_games=2", "match_evaluations=5")
 
 
 @pytest.mark.timeout(600)
 def test_run_all_in_seconds(tmp_path):
     run, executed = tmp_path / "run", tmp_path / "executed.ipynb"
-    command = [
-        sys.executable,
-        str(ROOT / "tools/run_notebook.py"),
-        str(ROOT / "notebooks/train.ipynb"),
-        str(executed),
-        "minutes=0.05",
-        "match_games=2",
-        "match_evaluations=5",
-        f"run_folder={str(run)!r}",
-    ]
-    done = subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, "CHESSNN_UI": "text"}, timeout=600
-    )
+    done = run_notebook(ROOT / "notebooks/train.ipynb", executed, *SECONDS, f"run_folder={str(run)!r}")
     assert done.returncode == 0, done.stderr[-3000:]
-    for line in (
-        "chessnn_colab from",
-        "device     ",
-        "Primary training device",
-        "Generating ",
-        "Iteration 1 |",
-        "against random",
-        "against greedy",
-        "against minimax",
-    ):
-        assert line in done.stdout, line
+    says(done.stdout, (*TRAINED, "against random", "against greedy", "against minimax"))
     assert (run / "config.json").is_file() and list((run / "checkpoints").iterdir())
-    cells = nbformat.read(executed, as_version=4).cells
-    shown = [output for cell in cells if cell.cell_type == "code" for output in cell.outputs]
-    assert not [output for output in shown if output.output_type == "error"]
-    pictures = [output for output in shown if "image/png" in output.get("data", {})]
-    assert len(pictures) == 5, "curves, raster, firing rates, energy, match"
-    assert any("<img" in output.get("data", {}).get("text/html", "") for output in shown), "the sample game's board"
+    assert not [output for output in outputs(executed) if output.output_type == "error"]
+    assert pictures(executed) == 5, "curves, raster, firing rates, energy, match"
+    assert any("<img" in output.get("data", {}).get("text/html", "") for output in outputs(executed)), (
+        "the game's board"
+    )
+
+
+@pytest.mark.timeout(600)
+def test_run_all_with_another_game(tmp_path):
+    """Sections that are for chess alone say so, and the notebook goes on."""
+    executed = tmp_path / "executed.ipynb"
+    where = f"run_folder={str(tmp_path / 'run')!r}"
+    done = run_notebook(ROOT / "notebooks/train.ipynb", executed, *SECONDS, "game='tictactoe'", where)
+    assert done.returncode == 0, done.stderr[-3000:]
+    says(done.stdout, (*TRAINED, "against random", "not yet for tictactoe"))
+    assert "against greedy" not in done.stdout and pictures(executed) == 5
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    "game, python",
+    [("tictactoe", Path(sys.executable)), pytest.param("chess", COLAB, marks=needs_colab)],
+    ids=["newest", "colab-like"],
+)
+def test_the_loop_by_hand(tmp_path, game, python):
+    executed = tmp_path / "by_hand.ipynb"
+    short = (f"game_name={game!r}", "rounds=1", "games_per_round=16", "match_games=2")
+    done = run_notebook(ROOT / "notebooks/by_hand.ipynb", executed, *short, python=python, PYTHONPATH="")
+    assert done.returncode == 0, done.stderr[-3000:]
+    says(done.stdout, ("16 games, ", "policy_weights  float16", "round 1: ", "same weights: True", "against random"))
+    assert pictures(executed) == 4, "prior, lengths, losses, match"
 
 
 @pytest.mark.timeout(600)
 def test_scale_out_runs_and_loses_a_machine(tmp_path):
     pytest.importorskip("ray", reason="the extra [cluster] is not installed")
-    command = [
-        sys.executable,
-        str(ROOT / "tools/run_notebook.py"),
-        str(ROOT / "notebooks/scale_out.ipynb"),
-        str(tmp_path / "executed.ipynb"),
-        "minutes=0.05",
-        "games_with_a_loss=128",
-        f"run_folder={str(tmp_path / 'run')!r}",
-    ]
-    done = subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, "CHESSNN_UI": "text"}, timeout=600
-    )
+    where = f"run_folder={str(tmp_path / 'run')!r}"
+    short = ("minutes=0.05", "games_with_a_loss=128", where)
+    done = run_notebook(ROOT / "notebooks/scale_out.ipynb", tmp_path / "executed.ipynb", *short)
     assert done.returncode == 0, done.stderr[-3000:]
     for line in (
         "Iteration 1 |",
@@ -93,32 +101,107 @@ def test_scale_out_runs_and_loses_a_machine(tmp_path):
         assert re.search(line.replace("|", r"\|"), done.stdout), done.stdout[-3000:]
 
 
-def test_without_checkout_or_repository_the_notebook_says_what_to_do(tmp_path):
+@pytest.mark.timeout(900)
+@needs_colab
+def test_one_file_in_an_empty_folder(tmp_path):
+    """What `make colab` writes, beside Colab's own packages alone: pip brings the rest and leaves torch as it is."""
+    environment, folder = tmp_path / "colab", tmp_path / "empty"
+    folder.mkdir()
+    make_environment(environment, bare=True)
+    carried = folder / "run_all.ipynb"
+    carried.write_text(run_all_notebook(), encoding="utf-8")
+    assert carried.stat().st_size < 4_000_000 and "/OWNER/" not in carried.read_text(encoding="utf-8")
+    python = environment / "bin" / "python"
+    for session in ("first", "second"):
+        done = run_notebook(carried, tmp_path / "executed.ipynb", *SECONDS, python=python, PYTHONPATH="")
+        assert done.returncode == 0, done.stderr[-3000:]
+        says(done.stdout, ("chessnn_colab 0.", "against random", "against greedy"))
+        assert ("installed chess" in done.stdout) == (session == "first")
+        assert ("Resuming" in done.stdout) == (session == "second")
+    assert not [output for output in outputs(tmp_path / "executed.ipynb") if output.output_type == "error"]
+    assert {path.name.partition("-")[0] for path in folder.iterdir()} == {"run_all.ipynb", "chessnn_colab", "runs"}
+
+
+def test_what_is_packed_is_what_runs(tmp_path):
+    """All code and data of the package, and the same bytes every time."""
+    text = run_all_notebook()
+    assert text == run_all_notebook()
+    cell = next(cell for cell in json.loads(text)["cells"] if "fetch" in cell["metadata"].get("tags", []))
+    done = subprocess.run([sys.executable, "-"], input=cell["source"], text=True, cwd=tmp_path, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    (unpacked,) = tmp_path.iterdir()
+
+    def files(root: Path) -> dict[str, bytes]:
+        return {
+            str(path.relative_to(root)): path.read_bytes()
+            for path in (root / "chessnn_colab").rglob("*")
+            if path.is_file() and "__pycache__" not in path.parts
+        }
+
+    assert files(unpacked) == files(ROOT)
+    assert any(name.endswith("tactics.txt") for name in files(unpacked))
+    assert (unpacked / "requirements.txt").is_file() and (unpacked / "LICENSE").is_file()
+
+
+def alone(folder: Path, repository: str = "") -> Path:
+    """The train notebook in a folder without a checkout, with another repository if one is named."""
+    text = (ROOT / "notebooks" / "train.ipynb").read_text(encoding="utf-8")
+    if repository:
+        text = text.replace("https://github.com/OWNER/chessnn-colab", repository)
+    path = folder / "train.ipynb"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_without_checkout_or_repository_one_sentence_says_what_to_do(tmp_path):
     """As on Colab with the placeholder still in place."""
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "tools/run_notebook.py"), str(_alone(tmp_path)), str(tmp_path / "out.ipynb")],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 1 and "make repository" in done.stderr
+    executed = tmp_path / "out.ipynb"
+    done = run_notebook(alone(tmp_path), executed, python=bare_python(tmp_path), PYTHONPATH="")
+    assert done.returncode == 1 and "make colab" in done.stderr
+    (error,) = (output for output in outputs(executed) if output.output_type == "error")
+    assert len(error.traceback) == 1 and "dist/run_all.ipynb" in error.traceback[0]
+
+
+def test_from_an_address_it_fetches_itself(tmp_path):
+    """A repository's address is set: the notebook clones it, and runs go there."""
+    source, folder = tmp_path / "source", tmp_path / "content"
+    folder.mkdir()
+    shutil.copytree(ROOT / "chessnn_colab", source / "chessnn_colab", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("requirements.txt", "pyproject.toml"):
+        shutil.copy(ROOT / name, source / name)
+    git = ["git", "-C", str(source), "-c", "user.name=a", "-c", "user.email=a@b"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "all"]):
+        subprocess.run([*git, *command], check=True)
+    first_cells = nbformat.read(alone(folder, f"file://{source}"), as_version=4)
+    del first_cells.cells[4:]  # up to the install cell
+    first_cells.cells.append(nbformat.v4.new_code_cell("import os; print(os.path.relpath(root))", id="where"))
+    first_cells.cells[-1].metadata.tags = ["parameters"]
+    nbformat.write(first_cells, folder / "train.ipynb")
+    done = run_notebook(folder / "train.ipynb", tmp_path / "out.ipynb", python=bare_python(tmp_path), PYTHONPATH="")
+    assert done.returncode == 0, done.stderr[-3000:]
+    says(done.stdout, ("from chessnn-colab/", "\nchessnn-colab\n"))
+
+
+def bare_python(folder: Path) -> Path:
+    """A Python with everything of this environment but this project's own package, which pip linked in."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "bare")], check=True)
+    shared = folder / "shared"
+    shared.mkdir()
+    for path in Path(pytest.__file__).parent.parent.iterdir():
+        if "chessnn_colab" not in path.name and not path.name.startswith("__"):
+            (shared / path.name).symlink_to(path)
+    (site,) = (folder / "bare").glob("lib/python*/site-packages")
+    (site / "shared.pth").write_text(f"{shared}\n")
+    return folder / "bare" / "bin" / "python"
 
 
 @pytest.mark.timeout(300)
 def test_ctrl_c_keeps_the_run_and_skips_the_rest(tmp_path):
     """A terminal's Ctrl-C: the training cell ends and has saved. Nothing is left running; nothing is a traceback."""
     run, executed = tmp_path / "run", tmp_path / "executed.ipynb"
-    command = [
-        sys.executable,
-        "-u",
-        str(ROOT / "tools/run_notebook.py"),
-        str(ROOT / "notebooks/train.ipynb"),
-        str(executed),
-        "minutes=10",
-        f"run_folder={str(run)!r}",
-    ]
+    command = [sys.executable, "-u", str(ROOT / "tools/run_notebook.py"), str(ROOT / "notebooks/train.ipynb")]
     process = subprocess.Popen(
-        command,
+        [*command, str(executed), "minutes=10", f"run_folder={str(run)!r}"],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -146,23 +229,6 @@ def test_ctrl_c_keeps_the_run_and_skips_the_rest(tmp_path):
 
 def test_a_value_that_is_none_is_refused_before_anything_runs(tmp_path):
     """As from `make run MINUTES=abc`."""
-    done = subprocess.run(
-        [
-            sys.executable,
-            str(ROOT / "tools/run_notebook.py"),
-            str(ROOT / "notebooks/train.ipynb"),
-            str(tmp_path / "out.ipynb"),
-            "minutes=abc",
-        ],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = run_notebook(ROOT / "notebooks/train.ipynb", tmp_path / "out.ipynb", "minutes=abc")
     assert done.returncode == 2 and "'minutes=abc': expected a number" in done.stderr
     assert not (tmp_path / "out.ipynb").exists()
-
-
-def _alone(folder: Path) -> Path:
-    path = folder / "train.ipynb"
-    path.write_text((ROOT / "notebooks" / "train.ipynb").read_text(encoding="utf-8"), encoding="utf-8")
-    return path

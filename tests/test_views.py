@@ -2,19 +2,24 @@
 
 import io
 import math
+import re
 import subprocess
 import sys
 
-import ipywidgets
 import pytest
+from rich.console import Console
 
+from chessnn_colab import words
 from chessnn_colab.errors import ConfigError
-from chessnn_colab.views import front_end, plots, progress, text_progress
-from chessnn_colab.views.widget_progress import WidgetProgress
-from tests.sample_reports import MATE, make_report
+from chessnn_colab.report import Session
+from chessnn_colab.views import front_end, progress, text_progress
+from chessnn_colab.views.live_progress import LiveProgress
+from chessnn_colab.views.notebook_progress import NotebookProgress
+from chessnn_colab.views.terminal_progress import TerminalProgress
+from tests.sample_reports import MATE, make_report, make_strength
 
+COLOUR = r"\x1b\[(?:[0-9;]*;)?[39][0-7]m"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
-PNG = b"\x89PNG\r\n\x1a\n"
 
 
 class Clock:
@@ -129,10 +134,7 @@ def test_text_face_says_when_the_clock_cut_self_play_short_and_when_a_run_was_in
     face.close()
     face.close()
     assert "Completed 4 of 10 games in 2.0s (2.0 games/s)" in stream.getvalue()
-    assert stream.getvalue().endswith(
-        "Stopped during self-play at 1/10 games\n"
-        "Run ended after iteration 1: 4 games, 400 positions, 1m 05s of training\n"
-    )
+    assert stream.getvalue().endswith("Stopped during self-play at 1/10 games\n")
 
 
 def test_silent_face_says_nothing(capsys):
@@ -150,12 +152,12 @@ def test_progress_is_chosen_by_name_then_environment_then_place(monkeypatch):
     monkeypatch.delenv("CHESSNN_UI", raising=False)
     assert isinstance(progress.make_progress(), text_progress.TextProgress)
     monkeypatch.setattr(progress, "has_widget_front_end", lambda: True)
-    assert isinstance(progress.make_progress(), WidgetProgress)
+    assert isinstance(progress.make_progress(), NotebookProgress)
     monkeypatch.setenv("CHESSNN_UI", "silent")
     assert isinstance(progress.make_progress(), progress.Silence)
     assert isinstance(progress.make_progress("text"), text_progress.TextProgress)
     monkeypatch.setenv("CHESSNN_UI", "wigdets")
-    with pytest.raises(ConfigError, match="CHESSNN_UI 'wigdets'.*text, widgets, silent"):
+    with pytest.raises(ConfigError, match="CHESSNN_UI 'wigdets'.*text, terminal, widgets, silent"):
         progress.make_progress()
 
 
@@ -172,7 +174,7 @@ def test_text_face_needs_no_display_library():
     "value, text", [(0.4, "0s"), (59.6, "1m 00s"), (200, "3m 20s"), (7_530, "2h 05m"), (90_000, "25h 00m")]
 )
 def test_durations_read_as_a_person_says_them(value, text):
-    assert text_progress.duration(value) == text
+    assert words.duration(value) == text
 
 
 @pytest.mark.parametrize("value, text", [(1e-3, "1e-3"), (2.5e-4, "2.5e-4"), (1.0, "1e0")])
@@ -180,102 +182,235 @@ def test_learning_rates_are_short(value, text):
     assert text_progress.short_power(value) == text
 
 
-# Progress as widgets
+# Progress in place: what the live faces share
+
+
+def session(**changes) -> Session:
+    config = {"game": "chess", "preset": "cpu", "search": "two-rung"}
+    return Session(**{"run": "runs/a", "config": config, "minutes": 3.0, "iterations": None, **changes})
+
+
+def live_face(**changes) -> tuple[LiveProgress, Clock]:
+    clock = Clock()
+    face = LiveProgress(clock)
+    face.start_run(session(**changes))
+    return face, clock
+
+
+def test_the_header_counts_the_budget_and_not_the_iteration():
+    face, clock = live_face(history=[make_report(6)])
+    assert face.header() == "Iteration 7 | starting workers | 0:00 of 3:00 | about 3:00 left"
+    face.start_selfplay([64], ["CPU"])
+    clock.now += 72
+    face.worker_update(0, 32, 3_000)
+    assert face.header() == "Iteration 7 | playing | 1:12 of 3:00 | about 1:48 left"
+    assert face.bars()[0].share == pytest.approx(0.4) and face.bars()[1] == (
+        "playing",
+        0.5,
+        "32/64 games | 42 positions/s",
+    )
+    face.finish_selfplay(72.0)
+    face.start_learning(40)
+    clock.now += 200
+    face.learning_update(10)
+    assert face.header() == "Iteration 7 | learning | 4:32 of 3:00 | finishing"
+    assert face.bars() == [("session", 1.0, "4:32 of 3:00"), ("learning", 0.25, "10/40 updates | 0.1 updates/s")]
+    face.report(make_report(7))
+    assert face.header().startswith("Iteration 7 | saving") and [report.iteration for report in face.reports] == [6, 7]
+    face.start_selfplay([64], ["CPU"])
+    assert face.header().startswith("Iteration 8 | playing")
+    face.close()
+    assert face.messages == ["Stopped during self-play at 0/64 games"] and "Iteration 7 | ended" in face.header()
+
+
+def test_a_session_of_iterations_guesses_its_time_from_those_that_are_done():
+    face, clock = live_face(minutes=None, iterations=4)
+    face.start_selfplay([8], ["CPU"])
+    assert face.header() == "Iteration 1 | playing | 1 of 4 iterations | 0:00"
+    clock.now += 30
+    face.finish_selfplay(30)
+    face.report(make_report(1))
+    face.start_selfplay([8], ["CPU"])
+    clock.now += 10
+    face.worker_update(0, 1, 9)
+    assert face.header() == "Iteration 2 | playing | 2 of 4 iterations | 0:40 | about 1:20 left"
+
+
+def test_one_worker_draws_one_bar_and_several_one_each():
+    face, clock = live_face()
+    face.start_selfplay([10], ["CPU"])
+    assert face.worker_bars() == []
+    face.start_selfplay([100, 50], ["GPU 0: Tesla T4", "GPU 1: Tesla T4"])
+    clock.now += 10
+    face.worker_update(0, 30, 3_000)
+    assert face.worker_bars() == [("GPU 0", 0.3, "30/100 | 300/s"), ("GPU 1", 0.0, "0/50 | 0/s")]
+    assert face.bars()[1].words == "30/150 games | 300 positions/s"
+
+
+def test_workers_that_play_beside_the_learner_leave_its_bar_alone():
+    face, _ = live_face()
+    face.start_selfplay([10], ["CPU"])
+    face.start_learning(20)
+    face.learning_update(5)
+    face.worker_update(0, 3, 90)
+    assert face.bars()[1].name == "learning" and face.tally.total_games == 3
+    face.worker_update(0, 10, 300)  # completes its share
+    assert face.bars()[1].name == "learning"
+
+
+def test_a_point_counts_once_before_and_after_its_report():
+    face, _ = live_face()
+    point = make_strength(0)
+    face.start_measuring("300 puzzles, by policy")
+    assert face.phase == "measuring strength"
+    face.measured([point])
+    assert face.points == [point]
+    face.report(make_report(1, strength=(point,)))
+    assert face.points == [point]
+
+
+# Progress in a notebook
 
 
 class Output:
-    """Stands in for the cell's output: what was displayed, and what replaced it."""
+    """Stands in for the cell's output: what each place showed, one after the other."""
 
     def __init__(self, monkeypatch) -> None:
-        self.panels, self.handles = [], []
+        self.places = []
         output = self
 
         class Handle:
             def __init__(self):
                 self.shown = []
-                output.handles.append(self)
+                output.places.append(self)
 
             def display(self, content):
-                self.shown.append(content)
+                self.shown.append(content.data)
 
             update = display
 
-        quick_curves = lambda reports: plots.firing_rates(reports[-1].firing_rates)  # noqa: E731
-        monkeypatch.setattr("chessnn_colab.views.widget_progress.learning_curves", quick_curves)
-        monkeypatch.setattr("chessnn_colab.views.widget_progress.display", self.panels.append)
-        monkeypatch.setattr("chessnn_colab.views.widget_progress.DisplayHandle", Handle)
+        monkeypatch.setattr("chessnn_colab.views.notebook_progress.DisplayHandle", Handle)
 
 
-def bars(panel: ipywidgets.VBox) -> list[tuple[str, int, int, str]]:
-    """Name, value, maximum and figures of each row."""
-    rows = [row.children for row in panel.children if isinstance(row, ipywidgets.HBox)]
-    return [(name.value, bar.value, bar.max, figures.value) for name, bar, figures in rows]
+def heights(content: str) -> list[str]:
+    return re.findall(r"[^-]height:(\d+)px", content)
 
 
-def test_widget_face_has_a_bar_a_worker_and_one_for_all(monkeypatch):
+def test_the_panel_keeps_its_place_and_its_height(monkeypatch):
     output, clock = Output(monkeypatch), Clock()
-    face = WidgetProgress(clock)
-    face.start_selfplay([100, 50], ["GPU 0: Tesla T4", "GPU 1: <T4>"])
-    clock.now += 10
-    face.worker_update(0, 30, 3_000)
-    total, first, second = bars(output.panels[0])
-    assert total == ("All workers", 30, 150, "30/150 games | 300 plies/s | 3.0 games/s | 40s left")
-    assert first == ("GPU 0: Tesla T4", 30, 100, "30/100 games | 300 plies/s")
-    assert second[:3] == ("GPU 1: &lt;T4&gt;", 0, 50)
+    face = NotebookProgress(clock)
+    face.message("Primary training device: cpu")
+    face.start_run(session(workers=2))
+    bars, figures, sample = output.places
+    sizes = {place: set() for place in output.places}
+    for iteration in (1, 2):
+        face.start_selfplay([4, 4], ["GPU 0", "GPU 1"])
+        for done in (1, 4):
+            clock.now += 30
+            face.worker_update(0, done, 300)
+            sizes[bars].add(re.search(r"max-width:1000px;height:(\d+)px", bars.shown[-1])[1])
+        face.finish_selfplay(60.0)
+        face.start_learning(7)
+        face.learning_update(7)
+        sizes[bars].add(re.search(r"max-width:1000px;height:(\d+)px", bars.shown[-1])[1])
+        clock.now += 100
+        face.report(make_report(iteration))
+        sizes[figures].add((figures.shown[-1].count("<tr"), figures.shown[-1].count("aspect-ratio")))
+    assert [len(size) for size in (sizes[bars], sizes[figures])] == [1, 1] and output.places == [bars, figures, sample]
+    assert "A game of iteration 2" in sample.shown[-1] and "data:image/svg+xml" in sample.shown[-1]
+    face.close()
+    face.close()
+    assert "2,400 games of chess against itself" in bars.shown[-1] and "progress-bar" not in bars.shown[-1]
+    assert "Primary training device" in bars.shown[-1]
 
 
-def test_widget_face_draws_at_most_five_times_a_second_but_every_completion(monkeypatch):
+def test_the_panel_is_redrawn_a_few_times_a_second(monkeypatch):
     output, clock = Output(monkeypatch), Clock()
-    face = WidgetProgress(clock)
-    face.start_selfplay([100, 100], ["CPU", "CPU"])
-    changes = []
-    panel = output.panels[0]
-    panel.children[0].children[1].observe(lambda change: changes.append(change["new"]), names="value")
+    face = NotebookProgress(clock)
+    face.start_run(session())
+    face.start_selfplay([100], ["CPU"])
+    before = len(output.places[0].shown)
     for games in range(1, 101):
         clock.now += 0.01
         face.worker_update(0, games, games)
-    assert 4 <= len(changes) <= 7 and changes[-1] == 100
+    assert 3 <= len(output.places[0].shown) - before <= 6
 
 
-def test_widget_face_reuses_its_bars_and_replaces_its_figures(monkeypatch, capsys):
-    output, clock = Output(monkeypatch), Clock()
-    face = WidgetProgress(clock)
-    for iteration in (1, 2):
-        face.start_selfplay([4], ["CPU"])
-        assert bars(output.panels[0])[0][1] == 0
-        clock.now += 60
-        face.worker_update(0, 4, 300)
-        face.finish_selfplay(60.0)
-        face.report(make_report(iteration))
-    face.start_selfplay([4, 4], ["CPU", "CPU"])
-    assert len(output.panels) == 1 and len(bars(output.panels[0])) == 3
-    figure, sample = output.handles
-    assert len(figure.shown) == 2 and figure.shown[-1].data.startswith(PNG)
-    assert "A game of iteration 2" in sample.shown[-1].data and "data:image/svg+xml" in sample.shown[-1].data
-    face.close()
-    assert capsys.readouterr().out.splitlines() == [
-        "Stopped during self-play at 0/8 games",
-        "Run ended after iteration 2: 2,400 games, 190,000 positions, 3m 20s of training",
-    ]
+def test_the_panel_spends_little_time_on_figures_and_ends_with_the_last_ones(monkeypatch):
+    Output(monkeypatch)
+    clock, drawn = Clock(), []
 
-
-def test_widget_face_spends_little_time_on_figures_and_shows_the_last_one(monkeypatch):
-    output, clock = Output(monkeypatch), Clock()
-
-    def slow_curves(reports):
+    def slow_figures(reports, *rest):
         clock.now += 1.0
-        return plots.firing_rates(reports[-1].firing_rates)
+        drawn.append(len(reports))
+        return "<img>"
 
-    monkeypatch.setattr("chessnn_colab.views.widget_progress.learning_curves", slow_curves)
-    face = WidgetProgress(clock)
-    for iteration in range(1, 41):
+    monkeypatch.setattr("chessnn_colab.views.notebook_progress.figures_html", slow_figures)
+    face = NotebookProgress(clock)
+    face.start_run(session())
+    for iteration in range(1, 42):
         clock.now += 1.0
         face.report(make_report(iteration, sample_game=""))
-    face.report(make_report(41, sample_game=""))
-    assert 2 <= len(output.handles[0].shown) <= 4
-    before = len(output.handles[0].shown)
+    assert 2 <= len(drawn) <= 4
     face.close()
-    assert len(output.handles[0].shown) == before + 1
+    assert drawn[-1] == 41
+
+
+def test_the_panel_begins_with_the_whole_run(monkeypatch):
+    output = Output(monkeypatch)
+    face = NotebookProgress(Clock())
+    face.start_run(session(history=[make_report(1), make_report(2)]))
+    assert ">2</td>" in output.places[1].shown[-1] and "A game of iteration 2" in output.places[2].shown[-1]
+
+
+def test_a_panel_without_an_iteration_ends_with_its_messages(monkeypatch):
+    output = Output(monkeypatch)
+    face = NotebookProgress(Clock())
+    face.start_run(session())
+    face.message("Interrupted: <nothing> is lost")
+    face.close()
+    assert [place.shown[-1] == "" for place in output.places] == [False, True, True]
+    assert "Interrupted: &lt;nothing&gt; is lost" in output.places[0].shown[-1]
+
+
+# Progress in a terminal
+
+
+def terminal_face(**kind) -> tuple[TerminalProgress, io.StringIO, Clock]:
+    stream, clock = io.StringIO(), Clock()
+    return TerminalProgress(Console(file=stream, width=110, highlight=False, **kind), clock), stream, clock
+
+
+def run_in(face, clock) -> None:
+    face.message("Primary training device: cpu")
+    face.start_run(session())
+    face.measured([make_strength(0)])
+    face.start_selfplay([4], ["CPU"])
+    clock.now += 72
+    face.worker_update(0, 2, 300)
+    face._live.refresh()
+    face.finish_selfplay(72.0)
+    face.report(make_report(1, strength=(make_strength(0), make_strength(1, share=0.31))))
+    face.close()
+
+
+def test_terminal_face_has_live_lines_and_a_line_an_iteration(monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    face, stream, clock = terminal_face(force_terminal=True, color_system="standard")
+    run_in(face, clock)
+    text = stream.getvalue()
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
+    assert "Iteration 1 | playing | 1:12 of 3:00 | about 1:48 left" in plain and "2/4 games | 4 positions/s" in plain
+    assert "white 26 %, draws 48 %, black 25 % | 81 plies | policy 0.52 value 0.98 | 2,707 positions/s" in plain
+    assert "puzzles, by policy: 9 % -> 31 % since iteration 0" in plain
+    assert re.search(COLOUR, text)
+
+
+def test_terminal_face_has_no_colour_where_nobody_wants_it(monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    face, stream, clock = terminal_face(force_terminal=True)
+    run_in(face, clock)
+    assert "2/4 games" in stream.getvalue() and not re.search(COLOUR, stream.getvalue())
 
 
 # Real kernels: whoever executes the notebook decides the face
@@ -284,16 +419,17 @@ def test_widget_face_spends_little_time_on_figures_and_shows_the_last_one(monkey
 TEXT_CELL = f"""
 import os
 os.environ["CHESSNN_UI"] = ""
-from chessnn_colab.views.board import GameReplay
+from chessnn_colab.views.replay import game_replay
 from chessnn_colab.views.progress import make_progress
 make_progress().start_selfplay([2], ["CPU"])
-GameReplay({MATE!r})
+game_replay({MATE!r})
 """
 WIDGET_CELL = f"""
 os.environ["CHESSNN_UI"] = "widgets"
-from chessnn_colab.report import Report
-report = Report.from_dict({make_report().to_dict()!r})
+from chessnn_colab.report import Report, Session
+report = Report.from_dict({{**{make_report(policy_kl=0.5).to_dict()!r}}})
 face = make_progress()
+face.start_run(Session("runs/a", dict(game="chess", preset="cpu"), 1.0, None))
 for _ in range(2):
     face.start_selfplay([2], ["CPU"]); face.worker_update(0, 2, 80); face.finish_selfplay(1.0)
     face.report(report)
@@ -317,10 +453,10 @@ def test_a_headless_notebook_gets_lines_of_text_and_a_static_board(outputs):
     assert "data:image/svg+xml" in shown[-1]["data"]["text/html"] and WIDGET_VIEW not in shown[-1]["data"]
 
 
-def test_the_widget_face_runs_in_a_real_kernel_and_leaves_one_picture_behind(outputs):
-    shown = [set(output.get("data", ())) - {"text/plain"} for output in outputs[1]]
-    assert shown.count({WIDGET_VIEW}) == 1 and shown.count({"image/png"}) == 1 and shown.count({"text/html"}) == 1
-    assert "Run ended after iteration 3" in outputs[1][-1]["text"]
+def test_the_panel_runs_in_a_real_kernel_and_leaves_pages_without_widgets_behind(outputs):
+    shown = [output["data"] for output in outputs[1]]
+    assert [set(data) - {"text/plain"} for data in shown] == [{"text/html"}] * 3
+    assert "2,400 games of chess" in shown[0]["text/html"] and shown[1]["text/html"].count("data:image/png") == 5
 
 
 def test_no_kernel_means_no_front_end():

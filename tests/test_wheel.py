@@ -23,6 +23,8 @@ for name in modules:
         importlib.import_module(name)
 from chessnn_colab.arena.chess.tactics import load_suite
 assert len(load_suite()) > 100
+from chessnn_colab.arena.shipped import shipped_networks
+assert len(shipped_networks()) == 4
 assert resources.files("chessnn_colab").joinpath("py.typed").is_file()
 print(chessnn_colab.__file__, *modules)
 """

@@ -1,4 +1,4 @@
-"""Point the README's badge and the notebook's install cell at a repository: make repository URL=https://github.com/..."""
+"""Point the README's badge and the notebooks at a repository: make repository URL=https://github.com/..."""
 
 import re
 import sys
@@ -6,12 +6,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 URL = re.compile(r"https://github\.com/([A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+?)(?:\.git)?/?")
-# The badge's address, and the notebook's one line REPOSITORY = "...".
+# The badge's address, and each notebook's one line REPOSITORY = "...".
 PLACES = (
     re.compile(r"(colab\.research\.google\.com/github/)([^/\s]+/[^/\s]+)(/blob/)"),
     re.compile(r'(REPOSITORY = \\?"https://github\.com/)([^"\\]+)(\\?")'),
 )
-FILES = ("README.md", "notebooks/train.py", "notebooks/train.ipynb")
+FILES = ("README.md", "notebooks/*.py", "notebooks/*.ipynb")
 
 
 def set_repository(url: str, root: Path = ROOT) -> list[str]:
@@ -20,14 +20,13 @@ def set_repository(url: str, root: Path = ROOT) -> list[str]:
     if match is None:
         raise ValueError(f"{url!r} is not a repository's address: expected https://github.com/OWNER/NAME")
     changed = []
-    for name in FILES:
-        path = root / name
+    for path in sorted(path for pattern in FILES for path in root.glob(pattern)):
         before = text = path.read_text(encoding="utf-8")
         for place in PLACES:
             text = place.sub(lambda found: found[1] + match[1] + found[3], text)
         if text != before:
             path.write_text(text, encoding="utf-8")
-            changed.append(name)
+            changed.append(path.relative_to(root).as_posix())
     return changed
 
 

@@ -16,8 +16,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from chessnn_colab.arena.evaluate import run_game
-from chessnn_colab.arena.registry import match_kit
+from chessnn_colab.arena.evaluate import find_player, network_player, run_game
+from chessnn_colab.arena.match import play_matches
+from chessnn_colab.arena.registry import match_game, match_kit
+from chessnn_colab.arena.result import MatchResult
+from chessnn_colab.arena.table import Match
+from chessnn_colab.devices import detect_device
+from chessnn_colab.views.measuring import watching
 
 MATCHES = {"random": 400, "greedy": 200, "minimax": 100}  # opponent -> games; a game plays those that it has
 COMMAND = [sys.executable, "-m", "chessnn_colab"]
@@ -36,15 +41,12 @@ def main() -> int:
     train = ["train", "--run", options.run, "--minutes", f"{options.minutes:g}", "--seed", str(options.seed), *more]
     subprocess.run([*COMMAND, *train], check=True)
     last = json.loads((Path(options.run) / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])
-    rows = []
-    opponents = [name for name in MATCHES if name in match_kit(run_game(options.run)).players]
-    for snapshot in ([] if options.no_untrained else [0]) + [last["iteration"]]:
-        for opponent in opponents:
-            games = max(2, round(MATCHES[opponent] * options.share / 2) * 2)
-            row = evaluated(options.run, opponent, games, snapshot)
-            print(row, flush=True)
-            rows.append(row)
-    text = entry(options, train, last, rows)
+    snapshots = ([] if options.no_untrained else [0]) + [last["iteration"]]
+    results = matches(options.run, snapshots, options.share)
+    if any(result.interrupted for result in results):
+        print(*results, sep="\n")
+        return 130
+    text = entry(options, train, last, [row(result) for result in results])
     print(text)
     if options.log:
         with open(options.log, "a", encoding="utf-8") as log:
@@ -58,16 +60,26 @@ def partition(arguments: list[str]) -> tuple[list[str], list[str]]:
     return arguments[:at], arguments[at + 1 :]
 
 
-def evaluated(run: str, opponent: str, games: int, snapshot: int) -> str:
+def matches(run: str, snapshots: list[int], share: float) -> list[MatchResult]:
+    """All matches in one batch, snapshot by snapshot."""
+    name = run_game(run)
+    game = match_game(name, detect_device().device)
+    own = [network_player(run, snapshot, game) for snapshot in snapshots]
+    opponents = [find_player(opponent, game) for opponent in MATCHES if opponent in match_kit(name).players]
+    games = {opponent: max(2, round(count * share / 2) * 2) for opponent, count in MATCHES.items()}
+    wanted = [Match(player, opponent, games[opponent.name]) for player in own for opponent in opponents]
+    with watching(stream=sys.stderr) as watch:
+        return play_matches(game, wanted, watch=watch)
+
+
+def row(result: MatchResult) -> str:
     """One match as a row of the table."""
-    match = ["evaluate", run, "--opponent", opponent, "--games", str(games), "--snapshot", str(snapshot), "--json"]
-    result = json.loads(subprocess.run([*COMMAND, *match], check=True, stdout=subprocess.PIPE).stdout)
-    low, high = result["interval"]
-    endings = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in result["endings"].items() if count)
-    who = f"iteration {snapshot}" if snapshot else "untrained"
+    low, high = result.interval
+    endings = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in result.endings.items())
+    who = "untrained" if result.player == "iteration 0" else result.player
     return (
-        f"| {who} | {opponent} | {result['evaluations']} | {result['wins']} / {result['draws']} / {result['losses']} | "
-        f"{result['score']:.3f} ({low:.3f} to {high:.3f}) | {result['average_plies']:.0f} | {endings} |"
+        f"| {who} | {result.opponent} | {result.evaluations} | {result.wins} / {result.draws} / {result.losses} | "
+        f"{result.score:.3f} ({low:.3f} to {high:.3f}) | {result.average_plies:.0f} | {endings} |"
     )
 
 

@@ -2,43 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..devices import detect_device
 from ..errors import ConfigError, RunError
+from ..files import unusable
 from ..games.base import Game
+from ..games.registry import make_game
 from ..network import SpikingNetwork
 from ..restore import saved_network
-from ..runs.folder import RunFolder
+from ..runs.shared import game_of, is_file, networks
 from ..runs.snapshot import load_snapshot
 from ..search import SearchConfig
-from .match import play_match
+from .match import Match, play_matches
 from .players import PLAY_SEARCH, NetworkPlayer, Player
 from .registry import match_game, match_kit
 from .result import MatchResult
+from .standing import Watch, unwatched
 
 
-def run_game(run: str) -> str:
-    """The name of the game that a run plays. Raises RunError when there is no such run."""
-    return str(
-        RunFolder.open(run).config.get("game", "chess")
-    )  # runs of version 0.3 do not say: all of them play chess
+def run_game(run: str | Path) -> str:
+    """The name of the game that a run or a shared file plays. Raises RunError or CheckpointError when there is none."""
+    return game_of(run)
 
 
-def load_network(run: str, snapshot: int | None = None, device: str = "auto") -> tuple[SpikingNetwork, int]:
-    """The network of a run folder, and the iteration that its weights come from.
+def load_network(run: str | Path, snapshot: int | None = None, device: str = "auto") -> tuple[SpikingNetwork, int]:
+    """The network of a run folder or of a shared file, and the iteration that its weights come from.
 
     snapshot: the iteration to load; None is the last one saved. Raises RunError when there is no such run or snapshot,
-    CheckpointError when the file is damaged.
+    CheckpointError when the file is damaged or its network is for another board than its game's.
     """
-    paths = {int(path.stem): path for path in RunFolder.open(run).snapshots()}
+    paths = networks(run)
     if not paths:
         raise RunError(f"{run} has no snapshot of its weights yet; let it train for an iteration")
     iteration = max(paths) if snapshot is None else snapshot
     if iteration not in paths:
         raise RunError(f"{run} has no snapshot {iteration}: expected one of {', '.join(map(str, paths))}")
-    checkpoint = load_snapshot(paths[iteration], run_game(run))
-    return saved_network(paths[iteration], checkpoint, detect_device(device).device).eval(), iteration
+    name = run_game(run)
+    network = saved_network(paths[iteration], load_snapshot(paths[iteration], name), detect_device(device).device)
+    game, config = make_game(name), network.config
+    if (config.planes, config.height, config.width, config.actions) != (*game.observation_shape, game.num_actions):
+        raise unusable(paths[iteration], f"its network does not fit the board and the actions of {name}")
+    return network.eval(), iteration
 
 
 def evaluate_run(
@@ -50,24 +56,51 @@ def evaluate_run(
     seed: int = 0,
     device: str = "auto",
     save: str | None = None,
+    watch: Watch = unwatched,
 ) -> MatchResult:
     """Play a match between a run's network and `opponent` (see find_player and match.play_match).
 
     search: how far the network looks ahead, and an opponent that is a network too (see players.play_search).
-    save: a folder that gets the file with every game. Raises ConfigError, RunError or CheckpointError.
+    save: a folder that gets the file with every game. watch: see match.play_matches, which also says what an interrupt
+    does. Raises ConfigError, RunError or CheckpointError.
+    """
+    return measure_run(run, [opponent], [snapshot], games, search, None, seed, device, save, watch)[0]
+
+
+def measure_run(
+    run: str,
+    opponents: Sequence[str],
+    snapshots: Sequence[int | None] = (None,),
+    games: int = 40,
+    search: SearchConfig = PLAY_SEARCH,
+    seconds: float | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    save: str | None = None,
+    watch: Watch = unwatched,
+) -> list[MatchResult]:
+    """A match of each of `snapshots` of a run against each of `opponents`, all in one batch (see match.play_matches).
+
+    Results come opponent by opponent, in the order of `snapshots`; one that is named twice (0 and the last one of a run
+    that has learned nothing yet) plays once. games: of each match. seconds: start no game that would end later. For the
+    rest see evaluate_run.
     """
     name = run_game(run)
     folder = None if save is None else match_kit(name).require("games_folder")(save)
     game = match_game(name, detect_device(device).device)
-    player = network_player(run, snapshot, game, search)
-    other = find_player(opponent, game, search)
+    own = {player.name: player for player in (network_player(run, number, game, search) for number in snapshots)}
+    others: list[Player] = []
     try:
-        result = play_match(game, player, other, games, seed)
+        others += [find_player(opponent, game, search) for opponent in dict.fromkeys(opponents)]
+        matches = [Match(player, other, games) for other in others for player in own.values()]
+        results = play_matches(game, matches, seed, watch=watch, seconds=seconds)
     finally:
-        other.close()
+        for other in others:
+            other.close()
     if folder is not None:
-        folder.save(result)
-    return result
+        for result in results:
+            folder.save(result)
+    return results
 
 
 def network_player(
@@ -95,12 +128,12 @@ def find_player(spec: str, game: Game, search: SearchConfig = PLAY_SEARCH) -> Pl
     if spec.startswith("engine:"):
         return kit.require("engine")(spec)
     run, at, snapshot = spec.rpartition("@")
-    if Path(spec).is_dir() or not (at and snapshot.isdecimal()):
+    if Path(spec).is_dir() or is_file(spec) or not (at and snapshot.isdecimal()):
         run, snapshot = spec, ""
-    if not run or not Path(run).is_dir():
+    if not run or not (Path(run).is_dir() or is_file(run)):
         engine = "engine:PATH, " if kit.engine else ""
         raise ConfigError(
             f"unknown opponent {spec!r}: expected one of {', '.join(kit.players)}, {engine}or the folder of a run "
-            "with or without @SNAPSHOT"
+            "with or without @SNAPSHOT, or a shared file"
         )
     return network_player(run, int(snapshot) if snapshot else None, game, search, f"{Path(run).resolve().name} ")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations, pairwise
 from typing import Any
@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 
 from ..devices import detect_device
-from ..errors import ConfigError, RunError
+from ..errors import ConfigError, Interrupted, RunError
 from ..files import encode_sealed, reason, write_atomically
 from ..runs.folder import RATINGS_FILE, RunFolder
 from ..search import SearchConfig
 from .evaluate import find_player, network_player, run_game
-from .match import play_match
+from .match import Match, play_matches
 from .players import PLAY_SEARCH, Player
 from .ratings import Pairing, Ratings, rate
 from .registry import match_game, match_kit
 from .result import MatchResult
+from .standing import Watch, unwatched
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +31,11 @@ class Ladder:
     snapshots: dict[str, int]  # player's name -> iteration, the earliest first
     matches: tuple[MatchResult, ...]
     search: SearchConfig  # of every network
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether somebody stopped it in the middle of games, which do not count."""
+        return any(match.interrupted for match in self.matches)
 
     @property
     def best(self) -> int:
@@ -66,6 +72,7 @@ class Ladder:
         gain, error = self.gain
         return {
             "anchor": self.ratings.anchor,
+            "interrupted": self.interrupted,
             "best": self.best,
             "gain": gain,
             "gain_error": error,
@@ -88,6 +95,10 @@ class Ladder:
             for row in self.rows()
         ]
         lines.append(f"Best snapshot: iteration {self.best}. From the first to the last: {gain:+.0f} ± {error:.0f}")
+        if self.interrupted:
+            played = sum(match.games for match in self.matches)
+            asked = sum(match.asked or match.games for match in self.matches)
+            lines.append(f"Interrupted: {played} of {asked} games had ended; ratings.json stays as it was")
         return "\n".join(lines)
 
 
@@ -101,13 +112,16 @@ def rate_run(
     seed: int = 0,
     device: str = "auto",
     on_match: Callable[[MatchResult], None] = lambda result: None,
+    watch: Watch = unwatched,
 ) -> Ladder:
     """Rate `snapshots` of a run, evenly spread from the untrained one to the last, and save that in its ratings.json.
 
     Every snapshot plays `games` games against each of `opponents` (see evaluate.find_player; None is every fixed player
-    of the game) and against the snapshots before and after it. The opponents play each other. anchor: who is rated 0,
-    one of `opponents` or "iteration N" of a rated snapshot. on_match is called with each match as it ends. Raises
-    ConfigError, RunError or CheckpointError.
+    of the game) and against the snapshots before and after it. The opponents play each other. All matches share one
+    batch. anchor: who is rated 0, one of `opponents` or "iteration N" of a rated snapshot. watch is told how far the
+    matches are, and on_match each result as a match ends. After KeyboardInterrupt the ladder has the games that ended
+    before it, and ratings.json stays as it was. Raises ConfigError, RunError or CheckpointError, and Interrupted when
+    the games that ended are too few to rate every player.
     """
     iterations = spread([int(path.stem) for path in RunFolder.open(run).snapshots()], snapshots)
     game = match_game(run_game(run), detect_device(device).device)
@@ -116,25 +130,40 @@ def rate_run(
     try:
         for spec in match_kit(game.name).players if opponents is None else opponents:
             fixed[spec] = find_player(spec, game, search)
-        names = [player.name for player in (*own, *fixed.values())]
-        anchor = fixed[anchor].name if anchor in fixed else anchor
-        if anchor not in names or len(set(names)) < len(names):
-            raise ConfigError(f"anchor {anchor!r} among {', '.join(names)}: expected one of them, and no two alike")
-        matches = []
-        for player, opponent in _pairs(own, list(fixed.values())):
-            matches.append(play_match(game, player, opponent, games, seed))
-            on_match(matches[-1])
+        anchor = _anchored(anchor, [*own, *fixed.values()], fixed)
+        pairs = [Match(player, opponent, games) for player, opponent in _pairs(own, list(fixed.values()))]
+        matches = play_matches(game, pairs, seed, watch=watch, on_match=on_match)
     finally:
         for player in fixed.values():
             player.close()
-    ladder = Ladder(
-        rate([_pairing(match) for match in matches], anchor),
-        {player.name: iteration for player, iteration in zip(own, iterations)},
-        tuple(matches),
-        search,
-    )
-    _save(run, ladder)
+    by_name = {player.name: iteration for player, iteration in zip(own, iterations)}
+    ladder = Ladder(_rated(matches, anchor), by_name, tuple(matches), search)
+    if not ladder.interrupted:
+        _save(run, ladder)
     return ladder
+
+
+def _anchored(anchor: str, players: Sequence[Player], fixed: Mapping[str, Player]) -> str:
+    """The name of the player that `anchor` means. Raises ConfigError when there is none, or when two are alike."""
+    names = [player.name for player in players]
+    anchor = fixed[anchor].name if anchor in fixed else anchor
+    if anchor not in names or len(set(names)) < len(names):
+        raise ConfigError(f"anchor {anchor!r} among {', '.join(names)}: expected one of them, and no two alike")
+    return anchor
+
+
+def _rated(matches: Sequence[MatchResult], anchor: str) -> Ratings:
+    """The ratings that these matches give. Raises Interrupted when too few of their games have ended."""
+    interrupted, games = any(match.interrupted for match in matches), sum(match.games for match in matches)
+    try:
+        ratings = rate([_pairing(match) for match in matches if match.games or not interrupted], anchor)
+    except ConfigError:
+        if not interrupted:
+            raise
+        ratings = None
+    if ratings is None or {name for match in matches for name in (match.player, match.opponent)} - {*ratings.names}:
+        raise Interrupted(f"interrupted after {games} games, too few to rate every player: nothing is kept")
+    return ratings
 
 
 def spread(iterations: Sequence[int], count: int) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Protocol
@@ -12,7 +13,7 @@ from torch import Tensor
 from ..actor import Actor
 from ..devices import choose_dtype
 from ..errors import ConfigError
-from ..games.base import Game, winning_actions
+from ..games.base import Game
 from ..network import SpikingNetwork, actor_copy
 from ..search import SearchConfig
 
@@ -68,12 +69,39 @@ class Player(Protocol):
     def choose(self, state: Any, generator: torch.Generator, boards: Sequence[Any] | None = None) -> Tensor:
         """int64 [B]: an action per row, or NO_MOVE, which loses the game.
 
-        `generator` is on the states' device. boards: B board objects for a player that wants them, else None.
+        `generator` is on the states' device; in a match it is a GamesChance, and a player that draws with `chances` or
+        `one_of_the_best` gives every game its own random numbers. boards: B board objects for a player that wants them,
+        else None.
         """
         ...
 
     def close(self) -> None:
         """Free what the player holds, such as processes. A second call does nothing."""
+
+
+class GamesChance(torch.Generator):
+    """The generator of games side by side: row i draws from games[i], so no game depends on what shares its batch."""
+
+    def __new__(cls, games: Sequence[random.Random], device: torch.device):
+        return super().__new__(cls, device)  # pyright: ignore[reportCallIssue]  (its stub knows only __init__)
+
+    def __init__(self, games: Sequence[random.Random], device: torch.device):
+        self.games = games
+
+
+def chances(rows: int, generator: torch.Generator) -> Tensor:
+    """float32 [rows] in [0, 1]: a random number for each row, from its own game where `generator` is a GamesChance."""
+    if isinstance(generator, GamesChance):
+        return torch.tensor([game.random() for game in generator.games], device=generator.device)
+    return torch.rand(rows, generator=generator, device=generator.device)
+
+
+def one_of_the_best(scores: Tensor, generator: torch.Generator) -> Tensor:
+    """int64 [B]: in each row of `scores` [B, A] a column with the highest score, a random one if there are several."""
+    best = scores == scores.amax(1, keepdim=True)
+    count = best.sum(1)
+    place = (chances(len(scores), generator) * count).long().minimum(count - 1)
+    return (best.cumsum(1) > place.unsqueeze(1)).to(torch.uint8).argmax(1)
 
 
 class RandomPlayer(Player):
@@ -85,26 +113,20 @@ class RandomPlayer(Player):
         self.game = game
 
     def choose(self, state: Any, generator: torch.Generator, boards: Sequence[Any] | None = None) -> Tensor:
-        mask = self.game.legal_action_mask(state)
-        noise = torch.rand(mask.shape, generator=generator, device=mask.device)
-        return torch.where(mask, noise, -1.0).argmax(1)
+        return one_of_the_best(self.game.legal_action_mask(state).to(torch.float32), generator)
 
 
 class NetworkPlayer(Player):
     """A network that looks ahead as far as `search` says, without chance.
 
-    A move that wins by the rules is always played; only the search "policy" shows what the network knows by itself.
+    A win that the rules prove is always played; only the search "policy" shows what the network knows by itself.
     """
 
     def __init__(self, game: Game, network: SpikingNetwork, search: SearchConfig = PLAY_SEARCH, name: str = "network"):
         self.name = name
         self.evaluations = search.evaluations
         dtype = choose_dtype("auto", next(network.parameters()).device)
-        self.actor = Actor(game, actor_copy(network, dtype), search, game.discount)
+        self.actor = Actor(game, actor_copy(network, dtype), replace(search, solve="all"), game.discount)
 
     def choose(self, state: Any, generator: torch.Generator, boards: Sequence[Any] | None = None) -> Tensor:
-        action = self.actor.act(state, generator, gumbel_scale=0.0).action
-        if self.actor.config.search == "policy":
-            return action
-        wins = winning_actions(self.actor.game, state)
-        return torch.where(wins >= 0, wins, action)
+        return self.actor.act(state, generator, gumbel_scale=0.0).action

@@ -14,7 +14,7 @@ _WORDS = {"truncated": "without an end"}
 # What to_dict copies.
 _VALUES = (
     "player opponent games wins draws losses endings results_by_ending forfeits average_plies evaluations "
-    "opponent_evaluations milliseconds_a_move opponent_milliseconds_a_move score"
+    "opponent_evaluations milliseconds_a_move opponent_milliseconds_a_move interrupted"
 ).split()
 _RESULTS = {1.0: "wins", 0.5: "draws", 0.0: "losses"}
 
@@ -50,6 +50,8 @@ class MatchResult:
     opponent_evaluations: int
     milliseconds_a_move: float  # the player's time per move, with many games in lockstep
     opponent_milliseconds_a_move: float
+    asked: int | None = None  # games that were to be played; None: those that were
+    interrupted: bool = False  # somebody stopped it in the middle of games, which do not count
 
     @property
     def games(self) -> int:
@@ -94,8 +96,8 @@ class MatchResult:
 
     @property
     def average_plies(self) -> float:
-        """Plies per game, without those of the opening."""
-        return sum(len(game.actions) for game in self.played) / self.games
+        """Plies per game, without those of the opening; 0 without a game."""
+        return sum(len(game.actions) for game in self.played) / max(self.games, 1)
 
     def distinct(self) -> list[MatchGame]:
         """The games that do not repeat an earlier one move for move.
@@ -107,12 +109,14 @@ class MatchResult:
 
     @property
     def score(self) -> float:
-        """Points per game: 1 for a win, 0.5 for a draw."""
-        return (self.wins + self.draws / 2) / self.games
+        """Points per game: 1 for a win, 0.5 for a draw; NaN without a game."""
+        return (self.wins + self.draws / 2) / self.games if self.games else math.nan
 
     @property
     def interval(self) -> tuple[float, float]:
-        """95 % interval of the score (see score_interval)."""
+        """95 % interval of the score (see score_interval); everything from 0 to 1 without a game."""
+        if not self.games:
+            return 0.0, 1.0
         by_opening = defaultdict(list)
         for game in self.played:
             by_opening[game.opening.moves].append(game.points)
@@ -136,11 +140,13 @@ class MatchResult:
         return (high - low) / 2
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything except the moves as plain data, computed figures included. An infinite Elo is None."""
+        """Everything except the moves as plain data, computed figures included. An infinite Elo is None, and so is
+        the score without a game."""
         values = {name: getattr(self, name) for name in _VALUES}
-        elo = {"elo": self.elo, "elo_error": self.elo_error}
+        elo = {"score": self.score, "elo": self.elo, "elo_error": self.elo_error}
         return {
             **values,
+            "games_asked": self.games if self.asked is None else self.asked,
             "interval": list(self.interval),
             "repeated_games": self.games - len(self.distinct()),
             **{name: _finite(value) for name, value in elo.items()},
@@ -148,20 +154,43 @@ class MatchResult:
         }
 
     def __str__(self) -> str:
+        if not self.games:
+            return f"{self.player} against {self.opponent}: no game had ended"
         low, high = self.interval
-        elo_low, elo_high = self.elo_interval
-        error = f" ± {self.elo_error:.0f}" if math.isfinite(self.elo_error) else ""
         lines = [
             f"{self.player} ({self.evaluations} evaluations a move) against {self.opponent}: "
             f"{self.wins} wins, {self.draws} draws, {self.losses} losses in {self.games} games",
-            f"  score {self.score:.3f} (95 %: {low:.3f} to {high:.3f}), "
-            f"Elo {self.elo:+.0f}{error} ({elo_low:+.0f} to {elo_high:+.0f})",
+            f"  score {self.score:.3f} (95 %: {low:.3f} to {high:.3f}), Elo {self._describe_elo()}",
             f"  {self.average_plies:.0f} plies a game; {self._describe_endings()}; "
             f"{self.milliseconds_a_move:.1f} ms a move ({self.opponent}: {self.opponent_milliseconds_a_move:.1f})",
         ]
         if repeated := self.games - len(self.distinct()):
             lines.append(f"  {repeated} games repeat another move for move: the book is played out, fewer would do")
-        return "\n".join(lines + [f"  forfeit: {reason}" for reason in self.forfeits])
+        return "\n".join(lines + self._shortfall() + [f"  forfeit: {reason}" for reason in self.forfeits])
+
+    def _shortfall(self) -> list[str]:
+        """A line about the games that were asked for and not played."""
+        if self.asked is None or self.games >= self.asked:
+            return []
+        if self.interrupted:
+            return [
+                f"  interrupted: {self.games} of {self.asked} games had ended; short games end first, so this score "
+                "may differ from that of the whole match"
+            ]
+        low, high = self.interval
+        wide = (high - low) / 2
+        return [
+            f"  there was time for {self.games} of {self.asked} games: all of them would bring ± {wide:.3f} to about "
+            f"± {wide * math.sqrt(self.games / self.asked):.3f}"
+        ]
+
+    def _describe_elo(self) -> str:
+        """ "+191 ± 160 (+40 to +360)"; of a score of 1 or 0 only one side is known."""
+        low, high = self.elo_interval
+        if not math.isfinite(self.elo):
+            return f"above {low:+.0f}" if self.elo > 0 else f"below {high:+.0f}"
+        error = f" ± {self.elo_error:.0f}" if math.isfinite(self.elo_error) else ""
+        return f"{self.elo:+.0f}{error} ({low:+.0f} to {high:+.0f})"
 
     def _describe_endings(self) -> str:
         """ "8 checkmate (7 won, 1 lost), 2 stalemate"."""
@@ -203,11 +232,14 @@ def wilson_interval(score: float, games: float) -> tuple[float, float]:
     z2 = NORMAL_95**2
     centre = (score + z2 / (2 * games)) / (1 + z2 / games)
     reach = NORMAL_95 / (1 + z2 / games) * math.sqrt(max(score * (1 - score), 0) / games + z2 / (4 * games**2))
-    return max(centre - reach, 0.0), min(centre + reach, 1.0)
+    low, high = max(centre - reach, 0.0), min(centre + reach, 1.0)
+    return 0.0 if score <= 0 else low, 1.0 if score >= 1 else high  # exactly, whatever rounding did
 
 
 def elo_difference(score: float) -> float:
     """The rating difference, on the logistic Elo curve, at which `score` points per game are expected."""
+    if math.isnan(score):
+        return score
     if score <= 0 or score >= 1:
         return math.copysign(math.inf, score - 0.5)
     return 400 * math.log10(score / (1 - score))

@@ -6,6 +6,7 @@ Machines are noisy: quote medians of several runs, and the machine.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from multiprocessing import get_context
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..arena.standing import Part, Standing, Watch, unwatched
 from ..config import TrainConfig
 from ..cpu import keep_freed_memory
 from ..devices import choose_dtype, detect_device, inventory, plan_workers
@@ -23,6 +25,7 @@ from ..selfplay import SelfPlay
 from ..workers.local import LocalPool
 from .clock import Clock, Setting
 from .compare import RULES_BATCH, bench_libraries, bench_network, rules_clocks
+from .launches import bench_launches
 from .neighbour import bench_neighbour
 from .self_play import bench_learner, bench_memory, bench_policy, bench_self_play, bench_tree
 
@@ -34,12 +37,16 @@ def bench(
     seconds: float = 10.0,
     precision: str = "auto",
     game: str = "chess",
+    search: str = "two-rung",
+    num_simulations: int = 32,
+    watch: Watch = unwatched,
 ) -> dict[str, Any]:
     """Run one of BENCHES, or "all", for about `seconds` each.
 
     Returns figures by name, with the game, device, threads and preset that they belong to; for "all", the figures of
-    each bench by its name. precision: of the convolutions (devices.choose_dtype). Raises ConfigError for an unknown
-    name and for seconds that are not positive.
+    each bench by its name. precision: of the convolutions (devices.choose_dtype). search, num_simulations: of a
+    SearchConfig. watch is told before each bench. Raises ConfigError for an unknown name or search, and for seconds
+    that are not positive.
     """
     if name not in (*BENCHES, "all"):
         raise ConfigError(f"unknown bench {name!r}: expected one of {', '.join(BENCHES)}, or all")
@@ -48,7 +55,8 @@ def bench(
     chosen = detect_device(device).device
     dtype = choose_dtype(precision, chosen)
     precision = str(dtype).removeprefix("torch.")
-    setting = Setting(chosen, TrainConfig(game=game, preset=preset, precision=precision), dtype, seconds)
+    config = TrainConfig(game=game, preset=preset, precision=precision, search=search, num_simulations=num_simulations)
+    setting = Setting(chosen, config, dtype, seconds)
     if chosen == "cpu":
         keep_freed_memory()  # as workers do
     about = {
@@ -60,10 +68,19 @@ def bench(
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
     }
-    if name != "all":
-        return {**about, **BENCHES[name](setting)}
     names = [each for each in BENCHES if each not in ALONE and (game == "chess" or each not in CHESS_ONLY)]
-    return {**about, **{each: BENCHES[each](setting) for each in names}}
+    names = names if name == "all" else [name]
+    figures = {each: BENCHES[each](setting) for each in watched(names, seconds, watch)}
+    return {**about, **(figures if name == "all" else figures[name])}
+
+
+def watched(names: list[str], seconds: float, watch: Watch) -> Iterator[str]:
+    """`names`, one after the other, while `watch` is told which are done; each takes about `seconds`."""
+    started = time.monotonic()
+    for number, name in enumerate(names):
+        parts = tuple(Part(f"bench {each}", int(place < number), 1) for place, each in enumerate(names))
+        watch(Standing(parts, "measurement", time.monotonic() - started, (len(names) - number) * seconds))
+        yield name
 
 
 def bench_rules(setting: Setting) -> dict[str, Any]:
@@ -147,4 +164,5 @@ BENCHES = {
     "learner": bench_learner,
     "memory": bench_memory,
     "neighbour": bench_neighbour,
+    "launches": bench_launches,
 }

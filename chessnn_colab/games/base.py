@@ -65,6 +65,9 @@ class Game(Protocol):
     sampling_plies: int  # a game samples its moves until a random ply below this
     discount: float  # what a win is worth one ply later, in search and in value targets
     td_lambda: float  # 1: value targets are the outcome alone; below, mixed with the truncation_value of the next plies
+    chance: bool  # whether a step depends on chance too; then there is `reseed` (see ChanceGame)
+    reward_kinds: Mapping[str, float]  # of a game that pays points: settings of `reward`, with the highest return
+    score_limit: float  # the highest return that the value head tells; 0: games are won, drawn or lost
     max_plies: int  # plies after which this object stops a game
     device: torch.device
     action_images: Tensor  # int64 [symmetries, num_actions], what each action becomes in each symmetry
@@ -112,6 +115,29 @@ class Game(Protocol):
 
     def to_text(self, state: Any) -> list[str]:
         """A drawing of each row, as lines of text."""
+        ...
+
+
+class ChanceGame(Game, Protocol):
+    """Rules in which chance has a part. A state carries the key of its next chance, so that `step` needs no generator:
+    it does the same on every device and beside any neighbours, and a game can be replayed from its start."""
+
+    def reseed(self, state: Any, numbers: Tensor) -> Any:
+        """The same positions with other chance to come, which follows from `numbers` int64 [B], 0 to 2**32 - 1, too."""
+        ...
+
+    def afterstate(self, state: Any, action: Tensor) -> Any:
+        """What `action` [B] does before chance does the rest of the step."""
+        ...
+
+
+class PointsGame(Game, Protocol):
+    """Rules of a game that pays points. A state has `score`, int64 [B]: the points so far, whatever `reward` is set."""
+
+    milestones: tuple[int, ...]  # what the best of a position can reach, such as tiles
+
+    def reached(self, state: Any) -> Tensor:
+        """bool [B, number of milestones]."""
         ...
 
 
@@ -177,8 +203,11 @@ def start_positions(game: Game, shares: Mapping[str, float], count: int, generat
 
 
 def winning_actions(game: Game, state: Any) -> Tensor:
-    """int64 [B]: a legal action that wins at once by the rules, -1 in rows without one. It steps every legal action."""
-    rows, actions = game.legal_actions(state)
+    """int64 [B]: a legal action that wins at once by the rules, -1 in rows without one.
+
+    It steps every legal action, or what the game's `winning_candidates` says is enough, in the form of `legal_actions`.
+    """
+    rows, actions = getattr(game, "winning_candidates", game.legal_actions)(state)
     after = game.step(select(state, rows), actions)
     reward = after.rewards.gather(1, state.current_player[rows].unsqueeze(1)).squeeze(1)
     found = torch.where(after.terminated & (reward > 0), actions, -1)
@@ -192,7 +221,14 @@ def move_list(game: Game, start: Any, actions: Sequence[int], ending: int, resul
         if not (0 <= action < game.num_actions and bool(game.legal_action_mask(state)[0, action])):
             raise NotationError(f"illegal action {action} of {game.name} in this position:\n{game.to_text(state)[0]}")
         state = game.step(state, torch.tensor([action], device=game.device))
-    winner = f"{game.player_names[0 if result > 0 else 1]} wins" if result else "no winner"
+    winner = f", {game.player_names[0 if result > 0 else 1]} wins" if result else ", no winner"
     lines = [f"{name}: {value}" for name, value in headers.items()]
     moves = " ".join(map(str, actions))
-    return "\n".join([*lines, f"Ending: {game.endings[ending]}, {winner}", f"Actions: {moves}", *game.to_text(state)])
+    return "\n".join(
+        [
+            *lines,
+            f"Ending: {game.endings[ending]}{winner if game.num_players > 1 else ''}",
+            f"Actions: {moves}",
+            *game.to_text(state),
+        ]
+    )

@@ -31,17 +31,23 @@ GAMES: Mapping[str, Entry] = {
     "chess": Entry("chess.rules:Chess", writer="chess.pgn:game_text", suffix=".pgn"),
     "gomoku": Entry("gomoku.rules:Gomoku", "gomoku.rules:variant", "[:SIZE][:exact]", "gomoku.psq:game_text", ".psq"),
     "tictactoe": Entry("tictactoe:TicTacToe"),
+    "2048": Entry("twenty48:Twenty48"),
 }
 
 
-def make_game(name: str, max_plies: int | None = None, device: torch.device | str = "cpu") -> Game:
+def make_game(
+    name: str, max_plies: int | None = None, device: torch.device | str = "cpu", reward: str | None = None
+) -> Game:
     """The rules of one of GAMES on `device`. `name` may have options after colons.
 
-    max_plies: plies after which a game is truncated; None: after as many as self-play gives it. Raises ConfigError for
-    an unknown name and for options that the game does not have.
+    max_plies: plies after which a game is truncated; None: after as many as self-play gives it. reward: one of the
+    game's `reward_kinds`; None: the first of them. Raises ConfigError for an unknown name or reward and for options
+    that the game does not have.
     """
     game = rules(name)
-    return game(max_plies or game.self_play_plies, device=device)
+    check_reward(name, reward)
+    kind = {} if reward is None else {"reward": reward}
+    return game(max_plies or game.self_play_plies, device=device, **kind)
 
 
 def rules(name: str) -> Any:
@@ -56,6 +62,14 @@ def rules(name: str) -> Any:
 def family(name: str) -> str:
     """The line of GAMES that a name belongs to: gomoku for gomoku:9."""
     return name.partition(":")[0]
+
+
+def check_reward(name: str, reward: str | None) -> None:
+    """Raise ConfigError unless `reward` is None or one of the `reward_kinds` of the game with this name."""
+    kinds = rules(name).reward_kinds
+    if reward is not None and reward not in kinds:
+        expected = f"one of {', '.join(kinds)}" if kinds else "none, because it pays no points"
+        raise ConfigError(f"reward={reward!r:.60} for the game {name!r}: expected {expected}")
 
 
 def game_text(game: Game, start: Any, actions: Sequence[int], ending: int, result: int, **headers: str) -> str:

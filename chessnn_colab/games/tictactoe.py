@@ -52,6 +52,9 @@ class TicTacToe:
     self_play_plies = 9
     sampling_plies = 9
     td_lambda = 1.0  # nothing stands better before the end
+    chance = False
+    reward_kinds: Mapping[str, float] = {}
+    score_limit = 0.0
 
     def __init__(self, max_plies: int = 9, device: torch.device | str = "cpu"):
         self.max_plies = max_plies

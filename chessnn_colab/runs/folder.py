@@ -38,9 +38,10 @@ from .lock import RunLock
 from .metrics import Metrics
 from .snapshot import load_snapshot, save_snapshot
 
-_SUBFOLDERS = ("checkpoints", "snapshots", "games", "tensorboard", "logs")
+SUBFOLDERS = ("checkpoints", "snapshots", "games", "tensorboard", "logs")
 _SET_ASIDE = ".set-aside"
 RATINGS_FILE = "ratings.json"
+METRICS_FILE = "metrics.jsonl"
 _NUMBER = re.compile(r"[0-9]{6,}")  # an iteration, as it stands in file names
 
 
@@ -65,11 +66,11 @@ class RunFolder:
             self.games_folder,
             self.tensorboard_folder,
             self.logs_folder,
-        ) = (path / name for name in _SUBFOLDERS)
+        ) = (path / name for name in SUBFOLDERS)
         self.messages: tuple[str, ...] = (lock.warning,) if lock and lock.warning else ()
         self.spared: frozenset[int] = frozenset()  # checkpoints that prune leaves for now: they are being copied
         self._lock = lock
-        self._metrics = Metrics(path / "metrics.jsonl")
+        self._metrics = Metrics(path / METRICS_FILE)
 
     @classmethod
     def create_or_open(cls, path: AnyPath, config: Mapping[str, Any], may_change: Collection[str] = ()) -> "RunFolder":
@@ -86,7 +87,7 @@ class RunFolder:
             folder.mkdir(parents=True, exist_ok=True)
             lock = RunLock(folder)
             settle_config(folder, wanted, may_change)
-            for name in _SUBFOLDERS:
+            for name in SUBFOLDERS:
                 (folder / name).mkdir(exist_ok=True)
             _clear_leftovers(folder)
             return cls(folder, wanted, lock)

@@ -15,6 +15,7 @@ _SCALARS = {
     "loss/total": "loss",
     "loss/policy": "policy_loss",
     "loss/value": "value_loss",
+    "loss/policy_kl": "policy_kl",
     "policy/entropy": "entropy",
     "value/accuracy": "value_accuracy",
     "games/average_plies": "average_plies",
@@ -45,8 +46,14 @@ class TensorBoard:
                 self._writer.add_scalar(tag, getattr(report, name), report.iteration)
             for player, rate in report.win_rates.items():
                 self._writer.add_scalar(f"games/{player}_win_rate", rate, report.iteration)
+            for name, score in report.scores.items():
+                self._writer.add_scalar(f"games/{name}_score", score, report.iteration)
+            for milestone, share in report.reached.items():
+                self._writer.add_scalar(f"games/reached_{milestone}", share, report.iteration)
             for layer, rate in report.firing_rates.items():
                 self._writer.add_scalar(f"firing_rate/{layer}", rate, report.iteration)
+            for point in report.strength:
+                self._writer.add_scalar(f"strength/{point.measure}", point.share, point.iteration)
             self._writer.flush()
         except OSError as error:
             raise RunError(

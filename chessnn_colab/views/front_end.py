@@ -2,6 +2,7 @@
 
 import importlib.util
 import sys
+import time
 
 
 def in_colab() -> bool:
@@ -20,3 +21,29 @@ def has_widget_front_end() -> bool:
     if kernel is None or importlib.util.find_spec("ipywidgets") is None:
         return False
     return in_colab() or bool(getattr(kernel, "_allow_stdin", True))
+
+
+# JupyterLab's and the classic notebook's Run All go to the last cell. JupyterLab draws only the cells in sight, so the
+# page is scrolled up until the running one is there. The time keeps a saved copy from scrolling when it is opened.
+_COME_BACK = """(() => {
+  if (Date.now() - %d > 20000) return;
+  const here = typeof element === 'undefined' ? null : element[0] || element;
+  if (!here) return;
+  const outer = document.querySelector('.jp-WindowedPanel-outer');
+  let tries = 100;
+  const come = () => {
+    const cell = here.isConnected && here.closest('.jp-Cell, .cell');
+    if (cell) cell.scrollIntoView({block: 'start'});
+    else if (outer && outer.scrollTop > 0) outer.scrollTop -= outer.clientHeight / 2;
+    if (!cell && --tries > 0) setTimeout(come, 50);
+  };
+  setTimeout(come, 300);
+})();"""
+
+
+def stay_here() -> None:
+    """Bring the running cell back into sight after Run All; where nobody looks, or on Colab, do nothing."""
+    if has_widget_front_end() and not in_colab():
+        from IPython.display import Javascript, display
+
+        display(Javascript(_COME_BACK % (time.time() * 1000)))

@@ -1,59 +1,36 @@
 """Figures of a run, a network and a match: pure functions that return a matplotlib Figure and do not use pyplot.
 
-Colours are those of Okabe and Ito (Color Universal Design, 2008), which colour-blind readers can tell apart. What has
-an order, such as layers, is coloured by cividis.
+The curves of a training run are in curves.py, colours and axes in ink.py.
 """
 
-import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.ticker import FuncFormatter, MaxNLocator, StrMethodFormatter
+from matplotlib.ticker import MaxNLocator
 
-from ..errors import RunError
+from .curves import learning_curves, short_layer
+from .ink import BLUE, INK, ORANGE, PERCENT, RED, figure_html, figure_png
+from .ink import dress as _dress
+from .ink import new_figure as _figure
+from .ink import percent as _percent
 
-BLUE, ORANGE, GREEN, RED, PURPLE = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7"
-INK, QUIET, HAIRLINE = "#222222", "#5F6770", "#D9DDE2"
-FIRST_WINS, DRAWS, PLY_CAP, SECOND_WINS = "#F4EEDC", "#A9B4BF", "#6FA8CF", "#33373D"
-PERCENT = FuncFormatter(lambda share, _: f"{100 * share:.3g} %")
+__all__ = [
+    "energy_bars",
+    "figure_html",
+    "figure_png",
+    "firing_rates",
+    "layer_names",
+    "learning_curves",
+    "match_bar",
+    "spike_raster",
+]
+
 SILENT_RATE = 0.001  # a layer that fires less than this passes next to nothing on
-MAX_MARKED_POINTS = 30
-MAX_LAYER_LINES = 8
 MAX_RASTER_ROWS = 400
-
-
-def learning_curves(reports: Sequence[Any]) -> Figure:
-    """Six panels over the iterations of a run, one `report.Report` each: a single one, or thousands.
-
-    The panels are losses and entropy, value accuracy, throughput, results by player, game length, and firing rates by
-    layer. Raises RunError when there is no report yet.
-    """
-    if not reports:
-        raise RunError("no report to draw yet: train for one iteration first")
-    figure = _figure(10.5, 6.2)
-    axes = figure.subplots(2, 3)
-    iterations = _column(reports, "iteration")
-    _draw_losses(axes[0, 0], iterations, reports)
-    _draw_value_accuracy(axes[0, 1], iterations, reports)
-    _draw_line(axes[0, 2], iterations, _column(reports, "positions_per_second"), GREEN)
-    _dress(axes[0, 2], "Throughput", "positions per second")
-    axes[0, 2].yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    _draw_results(axes[1, 0], iterations, reports)
-    _draw_line(axes[1, 1], iterations, _column(reports, "average_plies"), PURPLE)
-    _dress(axes[1, 1], "Game length", "plies per game, average")
-    _draw_layer_rates(axes[1, 2], iterations, reports)
-    for axis in axes.flat:
-        _iterations_below(axis, iterations)
-    for axis in (axes[0, 0], axes[0, 2], axes[1, 1], axes[1, 2]):
-        axis.set_ylim(0, 1.06 * max(axis.dataLim.ymax, 1e-3) if np.isfinite(axis.dataLim.ymax) else 1)
-    return figure
 
 
 def spike_raster(spikes: np.ndarray) -> Figure:
@@ -71,7 +48,7 @@ def spike_raster(spikes: np.ndarray) -> Figure:
     above, beside = figure.add_subplot(grid[0, 0], sharex=raster), figure.add_subplot(grid[1, 1], sharey=raster)
     group = -(-neurons // MAX_RASTER_ROWS)
     rows = np.add.reduceat(spikes, np.arange(0, neurons, group), axis=1) / group
-    white_to_ink = LinearSegmentedColormap.from_list("spikes", ["#FFFFFF", INK])
+    white_to_ink = LinearSegmentedColormap.from_list("spikes", ["#FFFFFF", "#222222"])
     raster.imshow(
         rows.T, aspect="auto", origin="lower", cmap=white_to_ink, vmin=0, vmax=1, interpolation="nearest",
         extent=(0.5, steps + 0.5, -0.5, neurons - 0.5),
@@ -109,7 +86,7 @@ def firing_rates(rates: Mapping[str, float]) -> Figure:
     for position, rate in zip(positions, values, strict=True):
         text, colour = (f"{_percent(rate)}, silent", RED) if rate < SILENT_RATE else (_percent(rate), INK)
         axis.annotate(text, (rate, position), (4, 0), textcoords="offset points", va="center", size=9, color=colour)
-    axis.set_yticks(positions, list(rates))
+    axis.set_yticks(positions, layer_names(list(rates)))
     axis.invert_yaxis()
     axis.set_xlim(0, min(1.15, 1.25 * max(values.max(), 0.04)))
     axis.xaxis.set_major_formatter(PERCENT)
@@ -119,20 +96,39 @@ def firing_rates(rates: Mapping[str, float]) -> Figure:
     return figure
 
 
-def match_bar(results: Sequence[Any]) -> Figure:
-    """The score against each opponent with its 95 % interval, on top of the shares of wins, draws and losses.
+def layer_names(layers: Sequence[str]) -> list[str]:
+    """What people call the layers: the two of a block are "block 1a" and "block 1b"."""
+    short = [short_layer(layer) for layer in layers]
+    return [
+        name if short.count(name) == 1 else f"{name}{'abcdefgh'[short[:place].count(name)]}"
+        for place, name in enumerate(short)
+    ]
 
-    results: `MatchResult`s of arena.result. Raises ValueError when there is none.
+
+def match_bar(results: Sequence[Any]) -> Figure:
+    """The score of each match with its 95 % interval, on top of the shares of wins, draws and losses.
+
+    results: `MatchResult`s of arena.result; those against one opponent stand together, such as before and after
+    training. One without a game is left out. Raises ValueError when there is none.
     """
+    results = [result for result in results if result.wins + result.draws + result.losses]
     if not results:
-        raise ValueError("no match to draw: expected at least one match result")
-    figure = _figure(9.0, 1.5 + 0.55 * len(results))
+        raise ValueError("no match to draw: expected at least one match result with a game")
+    opponents = list(dict.fromkeys(result.opponent for result in results))
+    results = sorted(results, key=lambda result: opponents.index(result.opponent))
+    # Half a row of air between opponents, where several networks meet them.
+    several = len(results) > len(opponents)
+    rows = [row + 0.5 * several * opponents.index(result.opponent) for row, result in enumerate(results)]
+    figure = _figure(9.0, 1.5 + 0.55 * (rows[-1] + 1))
     axis = figure.subplots()
-    for row, result in enumerate(results):
-        _draw_match(axis, row, result)
+    for row, result in zip(rows, results):
+        _draw_match(axis, row, result, labelled=row == 0)
     axis.axvline(0.5, color=INK, lw=0.8, ls=(0, (4, 3)))
-    axis.set_yticks(range(len(results)), [f"against {result.opponent}" for result in results])
-    axis.set_ylim(len(results) - 0.45, -0.55)
+    who = (
+        f"{result.player} against {result.opponent}" if several else f"against {result.opponent}" for result in results
+    )
+    axis.set_yticks(rows, [name.replace("iteration 0 ", "untrained ") for name in who])
+    axis.set_ylim(rows[-1] + 0.55, -0.55)
     axis.set_xlim(0, 1)
     axis.xaxis.set_major_formatter(PERCENT)
     _dress(axis, None, None, "share of games; score = wins + half the draws", grid=False)
@@ -163,132 +159,21 @@ def energy_bars(estimate: Mapping[str, float]) -> Figure:
     return figure
 
 
-def figure_png(figure: Figure, dpi: int = 96) -> bytes:
-    """The figure as the bytes of a PNG file."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=dpi)
-    return buffer.getvalue()
-
-
-def _draw_losses(axis: Axes, iterations: np.ndarray, reports: Sequence[Any]) -> None:
-    _draw_line(axis, iterations, _column(reports, "policy_loss"), BLUE, "policy loss")
-    _draw_line(axis, iterations, _column(reports, "value_loss"), RED, "value loss")
-    _draw_line(axis, iterations, _column(reports, "entropy"), QUIET, "policy entropy", linestyle=(0, (4, 2)))
-    _dress(axis, "Losses", "nats")
-    _legend_below(axis)
-
-
-def _draw_value_accuracy(axis: Axes, iterations: np.ndarray, reports: Sequence[Any]) -> None:
-    _draw_line(axis, iterations, _column(reports, "value_accuracy"), ORANGE)
-    _dress(axis, "Value accuracy", "results predicted right")
-    axis.set_ylim(0, 1)
-    axis.yaxis.set_major_formatter(PERCENT)
-
-
-def _draw_results(axis: Axes, iterations: np.ndarray, reports: Sequence[Any]) -> None:
-    """A column per iteration: the shares of wins, draws, games stopped at the ply cap and the other player's wins."""
-    games, draws = np.maximum(_column(reports, "games"), 1), _column(reports, "draws")
-    wins = [
-        (f"{name} wins", np.array([report.wins.get(name, 0) for report in reports], dtype=float), colour)
-        for name, colour in zip(reports[-1].wins, (FIRST_WINS, SECOND_WINS))
-    ]
-    stopped = games - draws - sum(counts for _, counts, _ in wins)
-    results = [*wins[:1], ("draws", draws, DRAWS), ("ply cap", stopped, PLY_CAP), *wins[1:]]
-    middles = (iterations[1:] + iterations[:-1]) / 2
-    edges = np.concatenate([iterations[:1] - 0.5, middles, iterations[-1:] + 0.5])
-    below = np.zeros_like(iterations)
-    for name, counts, colour in results:
-        above = below + counts / games
-        axis.stairs(above, edges, baseline=below, fill=True, color=colour, label=name)
-        axis.stairs(above, edges, color="white", lw=0.8)
-        below = above
-    _dress(axis, "Results of self-play", "share of games", grid=False)
-    axis.set_ylim(0, 1)
-    axis.yaxis.set_major_formatter(PERCENT)
-    _legend_below(axis, ncols=4)
-
-
-def _draw_layer_rates(axis: Axes, iterations: np.ndarray, reports: Sequence[Any]) -> None:
-    """A line per layer, dark at the input, light at the output. Of many layers: a few lines, and the range of all."""
-    layers = list(reports[-1].firing_rates)
-    rates = np.array([[report.firing_rates.get(layer, np.nan) for layer in layers] for report in reports], dtype=float)
-    shown = np.linspace(0, len(layers) - 1, min(len(layers), MAX_LAYER_LINES)).round().astype(int)
-    if len(shown) < len(layers):
-        axis.fill_between(iterations, rates.min(axis=1), rates.max(axis=1), color=HAIRLINE, label="all layers", lw=0)
-    for index, colour in zip(shown, matplotlib.colormaps["cividis"](np.linspace(0, 0.9, len(shown))), strict=True):
-        _draw_line(axis, iterations, rates[:, index], colour, layers[index])
-    _dress(axis, "Firing rates", "spikes per neuron and step")
-    axis.yaxis.set_major_formatter(PERCENT)
-    if layers:
-        _legend_below(axis, ncols=2)
-
-
-def _draw_match(axis: Axes, row: int, result: Any) -> None:
-    """One opponent's bar, with the score on it and the numbers beside it; only the first row is in the legend."""
+def _draw_match(axis: Axes, row: float, result: Any, labelled: bool) -> None:
+    """One match's bar, with the score on it and the numbers beside it. labelled: whether it is in the legend."""
     games, left = max(1, result.wins + result.draws + result.losses), 0.0
     for kind, colour in {"wins": BLUE, "draws": "#C9CFD6", "losses": ORANGE}.items():
         share = getattr(result, kind) / games
-        axis.barh(row, share, left=left, height=0.56, color=colour, alpha=0.75, label=kind if row == 0 else None)
+        axis.barh(row, share, left=left, height=0.56, color=colour, alpha=0.75, label=kind if labelled else None)
         left += share
     score, (low, high) = result.score, result.interval
     # Rounding may leave the score a hair outside its interval; an error bar cannot be negative.
     errors = [[max(0.0, score - low)], [max(0.0, high - score)]]
-    label = "score, 95 % interval" if row == 0 else None
+    label = "score, 95 % interval" if labelled else None
     axis.errorbar(score, row, xerr=errors, fmt="o", color=INK, ms=6, lw=1.8, capsize=5, label=label, clip_on=False)
     counts = f"+{result.wins} ={result.draws} -{result.losses}"
     text = f"{100 * score:.1f} % [{100 * low:.1f}, {100 * high:.1f}]   {counts}"
     axis.annotate(text, (1.02, row), va="center", size=9, color=INK, annotation_clip=False)
-
-
-def _draw_line(axis: Axes, x: np.ndarray, y: np.ndarray, colour: Any, label: str | None = None, **style: Any) -> None:
-    """A line; where there are few values each has a point, so that a single one can be seen too."""
-    marker = "o" if len(x) <= MAX_MARKED_POINTS else None
-    size = 4 if len(x) > 1 else 7
-    axis.plot(x, y, color=colour, label=label, lw=1.8, marker=marker, ms=size, **style)
-
-
-def _column(reports: Sequence[Any], name: str) -> np.ndarray:
-    """One number per report, [len(reports)]; None, a loss that does not exist, becomes NaN."""
-    return np.array([getattr(report, name) for report in reports], dtype=float)
-
-
-def _figure(width: float, height: float) -> Figure:
-    """An empty figure of `width` by `height` inches that renders without a display."""
-    layout = ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.08)
-    figure = Figure(figsize=(width, height), layout=layout, facecolor="white")
-    FigureCanvasAgg(figure)
-    return figure
-
-
-def _dress(axis: Axes, title: str | None, y: str | None, x: str | None = None, grid: bool = True) -> None:
-    if title:
-        axis.set_title(title, loc="left", fontsize=11, color=INK, fontweight="bold")
-    axis.set_ylabel(y or "", fontsize=9, color=QUIET)
-    axis.set_xlabel(x or "", fontsize=9, color=QUIET)
-    axis.tick_params(labelsize=9, colors=QUIET, labelcolor=INK, length=3)
-    axis.spines[["top", "right"]].set_visible(False)
-    axis.spines[["left", "bottom"]].set_color(QUIET)
-    axis.set_axisbelow(True)
-    if grid:
-        axis.grid(color=HAIRLINE, lw=0.8)
-
-
-def _iterations_below(axis: Axes, iterations: np.ndarray) -> None:
-    axis.set_xlabel("iteration", fontsize=9, color=QUIET)
-    axis.set_xlim(iterations[0] - 0.5, iterations[-1] + 0.5)
-    axis.xaxis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1))
-
-
-def _legend_below(axis: Axes, ncols: int = 3) -> None:
-    """A legend below the axis, where it cannot cover a curve."""
-    axis.legend(
-        loc="upper center", bbox_to_anchor=(0.45, -0.22), ncols=ncols, fontsize=8, frameon=False, labelcolor=INK,
-        handlelength=1.2, handletextpad=0.5, columnspacing=1.0, labelspacing=0.3,
-    )  # fmt: skip
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %" if share >= 0.0995 else f"{100 * share:.1f} %"
 
 
 def _energy_unit(joules: float) -> tuple[str, float]:

@@ -1,34 +1,44 @@
-"""Progress of a training run behind one interface: widgets, lines of text, or silence.
+"""Progress of a training run behind one interface: a notebook's panel, live lines, plain lines, or silence.
 
 Training calls a `Progress` from the main thread of the running cell, because Colab may not draw what another thread
 changes.
 """
 
 import os
+import sys
 
 from ..errors import ConfigError
 from ..report import Progress, Silence
 from .front_end import has_widget_front_end
 from .text_progress import TextProgress
 
-FACES = ("text", "widgets", "silent")
+FACES = ("text", "terminal", "widgets", "silent")
 
 
 def make_progress(kind: str | None = None) -> Progress:
-    """The progress called `kind`: "text", "widgets" or "silent".
+    """The progress called `kind`: "text", "terminal", "widgets" (the panel of a notebook) or "silent".
 
-    Without a kind, the environment variable CHESSNN_UI names it. Without that, it is widgets where they can be drawn,
-    else text. Raises ConfigError for any other name.
+    Without a kind, the environment variable CHESSNN_UI names it. Without that, it is a notebook's panel where one can
+    be drawn, a terminal's live lines in a terminal, else text. Raises ConfigError for any other name.
     """
     source, face = ("progress", kind) if kind else ("CHESSNN_UI", os.environ.get("CHESSNN_UI"))
-    if not face:
-        face = "widgets" if has_widget_front_end() else "text"
+    face = face or _face_here()
     if face not in FACES:
         raise ConfigError(f"unknown {source} {face!r}: expected one of {', '.join(FACES)}")
     if face == "silent":
         return Silence()
     if face == "text":
         return TextProgress()
-    from .widget_progress import WidgetProgress  # a terminal needs no ipywidgets
+    if face == "terminal":
+        from .terminal_progress import TerminalProgress  # only a terminal needs rich
 
-    return WidgetProgress()
+        return TerminalProgress()
+    from .notebook_progress import NotebookProgress  # a terminal needs neither IPython nor matplotlib
+
+    return NotebookProgress()
+
+
+def _face_here() -> str:
+    if has_widget_front_end():
+        return "widgets"
+    return "terminal" if sys.stdout.isatty() and os.environ.get("TERM") != "dumb" else "text"

@@ -6,6 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
+from ..report import Progress, Strength
+from ..words import counted, duration
+
 HEARTBEAT_SECONDS = 15.0
 
 
@@ -61,7 +64,7 @@ class SelfplayTally:
         return names[worker] if names.count(names[worker]) == 1 else f"{names[worker]} worker {worker}"
 
 
-class TextProgress:
+class TextProgress(Progress):
     """Lines of text, for a terminal, a log, or a notebook without widgets.
 
     stream: where the lines go; None is sys.stdout at the time of printing. clock: a function that gives seconds.
@@ -71,8 +74,8 @@ class TextProgress:
         self._stream = stream
         self._clock = clock
         self._tally: SelfplayTally | None = None
-        self._last_line = 0.0
-        self._last_report: Any = None
+        self._last_line = self._learning_began = 0.0
+        self._updates = 0
 
     def message(self, text: str) -> None:
         print(text, file=self._stream or sys.stdout, flush=True)
@@ -109,15 +112,28 @@ class TextProgress:
             self.message(completed_line(self._tally, seconds))
         self._tally = None
 
+    def start_learning(self, updates: int) -> None:
+        self._last_line = self._learning_began = self._clock()
+        self._updates = updates
+
+    def learning_update(self, done: int) -> None:
+        now = self._clock()
+        if now - self._last_line >= HEARTBEAT_SECONDS:
+            self.message(f"[{now - self._learning_began:7.1f}s] learning: {done}/{counted(self._updates, 'update')}")
+            self._last_line = now
+
+    def measured(self, points: Sequence[Strength]) -> None:
+        for point in points:
+            self.message(strength_line(point))
+
     def report(self, report: Any) -> None:
-        self._last_report = report
         for line in report_lines(report):
             self.message(line)
 
     def close(self) -> None:
-        for line in closing_lines(self._tally, self._last_report):
-            self.message(line)
-        self._tally = self._last_report = None
+        if self._tally is not None:
+            self.message(stopped_line(self._tally))
+        self._tally = None
 
 
 def generating_line(tally: SelfplayTally) -> str:
@@ -133,42 +149,57 @@ def completed_line(tally: SelfplayTally, seconds: float) -> str:
 
 
 def report_lines(report: Any) -> list[str]:
-    """An iteration in four lines: results by player, kinds of ending, buffer size, losses with speed and times."""
+    """An iteration in four lines: results by player, kinds of ending, buffer size, losses with speed and times.
+
+    The results of a game with points are its scores.
+    """
     wins = [(f"{name} wins", count) for name, count in report.wins.items()]
     results = [*wins[:1], ("draws", report.draws), *wins[1:]]
     stopped = report.games - sum(count for _, count in results)
     if stopped > 0:
         results.append(("stopped at the ply cap", stopped))
     shares = ", ".join(f"{name} {count} ({100 * count / max(1, report.games):.0f} %)" for name, count in results)
+    if report.scores:
+        shares = ", ".join(f"{name} {score:,.0f}" for name, score in report.scores.items())
+        shares += "".join(f", {name} in {100 * share:.0f} %" for name, share in report.reached.items())
     endings = ", ".join(f"{kind.replace('_', ' ')} {count}" for kind, count in report.endings.items() if count)
     losses = f"policy {figure(report.policy_loss)} value {figure(report.value_loss)} entropy {figure(report.entropy)}"
     speed = f"{report.positions_per_second:,.0f} positions/s"
     seconds = f"self-play {duration(report.seconds_selfplay)}, learning {duration(report.seconds_learning)}"
     seconds += f" | {duration(report.seconds)} in all"
+    length = f"{report.average_plies:.1f} plies on average"
+    if report.cut:
+        length = "the clock cut the others short, so these are the shortest games"
     return [
-        f"Results: {shares} | {report.average_plies:.1f} plies on average",
+        f"Results: {shares} | {length}",
         f"Endings: {endings or 'none'}",
         f"Buffer: {report.buffer_size:,} positions",
         f"Iteration {report.iteration} | {losses} | lr {short_power(report.learning_rate)} | {speed} | {seconds}",
     ]
 
 
-def closing_lines(tally: SelfplayTally | None, report: Any) -> list[str]:
-    """What happened, at the end of a run. `tally` is None unless the run ended in the middle of self-play."""
-    lines = []
-    if tally is not None:
-        lines.append(f"Stopped during self-play at {tally.total_games}/{counted(tally.planned_games, 'game')}")
-    if report is not None:
-        lines.append(
-            f"Run ended after iteration {report.iteration}: {report.total_games:,} games, "
-            f"{report.total_positions:,} positions, {duration(report.seconds)} of training"
-        )
-    return lines
+def result_shares(report: Any) -> str:
+    """The results of self-play in short: "white 26 %, draws 48 %, black 25 %"; of a game with points its scores."""
+    if scores := getattr(report, "scores", {}):
+        return ", ".join(f"{name} {score:,.0f}" for name, score in scores.items())
+    games = max(1, report.games)
+    wins = [f"{name} {100 * count / games:.0f} %" for name, count in report.wins.items()]
+    return ", ".join([*wins[:1], f"draws {100 * report.draws / games:.0f} %", *wins[1:]])
 
 
-def counted(number: int, noun: str) -> str:
-    """A number with its noun: 1 game, 2 games."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def stopped_line(tally: SelfplayTally) -> str:
+    """What a run says that ended in the middle of self-play."""
+    return f"Stopped during self-play at {tally.total_games}/{counted(tally.planned_games, 'game')}"
+
+
+def strength_line(point: Strength) -> str:
+    """A measurement in one line."""
+    interval = f"{100 * point.low:.0f} to {100 * point.high:.0f}"
+    what = "the untrained network" if point.iteration == 0 else f"iteration {point.iteration}"
+    return (
+        f"Strength of {what}: {100 * point.share:.0f} % of {point.trials} {point.measure} "
+        f"(95 % interval {interval}; {point.cost:.1f}s)"
+    )
 
 
 def rate(count: float, seconds: float, digits: int = 0) -> str:
@@ -185,13 +216,3 @@ def short_power(value: float) -> str:
     """0.001 as 1e-3, 0.00025 as 2.5e-4."""
     mantissa, exponent = f"{value:.1e}".split("e")
     return f"{mantissa.removesuffix('.0')}e{int(exponent)}"
-
-
-def duration(seconds: float) -> str:
-    """Seconds as a person says them: 24s, 3m 20s, 2h 05m. Hours are given with the full minutes only."""
-    whole = max(0, round(seconds))
-    if whole < 60:
-        return f"{whole}s"
-    if whole < 3600:
-        return f"{whole // 60}m {whole % 60:02d}s"
-    return f"{whole // 3600}h {whole % 3600 // 60:02d}m"

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import chess
-import torch
 
 from ...games.chess.notation import move_from_action, state_from_boards
 from ...games.chess.rules import Chess
 from ...network import SpikingNetwork
 from ...search import SearchConfig
+from ..opponent import NetworkOpponent
 from ..players import PLAY_SEARCH, NetworkPlayer
 
 
-def choose_move(network: SpikingNetwork, search: SearchConfig = PLAY_SEARCH) -> Callable[[chess.Board], chess.Move]:
-    """A function from a board to the move that the network plays there, as views.play.play_widget needs it."""
+class ChooseMove:
+    """A function from a board to the move that a network plays there; made by `choose_move`.
+
+    `opponent` is the same network for views.play, which also shows what it thinks.
+    """
+
+    def __init__(self, game: Chess, opponent: NetworkOpponent):
+        self._game, self.opponent = game, opponent
+
+    def __call__(self, board: chess.Board) -> chess.Move:
+        return move_from_action(self.opponent.choose(state_from_boards([board], self._game)), board)
+
+
+def choose_move(network: SpikingNetwork, search: SearchConfig = PLAY_SEARCH) -> ChooseMove:
+    """A function from a board to the move that the network plays there, as views.play.play_widget takes it."""
     game = Chess(device=str(next(network.parameters()).device))
-    player = NetworkPlayer(game, network, search)
-    generator = torch.Generator(game.device).manual_seed(0)
-
-    def choose(board: chess.Board) -> chess.Move:
-        action = player.choose(state_from_boards([board], game), generator)
-        return move_from_action(int(action), board)
-
-    return choose
+    return ChooseMove(game, NetworkOpponent(game, NetworkPlayer(game, network, search)))

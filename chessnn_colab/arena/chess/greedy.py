@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ...games.chess.rules import Chess, ChessState
-from ..players import Player
+from ..players import Player, one_of_the_best
 
 
 class GreedyPlayer(Player):
@@ -22,5 +22,4 @@ class GreedyPlayer(Player):
 
     def choose(self, state: ChessState, generator: torch.Generator, boards: Sequence[Any] | None = None) -> Tensor:
         mask = self.game.legal_action_mask(state)
-        noise = torch.rand(mask.shape, generator=generator, device=mask.device)
-        return torch.where(mask, self.game.gains(state) + noise, -1.0).argmax(1)
+        return one_of_the_best(torch.where(mask, self.game.gains(state), -1.0), generator)

@@ -11,7 +11,7 @@ from torch import Tensor
 from ...games.base import finished, select
 from ...games.chess import bitboards as bb
 from ...games.chess.rules import CHECKMATE, Chess, ChessState
-from ..players import Player
+from ..players import Player, one_of_the_best
 
 MATE = 1_000_000.0
 PIECE_VALUES = (100, 310, 325, 500, 900, 0)  # P N B R Q K, centipawns
@@ -34,8 +34,7 @@ class MinimaxPlayer(Player):
 
     def choose(self, state: ChessState, generator: torch.Generator, boards: Sequence[Any] | None = None) -> Tensor:
         mask = self.game.legal_action_mask(state)
-        scores = self.scores(state) + 0.5 * torch.rand(mask.shape, generator=generator, device=mask.device)
-        return torch.where(mask, scores, -torch.inf).argmax(1)
+        return one_of_the_best(torch.where(mask, self.scores(state), -torch.inf), generator)
 
     def scores(self, state: ChessState) -> Tensor:
         """float32 [B, 4672], centipawns: what each legal action is worth to the mover after the best reply; else 0."""

@@ -102,7 +102,7 @@ class Engine:
         network, self.iteration = load_network(self.run, self.snapshot, self.device)
         device = str(next(network.parameters()).device)
         self.game = Chess(10**6, device)
-        config = replace(PLAY_SEARCH, max_num_considered_actions=CONSIDERED)
+        config = replace(PLAY_SEARCH, max_num_considered_actions=CONSIDERED, solve="all")
         network = actor_copy(network, choose_dtype("auto", device))
         self.actor = Actor(self.game, network, config, self.game.discount)
 

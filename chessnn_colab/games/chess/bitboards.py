@@ -26,7 +26,8 @@ def signed(bits: int) -> int:
 
 
 RANK_1 = 0xFF
-RANK_3 = 0xFF << 16
+RANK_2 = 0xFF << 8
+RANK_5 = 0xFF << 32
 RANK_7 = 0xFF << 48
 RANK_8 = signed(0xFF << 56)
 DARK_SQUARES = signed(0xAA55AA55AA55AA55)
@@ -73,17 +74,21 @@ class Jumps:
 
 def flip_ranks(bitboards: Tensor) -> Tensor:
     """`bitboards` seen from the other side: rank 1 becomes rank 8, files stay. A byte swap."""
-    low_bytes, low_pairs, low_half = 0x00FF00FF00FF00FF, 0x0000FFFF0000FFFF, 0xFFFFFFFF
-    bitboards = ((bitboards >> 8) & low_bytes) | ((bitboards & low_bytes) << 8)
-    bitboards = ((bitboards >> 16) & low_pairs) | ((bitboards & low_pairs) << 16)
-    return ((bitboards >> 32) & low_half) | (bitboards << 32)
+    octets = bitboards.contiguous().view(-1).view(torch.uint8).view(-1, 8)
+    return octets.flip(1).view(-1).view(torch.int64).view(bitboards.shape)
 
 
 def any_of(bitboards: Tensor) -> Tensor:
-    """The union of `bitboards` [2^k, ...] over the first dimension (torch has no bitwise-or reduction)."""
-    while bitboards.shape[0] > 1:
-        half = bitboards.shape[0] // 2
-        bitboards = bitboards[:half] | bitboards[half:]
+    """The union of `bitboards` [n, ...] over the first dimension (torch has no bitwise-or reduction)."""
+    while (half := bitboards.shape[0] // 2) > 0:
+        bitboards = bitboards[: len(bitboards) - half] | bitboards[half:]  # the middle of an odd number counts twice
+    return bitboards[0]
+
+
+def all_of(bitboards: Tensor) -> Tensor:
+    """The intersection of `bitboards` [n, ...] over the first dimension."""
+    while (half := bitboards.shape[0] // 2) > 0:
+        bitboards = bitboards[: len(bitboards) - half] & bitboards[half:]
     return bitboards[0]
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
@@ -20,27 +23,67 @@ ENDINGS = (
 UNFINISHED, CHECKMATE, STALEMATE, INSUFFICIENT_MATERIAL, THREEFOLD_REPETITION, FIFTY_MOVES, TRUNCATED = range(7)
 
 
-def find_ending(
-    pieces: Tensor, no_moves: Tensor, in_check: Tensor, repetitions: Tensor, halfmove_clock: Tensor, at_cap: Tensor
-) -> Tensor:
-    """int64 [B]: the index into ENDINGS for positions with pieces int64 [12, B] and five columns [B].
+# What decides how a game stands, each a bit of the index into `outcomes`.
+FACTS = (
+    *("pawn", "rook", "queen", "knight", "dark_bishop", "light_bishop", "two_knights"),  # of either side, on the board
+    *("can_move", "in_check", "fifty_moves", "black_to_move", "at_cap", "threefold"),
+)
+_KINDS = (PAWN, ROOK, QUEEN, KNIGHT, BISHOP, BISHOP)
+_SQUARES = (bb.EVERYWHERE, bb.EVERYWHERE, bb.EVERYWHERE, bb.EVERYWHERE, bb.DARK_SQUARES, bb.LIGHT_SQUARES)
+
+
+class Outcomes(NamedTuple):
+    """How B games stand."""
+
+    ending: Tensor  # int64 [B], index into ENDINGS
+    flags: Tensor  # bool [B, 3]: the mover is in check; ended by the rules; stopped at the ply cap
+    rewards: Tensor  # float32 [B, 2], +1 and -1 to White and Black after mate, else 0
+
+
+class Referee:
+    """Tells from a position's facts how its game stands. A game is truncated `max_plies` plies after its start."""
+
+    def __init__(self, max_plies: int, device: torch.device | str):
+        self.kinds = torch.tensor(_KINDS, device=device)
+        self.squares = torch.tensor(_SQUARES, device=device).view(-1, 1)
+        # clock, current player, plies played and repetitions from which on the last facts hold
+        self.limits = torch.tensor((100, 1, max_plies, 3), device=device).view(-1, 1)
+        self.weights = (2 ** torch.arange(len(FACTS))).view(-1, 1).to(device)
+        self.outcomes = Outcomes(*(table.to(device) for table in outcomes()))
+
+    def judge(self, pieces: Tensor, moves: Tensor, in_check: Tensor, counts: Tensor) -> Outcomes:
+        """How the games stand with pieces int64 [12, B], moves int64 [73, B] and in_check bool [B].
+
+        counts int64 [4, B]: half-move clock, current player, plies played, repetitions.
+        """
+        both = pieces[:6] | pieces[6:]
+        material = both.index_select(0, self.kinds) & self.squares
+        second_knight = both[KNIGHT] & (both[KNIGHT] - 1)
+        present = torch.cat((material, second_knight.unsqueeze(0))) != 0
+        facts = torch.cat((present, moves.any(0, keepdim=True), in_check.unsqueeze(0), counts >= self.limits))
+        index = (facts * self.weights).sum(0)
+        return Outcomes(*(table.index_select(0, index) for table in self.outcomes))
+
+
+@functools.cache
+def outcomes() -> Outcomes:
+    """How a game stands, for every combination of FACTS.
 
     Where several endings apply, the order is python-chess's: mate comes before any draw, the ply cap comes last.
     """
-    ending = torch.where(at_cap, TRUNCATED, UNFINISHED)
-    ending = torch.where(halfmove_clock >= 100, FIFTY_MOVES, ending)
-    ending = torch.where(repetitions >= 3, THREEFOLD_REPETITION, ending)
-    ending = torch.where(no_moves & ~in_check, STALEMATE, ending)
-    ending = torch.where(_insufficient_material(pieces), INSUFFICIENT_MATERIAL, ending)
-    return torch.where(no_moves & in_check, CHECKMATE, ending)
-
-
-def _insufficient_material(pieces: Tensor) -> Tensor:
-    """bool [B]: neither side can ever mate: bare kings, one knight, or bishops that all stand on one colour."""
-    both = pieces[:6] | pieces[6:]
-    knights, bishops = both[KNIGHT], both[BISHOP]
-    no_mating_piece = (both[PAWN] | both[ROOK] | both[QUEEN]) == 0
-    one_colour = ((bishops & bb.DARK_SQUARES) == 0) | ((bishops & bb.LIGHT_SQUARES) == 0)
-    only_bishops = (knights == 0) & one_colour
-    one_knight = ((knights & (knights - 1)) == 0) & (bishops == 0)
-    return no_mating_piece & (only_bishops | one_knight)
+    number = torch.arange(2 ** len(FACTS))
+    fact = {name: (number >> bit & 1).bool() for bit, name in enumerate(FACTS)}
+    no_mating_piece = ~(fact["pawn"] | fact["rook"] | fact["queen"])
+    only_bishops = ~fact["knight"] & ~(fact["dark_bishop"] & fact["light_bishop"])  # all on one colour, or none
+    one_knight = ~fact["two_knights"] & ~(fact["dark_bishop"] | fact["light_bishop"])
+    ending = torch.where(fact["at_cap"], TRUNCATED, UNFINISHED)
+    ending = torch.where(fact["fifty_moves"], FIFTY_MOVES, ending)
+    ending = torch.where(fact["threefold"], THREEFOLD_REPETITION, ending)
+    ending = torch.where(~fact["can_move"] & ~fact["in_check"], STALEMATE, ending)
+    ending = torch.where(no_mating_piece & (only_bishops | one_knight), INSUFFICIENT_MATERIAL, ending)
+    ending = torch.where(~fact["can_move"] & fact["in_check"], CHECKMATE, ending)
+    truncated = ending == TRUNCATED
+    flags = torch.stack((fact["in_check"], (ending != UNFINISHED) & ~truncated, truncated), 1)
+    lost = (ending == CHECKMATE).to(torch.float32)
+    white = torch.where(fact["black_to_move"], lost, -lost)
+    return Outcomes(ending, flags, torch.stack((white, -white), 1))

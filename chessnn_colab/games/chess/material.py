@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import torch
 from torch import Tensor
 
@@ -14,10 +16,18 @@ _UNDERPROMOTIONS = (0, 2, 2, 4)  # none, then a knight, a bishop, a rook for a p
 
 
 def balance(pieces: Tensor) -> Tensor:
-    """int64 [B]: the mover's material less the opponent's, of pieces int64 [B, 12]."""
-    counts = bb.count_bits(pieces)
-    worth = [value * (counts[:, kind] - counts[:, 6 + kind]) for kind, value in enumerate(VALUES)]
-    return torch.stack(worth).sum(0)
+    """float32 [B], a whole number: the mover's material less the opponent's, of pieces int64 [B, 12]."""
+    counts, worth = _tables(pieces.device)
+    octets = pieces.contiguous().view(torch.uint8).view(-1).to(torch.int32)
+    return counts.index_select(0, octets).view(-1, len(worth)) @ worth
+
+
+@functools.lru_cache(maxsize=16)
+def _tables(device: torch.device) -> tuple[Tensor, Tensor]:
+    """float32 [256], how many bits each byte has; and float32 [96], what one man is worth in each byte of `pieces`."""
+    counts = bb.bits_table(torch.float32, device).sum(1)
+    worth = torch.tensor([*VALUES, *(-value for value in VALUES)], dtype=torch.float32)
+    return counts, worth.repeat_interleave(8).to(device)
 
 
 def gains(pieces: Tensor, ep_square: Tensor, destinations: Tensor) -> Tensor:

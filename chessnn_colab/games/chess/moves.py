@@ -2,19 +2,22 @@
 
 Moves that go the same way and equally far share a plane. A plane's moves are one bitboard of the squares they start
 from, so a position's legal moves are 73 bitboards: AlphaZero's 8x8x73 (Silver et al. 2018, table S2), plane first.
-Sliding pieces, pins, checks, attacks and the en-passant test come from one flood fill of seven steps in eight
-directions. Every tensor is batch last, [..., B], and seen by the mover, whose pawns go north.
+Sliding pieces, pins, checks, attacks and the en-passant test come from one flood fill in eight directions; whence a
+plane's targets are reached, and over how many empty squares, from one shift of both sets back along all planes. Every
+tensor is batch last, [..., B], and seen by the mover, whose pawns go north. A GPU's host pays for every operator, so
+what can share one does: `bench launches` counts them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from . import bitboards as bb
-from .bitboards import Jumps, any_of
+from .bitboards import Jumps, all_of, any_of
 
 # The planes of actions as (files, ranks, underpromotion): how far the piece goes, and whether it is a pawn that becomes
 # a knight (1), a bishop (2) or a rook (3). All other moves have 0; a pawn that promotes by one of them becomes a queen.
@@ -27,11 +30,22 @@ NUM_PLANES = len(PLANES)
 UNDERPROMOTION_PLANES = PLANES.index((-1, 1, 1))  # from here on
 CASTLE_KINGSIDE_PLANE, CASTLE_QUEENSIDE_PLANE = PLANES.index((2, 0, 0)), PLANES.index((-2, 0, 0))
 DOUBLE_PUSH_PLANE = PLANES.index((0, 2, 0))
-FILE_A = bb.signed(0x0101010101010101)
-FILE_H = bb.signed(0x8080808080808080)
 A1, H1 = 0x01, 0x80
 F1_G1, E1_TO_G1, B1_TO_D1, C1_TO_E1 = 0x60, 0x70, 0x0E, 0x1C
 PAWN, KNIGHT, BISHOP, ROOK, QUEEN, KING = range(6)
+# Who leaps where, as (row of the pieces, jump): what the mover attacks; what the opponent attacks; and what would have
+# to stand where the mover's king leaps as a knight and as a pawn, to give check.
+_NORTHWARD, _SOUTHWARD = ((1, 1), (-1, 1)), ((1, -1), (-1, -1))
+LEAPS = (
+    *((KNIGHT, jump) for jump in bb.KNIGHT_JUMPS),
+    *((KING, jump) for jump in bb.DIRECTIONS),
+    *((PAWN, jump) for jump in _NORTHWARD),
+    *((6 + KNIGHT, jump) for jump in bb.KNIGHT_JUMPS),
+    *((6 + KING, jump) for jump in bb.DIRECTIONS),
+    *((6 + PAWN, jump) for jump in _SOUTHWARD),
+    *((KING, jump) for jump in bb.KNIGHT_JUMPS),
+    *((KING, jump) for jump in _NORTHWARD),
+)
 
 
 @dataclass(frozen=True)
@@ -39,7 +53,7 @@ class LegalMoves:
     """What a position allows, batch last."""
 
     moves: Tensor  # int64 [73, B], from-squares of the legal moves of each plane
-    ep_from: Tensor  # int64 [B], own pawns that may capture en passant
+    ep_from: Tensor  # int64 [2, B], own pawns that may capture en passant to the north-east, to the north-west
     in_check: Tensor  # bool [B]
     attacks: Tensor  # int64 [2, B], squares attacked by the mover, by the opponent (through the mover's king)
 
@@ -48,129 +62,130 @@ class MoveGenerator:
     """The geometry on one device; `legal_moves` is a pure function of the position."""
 
     def __init__(self, device: torch.device | str):
+        def constant(values: Sequence[int], *shape: int) -> Tensor:
+            return torch.tensor(values, dtype=torch.int64, device=device).view(*shape)
+
         self.step = Jumps(bb.DIRECTIONS, 2, device)
-        self.leap = Jumps(bb.KNIGHT_JUMPS + bb.DIRECTIONS, 2, device)
-        self.knight = Jumps(bb.KNIGHT_JUMPS, 1, device)
-        self.king = Jumps(bb.DIRECTIONS, 1, device)
-        self.slide = Jumps([(files, ranks) for files, ranks, _ in PLANES[:56]], 1, device)
-        self.diagonal = torch.tensor([files * ranks != 0 for files, ranks in bb.DIRECTIONS], device=device).view(8, 1)
+        self.shifts = {steps: (self.step.left * steps, self.step.right * steps) for steps in (1, 2, 4)}
+        self.leapers = constant([piece for piece, _ in LEAPS], -1)
+        self.leap = Jumps([jump for _, jump in LEAPS], 1, device)
+        self.plane = Jumps([(files, ranks) for files, ranks, _ in PLANES[:UNDERPROMOTION_PLANES]], 1, device)
+        self.diagonal = torch.tensor([files * ranks != 0 for files, ranks in bb.DIRECTIONS], device=device)
+        self.diagonal = self.diagonal.view(8, 1, 1)
+        self.nothing, self.everywhere = constant([0], 1, 1), constant([bb.EVERYWHERE], 1, 1)
+        self.ep_shifts = constant([9, 7], 2, 1)  # from the en-passant square to a pawn in the south-west, south-east
+        # Pawns step N, NE and NW (to the east nobody does), and jump from rank 2.
+        self.pawn_masks = constant([-1, 0, -1, -1, bb.RANK_2], 5, 1)
+        self.captures = constant([0, 0, -1, -1], 4, 1)  # where a pawn's target has to be occupied rather than empty
+        self.promotions = constant([bb.NORTH_WEST, bb.NORTH, bb.NORTH_EAST] * 3, -1)
+        # Rights, occupied and attacked squares; king's side, then queen's side.
+        self.castling = constant([H1, F1_G1, E1_TO_G1, A1, B1_TO_D1, C1_TO_E1], 2, 3, 1)
+        self.may_castle = constant([H1, 0, 0, A1, 0, 0], 2, 3, 1)
 
     def legal_moves(self, pieces: Tensor, castling_rights: Tensor, ep_square: Tensor) -> LegalMoves:
         """What each position allows. pieces: int64 [12, B] as in ChessState; castling_rights, ep_square: int64 [B]."""
-        own, opponent = pieces[:6].sum(0), pieces[6:].sum(0)
-        occupied, king, pawns = own | opponent, pieces[KING], pieces[PAWN]
-        ep_from = _ep_candidates(pawns, ep_square)
-        sliders, enemy_sliders = self._sliders(pieces[:6]), self._sliders(pieces[6:])
-        slides, reach = self._fill(sliders, enemy_sliders, king, occupied, ep_from, ep_square)
-        enemy_reach, king_rays = reach[:, 1], reach[:, 2]
-        leaps = self.leap.forward(_leapers(pieces))  # [16, 2, B]: knight jumps then king steps; mover, opponent
-        attacked = any_of(enemy_reach) | any_of(leaps[:, 1]) | _pawns_attack_south(pieces[6 + PAWN])
+        own, opponent = pieces.unflatten(0, (2, 6)).sum(1)
+        occupied, king, victim = own | opponent, pieces[KING], ep_square >> 8
+        empty = ~occupied
+        ep_from = (ep_square >> self.ep_shifts) & (pieces[PAWN] & bb.RANK_5)  # [2, B], pawns that would capture
+        sliders = self._sliders(pieces)
+        after_ep = ep_from ^ (ep_square | victim)  # the squares that the two captures change
+        reach = self._fill(sliders, king, empty, after_ep)
+        leaps = self.leap.forward(pieces.index_select(0, self.leapers))  # [46, B], see LEAPS
+        attacks = any_of(torch.cat((reach[:, :2], leaps[:36].unflatten(0, (2, 18)).transpose(0, 1))))  # [2, B]
 
-        slider_checks = (king_rays & enemy_sliders) != 0
-        knights_checking = any_of(self.knight.back(leaps[:8, 1] & king))
-        pawns_checking = pieces[6 + PAWN] & (leaps[8 + bb.NORTH_EAST, 0] | leaps[8 + bb.NORTH_WEST, 0])
-        leapers_checking = knights_checking | pawns_checking
-        # Two knights never give check at once in a game, but a FEN or a random position may have them.
-        several_leapers = (leapers_checking & (leapers_checking - 1)) != 0
-        checks = slider_checks.sum(0) + (leapers_checking != 0) + several_leapers
-        answers = any_of(torch.where(slider_checks, king_rays, 0)) | leapers_checking
-        answers = torch.where(checks == 0, bb.EVERYWHERE, torch.where(checks == 1, answers, 0))
+        # Whatever sees the king from where it stands gives check: along eight rays, by eight knight's jumps and by two
+        # of a pawn. Every check has to be answered on its line; two lines have no square in common.
+        lines = torch.cat((reach[:, 2], leaps[36:]))  # [18, B]
+        leapers = pieces[6 + KNIGHT].expand(8, -1), pieces[6 + PAWN].expand(2, -1)
+        checkers = lines & torch.cat((sliders[:, 1], *leapers))
+        answers = all_of(torch.where(checkers != 0, lines, self.everywhere))
 
         # A piece is pinned on the line along which both the king and an enemy slider see it.
-        pinned = king_rays & own & enemy_reach.roll(4, 0)
-        pinned_on_line = pinned[:4] | pinned[4:]
-        pinned_anywhere = any_of(pinned_on_line)
-        may_go = ~(pinned_anywhere ^ pinned_on_line).repeat(2, 1)  # [8, B]: who may move in each direction
+        rays, seen = reach[:, 2], reach[:, 1]
+        pinned_on_line = ((rays[:4] & seen[4:]) | (rays[4:] & seen[:4])) & own
+        pinned = any_of(pinned_on_line)
+        may_go = ~(pinned ^ pinned_on_line)  # [4, B]: who may move along each line
 
-        targets = ~own & answers
-        queen_planes = self.slide.back((slides & targets).flatten(0, 1)).view(8, 7, -1) & may_go.unsqueeze(1)
-        queen_planes[:, 0] |= self.king.back(leaps[8:, 0] & ~own & ~attacked)
-        knight_planes = self.knight.back(leaps[:8, 0] & targets) & ~pinned_anywhere
-        exposed = ((reach[:, 3:] & enemy_sliders.unsqueeze(1)) != 0).any(0)
-        exposed |= (knights_checking | (pawns_checking & ~(ep_square >> 8))) != 0
-        ep_from = torch.where(exposed, 0, ep_from)
-        pushes, captures = _pawn_moves(pawns, occupied, opponent, answers, may_go)
-        queen_planes[bb.NORTH, :2] |= pushes
-        queen_planes[bb.NORTH_EAST : bb.NORTH_WEST + 1, 0] |= captures | ep_from
-        promotions = torch.stack((captures[1], pushes[0], captures[0])) & bb.RANK_7
-        kingside, queenside = _castling(king, castling_rights, occupied, attacked)
-        queen_planes[bb.EAST, 1] |= kingside
-        queen_planes[bb.WEST, 1] |= queenside
+        landings, empty_from = self.plane.back(torch.stack((answers & ~own, empty)).unsqueeze(1))  # [64, B]
+        clear = _and_all_before(empty_from[:56].unflatten(0, (8, 7))[:, :6])
+        planes = landings[:56].view(2, 4, 7, -1) & may_go.unsqueeze(1)
+        planes = planes.view(8, 7, -1)  # [direction, distance, B]
+        steps, jumps = self._pawn_moves(pieces[PAWN], planes, clear)
+        planes.bitwise_and_(sliders[:, :1])
+        planes[:, 1:].bitwise_and_(clear)  # in Python `planes[:, 1:] &= clear` would copy the result once more
+        planes[:4, 0].bitwise_or_(steps)
+        planes[bb.NORTH, 1].bitwise_or_(jumps)
+        king_leaps = leaps[8:16]
+        unsafe = (king_leaps & (own | attacks[1])) == king_leaps
+        planes[:, 0].bitwise_or_(torch.where(unsafe, self.nothing, king))
+        ep_from = self._unexposed(ep_from, reach[:, 3:] & sliders[:, 1:], checkers[8:] & ~victim)
+        planes[bb.NORTH_EAST : bb.NORTH_WEST + 1, 0].bitwise_or_(ep_from)
+        planes[bb.EAST :: 4, 1].bitwise_or_(self._castling(king, castling_rights, occupied, attacks[1]))
 
-        moves = torch.cat((queen_planes.flatten(0, 1), knight_planes, promotions.repeat(3, 1)))
-        attacks = any_of(reach[:, 0]) | any_of(leaps[:, 0]) | _pawns_attack_north(pawns)
-        return LegalMoves(moves, any_of(ep_from), checks > 0, torch.stack((attacks, attacked)))
+        knights = landings[56:] & (pieces[KNIGHT] & ~pinned)
+        promotions = steps.index_select(0, self.promotions) & bb.RANK_7
+        return LegalMoves(
+            moves=torch.cat((planes.flatten(0, 1), knights, promotions)),
+            ep_from=ep_from,
+            in_check=answers != bb.EVERYWHERE,
+            attacks=attacks,
+        )
 
-    def _sliders(self, side: Tensor) -> Tensor:
-        """[8, B]: the pieces of one side [6, B] that slide in each direction."""
-        return torch.where(self.diagonal, side[BISHOP] | side[QUEEN], side[ROOK] | side[QUEEN])
+    def _sliders(self, pieces: Tensor) -> Tensor:
+        """[8, 2, B]: the pieces of the mover and of the opponent that slide in each direction."""
+        sides = pieces.unflatten(0, (2, 6))
+        bishops_rooks = sides[:, BISHOP:QUEEN] | sides[:, QUEEN:KING]
+        return torch.where(self.diagonal, bishops_rooks[:, 0], bishops_rooks[:, 1])
 
-    def _fill(
-        self, sliders: Tensor, enemy_sliders: Tensor, king: Tensor, occupied: Tensor, ep_from: Tensor, ep_square: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Slide five sets of pieces at once in eight directions, each up to and including the first piece it meets.
+    def _fill(self, sliders: Tensor, king: Tensor, empty: Tensor, after_ep: Tensor) -> Tensor:
+        """[8, 5, B]: what five sets of pieces reach in eight directions, up to and including the first piece they meet.
 
         They are: own sliders; enemy sliders, which see through the king (it cannot hide behind itself); the king as if
-        it were a queen; and the king again after each of the two en-passant captures. Returns the own sliders' squares
-        by distance [8, 7, B], and every set's union over the distances [8, 5, B].
+        it were a queen; and the king again after each of the two en-passant captures, which change the squares
+        after_ep [2, B]. The steps double: 1, 2 and 4 squares at once (Kogge and Stone 1973). No landing square of a
+        slide takes a bit that a shift has carried round the edge, because a path must be empty and on the board.
         """
-        after_ep = (occupied ^ ep_from ^ (ep_square >> 8)) | ep_square
-        empty = ~torch.cat((torch.stack((occupied, occupied ^ king, occupied)), after_ep))
-        kings = king.expand(8, 3, -1)
-        front = torch.cat((sliders.unsqueeze(1), enemy_sliders.unsqueeze(1), kings), 1)
-        slides = []
-        reach = torch.zeros_like(front)
-        for _ in range(7):
-            landed = self.step.forward(front)
-            slides.append(landed[:, 0])
-            reach = reach | landed
-            front = landed & empty
-        return torch.stack(slides, 1), reach
+        nothing = self.nothing.expand(1, king.shape[0])
+        empty = empty ^ torch.cat((nothing, king.unsqueeze(0), nothing, after_ep))
+        front = torch.cat((sliders, king.expand(8, 3, -1)), 1)
+        path = empty & self.step.landings
+        front = front | (path & self._shifted(front, 1))
+        for steps in (1, 2):
+            path = path & self._shifted(path, steps)
+            front = front | (path & self._shifted(front, 2 * steps))
+        return self.step.forward(front)
+
+    def _shifted(self, sets: Tensor, steps: int) -> Tensor:
+        left, right = self.shifts[steps]
+        return (sets << left) >> right
+
+    def _pawn_moves(self, pawns: Tensor, planes: Tensor, clear: Tensor) -> tuple[Tensor, Tensor]:
+        """From-squares [4, B] of single steps to the N, E (none), NE and NW, and [B] of double ones.
+
+        planes: whence each plane's targets may be reached; clear: whence so many squares are empty, both [8, n, B].
+        """
+        ready = pawns & self.pawn_masks
+        steps = planes[:4, 0] & ready[:4] & (clear[:4, 0] ^ self.captures)
+        return steps, planes[bb.NORTH, 1] & ready[4] & clear[bb.NORTH, 1]
+
+    def _unexposed(self, ep_from: Tensor, sliders: Tensor, leapers: Tensor) -> Tensor:
+        """ep_from [2, B] where no slider [8, 2, B] and no leaper [10, B] checks the king after the capture."""
+        checks = torch.cat((sliders, leapers.unsqueeze(1).expand(-1, 2, -1)))
+        return torch.where(checks.any(0), self.nothing, ep_from)
+
+    def _castling(self, king: Tensor, castling_rights: Tensor, occupied: Tensor, attacked: Tensor) -> Tensor:
+        """[2, B]: the king's square where it may castle on its side, and on the queen's; else 0."""
+        facts = torch.stack((castling_rights, occupied, attacked)) & self.castling
+        return torch.where((facts == self.may_castle).all(1), king, self.nothing)
 
 
-def _leapers(pieces: Tensor) -> Tensor:
-    """[16, 2, B]: the knights eight times, then the kings eight times, of the mover and the opponent."""
-    knights = torch.stack((pieces[KNIGHT], pieces[6 + KNIGHT])).expand(8, -1, -1)
-    kings = torch.stack((pieces[KING], pieces[6 + KING])).expand(8, -1, -1)
-    return torch.cat((knights, kings))
-
-
-def _ep_candidates(pawns: Tensor, ep_square: Tensor) -> Tensor:
-    """[2, B]: own pawns that would capture en passant to the north-east and to the north-west."""
-    from_west = (ep_square & ~FILE_A) >> 9
-    from_east = (ep_square & ~FILE_H) >> 7
-    return torch.stack((from_west, from_east)) & pawns
-
-
-def _pawns_attack_north(pawns: Tensor) -> Tensor:
-    return ((pawns & ~FILE_H) << 9) | ((pawns & ~FILE_A) << 7)
-
-
-def _pawns_attack_south(pawns: Tensor) -> Tensor:
-    return ((pawns & ~FILE_H) >> 7) | ((pawns & ~FILE_A) >> 9)
-
-
-def _pawn_moves(
-    pawns: Tensor, occupied: Tensor, opponent: Tensor, answers: Tensor, may_go: Tensor
-) -> tuple[Tensor, Tensor]:
-    """From-squares [2, B] of single and double pushes, and [2, B] of captures to the north-east and north-west."""
-    single = (pawns << 8) & ~occupied
-    double = ((single & bb.RANK_3) << 8) & ~occupied
-    # The mask with the pawns also clears the sign that a shift right drags in: no pawn stands on rank 8.
-    pushes = torch.stack(((single & answers) >> 8, (double & answers) >> 16)) & pawns & may_go[bb.NORTH]
-    hits = opponent & answers
-    # From h8 the sign is dragged over h7, where a pawn may stand, but none that captures to the north-east.
-    north_east = ((((pawns & ~FILE_H) << 9) & hits) >> 9) & ~FILE_H
-    north_west = (((pawns & ~FILE_A) << 7) & hits) >> 7
-    captures = torch.stack((north_east, north_west)) & pawns & may_go[bb.NORTH_EAST : bb.NORTH_WEST + 1]
-    return pushes, captures
-
-
-def _castling(king: Tensor, castling_rights: Tensor, occupied: Tensor, attacked: Tensor) -> tuple[Tensor, Tensor]:
-    """The king's square [B] where it may castle on its side, and on the queen's; else 0."""
-    kingside = ((castling_rights & H1) != 0) & ((occupied & F1_G1) == 0) & ((attacked & E1_TO_G1) == 0)
-    queenside = ((castling_rights & A1) != 0) & ((occupied & B1_TO_D1) == 0) & ((attacked & C1_TO_E1) == 0)
-    return torch.where(kingside, king, 0), torch.where(queenside, king, 0)
+def _and_all_before(sets: Tensor) -> Tensor:
+    """sets [8, 6, B], overwritten: each becomes its intersection with all those before it."""
+    sets[:, 1::2].bitwise_and_(sets[:, 0::2])
+    sets[:, 2:4].bitwise_and_(sets[:, 1:2])
+    sets[:, 4:6].bitwise_and_(sets[:, 3:4])
+    return sets
 
 
 def destinations() -> Tensor:

@@ -77,7 +77,7 @@ def state_from_boards(boards: Sequence[chess.Board], game: Chess) -> ChessState:
     rows = torch.tensor([_row(board) for board in starts], dtype=torch.int64, device=game.device)
     state = game.from_position(Position(rows[:, :12], *rows[:, 12:].unbind(1)))
     lengths = torch.tensor([len(played) for played in actions], device=game.device)
-    state = dataclasses.replace(state, plies_played=-lengths)
+    state.plies_played.copy_(-lengths)  # the cap counts from the last position on
     for ply in range(max(map(len, actions))):
         action = torch.tensor([played[ply] if ply < len(played) else 0 for played in actions], device=game.device)
         state = where(lengths > ply, game.step(reopen(state), action), state)
@@ -86,8 +86,9 @@ def state_from_boards(boards: Sequence[chess.Board], game: Chess) -> ChessState:
 
 def reopen(state: ChessState) -> ChessState:
     """The same positions as unfinished games, so that step plays on after a draw or the ply cap."""
-    unfinished = torch.zeros_like(state.terminated)
-    return dataclasses.replace(state, terminated=unfinished, truncated=unfinished)
+    flags = state.flags.clone()
+    flags[:, 1:] = False
+    return dataclasses.replace(state, flags=flags)
 
 
 def _rewound(board: chess.Board) -> tuple[chess.Board, list[int]]:

@@ -9,24 +9,49 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from .state import CASTLING_ROOKS, EP_A, ChessState, Position
+from .state import CASTLING_ROOKS, CLOCK, EP_A, EP_SQUARE, PLY, RIGHTS, ChessState, Position
 
 WORDS = 5
 
 
 def pack(state: ChessState) -> Tensor:
     """int64 [B, 5]: the positions with their repetition counts, but without the keys of earlier positions."""
-    pieces, rights = state.pieces, state.castling_rights
-    words = [_union(pieces[:, number - 1] for number in range(1, 13) if number >> bit & 1) for bit in range(4)]
-    extra = _union(((rights & rook) != 0) * (1 << i) for i, rook in enumerate(CASTLING_ROOKS))
-    on_file = _union(((state.ep_square & (EP_A << file)) != 0) * (file + 1) for file in range(8))
-    extra = extra | (on_file << 4) | (state.halfmove_clock.clamp(max=127) << 8)
-    extra = extra | (state.repetitions.clamp(max=3) << 15) | (state.current_player << 17)
-    return torch.stack((*words, extra | (state.ply.clamp(max=65535) << 18)), 1)
+    tables = _Tables.on(state.words.device)
+    words = (state.pieces.unsqueeze(1) & tables.pieces).sum(2)  # no two pieces share a square: a sum is a union
+    flags = (state.words.index_select(1, tables.columns) & tables.squares) != 0
+    counts = torch.minimum(state.words[:, CLOCK : PLY + 1], tables.limits) << tables.shifts
+    extra = (flags * tables.values).sum(1, keepdim=True) + counts.sum(1, keepdim=True)
+    return torch.cat((words, extra), 1)
+
+
+class _Tables(NamedTuple):
+    """What `pack` needs, on one device."""
+
+    pieces: Tensor  # int64 [4, 12], which pieces' numbers have each bit: all squares of them, or none
+    columns: Tensor  # int64 [12], of ChessState.words: four times the rights, eight times the en-passant square
+    squares: Tensor  # int64 [12], the square asked for in each
+    values: Tensor  # int64 [12], what it adds to the fifth word
+    limits: Tensor  # int64 [5], clock, player, plies played (left out), repetitions, ply: the most that is kept
+    shifts: Tensor  # int64 [5], where they stand in the fifth word
+
+    @staticmethod
+    @functools.lru_cache(maxsize=16)
+    def on(device: torch.device) -> _Tables:
+        """The tables on `device`."""
+        lists = (
+            [[-(number >> bit & 1) for number in range(1, 13)] for bit in range(4)],
+            [RIGHTS] * 4 + [EP_SQUARE] * 8,
+            [*CASTLING_ROOKS, *(EP_A << file for file in range(8))],
+            [1, 2, 4, 8, *(file + 1 << 4 for file in range(8))],
+            [127, 1, 0, 3, 65535],
+            [8, 17, 0, 15, 18],
+        )
+        return _Tables(*(torch.tensor(values, device=device) for values in lists))
 
 
 def unpack(packed: Tensor) -> tuple[Position, Tensor]:

@@ -15,22 +15,22 @@ from torch import Tensor
 from ...errors import ConfigError
 from ..base import finished, where
 from . import bitboards as bb
-from . import material, packing, starts, symmetry
-from .endings import CHECKMATE, ENDINGS, TRUNCATED, UNFINISHED, find_ending
-from .moves import (
-    CASTLE_KINGSIDE_PLANE,
-    CASTLE_QUEENSIDE_PLANE,
-    DOUBLE_PUSH_PLANE,
-    KING,
-    NUM_PLANES,
-    PAWN,
-    QUEEN,
-    ROOK,
-    UNDERPROMOTION_PLANES,
-    MoveGenerator,
-    destinations,
+from . import material, packing, starts, symmetry, transitions
+from .endings import ENDINGS, Referee
+from .mates import CheckFinder
+from .moves import NUM_PLANES, MoveGenerator, destinations
+from .state import (
+    CASTLING_ROOKS,
+    CLOCK,
+    ENDING,
+    EP_SQUARE,
+    HISTORY,
+    PIECES,
+    RIGHTS,
+    STANDARD_PIECES,
+    ChessState,
+    Position,
 )
-from .state import CASTLING_ROOKS, HISTORY, STANDARD_PIECES, ChessState, Position
 
 # The plies without a capture or a pawn move at which one more plane of the clock's thermometer lights up.
 CLOCK_THERMOMETER = (8, 16, 32, 56, 80)
@@ -55,17 +55,28 @@ class Chess:
     sampling_plies = 30
     discount = 0.99
     td_lambda = 0.85
+    chance = False
+    reward_kinds: Mapping[str, float] = {}
+    score_limit = 0.0
 
     def __init__(self, max_plies: int = 512, device: torch.device | str = "cpu"):
         self.max_plies = max_plies
         self.device = torch.device(device)
-        self._generator = MoveGenerator(self.device)
         self.destinations = destinations().to(self.device)
         self.action_images = torch.stack((torch.arange(self.num_actions), symmetry.mirror_actions())).to(self.device)
+        self._generator = MoveGenerator(self.device)
+        self._checks = CheckFinder(self.device)
+        self._referee = Referee(max_plies, self.device)
         self._bool_bits = bb.bits_table(torch.bool, self.device)
         self._float_bits = bb.bits_table(torch.float32, self.device)
-        self._hash_multipliers = _random_odd_numbers(2, 15).to(self.device).unsqueeze(-1)
-        self._piece_index = torch.arange(6, device=self.device).unsqueeze(-1)
+        self._hash_multipliers = _random_odd_numbers(2, 16).to(self.device).unsqueeze(-1)
+        self._changes, self._origins = transitions.changes().to(self.device), transitions.origins().to(self.device)
+        self._kinds = torch.arange(1, 7, device=self.device).unsqueeze(-1) * self.num_actions
+        self._turn = torch.tensor((1, -1, 1, 0, 1), device=self.device).unsqueeze(-1)
+        self._rooks = torch.tensor(CASTLING_ROOKS, device=self.device)
+        self._marks = torch.tensor(CLOCK_THERMOMETER, device=self.device)
+        self._always = torch.ones(1, 1, dtype=torch.bool, device=self.device)
+        self._lit, self._unlit = torch.tensor(bb.EVERYWHERE, device=self.device), torch.tensor(0, device=self.device)
 
     def init(self, batch_size: int) -> ChessState:
         """The standard start position, `batch_size` times."""
@@ -73,37 +84,31 @@ class Chess:
         zero = torch.zeros(batch_size, dtype=torch.int64, device=self.device)
         return self.from_position(Position(pieces, zero + sum(CASTLING_ROOKS), zero, zero, zero, zero))
 
-    def from_position(self, position: Position) -> ChessState:
-        """New games that start from `position`, which is not checked: notation.board_from_fen checks."""
-        return self._state(position, torch.zeros_like(position.ply), self._no_history(position))
+    def from_position(self, position: Position, repetitions: Tensor | None = None) -> ChessState:
+        """New games that start from `position`, which is not checked: notation.board_from_fen checks.
+
+        repetitions: int64 [B], how often each position has occurred; None: this once.
+        """
+        pieces, rights, ep_square, clock, ply, player = position
+        squares = torch.cat((rights.unsqueeze(1), pieces, ep_square.unsqueeze(1)), 1).t().contiguous()
+        zero = torch.zeros_like(ply)
+        counts = torch.stack((clock, player, zero, zero if repetitions is None else repetitions, ply))
+        history = torch.zeros(len(ply), HISTORY, dtype=torch.int64, device=self.device)
+        return self._state(squares, counts, history, repetitions is None)
 
     def step(self, state: ChessState, action: Tensor) -> ChessState:
         """Play `action` int64 [B], legal in its position; rows of finished games stay as they are."""
-        plane, origin = action >> 6, action & 63
-        source = torch.ones_like(action) << origin
-        target = torch.ones_like(action) << self.destinations[action]
-        own, opponent = state.pieces.t()[:6], state.pieces.t()[6:]
-
-        moves_now = (own & source) != 0  # [6, B], which kind of piece moves
-        pawn_moves, king_moves = moves_now[PAWN], moves_now[KING]
-        ep_victim = torch.where(pawn_moves & (target == state.ep_square), state.ep_square >> 8, 0)
-        captured = opponent & (target | ep_victim)
-        capture = (captured != 0).any(0)
-        own = own ^ torch.where(moves_now, source | target, 0)
-        own = self._promote(own, plane, torch.where(pawn_moves, target & bb.RANK_8, 0))
-        rook_jump = _castling_rook(plane, king_moves)
-        own = own ^ torch.where(self._piece_index == ROOK, rook_jump, 0)
-
-        rights = state.castling_rights & ~(source | target)
-        rights = torch.where(king_moves, rights & ~bb.RANK_1, rights)
-        ep_square = torch.where(pawn_moves & (plane == DOUBLE_PUSH_PLANE), source << 8, 0)
-        seen_by_mover = torch.cat((opponent ^ captured, own, rights.unsqueeze(0), ep_square.unsqueeze(0)))
-        bitboards = bb.flip_ranks(seen_by_mover)
-        clock = torch.where(capture | pawn_moves, 0, state.halfmove_clock + 1)
-        position = Position(
-            bitboards[:12].t(), bitboards[12], bitboards[13], clock, state.ply + 1, 1 - state.current_player
-        )
-        return where(finished(state), state, self._state(position, state.plies_played + 1, state.history))
+        words = state.words[:, :ENDING].t().contiguous()  # batch last
+        own, opponent = words[PIECES : PIECES + 6], words[PIECES + 6 : EP_SQUARE]
+        kind = (((own & self._origins.index_select(0, action)) != 0) * self._kinds).sum(0)
+        change = transitions.Change.of(self._changes.index_select(0, kind + action))
+        captured = opponent & (change.target | ((change.pawn_target & words[EP_SQUARE]) >> 8))
+        rights = words[RIGHTS] & change.rights_kept
+        squares = torch.cat((rights.unsqueeze(0), opponent ^ captured, own ^ change.own, change.ep_square.unsqueeze(0)))
+        counts = words[CLOCK:ENDING] * self._turn + 1
+        counts[0].mul_((captured.sum(0) | change.pawn_target) == 0)  # the clock starts anew
+        after = self._state(bb.flip_ranks(squares), counts, state.history)
+        return where(finished(state), state, after)
 
     def legal_action_mask(self, state: ChessState) -> Tensor:
         """bool [B, 4672]. In a finished game: the moves that the position alone would allow."""
@@ -119,6 +124,13 @@ class Chess:
         which, squares = origins.nonzero(as_tuple=True)
         return rows[which], planes[which] * 64 + squares
 
+    def winning_candidates(self, state: ChessState) -> tuple[Tensor, Tensor]:
+        """Of `legal_actions`, those that may give check: every mate is among them."""
+        rows, actions = self.legal_actions(state)
+        may_check = self._checks.may_check(state, rows, actions & 63, self.destinations[actions])
+        kept = may_check.nonzero().squeeze(1)
+        return rows[kept], actions[kept]
+
     def observe(self, state: ChessState) -> Tensor:
         """float32 [B, 27, 8, 8], zeros and ones: what the network sees.
 
@@ -126,22 +138,24 @@ class Chess:
         the rights to castle (own king's side, own queen's side, the opponent's two); this position has occurred before;
         the mover is in check; all ones; and the half-move clock as a thermometer.
         """
-        rights = state.castling_rights
-        flags = torch.stack(
-            [(rights & rook) != 0 for rook in CASTLING_ROOKS]
-            + [state.repetitions > 1, state.in_check, torch.ones_like(state.in_check)]
-            + [state.halfmove_clock >= mark for mark in CLOCK_THERMOMETER],
+        flags = torch.cat(
+            (
+                (state.castling_rights.unsqueeze(1) & self._rooks) != 0,
+                state.repetitions.unsqueeze(1) > 1,
+                state.flags[:, :1],
+                self._always.expand(len(state.words), 1),
+                state.halfmove_clock.unsqueeze(1) >= self._marks,
+            ),
             1,
         )
-        planes = torch.cat((state.pieces, state.ep_square.unsqueeze(1), state.attacks, -flags.to(torch.int64)), 1)
+        planes = torch.cat((state.words[:, PIECES:CLOCK], torch.where(flags, self._lit, self._unlit)), 1)
         return bb.unpack_bits(planes, self._float_bits).view(-1, *self.observation_shape)
 
     pack = staticmethod(packing.pack)
 
     def unpack(self, packed: Tensor) -> ChessState:
         """The states in the words int64 [B, 5] of `pack`: repetition counts are kept, earlier positions are not."""
-        position, repetitions = packing.unpack(packed)
-        return self._state(position, torch.zeros_like(position.ply), self._no_history(position), repetitions)
+        return self.from_position(*packing.unpack(packed))
 
     def augment(self, packed: Tensor, chance: Tensor) -> tuple[Tensor, Tensor]:
         """`packed` int64 [B, 5] with half of the positions mirrored, among those in which nobody may castle.
@@ -161,7 +175,7 @@ class Chess:
 
         0.5 tanh(material / 5): less than a mate is worth, so that there is a reason to mate.
         """
-        return 0.5 * torch.tanh(material.balance(state.pieces).to(torch.float32) / 5)
+        return 0.5 * torch.tanh(material.balance(state.pieces) / 5)
 
     def starts(self, count: int, kind: str, generator: torch.Generator) -> ChessState:
         """`count` start positions of a kind in `start_shares` (see the module starts); `generator` is a CPU generator.
@@ -188,60 +202,27 @@ class Chess:
         lines = [" ".join(row) for row in squares]
         return ["\n".join(lines[first : first + 8]) for first in range(0, len(lines), 8)]
 
-    def _state(
-        self, position: Position, plies_played: Tensor, history: Tensor, repetitions: Tensor | None = None
-    ) -> ChessState:
-        """Everything that follows from `position` and from the keys int64 [B, 100] of those before it."""
-        pieces = position.pieces.t().contiguous()
-        clock, player = position.halfmove_clock, position.current_player
-        legal = self._generator.legal_moves(pieces, position.castling_rights, position.ep_square)
-        key = self._key(
-            pieces, position.castling_rights, torch.where(legal.ep_from != 0, position.ep_square, 0), player
-        )
-        if repetitions is None:
-            repetitions = (history == key.unsqueeze(1)).sum(1) + 1
-        no_moves, at_cap = (legal.moves == 0).all(0), plies_played >= self.max_plies
-        ending = find_ending(pieces, no_moves, legal.in_check, repetitions, clock, at_cap)
-        lost = (ending == CHECKMATE).to(torch.float32)
-        white_reward = torch.where(player == 0, -lost, lost)
-        return ChessState(
-            *position._replace(pieces=pieces.t()),
-            plies_played=plies_played,
-            history=history.scatter(1, clock.clamp(max=HISTORY - 1).unsqueeze(1), key.unsqueeze(1)),
-            repetitions=repetitions,
-            moves=legal.moves.t(),
-            attacks=legal.attacks.t(),
-            in_check=legal.in_check,
-            terminated=(ending != UNFINISHED) & (ending != TRUNCATED),
-            truncated=ending == TRUNCATED,
-            rewards=torch.stack((white_reward, -white_reward), 1),
-            ending=ending,
-        )
+    def _state(self, squares: Tensor, counts: Tensor, history: Tensor, count_repetitions: bool = True) -> ChessState:
+        """Everything that follows from a position and from the keys int64 [B, 100] of those before it.
 
-    def _no_history(self, position: Position) -> Tensor:
-        return torch.zeros(len(position.ply), HISTORY, dtype=torch.int64, device=self.device)
+        squares int64 [14, B]: rights, pieces, en-passant square. counts int64 [5, B]: clock, player, plies played,
+        repetitions, which are filled in here unless they are known, and ply.
+        """
+        pieces = squares[PIECES:EP_SQUARE]
+        legal = self._generator.legal_moves(pieces, squares[RIGHTS], squares[EP_SQUARE])
+        key = self._key(torch.cat((squares[:EP_SQUARE], legal.ep_from, counts[1:2]))).unsqueeze(1)
+        history = history.scatter(1, counts[0].clamp(max=HISTORY - 1).unsqueeze(1), key)
+        if count_repetitions:
+            torch.sum(history == key, 1, out=counts[3])
+        ending, flags, rewards = self._referee.judge(pieces, legal.moves, legal.in_check, counts[:4])
+        words = torch.cat((squares, legal.attacks, counts, ending.unsqueeze(0), legal.moves))
+        return ChessState(words.t(), history, flags, rewards)
 
-    def _promote(self, own: Tensor, plane: Tensor, arrived: Tensor) -> Tensor:
-        """Own pieces [6, B] with the pawns that `arrived` [B] on the last rank turned into what the plane says."""
-        underpromoted = torch.div(plane - UNDERPROMOTION_PLANES, 3, rounding_mode="floor") + 1
-        becomes = torch.where(plane >= UNDERPROMOTION_PLANES, underpromoted, QUEEN)
-        changes = (self._piece_index == becomes) | (self._piece_index == PAWN)
-        return own ^ torch.where(changes, arrived, 0)
-
-    def _key(self, pieces: Tensor, castling_rights: Tensor, ep_square: Tensor, player: Tensor) -> Tensor:
-        """int64 [B]: a hash of all that makes two positions the same (FIDE Laws, 9.2.3)."""
-        words = torch.cat((pieces, torch.stack((castling_rights, ep_square, player))))
+    def _key(self, words: Tensor) -> Tensor:
+        """int64 [B]: a hash of `words` [16, B], all that makes two positions the same (FIDE Laws, 9.2.3)."""
         first, second = self._hash_multipliers
         words = words * first
-        words = (words ^ (words >> 32)) * second
-        total = (words ^ (words >> 29)).sum(0)
-        return total ^ (total >> 31)
-
-
-def _castling_rook(plane: Tensor, king_moves: Tensor) -> Tensor:
-    """int64 [B]: where the king castles, the squares that its rook leaves and reaches; else 0."""
-    kingside = torch.where(king_moves & (plane == CASTLE_KINGSIDE_PLANE), 0xA0, 0)
-    return torch.where(king_moves & (plane == CASTLE_QUEENSIDE_PLANE), 0x09, kingside)
+        return ((words ^ (words >> 32)) * second).sum(0)
 
 
 def _random_odd_numbers(*shape: int) -> Tensor:

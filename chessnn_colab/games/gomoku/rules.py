@@ -44,6 +44,9 @@ class Gomoku:
     start_shares: Mapping[str, float] = {"random-plies": 0.7, "standard": 0.3}
     discount = 0.99  # the quicker of two wins is worth more
     td_lambda = 1.0  # nothing stands better before the end
+    chance = False
+    reward_kinds: Mapping[str, float] = {}
+    score_limit = 0.0
     self_play_plies = DEFAULT_SIZE**2
     sampling_plies = 12
 

@@ -1,0 +1,100 @@
+"""A player for one board: it is asked about a single position, and a network also says what it thinks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+
+from ..actor import ROOT_ACTIONS
+from ..cpu import one_thread
+from ..errors import ConfigError, RunError
+from ..games.base import Game, concatenate
+from ..search import SearchConfig
+from .players import NO_MOVE, NetworkPlayer, Player, play_search
+
+MOST_EVALUATIONS = 4096  # per move, because a search keeps its tree in memory whole
+
+
+class Opinion(NamedTuple):
+    """What a network thinks of a position by itself, without looking ahead."""
+
+    wdl: tuple[float, float, float]  # probabilities that the first player wins, draws, loses
+    actions: tuple[int, ...]  # legal ones, the likeliest first
+    probabilities: tuple[float, ...]  # of each of `actions`
+
+    @property
+    def expected(self) -> float:
+        """The points that the first player can expect, from 0 to 1. A draw is worth a half."""
+        return self.wdl[0] + self.wdl[1] / 2
+
+
+class Opponent:
+    """`player` at one board of `game`. `seed` is of the chance that some players need."""
+
+    def __init__(self, game: Game, player: Player, seed: int = 0):
+        self.game = game
+        self.player = player
+        self.name = player.name
+        self._generator = torch.Generator(game.device).manual_seed(seed)
+
+    @one_thread()
+    def choose(self, state: Any, board: Any = None) -> int:
+        """The action to play in `state`, which has one row.
+
+        board: the same position as the game's own board object, for players that want it. Raises RunError with the
+        player's reason when it has no move to give.
+        """
+        boards = [board] if self.player.wants_boards else None
+        action = int(self.player.choose(state, self._generator, boards))
+        if action == NO_MOVE:
+            raise RunError(f"{self.name} gave no move: {'; '.join(self.player.reasons) or 'no reason'}")
+        return action
+
+
+class NetworkOpponent(Opponent):
+    """A network at one board. `evaluations`, how many positions it looks at per move, may be set at any time."""
+
+    def __init__(self, game: Game, player: NetworkPlayer, seed: int = 0):
+        super().__init__(game, player, seed)
+        self.actor = player.actor
+
+    @property
+    def evaluations(self) -> int:
+        """Network evaluations per move, the position itself included."""
+        return self.actor.config.evaluations
+
+    @evaluations.setter
+    def evaluations(self, number: int) -> None:
+        self.actor.config = search_of(number)
+
+    @torch.no_grad()
+    @one_thread()
+    def opinions(self, states: Sequence[Any]) -> list[Opinion]:
+        """One Opinion for each of `states`, each with one row and not finished."""
+        if not states:
+            return []
+        batch = concatenate(states)
+        rates, wdl_logits = self.actor.network.rates_and_wdl(self.game.observe(batch))
+        actions, logits = self.actor.likeliest(batch, rates, ROOT_ACTIONS)
+        probabilities, order = logits.softmax(1).sort(dim=1, descending=True, stable=True)
+        columns = wdl_logits.softmax(1), batch.current_player, actions.gather(1, order), probabilities
+        return [_opinion(*row) for row in zip(*(column.tolist() for column in columns))]
+
+
+def search_of(evaluations: int) -> SearchConfig:
+    """The search of a match with so many network evaluations per move; 1 is the policy alone. Raises ConfigError."""
+    if not 1 <= evaluations <= MOST_EVALUATIONS:
+        raise ConfigError(f"evaluations={evaluations}: expected a whole number from 1 to {MOST_EVALUATIONS:,}")
+    return play_search("policy") if evaluations == 1 else play_search("tree", num_simulations=evaluations - 1)
+
+
+def _opinion(wdl: list[float], player: int, actions: list[int], probabilities: list[float]) -> Opinion:
+    win, draw, loss = wdl
+    there = [(action, share) for action, share in zip(actions, probabilities) if share > 0]
+    return Opinion(
+        (loss, draw, win) if player else (win, draw, loss),
+        tuple(action for action, _ in there),
+        tuple(share for _, share in there),
+    )

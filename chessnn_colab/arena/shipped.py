@@ -1,0 +1,32 @@
+"""Four networks of one run of twenty minutes, from untrained to last, which come with the package.
+
+They are shared files (see runs.shared) with weights in float16. tools/make_snapshots.py makes them.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from ..network import SpikingNetwork
+from ..runs.shared import card_of
+from .evaluate import load_network
+
+
+def shipped_files() -> list[Path]:
+    """The four files, the untrained network first. Each opens wherever a run does: the last one is the strongest."""
+    folder = resources.files(__package__ or "").joinpath("data")
+    return sorted(Path(str(file)) for file in folder.iterdir() if file.name.endswith(".safetensors"))
+
+
+def shipped_networks(device: str = "cpu") -> dict[int, SpikingNetwork]:
+    """Iteration -> network, the untrained one first, with weights in float32 on `device`."""
+    loaded = (load_network(file, None, device) for file in shipped_files())
+    return {iteration: network for network, iteration in loaded}
+
+
+def shipped_cards() -> dict[int, dict[str, Any]]:
+    """Iteration -> card: the settings of the run, and what each network knew at that moment."""
+    cards = map(card_of, shipped_files())
+    return {card["iteration"]: card for card in cards}

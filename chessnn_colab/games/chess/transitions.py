@@ -1,0 +1,75 @@
+"""What each kind of piece changes when it plays each action: a table, so that a move is looked up."""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from . import bitboards as bb
+from .moves import (
+    CASTLE_KINGSIDE_PLANE,
+    CASTLE_QUEENSIDE_PLANE,
+    DOUBLE_PUSH_PLANE,
+    KING,
+    NUM_PLANES,
+    PAWN,
+    QUEEN,
+    ROOK,
+    UNDERPROMOTION_PLANES,
+    destinations,
+)
+
+ROOK_JUMPS = {CASTLE_KINGSIDE_PLANE: 0xA0, CASTLE_QUEENSIDE_PLANE: 0x09}  # what the rook leaves and reaches
+
+
+class Change(NamedTuple):
+    """What B moves change, before the board is turned round."""
+
+    own: Tensor  # int64 [6, B], squares that change in the mover's bitboards
+    rights_kept: Tensor  # int64 [B], every square but those whose rook or king loses its right to castle
+    ep_square: Tensor  # int64 [B], the square that a pawn has jumped over, else 0
+    pawn_target: Tensor  # int64 [B], the square reached if a pawn moves, else 0
+    target: Tensor  # int64 [B], the square reached
+
+    @classmethod
+    def of(cls, rows: Tensor) -> Change:
+        """From rows int64 [B, 10] of `changes`."""
+        columns = rows.t()
+        return cls(columns[:6], *columns[6:])
+
+
+def origins() -> Tensor:
+    """int64 [4672]: the square that each action leaves, as a bitboard."""
+    return 1 << (torch.arange(NUM_PLANES * 64) & 63)
+
+
+@functools.cache
+def changes() -> Tensor:
+    """int64 [7 * 4672, 10]: the columns of Change. Row (kind + 1) * 4672 + action; kind -1 is an empty square."""
+    return torch.cat([_changes_of(kind) for kind in (-1, *range(6))])
+
+
+def _changes_of(kind: int) -> Tensor:
+    source, target = origins(), 1 << destinations()
+    plane = torch.arange(NUM_PLANES).repeat_interleave(64)
+    own = torch.zeros(6, len(plane), dtype=torch.int64)
+    pawn_target = ep_square = torch.zeros_like(source)
+    rights_kept = ~(source | target)
+    if kind >= 0:
+        own[kind] = source | target
+    if kind == PAWN:
+        pawn_target = target
+        ep_square = torch.where(plane == DOUBLE_PUSH_PLANE, source << 8, 0)
+        underpromoted = torch.div(plane - UNDERPROMOTION_PLANES, 3, rounding_mode="floor") + 1
+        becomes = torch.where(plane >= UNDERPROMOTION_PLANES, underpromoted, QUEEN)
+        arrived = target & bb.RANK_8
+        own[PAWN] ^= arrived
+        own.scatter_(0, becomes.unsqueeze(0), arrived.unsqueeze(0))
+    if kind == KING:
+        rights_kept = rights_kept & ~bb.RANK_1
+        for castling, jump in ROOK_JUMPS.items():
+            own[ROOK] |= torch.where(plane == castling, jump, 0)
+    return torch.stack((*own, rights_kept, ep_square, pawn_target, target), 1)

@@ -1,0 +1,64 @@
+"""An iteration's learning: update after update on batches from replay, and batch norm's statistics at the end."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from . import spikes
+from .budget import Budget
+from .learner import Learner, Losses
+from .replay import Replay
+from .report import Progress
+
+NORM_BATCHES = 8  # replay batches over which batch norm is re-estimated
+PROBE_POSITIONS = 256  # replay positions at which firing rates are measured
+
+
+def learn(
+    learner: Learner,
+    replay: Replay,
+    updates: int,
+    batch_size: int,
+    budget: Budget,
+    progress: Progress,
+    generator: np.random.Generator,
+    between: Callable[[], None],
+) -> dict[str, Any]:
+    """Make so many updates, or fewer if the time is up; at least one. Returns a Report's fields that tell of learning.
+
+    generator draws the batches. between: called after every update.
+    """
+    collected, target_entropies, rate = [], [], 0.0
+    progress.start_learning(updates)
+    for done in range(1, updates + 1):
+        rate = learner.config.learning_rate * budget.learning_rate_factor()
+        batch = replay.sample(batch_size, generator)
+        collected.append(torch.stack(learner.update(batch, rate, generator)))
+        target_entropies.append(_entropy(batch["policy_weights"]))
+        progress.learning_update(done)
+        between()
+        if budget.deadline is not None and time.monotonic() > budget.deadline:
+            break
+    learner.reestimate_norms(replay.sample(batch_size, generator) for _ in range(NORM_BATCHES))
+    means = dict(zip(Losses._fields, torch.stack(collected).mean(0).tolist()))
+    kl = math.nan if learner.policy_gradient else means["policy_loss"] - float(np.mean(target_entropies))
+    return {"updates": len(collected), "learning_rate": rate, "policy_kl": kl, **means}
+
+
+def firing_rates(learner: Learner, replay: Replay) -> dict[str, float]:
+    """Layer -> spikes per neuron and step, 0 to 1, at PROBE_POSITIONS positions of the replay."""
+    packed = torch.from_numpy(replay.sample(PROBE_POSITIONS, np.random.default_rng(0))["positions"])
+    state = learner.game.unpack(packed.to(learner.device))
+    return spikes.firing_rates(learner.network, learner.game.observe(state))
+
+
+def _entropy(weights: np.ndarray) -> float:
+    """The mean entropy, in nats, of policy targets [B, K]; spare places are zero."""
+    shares = weights.astype(np.float32)
+    return float(-(shares * np.log(np.maximum(shares, 1e-9))).sum(1).mean())

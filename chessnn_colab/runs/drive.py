@@ -1,0 +1,30 @@
+"""Google Drive as the place of a run's copy."""
+
+from ..errors import ConfigError
+from ..files import AnyPath
+from .folder import folder_path
+
+MOUNT = "/content/drive"
+
+
+def drive_copy(run: AnyPath, mount: str = MOUNT) -> str:
+    """The folder on Google Drive that keeps a copy of `run`, for `TrainConfig.copy_to`; Drive is mounted first.
+
+    Colab asks for permission. Raises ConfigError where there is no Drive or where it could not be mounted.
+    """
+    try:
+        from google.colab import drive  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        raise ConfigError(
+            "Google Drive can be mounted only on Colab: untick the copy to Drive; elsewhere `copy_to` takes any folder"
+        ) from None
+    try:
+        drive.mount(mount)
+        kept = folder_path(mount) / "MyDrive" / "chessnn_colab"
+        kept.mkdir(parents=True, exist_ok=True)
+    except Exception as error:  # Colab's own kinds: a refused permission, a lost connection, a full drive
+        raise ConfigError(
+            f"Google Drive could not be mounted: {str(error) or type(error).__name__}. Run this again and allow it, or "
+            "untick the copy to Drive"
+        ) from error
+    return str(kept / folder_path(run).name)

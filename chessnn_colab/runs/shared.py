@@ -1,0 +1,103 @@
+"""One file of a run's network with its card, which opens wherever a run does.
+
+A shared file is a snapshot (see snapshot) whose metadata has a `card` too: what made the network, and how far it came.
+It may come from a stranger: it is read with the same suspicion as a checkpoint, and its card is only text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import __version__
+from ..errors import CheckpointError, RunError
+from ..files import AnyPath, absolute, unusable
+from .folder import RunFolder
+from .snapshot import load_snapshot, save_snapshot
+
+# A run's settings that name places on the machine that trained it: nobody else needs them.
+PRIVATE = frozenset({"run", "copy_to", "from_checkpoint", "address"})
+FIGURES = ("seconds", "total_games", "total_positions", "policy_loss", "value_loss", "firing_rates")  # of the report
+_LONGEST = 160  # characters of a card's line that are shown
+
+
+def is_file(run: AnyPath) -> bool:
+    """Whether `run` is a file, and not a run folder."""
+    try:
+        return Path(run).expanduser().is_file()
+    except (OSError, ValueError, RuntimeError):  # a name that no file can have
+        return False
+
+
+def networks(run: AnyPath) -> dict[int, Path]:
+    """Iteration -> the file with that network: every snapshot of a run folder, or a shared file alone.
+
+    Raises RunError when there is no such run, CheckpointError for a file that is not a snapshot.
+    """
+    if not is_file(run):
+        return {int(path.stem): path for path in RunFolder.open(run).snapshots()}
+    path = absolute(Path(run).expanduser())
+    iteration = load_snapshot(path).metadata.get("iteration")
+    if type(iteration) is not int or iteration < 0:
+        raise unusable(path, f"its iteration is {iteration!r:.60}, expected a whole number")
+    return {iteration: path}
+
+
+def game_of(run: AnyPath) -> str:
+    """The name of the game that a run or a shared file plays. Raises RunError or CheckpointError."""
+    if is_file(run):
+        return str(load_snapshot(Path(run).expanduser()).metadata.get("game"))
+    return str(RunFolder.open(run).config.get("game", "chess"))  # runs of version 0.3 do not say: they play chess
+
+
+def card_of(path: AnyPath) -> dict[str, Any]:
+    """The card of a shared file; empty for a snapshot without one. Raises CheckpointError."""
+    card = load_snapshot(Path(path).expanduser()).metadata.get("card", {})
+    return card if isinstance(card, dict) else {}
+
+
+def card_lines(card: Mapping[str, Any]) -> list[str]:
+    """A card as lines of text, one for each entry, each short and printable whatever the file says."""
+    lines = []
+    for name, value in card.items():
+        text = f"{name}: {value if isinstance(value, str) else json.dumps(value)}"
+        lines.append("".join(letter if letter.isprintable() else "?" for letter in text[:_LONGEST]))
+    return lines
+
+
+def share(
+    run: AnyPath,
+    file: AnyPath,
+    snapshot: int | None = None,
+    more: Mapping[str, Any] | None = None,
+    change: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] = lambda weights: weights,
+) -> dict[str, Any]:
+    """Write one network of a run to `file` with its card, and return the card.
+
+    snapshot: its iteration; None is the last. more: entries added to the card. change: what becomes of the weights.
+    Raises RunError for a run or snapshot that is not there, CheckpointError when `file` exists or cannot be written.
+    """
+    target, folder = absolute(Path(file).expanduser()), RunFolder.open(run)
+    if target.exists():
+        raise CheckpointError(f"{target} exists: nothing was written. Choose another name, or delete it first")
+    paths = networks(run)
+    iteration = max(paths, default=None) if snapshot is None else snapshot
+    if iteration is None or iteration not in paths:
+        raise RunError(f"{run} has no snapshot {iteration}: expected one of {', '.join(map(str, paths)) or 'none yet'}")
+    saved = load_snapshot(paths[iteration])
+    report = next((report for report in folder.read_reports() if report.get("iteration") == iteration), {})
+    card = {
+        "game": game_of(run),
+        "iteration": iteration,
+        "version": __version__,
+        "figures": {name: report[name] for name in FIGURES if name in report},
+        "settings": {name: value for name, value in folder.config.items() if name not in PRIVATE and value is not None},
+        **(more or {}),
+    }
+    metadata = {**saved.metadata, "game": card["game"], "iteration": iteration, "card": card}
+    save_snapshot(target, change(saved.groups["weights"]), metadata)
+    return card

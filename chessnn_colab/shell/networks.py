@@ -1,0 +1,47 @@
+"""The commands that hand a run's network on: to a file, to other runtimes, to programs that play."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+
+def add_network_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
+    """Add share, export, uci and pbrain."""
+    share = command("share", run_share, "write a run's network to one file that play, evaluate and uci open as a run")
+    export = command("export", run_export, "write a run's network as ONNX, for other languages and browsers")
+    for into in (share, export):
+        _add_run(into)
+        into.add_argument("file")
+    for name, text in (("uci", "a UCI engine, for chess programs"), ("pbrain", "a Gomocup engine, for Piskvork")):
+        engine = command(name, run_engine, f"a run's network as {text}")
+        _add_run(engine)
+        engine.add_argument("--device", default="auto")
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run")
+    parser.add_argument("--snapshot", type=int, help="iteration of the weights (default: the last)")
+
+
+def run_share(options: argparse.Namespace) -> None:
+    """The command share."""
+    from ..runs.shared import card_lines, share
+
+    card = share(options.run, options.file, options.snapshot)
+    print("\n".join([f"wrote {options.file}", *card_lines(card)]))
+
+
+def run_export(options: argparse.Namespace) -> None:
+    """The command export."""
+    from ..export import export_onnx
+
+    print(f"wrote {export_onnx(options.run, options.file, options.snapshot)}")
+
+
+def run_engine(options: argparse.Namespace) -> None:
+    """The commands uci and pbrain."""
+    from ..arena.evaluate import run_game
+    from ..arena.registry import match_kit
+
+    match_kit(run_game(options.run)).require(options.command)(options.run, options.snapshot, options.device)

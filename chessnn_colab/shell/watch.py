@@ -1,0 +1,38 @@
+"""The command watch: what runs have done so far, as a table."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+
+ITERATIONS_ON_A_TERMINAL = 15
+
+
+def add_watch(command: Callable[..., argparse.ArgumentParser]) -> None:
+    """Add the command watch."""
+    watch = command(
+        "watch",
+        run_watch,
+        "what runs have done so far, an iteration a line: followed live on a terminal, printed once into a pipe",
+    )
+    watch.add_argument("run", nargs="+", help="run folders; several stand side by side where there is room")
+    watch.add_argument("--once", action="store_true", help="print once on a terminal too")
+    watch.add_argument(
+        "--last", type=int, help=f"so many iterations (default: {ITERATIONS_ON_A_TERMINAL} when live, else all)"
+    )
+
+
+def run_watch(options: argparse.Namespace) -> None:
+    """The command watch. Ctrl-C is how the live table ends."""
+    from ..errors import ConfigError
+    from ..views.run_table import follow, print_tables
+
+    if options.last is not None and options.last < 1:
+        raise ConfigError(f"last={options.last}: expected a whole number from 1 up")
+    if options.once or not sys.stdout.isatty():
+        print_tables(options.run, options.last)
+    else:
+        with suppress(KeyboardInterrupt):
+            follow(options.run, options.last or ITERATIONS_ON_A_TERMINAL)

@@ -1,0 +1,188 @@
+"""Chess as a board to click on: python-chess keeps the game, so that its moves read as players write them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import chess
+import chess.pgn
+import chess.svg
+
+from ..errors import NotationError
+from ..games.chess.notation import action_from_move, board_from_fen, move_from_action, parse_move, state_from_boards
+from ..games.chess.pgn import games_from_pgn
+from ..games.chess.rules import Chess
+from .drawings import EMPTY, Drawing
+
+MAX_PGN_BYTES = 200_000
+FEW_PIECES = 12  # men on the board, at most, for a start to be called an endgame
+_RESULTS = {"White": "1-0", "Black": "0-1"}
+
+
+def _picture(letter: str) -> str:
+    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 45 45">{chess.svg.PIECES[letter]}</svg>'
+
+
+class ChessDrawing(Drawing):
+    """A game of chess from any position (see drawings.Drawing). Square 0 is a8."""
+
+    rows = columns = 8
+    css = "cn-chess"
+    names: Sequence[str] = tuple(chess.square_name(number ^ 56) for number in range(64))
+    glyphs: Mapping[str, tuple[str, str]] = {
+        letter: (f"{'white' if letter.isupper() else 'black'} {chess.PIECE_NAMES[kind]}", _picture(letter))
+        for kind in chess.PIECE_TYPES
+        for letter in (chess.PIECE_SYMBOLS[kind].upper(), chess.PIECE_SYMBOLS[kind])
+    }
+    hint = "e2e4, e4, Nf3, O-O"
+    players: tuple[str, ...] = ("White", "Black")
+
+    def __init__(self, game: Any):
+        self.game = game
+        self.reset()
+
+    @property
+    def board(self) -> chess.Board:
+        """The position with the moves that led there."""
+        return self._board
+
+    @property
+    def turn(self) -> int:
+        return 0 if self._board.turn else 1
+
+    def squares(self) -> list[str]:
+        """The letter of the piece on each square, as in FEN."""
+        pieces = self._board.piece_map()
+        return [pieces[number ^ 56].symbol() if number ^ 56 in pieces else EMPTY for number in range(64)]
+
+    def clicks(self) -> list[tuple[tuple[int, ...], int]]:
+        """Where the piece stands, then where it goes: the king's own squares when it castles."""
+        if self.ending():
+            return []
+        return [
+            ((move.from_square ^ 56, move.to_square ^ 56), action_from_move(move, self._board))
+            for move in self._board.legal_moves
+        ]
+
+    def choice(self, action: int) -> str:
+        """The piece that a pawn becomes."""
+        promotion = move_from_action(action, self._board).promotion
+        return chess.piece_name(promotion).capitalize() if promotion else self.move_text(action)
+
+    def last(self) -> Sequence[int]:
+        """From where to where the last move went."""
+        return [square ^ 56 for move in self._board.move_stack[-1:] for square in (move.from_square, move.to_square)]
+
+    def alarms(self) -> Sequence[int]:
+        """The square of a king in check."""
+        king = self._board.king(self._board.turn)
+        return [king ^ 56] if king is not None and self._board.is_check() else []
+
+    def push(self, action: int) -> None:
+        """Play a move."""
+        self._board.push(move_from_action(action, self._board))
+        self.actions.append(action)
+
+    def pop(self) -> None:
+        """Take the last move back."""
+        self._board.pop()
+        self.actions.pop()
+
+    def parse(self, text: str) -> int:
+        """A move in UCI or SAN. Raises NotationError."""
+        return action_from_move(parse_move(text, self._board, "this position"), self._board)
+
+    def move_text(self, action: int) -> str:
+        """The move in SAN."""
+        return self._board.san(move_from_action(action, self._board))
+
+    def moves(self) -> list[tuple[str, str]]:
+        """The moves in SAN with their numbers."""
+        board, written = self._start(), []
+        for index, move in enumerate(self._board.move_stack):
+            number = f"{board.fullmove_number}." if board.turn else f"{board.fullmove_number}..." if not index else ""
+            written.append((number, board.san(move)))
+            board.push(move)
+        return written
+
+    def ending(self) -> str:
+        """How the game ended, by the rules that end self-play and matches."""
+        return ending(self._board)
+
+    def opening_words(self) -> str:
+        """Whether the game starts with few pieces, as part of self-play's games do, or elsewhere than usual."""
+        start = self._start()
+        if start.fen() == chess.STARTING_FEN:
+            return ""
+        men = len(start.piece_map())
+        if men <= FEW_PIECES:
+            return f"This game starts from {men} pieces: self-play practises such endgames too."
+        return "This game does not start from the usual position."
+
+    def state(self) -> Any:
+        """The position as a state of one row, which knows what has occurred before."""
+        return state_from_boards([self._board], self.game)
+
+    def text(self, names: Sequence[str] = (), resigned: int | None = None) -> str:
+        """The game as PGN. names: White's and Black's."""
+        written = chess.pgn.Game.from_board(self._board)
+        for header in ("Event", "Site", "Date", "Round"):  # nobody knows them
+            del written.headers[header]
+        for colour, name in zip(self.players, names):
+            written.headers[colour] = name
+        if won := next((colour for colour in self.players if f"{colour} won" in self.ending()), ""):
+            written.headers["Result"] = _RESULTS[won]
+        elif self.ending():
+            written.headers["Result"] = "1/2-1/2"
+        elif resigned is not None:
+            written.headers["Result"] = _RESULTS[self.players[1 - resigned]]
+        return str(written)
+
+    def load(self, text: str) -> None:
+        """A position as FEN, or the first game of a PGN with its moves. Raises NotationError."""
+        text = text.strip()
+        if text.split(" ")[0].count("/") == 7 and "\n" not in text:
+            board = board_from_fen(text)
+        else:
+            game = games_from_pgn(text, MAX_PGN_BYTES)[0]
+            board = game.end().board()
+        replayed, actions = board.root(), []
+        for move in board.move_stack:
+            actions.append(action_from_move(move, replayed))
+            replayed.push(move)
+        self._board, self.actions = board, actions
+
+    def reset(self) -> None:
+        """The usual start position."""
+        self._board = chess.Board()
+        self.actions: list[int] = []
+
+    def _start(self) -> chess.Board:
+        return self._board.root()
+
+
+def ending(board: chess.Board) -> str:
+    """How the game ended, by the rules that end self-play and matches; "" while it goes on."""
+    if board.is_checkmate():
+        return f"Checkmate: {'Black' if board.turn else 'White'} won."
+    reasons = {
+        "Stalemate": board.is_stalemate(),
+        "Insufficient material": board.is_insufficient_material(),
+        "Third repetition": board.is_repetition(3),
+        "Fifty moves without a capture or a pawn move": board.halfmove_clock >= 100,
+    }
+    return next((f"{reason}: drawn." for reason, holds in reasons.items() if holds), "")
+
+
+def played_game(pgn_text: str) -> tuple[ChessDrawing, tuple[str, str], str]:
+    """The first game of a PGN text: the game played to its end, its players' names, its result.
+
+    Raises NotationError for text that games_from_pgn refuses, and for a game without a move.
+    """
+    drawing = ChessDrawing(Chess())
+    headers = games_from_pgn(pgn_text, MAX_PGN_BYTES)[0].headers
+    drawing.load(pgn_text)
+    if not drawing.actions:
+        raise NotationError(f"no move in PGN {pgn_text!r:.120}: expected a game such as 1. e4 e5 2. Nf3")
+    return drawing, (headers.get("White", "?"), headers.get("Black", "?")), headers.get("Result", "*")

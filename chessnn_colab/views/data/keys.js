@@ -1,0 +1,57 @@
+/* Keys on a board of Squares, and a word when the kernel is silent. Called with the board's CSS class. Keys typed here
+   must not reach the notebook, where some of them insert or delete cells. */
+(scope => {
+  const WAIT = 5000, TRIES = 200;
+  const SILENT = 'The kernel has not answered for five seconds: it is busy, or it was restarted. After a restart, copy ' +
+    'the game as text from beside the board, run this cell again, paste the text and press Load.';
+  const steps = columns => ({ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns});
+
+  const start = root => {
+    const grid = root.querySelector('.' + scope), squares = [...grid.children];
+    const columns = +getComputedStyle(grid).getPropertyValue('--columns');
+    const board = root.querySelector('.cn-board');
+    const notice = board.appendChild(document.createElement('div'));
+    notice.className = 'cn-silence';
+    notice.hidden = true;
+    notice.setAttribute('role', 'alert');
+    grid.setAttribute('role', 'group');
+    grid.setAttribute('aria-label', 'board');
+    const said = root.querySelector('.cn-says');
+    if (said) said.parentElement.setAttribute('aria-live', 'polite');
+    root.querySelectorAll('.cn-entry input').forEach(input => input.setAttribute('aria-label', 'your move'));
+    root.querySelectorAll('textarea').forEach(text => text.setAttribute('aria-label', 'the game as text'));
+    root.tabIndex = -1;
+
+    let answered = 0, asked = 0;
+    new MutationObserver(() => { answered = Date.now(); notice.hidden = true; })
+      .observe(board, {subtree: true, childList: true, characterData: true});
+    root.addEventListener('click', event => {
+      if (!event.target.closest('button') || root.querySelector('.cn-thinking')) return;
+      const now = asked = Date.now();
+      setTimeout(() => {
+        if (answered < now && asked === now) { notice.textContent = SILENT; notice.hidden = false; }
+      }, WAIT);
+    });
+    root.addEventListener('keydown', event => {
+      if (event.ctrlKey || event.metaKey || event.altKey || (event.shiftKey && event.key === 'Enter')) return;
+      event.stopPropagation();
+      if (event.target.closest('input, textarea, select')) return;
+      const at = squares.indexOf(event.target), step = steps(columns)[event.key];
+      if (at >= 0 && step) {
+        const next = squares[at + (grid.classList.contains('cn-turned') ? -step : step)];
+        if (next) next.focus();
+        event.preventDefault();
+      } else if (/^[a-zA-Z0-9]$/.test(event.key)) {
+        const entry = root.querySelector('.cn-entry input');
+        if (entry) entry.focus();
+      }
+    });
+  };
+  const wait = tries => {
+    const roots = [...document.querySelectorAll('.' + scope + '-table')].filter(root => !root.dataset.keys);
+    const ready = roots.filter(root => root.querySelector('.' + scope + ' > :last-child'));
+    ready.forEach(root => { root.dataset.keys = '1'; start(root); });
+    if (!ready.length && tries) setTimeout(() => wait(tries - 1), 50);
+  };
+  wait(TRIES);
+})

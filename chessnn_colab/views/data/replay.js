@@ -1,0 +1,126 @@
+/* Plays games back without a kernel. Called with the id of the element that holds them: a picture, and the games as JSON.
+   A game: {title, players, note, start: "glyph per square", plies: [{c: {square: glyph}, l: last squares, k: in danger,
+   n: number, m: move}], end}. */
+(id => {
+  const TRIES = 200, MILLISECONDS = 700;
+  const make = (tag, parent, text, name) => {
+    const element = parent.appendChild(document.createElement(tag));
+    if (text) element.textContent = text;
+    if (name) element.className = name;
+    return element;
+  };
+
+  const start = root => {
+    const games = JSON.parse(root.querySelector('script[type="application/json"]').textContent);
+    const shown = root.querySelector('.cn-replay-live'), scope = root.dataset.scope;
+    root.querySelector('.cn-replay-still').hidden = true;
+    shown.hidden = false;
+    const board = make('div', shown, '', 'cn-board'), side = make('div', shown, '', 'cn-side');
+    const grid = make('div', board, '', 'cn-squares ' + root.dataset.css + ' ' + scope);
+    grid.setAttribute('role', 'img');
+    const count = games[0].start.length, names = root.dataset.names.split(' '), words = JSON.parse(root.dataset.words);
+    const squares = Array.from({length: count}, (_, n) => {
+      const square = make('div', grid);
+      square.title = names[n];
+      return square;
+    });
+    let game = games[games.length - 1], ply = 0, timer = null;
+
+    const controls = make('div', board, '', 'cn-row cn-keys');
+    const button = (text, label, act) => {
+      const element = make('button', controls, text);
+      element.type = 'button';
+      element.setAttribute('aria-label', label);
+      element.title = label;
+      element.addEventListener('click', act);
+      return element;
+    };
+    const stop = () => { clearInterval(timer); timer = null; play.textContent = 'Play'; };
+    const go = to => { ply = Math.max(0, Math.min(game.plies.length, to)); draw(); };
+    const step = to => { stop(); go(to); };
+    const toggle = () => {
+      if (timer) return stop();
+      if (ply === game.plies.length) go(0);
+      play.textContent = 'Pause';
+      timer = setInterval(() => {
+        if (!root.isConnected || ply >= game.plies.length) return stop();
+        go(ply + 1);
+      }, MILLISECONDS);
+    };
+    button('Start', 'first position', () => step(0));
+    button('Back', 'one move back', () => step(ply - 1));
+    const play = button('Play', 'play or pause', toggle);
+    button('Next', 'one move on', () => step(ply + 1));
+    button('End', 'last position', () => step(game.plies.length));
+    const slider = make('input', board, '', 'cn-slider');
+    Object.assign(slider, {type: 'range', min: 0});
+    slider.setAttribute('aria-label', 'move');
+    slider.addEventListener('input', () => step(+slider.value));
+
+    const pick = make('select', side);
+    pick.setAttribute('aria-label', 'which game');
+    games.forEach((each, n) => { make('option', pick, each.title).value = n; });
+    pick.hidden = games.length < 2;
+    pick.value = games.length - 1;
+    const title = make('b', side), note = make('div', side, '', 'cn-note');
+    const said = make('div', side), moves = make('div', side, '', 'cn-moves');
+    said.setAttribute('aria-live', 'polite');
+
+    const list = () => {
+      moves.textContent = '';
+      game.plies.forEach((each, n) => {
+        if (each.n) make('span', moves, each.n + '\u00a0');
+        const move = make('button', moves, each.m, 'cn-move');
+        move.type = 'button';
+        move.addEventListener('click', () => step(n + 1));
+        moves.append(' ');
+      });
+      title.textContent = [games.length < 2 ? game.title : '', game.players].filter(Boolean).join(': ');
+      note.textContent = game.note;
+      slider.max = game.plies.length;
+    };
+    const draw = () => {
+      const standing = [...game.start];
+      game.plies.slice(0, ply).forEach(each => Object.assign(standing, each.c));
+      const now = ply ? game.plies[ply - 1] : {l: [], k: game.k};
+      squares.forEach((square, n) => {
+        const style = square.style;
+        style.setProperty('--g', standing[n] === '.' ? 'none' : 'var(--' + standing[n] + ')');
+        style.setProperty('--tint', now.l.includes(n) ? 'var(--last)' : 'none');
+        style.setProperty('--fire', now.k.includes(n) ? 'var(--danger)' : 'none');
+      });
+      slider.value = ply;
+      const at = ply ? game.plies[ply - 1].m : 'start';
+      said.textContent = 'Ply ' + ply + ' of ' + game.plies.length + ': ' + at +
+        (ply === game.plies.length && game.end ? '. ' + game.end : '');
+      grid.setAttribute('aria-label', 'Board: ' + standing.map((glyph, n) =>
+        glyph === '.' ? '' : words[glyph] + ' ' + names[n]).filter(Boolean).join(', '));
+      moves.querySelectorAll('.cn-now').forEach(move => move.classList.remove('cn-now'));
+      const current = moves.querySelectorAll('.cn-move')[ply - 1];
+      if (current) {
+        current.classList.add('cn-now');
+        moves.scrollTop = current.offsetTop - moves.offsetTop - moves.clientHeight / 2;
+      }
+    };
+    pick.addEventListener('change', () => { stop(); game = games[+pick.value]; list(); go(0); });
+    root.tabIndex = 0;
+    root.addEventListener('keydown', event => {
+      if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || event.key === 'Tab') return;
+      event.stopPropagation();
+      if (event.target === pick) return;
+      const to = {ArrowLeft: ply - 1, ArrowRight: ply + 1, Home: 0, End: game.plies.length}[event.key];
+      if (to !== undefined) step(to);
+      else if (event.key === ' ' && event.target.tagName !== 'BUTTON') toggle();
+      else return;
+      event.preventDefault();
+    });
+    list();
+    go(game.plies.length);
+  };
+  const wait = tries => {
+    const found = [...document.querySelectorAll('[data-replay="' + id + '"]')].filter(root => !root.dataset.ready);
+    found.forEach(root => { root.dataset.ready = '1'; start(root); });
+    if (!found.length && tries) setTimeout(() => wait(tries - 1), 50);
+  };
+  wait(TRIES);
+})

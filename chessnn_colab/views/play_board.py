@@ -1,0 +1,278 @@
+"""A game between a person and an opponent: what clicks, typed moves and buttons do, and what the person is told."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from ..arena.opponent import NetworkOpponent, Opinion
+from ..errors import ChessnnError, NotationError
+from . import thoughts
+from .board import WidgetOrHtml
+from .drawings import Drawing
+from .picture import picture_html
+from .play_controls import Controls, moves_html
+from .squares import Arrow
+
+LONG_THOUGHT = 0.3  # seconds: only after a thought as long as this, or longer, can a click have waited for its end
+QUEUED = 0.12  # seconds after such a thought in which a click that arrives was made before the answer was to be seen
+HINT_COLOUR = "#b45309"
+
+
+class Answering(Protocol):
+    """The other side of the board, such as an arena.opponent.Opponent."""
+
+    name: str
+
+    def choose(self, state: Any, board: Any) -> int:
+        """The action to play in `state`, which has one row; `board` is the same as the game's own board object."""
+        ...
+
+
+class PlayBoard(WidgetOrHtml):
+    """A game between a person and an opponent; made by `play_widget`.
+
+    `drawing` is the game so far. Nothing that a person clicks or types can lose it.
+    """
+
+    def __init__(self, drawing: Drawing, opponent: Answering, human: int):
+        self.drawing, self.opponent, self.human = drawing, opponent, human
+        self.chosen: tuple[int, ...] = ()  # squares clicked of a move that needs more clicks
+        self.resigned = False
+        self._asked: list[int] = []  # actions among which the person has to choose
+        self._hint: list[Arrow] = []
+        self._opinions: list[Opinion] = []  # the network's, of each position so far
+        self._thought_until = self._thought_for = 0.0
+        self._failure = ""
+        self._network = opponent if isinstance(opponent, NetworkOpponent) else None
+        self.controls = Controls(drawing, self, self._network.evaluations if self._network else None)
+        self.controls.squares.turn(human == 1)
+        self.widget, self.script = self.controls.widget, self.controls.script
+        self._begin("Your move.")
+
+    # What a person does
+
+    def click(self, square: int) -> None:
+        """A square was clicked: the first click of a move, one that completes it, or one that means nothing here."""
+        if self._waited() or not self._may_move():
+            return
+        if self.chosen == (square,):
+            self.chosen = ()
+            self._draw("Your move.")
+            return
+        for path in ((*self.chosen, square), (square,)):
+            fitting = [(clicks, action) for clicks, action in self.drawing.clicks() if clicks[: len(path)] == path]
+            if fitting:
+                self._clicked(path, [action for clicks, action in fitting if clicks == path])
+                return
+        began, self.chosen = self.chosen, ()
+        name = self.drawing.names[square]
+        reason = (
+            f"{self.drawing.names[began[0]]} to {name} is not legal" if began else f"No legal move starts at {name}"
+        )
+        self._draw(f"{reason}. The game stands as it was.")
+
+    def enter(self, text: str) -> bool:
+        """Play a move that was typed, and the answer. A wrong one shows a message and returns False."""
+        if self._waited() or not self._may_move():
+            return False
+        if not text.strip():
+            self._draw(f"No move entered: click two squares, or type one such as {self.drawing.hint}.")
+            return False
+        try:
+            action = self.drawing.parse(text)
+        except NotationError as error:
+            self._draw(f"{error}. The game stands as it was.")
+            return False
+        self.controls.entry.value = ""
+        self._play(action)
+        return True
+
+    def choose(self, number: int) -> None:
+        """Play one of the actions that share the squares that were clicked, such as a promotion to a knight."""
+        if number < len(self._asked):
+            self._play(self._asked[number])
+
+    def take_back(self) -> None:
+        """Undo the person's last move and the answer to it."""
+        movers = [(self.drawing.turn + back) % 2 for back in range(len(self.drawing.actions), 0, -1)]
+        if self.human not in movers:
+            return self._draw("There is no move of yours to take back.")
+        undone_own = False
+        while not undone_own:
+            self.drawing.pop()
+            undone_own = self.drawing.turn == self.human
+        self._begin("Taken back. Your move.")
+
+    def new_game(self) -> None:
+        """Begin again from the usual start position."""
+        self.drawing.reset()
+        self._begin("Your move.")
+
+    def resign(self) -> None:
+        """Give the game up."""
+        if self.over:
+            return self._draw("This game is over. Start a new one, or take a move back.")
+        self.resigned = True
+        self._draw(f"You resigned: {self.drawing.players[1 - self.human]} won.")
+
+    def load(self, text: str) -> bool:
+        """Go on from a position or a game as text: FEN or PGN in chess. A wrong one changes nothing."""
+        try:
+            self.drawing.load(text)
+        except NotationError as error:
+            self._draw(f"{error}. The game stands as it was.", keep_text=True)
+            return False
+        self._opinions = []
+        self._begin("Loaded. Your move.")
+        return True
+
+    def hint(self) -> None:
+        """Mark the move that the opponent would play in the person's place."""
+        if self._waited() or not self._may_move():
+            return
+        action = self._think(f"{self._name} is looking for a hint.")
+        if action is None:
+            self._draw(self._failure)
+            return
+        self._hint = [Arrow(next(path for path, each in self.drawing.clicks() if each == action), 0.8, HINT_COLOUR)]
+        self._draw(f"Hint: {self.drawing.move_text(action)}. Your move.")
+
+    def play_as(self, player: int) -> None:
+        """Change sides. If it is now the opponent's turn, it moves."""
+        self.human = player
+        self.controls.squares.turn(player == 1)
+        self._begin("Your move.")
+
+    def set_evaluations(self, number: int) -> None:
+        """The opponent's strength: how many positions it looks at per move. Raises ConfigError."""
+        if self._network is not None:
+            self._network.evaluations = number
+            self._draw(f"It now looks at {number} position{'' if number == 1 else 's'} per move.")
+
+    def turn_board(self) -> None:
+        """Show the board from the other side."""
+        self.controls.squares.turn(not self.controls.squares.turned)
+        self._draw(self.controls.said)
+
+    # What follows from it
+
+    @property
+    def over(self) -> bool:
+        """Whether the game has ended."""
+        return self.resigned or bool(self.drawing.ending())
+
+    @property
+    def _name(self) -> str:
+        return self.opponent.name[:1].upper() + self.opponent.name[1:]
+
+    def _waited(self) -> bool:
+        """Whether what the person has just done was done while the opponent thought: then it meant another position."""
+        now = time.monotonic()
+        if self._thought_for < LONG_THOUGHT or now - self._thought_until > QUEUED:
+            return False
+        self._thought_until = now
+        self._draw("That came while the opponent was thinking, so it was not used. Your move.")
+        return True
+
+    def _may_move(self) -> bool:
+        if self.over:
+            self._draw("This game is over. Start a new one, or take a move back.")
+        elif self.drawing.turn != self.human:
+            self._draw("It is not your turn yet.")
+        return not self.over and self.drawing.turn == self.human
+
+    def _clicked(self, path: tuple[int, ...], actions: list[int]) -> None:
+        """The squares of `path` were clicked, which is all that `actions` need."""
+        if len(actions) == 1:
+            return self._play(actions[0])
+        self.chosen = path
+        self._draw("Promote to what?" if actions else "Now click where it goes.", asked=actions)
+
+    def _play(self, action: int) -> None:
+        self.drawing.push(action)
+        self._begin("Your move.", own_move=True)
+
+    def _begin(self, message: str, own_move: bool = False) -> None:
+        """Go on from a changed position: the opponent moves if it is its turn."""
+        self.chosen, self._hint, self.resigned = (), [], False
+        if not self.drawing.ending() and self.drawing.turn != self.human:
+            action = self._think(f"{self._name} is thinking.", undo=own_move)
+            if action is None:
+                kept = "Your last move is taken back; nothing else is lost." if own_move else "New game tries again."
+                return self._draw(f"{self._failure} {kept}")
+            self.drawing.push(action)
+        self._draw(self.drawing.ending() or message)
+
+    def _think(self, message: str, undo: bool = False) -> int | None:
+        """The opponent's action here. Without one: None, `_failure` says why, and with `undo` a move is taken back."""
+        self._draw(message, busy=True)
+        started = time.monotonic()
+        try:
+            action = self.opponent.choose(self.drawing.state(), self.drawing.board)
+            if action not in [each for _, each in self.drawing.clicks()]:
+                raise NotationError(f"its answer {action} is not a legal action")
+            return action
+        except BaseException as error:
+            self._failure = f"{self._name} failed ({type(error).__name__}: {error})."
+            if undo:
+                self.drawing.pop()
+            if not isinstance(error, ChessnnError):
+                self._draw(f"{self._failure} {'Your last move is taken back; nothing else is lost.' if undo else ''}")
+                raise
+            return None
+        finally:
+            self._thought_until = time.monotonic()
+            self._thought_for = self._thought_until - started
+
+    def show_thoughts(self) -> None:
+        """Draw again, with or without what the network thinks, as the switch beside the board says."""
+        self._draw(self.controls.said)
+
+    def _draw(self, message: str, asked: Sequence[int] = (), busy: bool = False, keep_text: bool = False) -> None:
+        self._asked = list(asked)
+        arrows, told = ([], None) if busy else self._thoughts()
+        self.controls.draw(self, message, [*arrows, *self._hint], told, busy)
+        self.controls.ask([self.drawing.choice(action) for action in asked])
+        if not keep_text:
+            self.controls.game_text.value = self.text()
+
+    def text(self) -> str:
+        """The game so far as text that `load` reads: PGN in chess."""
+        names = ("you", self.opponent.name)
+        return self.drawing.text(names if self.human == 0 else names[::-1], self.human if self.resigned else None)
+
+    def _thoughts(self) -> tuple[list[Arrow], str]:
+        """Arrows, and what stands beside the board: the likeliest moves, the value now and over time."""
+        if self._network is None or not self.controls.thoughts_on:
+            return [], ""
+        del self._opinions[len(self.drawing.actions) + 1 :]
+        self._opinions += _opinions(self.drawing, self._network, len(self._opinions))
+        players, newest = self.drawing.players, self._opinions[-1]
+        told = thoughts.value_html(players, newest) + thoughts.top_moves_html(self.drawing, newest)
+        graph = thoughts.graph_html(players, [opinion.expected for opinion in self._opinions])
+        return thoughts.arrows(self.drawing, newest), told + graph
+
+    def static_html(self) -> str:
+        """The position and the moves so far."""
+        return f"{picture_html(self.drawing, self.human == 1)}<p>{moves_html(self.drawing)}</p>"
+
+    def __repr__(self) -> str:
+        return f"PlayBoard({self.drawing.game.name}, {len(self.drawing.actions)} plies)"
+
+
+def _opinions(drawing: Drawing, network: NetworkOpponent, known: int) -> list[Opinion]:
+    """The network's opinion of each position of the game from number `known` on; of the end, how it ended."""
+    actions, states = list(drawing.actions), []
+    for _ in actions[known:]:
+        drawing.pop()
+    for action in actions[known:]:
+        states.append(drawing.state())
+        drawing.push(action)
+    if known > len(actions):
+        return []
+    if not drawing.ending():
+        return network.opinions([*states, drawing.state()])
+    reward = float(drawing.state().rewards[0, 0])
+    return [*network.opinions(states), Opinion((float(reward > 0), float(reward == 0), float(reward < 0)), (), ())]

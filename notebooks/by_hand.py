@@ -1,0 +1,230 @@
+# %% [markdown]
+# # The training loop by hand
+#
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/chessnn-colab/blob/main/notebooks/by_hand.ipynb)
+#
+# `train.ipynb` calls `train()`. This notebook does by hand what `train()` does: it finds a device, starts workers, receives games as
+# numpy arrays, keeps them in a replay, updates the network, saves a checkpoint and plays a match. The cells are short, so that
+# you can rearrange them. Each prints and draws what it made. `train()` adds what this leaves out: budgets, resuming, reports.
+
+# %% cellView="form" jupyter={"source_hidden": true} tags=["fetch"]
+# @title Get the code: from the folder around this notebook, or from its repository { display-mode: "form" }
+import importlib
+import subprocess
+import sys
+from importlib.util import find_spec
+
+REPOSITORY = "https://github.com/OWNER/chessnn-colab"
+
+sys.path[:0] = [".", "..", "chessnn-colab"]
+if find_spec("chessnn_colab") is None:
+    problem = "No address is set yet: run all of dist/run_all.ipynb instead, the one file that `make colab` writes."
+    if "/OWNER/" not in REPOSITORY:
+        clone = ["git", "clone", "--quiet", "--depth", "1", REPOSITORY, "chessnn-colab"]
+        done = subprocess.run(clone, check=False, stderr=subprocess.PIPE, text=True)
+        problem = done.stderr if done.returncode else ""
+    if problem:
+        raise type("NoCode", (Exception,), {"_render_traceback_": lambda self: [str(self)]})(problem)
+    importlib.invalidate_caches()
+
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title Install what is missing (torch stays as it is) { display-mode: "form" }
+from chessnn_colab.install import install
+
+root = install()
+
+# %% [markdown]
+# ## Choose
+# Another game is another word here, and nothing else changes.
+
+# %% tags=["parameters"]
+# @title Choices
+game_name = "chess"  # @param ["chess", "tictactoe"]
+rounds = 3  # @param {type:"slider", min:1, max:50, step:1}
+games_per_round = 64  # @param {type:"slider", min:16, max:1024, step:16}
+match_games = 20  # @param {type:"slider", min:2, max:200, step:2}
+
+# %% [markdown]
+# ## A device, and the rules on it
+# You should see the device and why it was chosen, and the game's first position. A game is batched tensors: one state holds many
+# positions, and each method works on all of them.
+
+# %%
+# %matplotlib inline
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from IPython.display import display
+
+from chessnn_colab.config import TrainConfig
+from chessnn_colab.devices import detect_device, inventory
+from chessnn_colab.games.registry import make_game
+
+machine = inventory()
+choice = detect_device("auto", machine)
+config = TrainConfig(run=str(root / "runs" / f"{game_name}-by-hand"), game=game_name)
+plan = config.worker_plan(choice.device, machine)
+config = config.for_device(choice.device, machine, plan)
+game = make_game(game_name, config.max_plies, choice.device)
+start = game.init(1)
+print(f"{choice.device}: {'; '.join(choice.reasons)}", *game.to_text(start), sep="\n")
+
+# %% [markdown]
+# ## A network
+# It sees planes and answers with a logit for each action and for win, draw and loss. Untrained, it prefers nothing: the bars of
+# the legal actions should be about equally high.
+
+# %%
+from chessnn_colab.network import build_network
+
+network = build_network(config.network_config(game), choice.device, seed=config.seed)
+with torch.no_grad():
+    logits = network(game.observe(start)).prior_logits[0]
+legal = game.legal_action_mask(start)[0]
+untrained = torch.softmax(logits[legal], 0).cpu()
+print(network.config, f"{sum(weights.numel() for weights in network.parameters()):,} weights", sep="\n")
+plt.figure(figsize=(7, 2))
+plt.bar(range(len(untrained)), untrained)
+plt.xlabel("legal action at the start")
+plt.ylabel("probability")
+plt.show()
+
+# %% [markdown]
+# ## A pool of workers
+# One process for each device plays its share of the games. Weights go to it as numpy arrays. You should see how many games it has
+# finished while it plays, and then how long the games were.
+
+# %%
+from pathlib import Path
+
+from chessnn_colab.launch import open_pool
+from chessnn_colab.network import to_arrays
+from chessnn_colab.rounds import joined, share_games
+
+logs = Path(config.run) / "logs"
+logs.mkdir(parents=True, exist_ok=True)
+pool = open_pool(config, network.config, plan, logs, print)
+shares = share_games(games_per_round, len(plan.devices))
+
+pool.set_weights(0, to_arrays(network))
+show = "worker {}: {} games, {:,} plies".format
+chunks = pool.play(shares, seed=0, on_update=lambda *counts: print(show(*counts), end="\r"))
+records = joined(chunks, game)
+print(
+    f"\n{records.num_games} games, {records.num_positions:,} positions, {records.nbytes / records.num_positions:.0f} bytes each"
+)
+plt.figure(figsize=(7, 2))
+plt.hist(records.game_lengths, bins=30)
+plt.xlabel("plies")
+plt.ylabel("games")
+plt.show()
+
+# %% [markdown]
+# ## Games are numpy arrays
+# You should see nine arrays. One row of `positions` is a packed position; `policy_actions` and `policy_weights` are what the search
+# preferred there, and what the network is to learn.
+
+# %%
+for name, array in records.to_arrays().items():
+    print(f"{name:15s} {array.dtype!s:8s} {list(array.shape)}")
+middle = records.num_positions // 2
+position = game.unpack(torch.from_numpy(records.positions[middle : middle + 1]).to(game.device))
+print("\nA position:", *game.to_text(position), sep="\n")
+print(
+    "the search's actions:", records.policy_actions[middle], "their weights:", records.policy_weights[middle].round(2)
+)
+
+# %% [markdown]
+# ## A replay, and one update
+# The replay keeps the latest positions. A batch is drawn from it at random, and the network takes one step towards the search's
+# policy and the games' results. You should see the losses of one batch.
+
+# %%
+from chessnn_colab.learner import Learner, LearnerConfig
+from chessnn_colab.replay import Replay
+
+replay = Replay(config.replay_capacity)
+replay.add(records)
+learner = Learner(network, game, config.part(LearnerConfig))
+generator = np.random.default_rng(config.seed)
+losses = learner.update(replay.sample(config.batch_size, generator), generator=generator)
+print(", ".join(f"{name} {float(value):.3f}" for name, value in losses._asdict().items()))
+
+# %% [markdown]
+# ## The loop
+# Play, keep, learn; then the workers get the new weights. Batch norm is re-estimated after learning. Both losses should fall within
+# a round, and may jump between rounds, when new games come.
+
+# %%
+policy_losses, value_losses = [], []
+for version in range(1, rounds + 1):
+    for _ in range(max(1, round(records.num_positions * config.sample_reuse / config.batch_size))):
+        losses = learner.update(replay.sample(config.batch_size, generator), generator=generator)
+        policy_losses.append(float(losses.policy_loss))
+        value_losses.append(float(losses.value_loss))
+    learner.reestimate_norms(replay.sample(config.batch_size, generator) for _ in range(8))
+    print(
+        f"round {version}: {learner.updates} updates, policy loss {policy_losses[-1]:.3f}, value loss {value_losses[-1]:.3f}"
+    )
+    pool.set_weights(version, to_arrays(network))
+    records = joined(pool.play(shares, seed=version), game)
+    replay.add(records)
+figure, (left, right) = plt.subplots(1, 2, figsize=(9, 2.5))
+left.plot(policy_losses)
+left.set(title="policy loss", xlabel="update")
+right.plot(value_losses)
+right.set(title="value loss", xlabel="update")
+plt.show()
+
+# %% [markdown]
+# ## A checkpoint
+# Named arrays and plain data, written beside a manifest of hashes and renamed into place. You should see its files, and that what
+# was read back is what was written.
+
+# %%
+from chessnn_colab.runs.checkpoint import load_checkpoint, save_checkpoint
+
+folder = Path(config.run) / "checkpoint"
+save_checkpoint(folder, {"weights": to_arrays(network)}, {"game": game.name, "iteration": rounds})
+loaded = load_checkpoint(folder, game.name)
+same = all(np.array_equal(array, loaded.groups["weights"][name]) for name, array in to_arrays(network).items())
+print(
+    *(f"{path.name}: {path.stat().st_size:,} bytes" for path in sorted(folder.iterdir())),
+    f"same weights: {same}",
+    sep="\n",
+)
+
+# %% [markdown]
+# ## A match
+# The network, looking ahead as in training, against a player that moves at random, before and after. After a few rounds the bars differ little; raise `rounds`, and
+# the second one grows.
+
+# %%
+from chessnn_colab.arena.evaluate import find_player
+from chessnn_colab.arena.match import play_match
+from chessnn_colab.arena.players import NetworkPlayer
+from chessnn_colab.arena.registry import match_game
+from chessnn_colab.search import SearchConfig
+from chessnn_colab.views.plots import match_bar
+
+if game.num_players == 2:
+    looks_ahead = config.part(SearchConfig)
+    arena = match_game(game_name, choice.device)
+    before = build_network(config.network_config(game), choice.device, seed=config.seed).eval()
+    players = [
+        NetworkPlayer(arena, before, looks_ahead, "untrained"),
+        NetworkPlayer(arena, network.eval(), looks_ahead, f"after {rounds} rounds"),
+    ]
+    results = [play_match(arena, player, find_player("random", arena), match_games) for player in players]
+    print(*results, sep="\n")
+    display(match_bar(results))
+else:
+    print(f"{game_name} is a game for one player: there is nobody to play a match against.")
+
+# %% [markdown]
+# ## Leave
+# The workers end. Things to try: another game, `search="tree"` in `TrainConfig`, two updates where there is one, a replay of 5,000
+# positions, or the games of an opponent of your own in place of the pool's.
+
+# %%
+pool.close()

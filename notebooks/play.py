@@ -1,0 +1,81 @@
+# %% [markdown]
+# # Play against a network that taught itself
+#
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/chessnn-colab/blob/main/notebooks/play.ipynb)
+#
+# Press **Run all**, then click a piece and where it goes. Below the board two networks, or a network and a chess engine, play
+# each other while you watch. Nothing has to be trained first: a network comes with the package.
+
+# %% cellView="form" jupyter={"source_hidden": true} tags=["fetch"]
+# @title Get the code: from the folder around this notebook, or from its repository { display-mode: "form" }
+import importlib
+import subprocess
+import sys
+from importlib.util import find_spec
+
+REPOSITORY = "https://github.com/OWNER/chessnn-colab"
+
+sys.path[:0] = [".", "..", "chessnn-colab"]
+if find_spec("chessnn_colab") is None:
+    problem = "No address is set yet: run all of dist/run_all.ipynb instead, the one file that `make colab` writes."
+    if "/OWNER/" not in REPOSITORY:
+        clone = ["git", "clone", "--quiet", "--depth", "1", REPOSITORY, "chessnn-colab"]
+        done = subprocess.run(clone, check=False, stderr=subprocess.PIPE, text=True)
+        problem = done.stderr if done.returncode else ""
+    if problem:
+        raise type("NoCode", (Exception,), {"_render_traceback_": lambda self: [str(self)]})(problem)
+    importlib.invalidate_caches()
+
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title Install what is missing (torch stays as it is) { display-mode: "form" }
+from chessnn_colab.install import install
+
+root = install()
+
+# %% [markdown]
+# ## Choose
+# Nothing needs to be changed. `network` is the folder of a run such as `runs/chess`, or `runs/chess@3` for its third iteration,
+# or a file made by `share`. Left empty, it is the newest run here, or else the network that comes with the package.
+# `you_play` is your side; empty, you move first. `opponent` is whom it plays when you watch: another run, `random`, and in chess
+# also `greedy`, `minimax` or `engine:/path/to/stockfish`.
+
+# %% tags=["parameters"]
+# @title Who plays { run: "auto" }
+network = ""  # @param {type:"string"}
+you_play = ""  # @param ["", "white", "black"]
+evaluations = 48  # @param {type:"slider", min:1, max:400, step:1}
+opponent = "random"  # @param {type:"string"}
+plies_to_watch = 300  # @param {type:"integer"}
+
+# %% [markdown]
+# ## Play
+# You should see a board. Two clicks make a move: dots show where a piece can go. The network's answer is marked. You can
+# also type moves (`e4`, `Nf3`, `O-O`). *What it thinks* draws its likeliest moves as arrows, its opinion of who wins as a
+# bar, and that opinion over the game. The box beside the board is the game as text: copy it to keep it, or paste a
+# position (FEN) or a game (PGN) and press Load.
+
+# %%
+from chessnn_colab.arena.find_network import find_network
+from chessnn_colab.views.play import play_widget
+
+found = find_network(network, root / "runs")
+print(found.sentence)
+play_widget(found.run, human=you_play, evaluations=evaluations)
+
+# %% [markdown]
+# ## Watch
+# You should see each move as it is played, and then the game to play back: press Play, click a move, or use the arrow keys.
+# The stop button ends the game and keeps it.
+
+# %%
+from chessnn_colab.views.watch import watch_game
+
+watch_game(found.run, opponent, evaluations=evaluations, plies=plies_to_watch)
+
+# %% [markdown]
+# ## Another game
+# The same board plays every game with squares. Tic-tac-toe against a random mover shows how; a run of your own, trained with
+# `game="tictactoe"`, goes in its place.
+
+# %%
+play_widget("random", game="tictactoe")

@@ -1,0 +1,88 @@
+"""The energy estimate: what each design counts, by hand, and the sentence that follows from it."""
+
+import json
+
+import pytest
+
+from chessnn_colab.network_config import NetworkConfig
+from chessnn_colab.spikes import Energy, estimate_energy, probe
+
+from .test_network import lively, planes
+
+# A million additions, dense twin of two million, half of it on zeros; heads of 100,000, half of them on zeros.
+ENERGY = Energy(1e6, 1e5, 2e6, 1e6, 5e4, slots=4)
+
+
+def test_arithmetic_by_hand():
+    arithmetic = {design.name: design.arithmetic_nanojoules for design in ENERGY.designs}
+    few_bits = 0.2 * 3 / 8 + 0.03
+    assert arithmetic == pytest.approx(
+        {
+            "spikes, float32": 900 + 460,
+            "spikes, int8": 30 + 50 * few_bits,
+            "dense twin, float32": 9200,
+            "dense twin, int8": 460,
+            "dense twin, 3-bit": 2000 * few_bits,
+            "3-bit twin, zeros skipped": 1000 * few_bits,
+        }
+    )
+    assert ENERGY.spiking_nanojoules == arithmetic["spikes, float32"]
+    assert ENERGY.dense_nanojoules == arithmetic["dense twin, float32"]
+
+
+def test_memory_traffic_by_hand():
+    """Bytes per operation, times the 2.5 picojoules of a byte."""
+    memory = {design.name: design.memory_nanojoules for design in ENERGY.designs}
+    assert memory == pytest.approx(
+        {
+            "spikes, float32": 2.5 * (1000 * 12 + 100 * 8),
+            "spikes, int8": 2.5 * (1000 * 5 + 50 * 5),
+            "dense twin, float32": 2.5 * 2000 * 8,
+            "dense twin, int8": 2.5 * 2000 * 2,
+            "dense twin, 3-bit": 2.5 * 2000 * (1 + 3 / 8),
+            "3-bit twin, zeros skipped": 2.5 * 1000 * 5,
+        }
+    )
+
+
+@pytest.mark.parametrize("slots, bits", [(1, 1), (2, 2), (3, 2), (4, 3), (7, 3), (8, 4)])
+def test_the_twin_has_the_bits_of_a_spike_count(slots, bits):
+    energy = Energy(1e6, 1e5, 2e6, 1e6, 5e4, slots)
+    assert energy.bits == bits and f"{bits}-bit" in energy.designs[4].name
+
+
+@pytest.mark.parametrize(
+    "additions, active, words",
+    [
+        (0.5e6, 1e6, "these spikes save energy"),
+        (1.2e6, 1e6, "save arithmetic, and lose it again in memory traffic"),
+        (9e6, 1e6, "save no energy that numbers of few bits do not save too"),
+    ],
+)
+def test_the_verdict_falls_whichever_way_the_figures_say(additions, active, words):
+    verdict = Energy(additions, 1e5, 2e6, active, 5e4, 4).verdict
+    assert verdict.count(". ") == 0 and verdict.endswith(".")
+    assert words in verdict and "a dense int8 twin takes 0.46 µJ" in verdict
+
+
+@pytest.mark.parametrize("steps, levels", [(2, 1), (1, 4)])
+def test_zeros_are_counted_per_number_and_not_per_spike(steps, levels):
+    network = lively(NetworkConfig(channels=16, blocks=1, steps=steps, levels=levels))
+    x = planes(8)
+    energy = estimate_energy(network, x)
+    fired = {name: float(spikes.any(0).float().mean()) for name, spikes in probe(network, x).items()}
+    convolution, heads = 64 * 9 * 16, 64 * 16 * 73 + (16 * 65 + 27) * 64
+    body = float(x.mean()) * convolution * 27
+    body += sum(share for name, share in fired.items() if name.startswith("blocks")) * convolution * 16
+    assert energy.slots == steps * levels
+    assert energy.active_macs - energy.active_head_macs == pytest.approx(body, rel=1e-3)
+    least = fired["neurons"] * heads
+    assert least < energy.active_head_macs <= least + 64 * 3  # the value head's last layer, behind its ReLU
+
+
+def test_old_keys_stay_and_all_is_plain_data():
+    values = json.loads(json.dumps(ENERGY.to_dict()))
+    old = {"synaptic_operations", "macs", "dense_macs", "spiking_nanojoules", "dense_nanojoules"}
+    assert old < set(values) and len(values["designs"]) == 6 and values["verdict"] == ENERGY.verdict
+    both = values["designs"]["spikes, int8"]
+    assert 0 < both["arithmetic_nanojoules"] < both["nanojoules"]

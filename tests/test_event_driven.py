@@ -1,0 +1,117 @@
+"""The network run spike by spike (tools/event_driven.py) fires exactly what the package computes at one go.
+
+The whole count: python tools/event_driven.py RUN --positions 10000
+"""
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from chessnn_colab.errors import ConfigError
+from chessnn_colab.layers import ConvNorm
+from chessnn_colab.network import build_network
+from chessnn_colab.network_config import NetworkConfig
+from chessnn_colab.spikes import estimate_energy
+
+from .test_network import lively
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
+from event_driven import EventDriven, compare, differing, in_float64, main, package_spikes, positions
+
+CONFIG = NetworkConfig(channels=16, blocks=2)
+
+
+def strong(config: NetworkConfig = CONFIG):
+    """A network whose currents are large enough for several spikes."""
+    network = lively(config)
+    for norm in (module for module in network.modules() if isinstance(module, nn.BatchNorm2d)):
+        norm.weight.data *= 4
+    return network
+
+
+def counts(network, observation):
+    """What the package fires in float64, and what the events fire, [B, channels, H, W] by layer."""
+    fired, _ = EventDriven(network).run(observation)
+    return package_spikes(in_float64(network), observation), {name: steps.sum(0) for name, steps in fired.items()}
+
+
+@pytest.mark.parametrize("levels, threshold", [(4, 1.0), (2, 1.0), (3, 0.5), (8, 2.0)])
+def test_every_layer_fires_the_same_spikes(levels, threshold):
+    network = strong(NetworkConfig(channels=16, blocks=2, levels=levels, threshold=threshold))
+    package, events = counts(network, positions(48))
+    assert len(package) == 5
+    for name, spikes in package.items():
+        assert torch.equal(spikes, events[name].double()), name
+        assert spikes.max() > 1 and 0 < spikes.mean() < levels, name
+
+
+def test_a_spike_is_one_per_neuron_and_step_and_a_neuron_fires_its_spikes_first():
+    fired, _ = EventDriven(strong()).run(positions(16))
+    for name, steps in fired.items():
+        assert steps.dtype == torch.bool and steps.shape == (4, 16, 16, 8, 8), name
+        assert torch.equal(steps, steps.to(torch.int8).cummin(0).values.bool()), name
+
+
+def with_ties() -> nn.Module:
+    """A network of exact halves: every current is a multiple of a half, so that a quarter of the neurons tie."""
+    network = build_network(CONFIG, "cpu", seed=3).eval()
+    generator = torch.Generator().manual_seed(4)
+    for module in network.modules():
+        if isinstance(module, ConvNorm):
+            halves = torch.randint(-3, 4, module.conv.weight.shape, generator=generator) / 2
+            sparse = torch.rand(halves.shape, generator=generator) < 0.05
+            module.conv.weight.data = torch.where(sparse, halves, 0.0)
+            module.norm.eps = 0.0
+            module.norm.weight.data.fill_(1.0)
+            module.norm.bias.data = torch.randint(0, 3, module.norm.bias.shape, generator=generator) / 2
+    return network
+
+
+def test_ties_go_to_the_even_number_of_spikes():
+    network, observation = with_ties(), positions(32)
+    package, events = counts(network, observation)
+    assert not any(differing(package, events).values())
+    currents = network.stem.double()(observation.double())
+    for tie, spikes in ((0.5, 0), (1.5, 2), (2.5, 2), (3.5, 4)):
+        tied = currents == tie
+        assert tied.any(), tie
+        assert (events["blocks.0.neurons1"][tied] == spikes).all(), tie
+
+
+def test_additions_are_the_weights_that_spikes_bring():
+    """Counted tap by tap, and a little below the estimate, which counts taps beyond the edge of the board too."""
+    network, observation = strong(), positions(16)
+    fired, additions = EventDriven(network).run(observation)
+    taps = nn.functional.conv2d(torch.ones(1, 1, 8, 8), torch.ones(1, 1, 3, 3), padding=1)  # neighbours of each square
+    inputs = {"stem": observation, "blocks.0.conv1": fired["blocks.0.neurons1"].sum(0)}
+    for name, spikes in inputs.items():
+        assert additions[name] == int((spikes * taps).sum()) * 16, name
+    total, estimate = sum(additions.values()) / 16, estimate_energy(network, observation).synaptic_operations
+    assert 0.8 * estimate < total < estimate
+
+
+def test_the_other_forms_are_compared_and_differ():
+    """float32 next to never, bfloat16 and firing without waiting often; only float64 is equal."""
+    totals = compare(strong(), positions(32))
+    neurons = sum(totals["neurons"].values())
+    shares = {form: sum(totals[form].values()) / neurons for form in ("float64", "float32", "bfloat16", "pipelined")}
+    assert shares["float64"] == 0 and shares["float32"] < 1e-4
+    assert 1e-4 < shares["bfloat16"] < shares["pipelined"] < 0.5
+    assert totals["pipelined"]["blocks.0.neurons1"] == 0  # it has its whole input at once
+
+
+def test_positions_are_many_kinds_and_repeatable():
+    found = positions(300)
+    assert found.shape == (300, 27, 8, 8) and torch.equal(found, positions(300))
+    men = found[:, :12].sum((1, 2, 3))
+    assert men.max() == 32 and men.min() < 10 and len(found.unique(dim=0)) > 250
+
+
+def test_what_cannot_run_so_is_refused(capsys, tmp_path):
+    with pytest.raises(ConfigError, match="2 steps with 1 levels: expected 1 step with 2 levels or more"):
+        EventDriven(build_network(NetworkConfig(channels=8, blocks=1, steps=2, levels=1), "cpu"))
+    sys.argv = ["event_driven", str(tmp_path / "nothing")]
+    assert main() == 2 and "there is no run" in capsys.readouterr().err

@@ -1,0 +1,43 @@
+"""A network as an ONNX file answers as the network does."""
+
+import numpy as np
+import pytest
+import torch
+
+from chessnn_colab import export
+from chessnn_colab.arena.evaluate import load_network
+from chessnn_colab.errors import ChessnnError, ConfigError
+from chessnn_colab.network import actor_copy
+
+from .small_run import CONFIG, TICTACTOE, make_run
+
+onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not here to read the file")
+
+
+@pytest.mark.parametrize("game, config", [("chess", CONFIG), ("tictactoe", TICTACTOE)])
+def test_the_file_answers_as_the_network(tmp_path, game, config):
+    run = make_run(tmp_path / "run", (0, 1), game, config)
+    path = export.export_onnx(run, str(tmp_path / "network.onnx"))
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    assert session.get_modelmeta().custom_metadata_map == {"game": game, "iteration": "1"}
+    network = actor_copy(load_network(run, device="cpu")[0])
+    for batch in (1, 7):
+        observation = torch.randint(0, 2, (batch, config.planes, config.height, config.width)).float()
+        answers = session.run(None, {"observation": observation.numpy()})
+        with torch.no_grad():
+            expected = network(observation)
+        for answer, tensor in zip(answers, expected):
+            np.testing.assert_allclose(answer, tensor.numpy(), atol=1e-5)
+        assert np.abs(answers[0]).max() > 0.01
+
+
+def test_bad_input_is_one_sentence(tmp_path, monkeypatch):
+    run = make_run(tmp_path / "run", (0,))
+    with pytest.raises(ConfigError, match=r"expected a file name that ends in \.onnx"):
+        export.export_onnx(run, str(tmp_path / "network.pt"))
+    with pytest.raises(ChessnnError, match="no snapshot 3"):
+        export.export_onnx(run, str(tmp_path / "network.onnx"), 3)
+    monkeypatch.setattr(export, "NEEDED", ("onnx", "no_such_module"))
+    with pytest.raises(ConfigError, match="pip install onnx no_such_module"):
+        export.export_onnx(run, str(tmp_path / "network.onnx"))
+    assert not list(tmp_path.glob("*.onnx"))

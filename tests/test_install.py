@@ -1,0 +1,121 @@
+"""What a notebook's first cells do: install what is missing, and mount Drive. Both fail with one sentence."""
+
+import shutil
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+from chessnn_colab import install as module
+from chessnn_colab.config import TrainConfig
+from chessnn_colab.errors import ChessnnError, ConfigError, InstallError, RunError
+from chessnn_colab.install import install, missing_of
+from chessnn_colab.report import Silence
+from chessnn_colab.runs.drive import drive_copy
+from chessnn_colab.training import train
+
+
+def test_only_what_cannot_be_imported_is_missing():
+    lines = ["# a comment", "", "numpy", "json>=1,<2  # ours", "no_such_package>=7.7,<9", "no-such-other[extra]==1"]
+    assert missing_of(lines) == ["no_such_package>=7.7,<9", "no-such-other[extra]==1"]
+
+
+def test_nothing_missing_installs_nothing_and_says_where_the_code_is(capsys, monkeypatch):
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("pip was started"))
+    assert install() == module.HERE
+    assert capsys.readouterr().out == f"chessnn_colab {module.__version__} from {module.HERE.name}/\n"
+
+
+def test_pips_reason_reaches_the_reader(monkeypatch, tmp_path):
+    requirements = tmp_path / "requirements.txt"
+    requirements.write_text("no_such_package\n")
+    said = "WARNING: retrying\nERROR: No matching distribution found for no_such_package\nnotice: update"
+
+    def pip(command, **_):
+        pins = Path(command[command.index("--constraint") + 1]).read_text()
+        assert command[-1] == "no_such_package" and pins.startswith("torch==")
+        return subprocess.CompletedProcess(command, 1, "", said)
+
+    monkeypatch.setattr(subprocess, "run", pip)
+    with pytest.raises(
+        InstallError, match="could not install no_such_package: ERROR: No matching distribution"
+    ) as error:
+        install(requirements)
+    assert "InstallError" in error.value._render_traceback_()[0], "a box, and no traceback"
+
+
+def test_a_replaced_torch_is_an_error(monkeypatch, tmp_path):
+    requirements = tmp_path / "requirements.txt"
+    requirements.write_text("no_such_package\n")
+    monkeypatch.setattr(subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, 0, "", ""))
+    versions = iter(["2.11.0", "2.13.0"])
+    monkeypatch.setattr(module, "_version", lambda _: next(versions))
+    with pytest.raises(InstallError, match="replaced torch 2.11.0 by 2.13.0"):
+        install(requirements)
+
+
+def test_a_notebook_shows_an_error_as_one_sentence():
+    from IPython.core.interactiveshell import InteractiveShell
+    from IPython.utils.capture import capture_output
+
+    shell = InteractiveShell()
+    with capture_output() as shown:
+        shell.run_cell("from chessnn_colab.errors import RunError\nraise RunError('there is no run here')")
+    assert shown.stdout.strip() == "RunError: there is no run here"
+    assert issubclass(RunError, ChessnnError)
+
+
+@pytest.fixture
+def colab(monkeypatch):
+    """A pretended google.colab; its `drive.mount` may be replaced."""
+    drive = types.SimpleNamespace(mount=lambda place: Path(place).mkdir(exist_ok=True))
+    package = types.ModuleType("google.colab")
+    package.drive = drive
+    monkeypatch.setitem(sys.modules, "google.colab", package)
+    return drive
+
+
+def test_elsewhere_than_on_colab_drive_is_refused_in_a_sentence(tmp_path):
+    with pytest.raises(ConfigError, match="only on Colab: untick the copy to Drive"):
+        drive_copy(tmp_path / "run")
+
+
+def test_a_refused_permission_is_a_sentence(colab, tmp_path):
+    def refuse(_):
+        raise ValueError("mount failed")
+
+    colab.mount = refuse
+    with pytest.raises(ConfigError, match="could not be mounted: mount failed. Run this again and allow it"):
+        drive_copy(tmp_path / "run", str(tmp_path / "drive"))
+
+
+class Told(Silence):
+    def __init__(self):
+        self.told = []
+
+    def message(self, text):
+        self.told.append(text)
+
+
+def test_a_lost_runtime_goes_on_from_drive(colab, tmp_path):
+    """The machine is lost, with its disk; the same cells run again."""
+    run, iterations = tmp_path / "content" / "runs" / "tictactoe", []
+    for _ in range(2):
+        copy_to = drive_copy(run, str(tmp_path / "drive"))
+        assert copy_to == str(tmp_path / "drive" / "MyDrive" / "chessnn_colab" / "tictactoe")
+        config = TrainConfig(
+            run=str(run),
+            game="tictactoe",
+            iterations=1,
+            pool="inline",
+            games_per_iteration=16,
+            workers=1,
+            copy_to=copy_to,
+        )
+        told = Told()
+        iterations += [report.iteration for report in train(config, told)]
+        shutil.rmtree(tmp_path / "content")
+    assert iterations == [1, 2]
+    assert any(text.startswith("Restored ") for text in told.told), told.told

@@ -1,0 +1,148 @@
+"""What every notebook keeps, found without running it and without torch. A new notebook needs no line here."""
+
+import ast
+import base64
+import importlib.util
+import json
+import re
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+ROOT = Path(__file__).parent.parent
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+sys.path.insert(0, str(ROOT / "tools"))
+from make_notebook import notebook_text  # noqa: E402
+
+FORM = re.compile(r"^(\w+) = (.+?)  # @param (.+)$", re.MULTILINE)
+FIELD_TYPES = {"string", "number", "integer", "boolean", "slider", "raw"}
+MOST_PICTURE_BYTES = 300_000
+
+every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+
+
+def cells(path: Path, kind: str) -> list:
+    return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == kind]
+
+
+def code(path: Path) -> str:
+    """All code of a notebook, as Python without IPython's magics."""
+    return "\n".join(re.sub(r"^[%!].*$", "", cell.source, flags=re.MULTILINE) for cell in cells(path, "code"))
+
+
+def test_each_text_has_its_notebook():
+    assert {path.stem for path in NOTEBOOKS} == {path.stem for path in (ROOT / "notebooks").glob("*.py")}
+
+
+@every_notebook
+def test_it_is_valid_stripped_and_in_step_with_its_text(path):
+    text = path.read_text(encoding="utf-8")
+    assert text == notebook_text(path.with_suffix(".py")), "run `make notebooks`"
+    notebook = json.loads(text)
+    nbformat.validate(notebook)
+    assert "widgets" not in notebook["metadata"] and notebook["metadata"]["colab"] == {"private_outputs": True}
+    assert all(not cell.get("outputs") and cell.get("execution_count") is None for cell in notebook["cells"])
+    assert len({cell["id"] for cell in notebook["cells"]}) == len(notebook["cells"])
+
+
+@every_notebook
+def test_it_says_what_it_is_and_ends_with_words_or_code_that_anybody_wrote(path):
+    notebook = nbformat.read(path, as_version=4)
+    assert notebook.cells[0].cell_type == "markdown" and notebook.cells[0].source.startswith("# ")
+    assert all(cell.source.strip() for cell in notebook.cells)
+
+
+@every_notebook
+def test_what_it_imports_exists_and_is_public(path):
+    for node in ast.walk(ast.parse(code(path))):
+        if isinstance(node, ast.Import):
+            imported = [(alias.name, []) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            imported = [(str(node.module), [alias.name for alias in node.names])]
+        else:
+            continue
+        for module, names in imported:
+            if module.split(".")[0] in ("google", "ray"):  # Colab's own, and an extra
+                continue
+            if not module.startswith("chessnn_colab"):
+                assert importlib.util.find_spec(module.split(".")[0]), module
+                continue
+            known = defined_in(module)
+            assert known is not None, f"there is no {module}"
+            for name in names:
+                submodule = defined_in(f"{module}.{name}") is not None
+                assert not name.startswith("_") and (submodule or name in known), f"{module} has no {name}"
+
+
+def defined_in(module: str) -> set[str] | None:
+    """The names at the top of one of our modules, or None when there is no such module."""
+    place = ROOT.joinpath(*module.split("."))
+    files = [file for file in (place.with_suffix(".py"), place / "__init__.py") if file.is_file()]
+    if not files:
+        return None
+    found: set[str] = set()
+    for node in ast.parse(files[0].read_text(encoding="utf-8")).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            found |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found |= {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
+            if module == "chessnn_colab" and isinstance(node.value, ast.Dict):  # the public names and their homes
+                found |= {str(key.value) for key in node.value.keys if isinstance(key, ast.Constant)}
+    return found
+
+
+@every_notebook
+def test_form_fields_parse_and_hold_their_defaults(path):
+    text = code(path)
+    assert text.count("# @param") == len(FORM.findall(text)), "a field that Colab would not show"
+    for name, default, field in FORM.findall(text):
+        value = ast.literal_eval(default)
+        if field.startswith("["):
+            assert value in json.loads(field), name
+            continue
+        shape = json.loads(re.sub(r"(\w+)(?=:)", r'"\1"', field))
+        assert shape["type"] in FIELD_TYPES, name
+        if shape["type"] == "slider":
+            assert shape["min"] <= value <= shape["max"] and shape["step"] > 0, name
+        elif shape["type"] != "raw":
+            kinds = {"string": str, "boolean": bool, "integer": int, "number": (int, float)}
+            assert isinstance(value, kinds[shape["type"]]), name
+
+
+@pytest.mark.parametrize("name, field", [("train", "game"), ("by_hand", "game_name")])
+def test_the_form_offers_every_game(name, field):
+    registry = ast.parse((ROOT / "chessnn_colab" / "games" / "registry.py").read_text(encoding="utf-8"))
+    table = next(
+        node.value for node in registry.body if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "GAMES"
+    )
+    forms = {name: form for name, _, form in FORM.findall(code(ROOT / "notebooks" / f"{name}.ipynb"))}
+    assert json.loads(forms[field]) == [ast.literal_eval(key) for key in table.keys]
+
+
+@every_notebook
+def test_pictures_are_inside_and_small(path):
+    """Colab shows neither attachments nor files beside the notebook (googlecolab/colabtools issue 3836)."""
+    for cell in cells(path, "markdown"):
+        assert "attachments" not in cell
+        for words, address in re.findall(r"!\[([^\]]*)\]\(([^)]+)\)", cell.source):
+            assert len(words) > 8, "words for who cannot see the picture"
+            if "colab-badge" in address:
+                continue
+            assert address.startswith("data:image/png;base64,"), address[:60]
+            assert len(base64.b64decode(address.partition(",")[2])) < MOST_PICTURE_BYTES
+
+
+@every_notebook
+def test_the_code_that_fetches_and_installs_is_folded_and_the_same_everywhere(path):
+    first, second = cells(path, "code")[:2]
+    assert first.source == cells(ROOT / "notebooks" / "train.ipynb", "code")[0].source
+    assert "fetch" in first.metadata.tags and first.source.count("github.com/") == 1
+    for cell in (first, second):
+        assert cell.metadata.cellView == "form" and cell.metadata.jupyter.source_hidden
+        assert cell.source.startswith("# @title ")
+    assert len([line for line in second.source.splitlines() if line and not line.startswith("#")]) <= 3

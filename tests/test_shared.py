@@ -1,0 +1,220 @@
+"""One file of a network: it opens wherever a run does, and one made to harm is refused in a sentence."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from chessnn_colab.__main__ import main
+from chessnn_colab.arena.chess.tactics import solved_over_run
+from chessnn_colab.arena.chess.uci import Engine
+from chessnn_colab.arena.evaluate import evaluate_run, find_player, load_network, run_game
+from chessnn_colab.arena.players import play_search
+from chessnn_colab.arena.registry import match_game
+from chessnn_colab.errors import CheckpointError, ChessnnError, RunError
+from chessnn_colab.network import build_network, to_arrays
+from chessnn_colab.network_config import NetworkConfig
+from chessnn_colab.runs.folder import RunFolder, find_checkpoint
+from chessnn_colab.runs.shared import card_lines, card_of, share
+from chessnn_colab.runs.snapshot import load_snapshot, save_snapshot
+
+from .small_run import CONFIG, TICTACTOE, make_run
+from .test_hostile import endless, huge, payloads, silent
+
+SETTINGS = {
+    "game": "chess",
+    "seed": 3,
+    "boards": None,
+    "run": "/home/me/runs/x",
+    "copy_to": "/drive",
+    "address": "10.0.0.1",
+}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("share") / "run"
+    with RunFolder.create_or_open(folder, SETTINGS) as opened:
+        for iteration in (0, 5):
+            weights = to_arrays(build_network(CONFIG, "cpu", seed=iteration))
+            opened.save_snapshot(iteration, weights, {"game": "chess", "network": CONFIG.to_dict()})
+        opened.append_report({"iteration": 5, "total_positions": 1234, "seconds": 60.0, "sample_game": "1. e4"})
+    return str(folder)
+
+
+@pytest.fixture
+def file(run, tmp_path):
+    share(run, tmp_path / "mine.net")
+    return str(tmp_path / "mine.net")
+
+
+def test_the_last_network_opens_wherever_a_run_does(run, file):
+    network, iteration = load_network(file, device="cpu")
+    original, _ = load_network(run, device="cpu")
+    assert iteration == 5 and run_game(file) == "chess"
+    for name, tensor in original.state_dict().items():
+        assert torch.equal(tensor, network.state_dict()[name]), name
+    policy = play_search("policy")
+    assert evaluate_run(file, "random", 2, policy, device="cpu").games == 2
+    game = match_game("chess")
+    assert find_player(file, game, policy).name == "mine.net iteration 5"
+    assert find_player(f"{file}@5", game, policy).name == "mine.net iteration 5"
+    assert list(solved_over_run(file, policy, device="cpu")) == [5]
+    assert Engine(file, device="cpu").run == file
+    assert find_checkpoint(share_as(run, file, ".safetensors")).metadata["iteration"] == 5
+
+
+def share_as(run, file, suffix):
+    share(run, file + suffix)
+    return file + suffix
+
+
+def test_the_card_says_what_made_it_and_nothing_of_the_machine(file):
+    card = card_of(file)
+    assert card["iteration"] == 5 and card["version"] and card["game"] == "chess"
+    assert card["figures"] == {"seconds": 60.0, "total_positions": 1234}
+    assert card["settings"] == {"game": "chess", "seed": 3}
+    text = Path(file).read_bytes()
+    assert b"/home/me" not in text and b"/drive" not in text and b"10.0.0.1" not in text
+
+
+def test_the_command_line_shares_an_older_network(run, tmp_path, capsys):
+    target = tmp_path / "old.net"
+    assert main(["share", run, str(target), "--snapshot", "0"]) == 0
+    assert "iteration: 0" in capsys.readouterr().out and load_network(str(target), device="cpu")[1] == 0
+    assert main(["evaluate", str(target), "--games", "2", "--search", "policy", "--device", "cpu"]) == 0
+    assert "iteration 0" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["RUN", "FILE", "--snapshot", "4"], "has no snapshot 4: expected one of 0, 5"),
+        (["NOTHING", "FILE"], "there is no run"),
+        (["RUN", "RUN"], "exists: nothing was written"),
+        (["RUN", "TAKEN"], "exists: nothing was written"),
+        (["RUN", "NOTHING/deep/file"], "cannot save snapshot"),
+    ],
+)
+def test_what_cannot_be_shared_is_a_sentence(run, tmp_path, capsys, arguments, words):
+    (tmp_path / "taken").write_text("precious")
+    places = {
+        "RUN": run,
+        "FILE": str(tmp_path / "new"),
+        "TAKEN": str(tmp_path / "taken"),
+        "NOTHING": str(tmp_path / "no"),
+    }
+    arguments = [places.get(word, word.replace("NOTHING", places["NOTHING"])) for word in arguments]
+    assert main(["share", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert words in error and error.count("\n") == 1
+    assert (tmp_path / "taken").read_text() == "precious" and not (tmp_path / "new").exists()
+
+
+def test_a_run_without_a_network_has_nothing_to_share(tmp_path):
+    RunFolder.create_or_open(tmp_path / "empty", {}).close()
+    with pytest.raises(RunError, match="has no snapshot None: expected one of none yet"):
+        share(tmp_path / "empty", tmp_path / "file")
+
+
+def loaders(file):
+    game = match_game("chess")
+    return {
+        "load": lambda: load_network(file, device="cpu"),
+        "game": lambda: run_game(file),
+        "player": lambda: find_player(file, game),
+        "card": lambda: card_of(file),
+        "uci": lambda: Engine(file, device="cpu"),
+        "evaluate": lambda: evaluate_run(file, "random", 2, device="cpu"),
+        "tactics": lambda: solved_over_run(file, play_search("policy"), device="cpu"),
+    }
+
+
+def refused(file, readers):
+    for name in readers:
+        with pytest.raises(ChessnnError, match="mine.net") as caught:
+            loaders(file)[name]()
+            pytest.fail(name)
+        assert len(str(caught.value)) < 1500 and str(caught.value).isprintable(), name
+
+
+def test_nothing_in_a_hostile_file_is_executed(file, tmp_path):
+    marker = tmp_path / "executed"
+    for content in payloads(str(marker)).values():
+        Path(file).write_bytes(content)
+        refused(file, loaders(file))
+    assert not marker.exists() and not list(tmp_path.rglob("escaped*"))
+
+
+def test_one_flipped_bit_anywhere_is_noticed(file):
+    data = Path(file).read_bytes()
+    for place in np.random.default_rng(0).integers(len(data), size=40):
+        damaged = bytearray(data)
+        damaged[place] ^= 1 << (place % 8)
+        Path(file).write_bytes(damaged)
+        refused(file, ["load"])
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="needs /dev/zero")
+@pytest.mark.parametrize("make", [endless, silent, huge, os.mkdir])
+def test_what_cannot_be_read_to_its_end_is_refused(file, tmp_path, make):
+    os.unlink(file)
+    make(tmp_path / "mine.net")
+    refused(file, ["load", "game", "player", "evaluate"])
+
+
+def rewritten(file, **metadata):
+    """The same file with other metadata, sealed again."""
+    saved = load_snapshot(file)
+    save_snapshot(file, saved.groups["weights"], {**saved.metadata, **metadata})
+
+
+@pytest.mark.parametrize("iteration", [None, -1, "5", 1.5, True, [5]])
+def test_an_iteration_that_is_none_is_refused(file, iteration):
+    rewritten(file, iteration=iteration)
+    refused(file, ["load", "player"])
+
+
+@pytest.mark.parametrize("game", ["tictactoe", "go", "x" * 5000, None, ["chess"]])
+def test_another_game_is_refused(file, game):
+    rewritten(file, game=game)
+    for name in ("load", "player", "evaluate", "uci"):
+        with pytest.raises(ChessnnError) as caught:
+            loaders(file)[name]()
+            pytest.fail(name)
+        assert len(str(caught.value)) < 1500
+
+
+def test_a_network_for_another_board_is_refused(file):
+    weights = to_arrays(build_network(TICTACTOE, "cpu"))
+    save_snapshot(file, weights, {"game": "chess", "iteration": 1, "network": TICTACTOE.to_dict()})
+    with pytest.raises(CheckpointError, match="does not fit the board and the actions of chess"):
+        load_network(file, device="cpu")
+    save_snapshot(file, weights, {"game": "tictactoe", "iteration": 1, "network": TICTACTOE.to_dict()})
+    assert load_network(file, device="cpu")[0].config == TICTACTOE
+
+
+def test_weights_that_are_none_are_refused(file):
+    config = NetworkConfig.from_dict(load_snapshot(file).metadata["network"])
+    weights = to_arrays(build_network(config, "cpu"))
+    for broken in ({"stem.conv.weight": np.full_like(weights["stem.conv.weight"], np.nan)}, {"extra": np.zeros(3)}):
+        save_snapshot(file, {**weights, **broken}, load_snapshot(file).metadata)
+        refused(file, ["load", "player"])
+
+
+@pytest.mark.parametrize("card", [None, [], "text", 5, {"a": "\x1b[2J\n" * 999, "b\n": {"deep": [1] * 999}}])
+def test_a_strange_card_is_only_short_printable_text(file, card):
+    rewritten(file, card=card)
+    for line in card_lines(card_of(file)):
+        assert line.isprintable() and len(line) <= 160
+    assert load_network(file, device="cpu")[1] == 5
+
+
+def test_a_shared_tictactoe_network_plays(tmp_path):
+    run = make_run(tmp_path / "run", (1,), "tictactoe", TICTACTOE)
+    share(run, tmp_path / "file")
+    assert evaluate_run(str(tmp_path / "file"), "random", 2, play_search("policy"), device="cpu").games == 2
+    assert json.dumps(card_of(tmp_path / "file")["game"]) == '"tictactoe"'

@@ -1,0 +1,101 @@
+"""The four networks that come with the package: small, from untrained to last, and the tool that makes them."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from chessnn_colab.arena.players import NetworkPlayer, play_search
+from chessnn_colab.arena.registry import match_game
+from chessnn_colab.arena.shipped import shipped_cards, shipped_files, shipped_networks
+from chessnn_colab.errors import RunError
+from chessnn_colab.network import build_network
+from chessnn_colab.network_config import NetworkConfig, preset
+from chessnn_colab.runs.folder import RunFolder
+from chessnn_colab.runs.snapshot import load_snapshot
+from chessnn_colab.spikes import firing_rates
+
+from .small_run import make_run
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
+import make_snapshots
+
+
+def test_four_files_under_two_megabytes_in_order():
+    files = shipped_files()
+    assert len(files) == 4 and sum(file.stat().st_size for file in files) < make_snapshots.MOST_BYTES
+    iterations = list(shipped_cards())
+    assert iterations[0] == 0 and iterations == sorted(set(iterations)) == list(shipped_networks())
+    for file in files:
+        weights = load_snapshot(file, "chess").groups["weights"]
+        assert {array.dtype for name, array in weights.items() if array.ndim > 1} == {np.dtype(np.float16)}
+        assert weights["stem.norm.running_var"].dtype == np.float32
+
+
+def test_the_cards_tell_the_command_the_machine_and_how_far_it_came():
+    cards = list(shipped_cards().values())
+    for card in cards:
+        assert card["command"].startswith("python -m chessnn_colab train --") and card["machine"]
+        assert 0 <= card["puzzles solved by the policy alone"]["hanging-piece"] <= 1
+    positions = [card["figures"]["total_positions"] for card in cards[1:]]
+    assert positions == sorted(positions) and cards[-1]["figures"]["firing_rates"]
+    solved = [card["puzzles solved by the policy alone"]["hanging-piece"] for card in cards]
+    assert solved[-1] > solved[0] + 0.2
+
+
+def test_they_are_networks_of_todays_shape_in_float32_that_play():
+    networks = shipped_networks()
+    game = match_game("chess")
+    for network in networks.values():
+        assert network.config == preset("cpu") and not network.training
+        assert {parameter.dtype for parameter in network.parameters()} == {torch.float32}
+        action = NetworkPlayer(game, network, play_search("policy")).choose(game.init(1), torch.Generator())
+        assert game.legal_action_mask(game.init(1))[0, int(action)]
+
+
+def test_the_untrained_one_has_silent_layers_and_the_last_one_has_none():
+    game = match_game("chess")
+    planes = game.observe(game.starts(64, "random-plies", torch.Generator().manual_seed(0)))
+    first, *_, last = (firing_rates(network, planes) for network in shipped_networks().values())
+    assert sum(rate == 0 for rate in first.values()) == 3 and max(first.values()) < 0.02
+    assert min(last.values()) > 0.02
+
+
+def test_the_first_is_what_an_untrained_network_is():
+    ours, new = shipped_networks()[0], build_network(NetworkConfig(), "cpu", seed=0)
+    torch.testing.assert_close(ours.stem.conv.weight, new.stem.conv.weight, atol=2e-3, rtol=2e-3)
+
+
+def run_with(tmp_path, positions):
+    folder = make_run(tmp_path / "run", tuple(range(len(positions) + 1)))
+    with RunFolder.create_or_open(folder, {}) as run:
+        for iteration, total in enumerate(positions, 1):
+            run.append_report({"iteration": iteration, "total_positions": total})
+    return folder
+
+
+def test_moments_are_by_positions_played(tmp_path):
+    run = run_with(tmp_path, [100, 800, 2000, 3500, 7000, 10_000])
+    assert make_snapshots.moments(run) == [0, 2, 4, 6]
+
+
+def test_too_few_snapshots_are_a_sentence_and_leave_the_files(tmp_path, monkeypatch, capsys):
+    run = run_with(tmp_path, [100, 800])
+    with pytest.raises(RunError, match="has 3 snapshots with a report: expected 4 or more"):
+        make_snapshots.moments(run)
+    kept = shutil.copytree(make_snapshots.DATA, tmp_path / "data")
+    monkeypatch.setattr(make_snapshots, "DATA", kept)
+    monkeypatch.setattr(sys, "argv", ["make_snapshots", run])
+    assert make_snapshots.main() == 2 and "expected 4 or more" in capsys.readouterr().err
+    assert len(list(kept.glob("*.safetensors"))) == 4
+
+
+def test_one_command_remakes_them(tmp_path):
+    run = run_with(tmp_path, [100, 800, 2000, 3500])
+    make_snapshots.make(run, tmp_path / "data", "this one")
+    files = sorted((tmp_path / "data").iterdir())
+    assert [file.name for file in files] == [f"{number:06d}.safetensors" for number in (0, 1, 2, 4)]
+    assert load_snapshot(files[1]).metadata["card"]["machine"] == "this one"

@@ -1,0 +1,164 @@
+"""What the rules prove: wins that are played, losses that are not, values that are exact."""
+
+import chess
+import numpy as np
+import pytest
+import torch
+
+from chessnn_colab.actor import Actor
+from chessnn_colab.arena.chess.tactics import load_suite
+from chessnn_colab.errors import ConfigError
+from chessnn_colab.games.base import select, start_positions, winning_actions
+from chessnn_colab.games.chess.notation import action_from_move, board_from_fen, move_from_action, state_from_fens
+from chessnn_colab.games.chess.rules import Chess
+from chessnn_colab.games.tictactoe import TicTacToe
+from chessnn_colab.search import PolicyOutput, SearchConfig, play_wins
+from chessnn_colab.tree import tree_search
+
+from .test_search import Ignorant
+from .test_tree import CASES, GOLDEN, Table
+
+MATE_IN_TWO = "kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1"  # Morphy's
+BACK_RANK = "6k1/5ppp/8/8/8/1N6/r4PPP/6K1 w - - 0 1"  # most moves of the knight allow mate
+MATED_AT_ONCE = "8/8/8/8/8/5k2/4q3/6K1 w - - 0 1"  # the one legal move allows mate
+SEARCHES = {
+    "tree": SearchConfig(search="tree", num_simulations=64, max_num_considered_actions=64, solve="all"),
+    "two-rung": SearchConfig(candidates=64, survivors=64, solve="all"),
+}
+
+
+def every_win(game, state) -> torch.Tensor:
+    """bool [B, A]: the actions that win at once, by stepping all of them."""
+    rows, actions = game.legal_actions(state)
+    after = game.step(select(state, rows), actions)
+    wins = after.terminated & (after.rewards.gather(1, state.current_player[rows].unsqueeze(1)).squeeze(1) > 0)
+    found = torch.zeros(len(state.current_player), game.num_actions, dtype=torch.bool)
+    found[rows[wins], actions[wins]] = True
+    return found
+
+
+def is_one_of(actions: torch.Tensor, wins: torch.Tensor) -> bool:
+    """Whether `winning_actions` answered with a win in each row that has one, and with -1 in each other."""
+    there = wins.any(1)
+    return bool((actions[~there] == -1).all() and wins[there].gather(1, actions[there].unsqueeze(1)).all())
+
+
+def test_a_mate_is_found_wherever_stepping_every_move_finds_one():
+    """Random games from few and from many pieces: checks by every kind of piece, uncovered ones too."""
+    game, generator = Chess(), torch.Generator().manual_seed(0)
+    state, mates = start_positions(game, {"few-piece": 0.8, "random-plies": 0.2}, 256, generator), 0
+    for _ in range(24):
+        wins = every_win(game, state)
+        mates += int(wins.any(1).sum())
+        assert is_one_of(winning_actions(game, state), wins)
+        mask = game.legal_action_mask(state)
+        state = game.step(state, torch.where(mask, torch.rand(mask.shape, generator=generator), -1.0).argmax(1))
+    assert mates > 20
+    puzzles = state_from_fens([puzzle.fen for puzzle in load_suite()], game)
+    assert is_one_of(winning_actions(game, puzzles), every_win(game, puzzles))
+
+
+@pytest.mark.parametrize(
+    "fen, mate",
+    [
+        ("6rk/6pp/8/4N3/8/8/8/6K1 w - - 0 1", "e5f7"),  # smothered
+        ("7k/5P2/6K1/8/8/8/8/8 w - - 0 1", "f7f8q"),  # by a promotion
+        ("8/4P1R1/1p3k2/1Q6/4p3/rQ6/8/6K1 w - - 0 1", "e7e8n"),  # to a knight
+        ("7B/8/7k/4R1pP/5Q2/4p1R1/7r/6K1 w - g6 0 1", "h5g6"),  # en passant
+        ("8/PQ6/3Q2R1/p4k2/8/8/8/4K2R w K - 0 1", "e1g1"),  # by castling
+        ("8/4r3/R7/NR5R/8/k7/8/6K1 w - - 0 1", "a5b7"),  # uncovered
+        (MATED_AT_ONCE, None),
+    ],
+)
+def test_winning_actions_agree_with_python_chess(fen, mate):
+    game, board = Chess(), board_from_fen(fen)
+    mates = set()
+    for move in list(board.legal_moves):
+        board.push(move)
+        if board.is_checkmate():
+            mates.add(move)
+        board.pop()
+    action = int(winning_actions(game, state_from_fens([fen], game)))
+    assert (move_from_action(action, board) in mates) if mates else action == -1
+    assert mate is None or chess.Move.from_uci(mate) in mates
+
+
+def test_a_game_without_candidates_of_its_own_steps_all():
+    game = TicTacToe()
+    state = game.init(2)
+    for actions in ([0, 0], [3, 4], [1, 8], [4, 1]):
+        state = game.step(state, torch.tensor(actions))
+    assert winning_actions(game, state).tolist() == [2, -1]
+
+
+def test_a_win_is_played_and_taught_alone():
+    output = PolicyOutput(
+        torch.tensor([5, 6, 7]), torch.tensor([[5, 1], [6, 2], [7, 3]]), torch.full((3, 2), 0.5), torch.zeros(3)
+    )
+    won = play_wins(output, torch.tensor([1, -1, 9]))
+    assert won.action.tolist() == [1, 6, 9]
+    assert won.value.tolist() == [1, 0, 1]
+    taught = [dict(zip(*row)) for row in zip(won.actions.tolist(), won.action_weights.tolist())]
+    assert taught[0][1] == 1 and taught[2][9] == 1 and taught[1] == {6: 0.5, 2: 0.5}
+    assert won.action_weights.sum(1).tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_a_move_that_loses_by_force_is_not_played(search):
+    game, board = Chess(), chess.Board(BACK_RANK)
+    likes = action_from_move(chess.Move.from_uci("b3d4"), board)  # the network's favourite allows mate
+    state = state_from_fens([BACK_RANK], game)
+    action = Actor(game, Ignorant(likes), SEARCHES[search]).act(state, torch.Generator(), 0.0).action
+    assert int(winning_actions(game, game.step(state, action))) == -1
+    unproven = SearchConfig(**{**vars(SEARCHES[search]), "solve": "off", "value_scale": 1e-3})
+    action = Actor(game, Ignorant(likes), unproven).act(state, torch.Generator(), 0.0).action
+    assert int(winning_actions(game, game.step(state, action))) >= 0
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_a_lost_position_still_has_a_move(search):
+    game, board = Chess(), chess.Board(MATED_AT_ONCE)
+    action = (
+        Actor(game, Ignorant(), SEARCHES[search])
+        .act(state_from_fens([MATED_AT_ONCE], game), torch.Generator(), 0.0)
+        .action
+    )
+    assert move_from_action(int(action), board) in board.legal_moves
+
+
+def test_the_tree_proves_a_mate_in_two():
+    """The network knows nothing, so every number comes from the rules: three plies, two of them at a discount."""
+    game = Chess()
+    config = SearchConfig(search="tree", num_simulations=400, max_num_considered_actions=64, solve="all")
+    output = Actor(game, Ignorant(), config).act(state_from_fens([MATE_IN_TWO], game), torch.Generator(), 0.0)
+    assert move_from_action(int(output.action), chess.Board(MATE_IN_TWO)) == chess.Move.from_uci("a1a6")
+    assert float(output.value) == pytest.approx(game.discount**2)
+
+
+@pytest.mark.parametrize("number", CASES)
+def test_without_proofs_the_tree_is_the_same(number):
+    with np.load(GOLDEN) as file:
+        simulations, considered, value_scale, _, max_depth = file["cases"][number]
+        table = {name.split(".")[1]: file[name] for name in file.files if name.startswith(f"{number}.")}
+    table["discount"] = np.where(table["discount"] == 0, table["discount"].dtype.type(0.5), table["discount"])
+    outputs = []
+    for solve in ("off", "all"):
+        config = SearchConfig(
+            search="tree",
+            num_simulations=int(simulations),
+            max_num_considered_actions=int(considered),
+            value_scale=float(value_scale),
+            max_depth=8 if max_depth < 8 else int(max_depth),
+            solve=solve,
+        )
+        game = Table(table, config.num_simulations + 1)
+        outputs.append(tree_search(game.root(), game.expand, config, torch.from_numpy(table["gumbel"])))
+    off, everything = outputs
+    assert torch.equal(off.action, everything.action)
+    torch.testing.assert_close(off.action_weights, everything.action_weights, atol=1e-4, rtol=0)
+    torch.testing.assert_close(off.value, everything.value, atol=1e-4, rtol=0)
+
+
+def test_an_unknown_solver_is_refused():
+    with pytest.raises(ConfigError, match="expected one of off, root, all"):
+        SearchConfig(solve="some")

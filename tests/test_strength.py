@@ -1,0 +1,173 @@
+"""Strength while a run trains: what is measured, when, for how long, and that it changes nothing else."""
+
+import json
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from chessnn_colab import strength
+from chessnn_colab.arena.evaluate import load_network
+from chessnn_colab.arena.registry import match_game, match_kit
+from chessnn_colab.budget import Budget
+from chessnn_colab.config import TrainConfig
+from chessnn_colab.network import to_arrays
+from chessnn_colab.report import Report, Silence, Strength, strength_points
+from chessnn_colab.runs.folder import RunFolder
+from chessnn_colab.training import train
+
+TINY = dict(
+    preset="cpu", channels=8, blocks=1, games_per_iteration=4, boards=4, max_plies=16, candidates=2, survivors=1,
+    batch_size=16, replay_capacity=400, device="cpu", precision="float32", pool="inline", iterations=2,
+    checkpoint_every=1,
+)  # fmt: skip
+
+
+class Clock:
+    """Replaces the module `time` of budget and strength; a measurement takes what it says."""
+
+    def __init__(self, monkeypatch):
+        self.now = 0.0
+        for module in ("budget", "strength"):
+            monkeypatch.setattr(f"chessnn_colab.{module}.time", SimpleNamespace(monotonic=lambda: self.now))
+
+
+class Listener(Silence):
+    def __init__(self):
+        self.told = []
+
+    def start_measuring(self, what):
+        self.told.append(what)
+
+    def measured(self, points):
+        self.told += points
+
+
+def probe_of(monkeypatch, seconds: float | None, costs: dict[str, float], game: str = "chess"):
+    """A probe whose measures take so many seconds by the clock and find half of everything."""
+    clock = Clock(monkeypatch)
+    budget = Budget(None if seconds is None else seconds / 60, 9 if seconds is None else None)
+    probe = strength.StrengthProbe(True, game, "cpu", budget, Silence())
+    monkeypatch.setattr(
+        strength, "NetworkPlayer", lambda *_: SimpleNamespace(name="", evaluations=0, wants_boards=False)
+    )
+    for measure in probe.measures:
+
+        def run(player, cost=costs[measure.name]):
+            clock.now += cost
+            return 0.5, 0.4, 0.6
+
+        measure.run = run
+    return probe, budget, clock
+
+
+POLICY, SEARCH, GAMES = "puzzles, by policy", "puzzles, looking at 12 positions", "games against minimax"
+
+
+def session(probe, budget, clock, each: float) -> list[Strength]:
+    """Every point of a session whose iterations take `each` seconds."""
+    points, iteration = list(probe.begin(None, [])), 0
+    while clock.now < budget.seconds - budget.reserved:
+        clock.now = min(clock.now + each, budget.seconds - budget.reserved)
+        iteration += 1
+        last = clock.now >= budget.seconds - budget.reserved
+        points += probe.measure(None, iteration, clock.now, last)
+    return points
+
+
+@pytest.mark.parametrize("seconds, each", [(60, 8), (180, 10), (1200, 25), (7200, 60)])
+def test_measuring_takes_a_twentieth_of_the_time_at_most_and_ends_with_the_last_network(monkeypatch, seconds, each):
+    costs = {POLICY: 0.15, SEARCH: 0.8, GAMES: 5.0}
+    probe, budget, clock = probe_of(monkeypatch, seconds, costs)
+    points = session(probe, budget, clock, each)
+    assert sum(point.cost for point in points) <= 0.05 * seconds
+    assert clock.now <= seconds + 0.5
+    for measure in {point.measure for point in points}:
+        iterations = [point.iteration for point in points if point.measure == measure]
+        assert iterations[0] == 0 and iterations[-1] == max(point.iteration for point in points)
+    assert 4 <= len([point for point in points if point.measure == POLICY]) <= 2 + strength.MOST_POINTS
+    assert (GAMES in {point.measure for point in points}) == (seconds >= 1200)
+
+
+def test_what_a_session_cannot_pay_for_twice_is_left_out(monkeypatch):
+    probe, budget, clock = probe_of(monkeypatch, 60.0, {POLICY: 0.3, SEARCH: 4.0})
+    assert {point.measure for point in session(probe, budget, clock, 10)} == {POLICY}
+
+
+def test_sessions_without_time_for_it_measure_nothing():
+    for seconds, wanted in ((10.0, True), (600.0, False), (None, None)):
+        budget = Budget(None if seconds is None else seconds / 60, 3 if seconds is None else None)
+        probe = strength.StrengthProbe(wanted, "chess", "cpu", budget, Silence())
+        assert probe.begin(None, []) == () == probe.measure(None, 1, 9.0, True) and budget.reserved == 0
+
+
+def test_a_resumed_session_knows_the_cost_and_leaves_the_untrained_network_alone(monkeypatch):
+    probe, _, clock = probe_of(monkeypatch, 60.0, {POLICY: 0.3, SEARCH: 0.6})
+    history = [SimpleNamespace(strength=(Strength(POLICY, 0, 0.0, 0.1, 0.0, 0.2, 300, 0.3),))]
+    assert probe.begin(None, history) == ()
+    clock.now = 55.0
+    assert [point.iteration for point in probe.measure(None, 8, 90.0, True)] == [8, 8]
+
+
+def test_a_measurement_that_takes_too_long_is_given_up():
+    game, late = (
+        match_game("tictactoe"),
+        strength._Timed(match_kit("tictactoe").players["random"](match_game("tictactoe")), 0.0),
+    )
+    with pytest.raises(strength._TimeUp):
+        late.choose(game.init(1), torch.Generator())
+    with pytest.raises(strength._TimeUp):
+        strength.measures_of(game, match_kit("tictactoe"), 60.0)[0].run(late)
+
+
+def test_chess_has_puzzles_and_long_sessions_a_match_and_games_without_puzzles_have_a_match():
+    chess, kit = match_game("chess"), match_kit("chess")
+    assert [measure.name for measure in strength.measures_of(chess, kit, 60.0)] == [POLICY, SEARCH]
+    assert [measure.name for measure in strength.measures_of(chess, kit, 1200.0)] == [POLICY, SEARCH, GAMES]
+    game = match_game("tictactoe")
+    (measure,) = strength.measures_of(game, match_kit("tictactoe"), 60.0)
+    share, low, high = measure.run(match_kit("tictactoe").players["random"](game))
+    assert measure.name == "games against random" and 0 <= low <= share <= high <= 1
+
+
+def test_the_puzzles_of_chess_count_what_a_player_solves():
+    game, kit = match_game("chess"), match_kit("chess")
+    solved = kit.solve(kit.players["minimax"](game), game)
+    assert 0.6 * kit.num_puzzles < solved <= kit.num_puzzles == 300
+
+
+def test_a_run_learns_the_same_with_and_without_it_and_keeps_its_points(tmp_path):
+    listener = Listener()
+    plain = list(train(TrainConfig(**TINY, run=str(tmp_path / "plain"))))
+    measured = list(train(TrainConfig(**TINY, run=str(tmp_path / "measured"), measure_strength=True), listener))
+    for (name, array), other in zip(
+        to_arrays(load_network(str(tmp_path / "plain"), device="cpu")[0]).items(),
+        to_arrays(load_network(str(tmp_path / "measured"), device="cpu")[0]).values(),
+    ):
+        np.testing.assert_array_equal(array, other, err_msg=name)
+    assert strength_points(plain) == [] and [point.iteration for point in strength_points(measured)][:1] == [0]
+    assert listener.told[0] == "300 puzzles, by policy"
+    assert [told for told in listener.told if isinstance(told, Strength)] == strength_points(measured)
+    lines = (tmp_path / "measured" / "metrics.jsonl").read_text().splitlines()
+    assert [Report.from_dict(json.loads(line)) for line in lines] == measured
+    list(train(TrainConfig(**TINY, run=str(tmp_path / "measured"), measure_strength=True)))
+    kept = [Report.from_dict(values) for values in RunFolder.open(tmp_path / "measured").read_reports()]
+    assert strength_points(kept)[: len(strength_points(measured))] == strength_points(measured)
+    assert [point.iteration for point in strength_points(kept)].count(0) == 1
+
+
+def test_a_report_says_how_far_the_policy_is_from_its_targets(tmp_path):
+    (report,) = train(TrainConfig(**{**TINY, "iterations": 1}, run=str(tmp_path / "a")))
+    assert 0 < report.policy_kl < report.policy_loss and not report.cut
+    (report,) = train(
+        TrainConfig(**{**TINY, "iterations": 1, "sampling_plies": 400}, search="policy", run=str(tmp_path / "b"))
+    )
+    assert math.isnan(report.policy_kl)
+
+
+def test_a_report_says_when_the_clock_cut_its_games(tmp_path):
+    settings = {**TINY, "iterations": None, "minutes": 0.02, "games_per_iteration": 500, "max_plies": 400}
+    report, *_ = train(TrainConfig(**settings, run=str(tmp_path / "run")))
+    assert report.cut and report.games < 500

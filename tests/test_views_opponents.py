@@ -1,0 +1,156 @@
+"""Who sits on the other side of a board: runs, networks, fixed players; and two of them watched by a person."""
+
+import pytest
+
+from chessnn_colab.arena.chess.choose_move import choose_move
+from chessnn_colab.arena.opponent import Opponent, search_of
+from chessnn_colab.arena.players import RandomPlayer, play_search
+from chessnn_colab.errors import ConfigError, NotationError, RunError
+from chessnn_colab.games.registry import make_game
+from chessnn_colab.network import build_network
+from chessnn_colab.views import front_end, play_board
+from chessnn_colab.views.play import find_opponent, play_widget
+from chessnn_colab.views.watch import watch_game
+from tests.small_run import CONFIG, TICTACTOE, make_run
+from tests.test_views_play import click, first_move, moves, said
+
+
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch):
+    """On a busy machine a test would click as quickly as clicks that waited in the kernel."""
+    monkeypatch.setattr(play_board, "QUEUED", 0.0)
+
+
+# Opponents
+
+
+def test_a_run_plays_and_shows_what_it_thinks(tmp_path):
+    view = play_widget(make_run(tmp_path / "run", (1, 2)))
+    assert view.opponent.name == "run iteration 2"
+    view.set_evaluations(8)
+    view.controls._switch.value = True
+    told = view.controls.thoughts.value
+    assert "White wins" in told and "likeliest moves for White" in told and "cn-graph" not in told
+    assert "<svg" not in view.controls.squares._marks.value and "--over:url(" in view.controls.squares._marks.value
+    view.enter("e4")
+    view.enter("d4")
+    assert "White&#x27;s expected points after each ply" in view.controls.thoughts.value and len(view._opinions) == 5
+    view.take_back()
+    assert len(view._opinions) == 3
+    view.controls._switch.value = False
+    assert view.controls.thoughts.value == ""
+
+
+def test_opinions_are_probabilities_of_legal_moves_seen_by_the_first_player(tmp_path):
+    opponent = find_opponent(make_run(tmp_path / "run", (3,)))
+    view = play_widget(opponent, human="black")
+    view.enter("e5")
+    states = [view.drawing.state()]
+    view.drawing.push(view.drawing.parse("d4") if view.drawing.turn == 0 else view.drawing.parse("d5"))
+    states.append(view.drawing.state())
+    for state, opinion in zip(states, opponent.opinions(states)):
+        assert sum(opinion.wdl) == pytest.approx(1, abs=1e-5) and sum(opinion.probabilities) == pytest.approx(
+            1, abs=1e-5
+        )
+        assert list(opinion.probabilities) == sorted(opinion.probabilities, reverse=True)
+        legal = opponent.game.legal_action_mask(state)[0].nonzero().squeeze(1).tolist()
+        assert sorted(opinion.actions) == legal
+        win, draw, _ = opinion.wdl
+        value = float(opponent.actor.root(state).value)
+        mover = opinion.wdl[0] - opinion.wdl[2]
+        assert value == pytest.approx(-mover if int(state.current_player) else mover, abs=1e-4)
+        assert opinion.expected == pytest.approx(win + draw / 2)
+    assert opponent.opinions([]) == []
+
+
+def test_evaluations_choose_the_search():
+    assert search_of(1) == play_search("policy") and search_of(48).num_simulations == 47
+    for wrong in (0, -1, 100_000):
+        with pytest.raises(ConfigError, match=f"evaluations={wrong}: expected a whole number from 1"):
+            search_of(wrong)
+
+
+def test_every_kind_of_opponent_plays(tmp_path):
+    network = build_network(CONFIG, "cpu")
+    for opponent in (
+        network,
+        choose_move(network, play_search("policy")),
+        "greedy",
+        f"{make_run(tmp_path / 'r', (1, 2))}@1",
+    ):
+        view = play_widget(opponent)
+        assert view.enter("e4") and len(moves(view)) == 2, opponent
+    with pytest.raises(ConfigError, match="unknown opponent 'nobody'"):
+        play_widget("nobody")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(RunError):
+        play_widget(str(tmp_path / "empty"))
+
+
+def test_a_network_of_another_game_brings_its_own_board(tmp_path):
+    view = play_widget(make_run(tmp_path / "run", (1,), "tictactoe", TICTACTOE), human="o")
+    assert view.drawing.css == "cn-cells" and len(view.drawing.actions) == 1
+    while not view.over:
+        click(view, view.drawing.names[view.drawing.clicks()[0][0][0]])
+    assert "drawn" in said(view) or "won" in said(view)
+    with pytest.raises(ConfigError, match="expected 'x' or 'o'"):
+        play_widget(view.opponent, human="white")
+
+
+def test_a_player_without_a_move_says_why():
+    class Silent(RandomPlayer):
+        reasons = ("it crashed",)
+
+        def choose(self, state, generator, boards=None):
+            return state.current_player * 0 - 1
+
+    game = make_game("chess")
+    with pytest.raises(RunError, match="random gave no move: it crashed"):
+        Opponent(game, Silent(game)).choose(game.init(1))
+
+
+# Watching
+
+
+def test_two_players_are_watched_to_the_end_of_their_game(tmp_path, capsys, monkeypatch):
+    run = make_run(tmp_path / "run", (1,), "tictactoe", TICTACTOE)
+    replay = watch_game(run, "random", game="tictactoe", evaluations=4)
+    assert "run iteration 1 - random" in capsys.readouterr().out and replay.games == 1
+    assert "cn-cells" in replay.html
+    shown = []
+
+    class Handle:
+        def display(self, content):
+            shown.append(content.data)
+
+        update = display
+
+    monkeypatch.setattr("chessnn_colab.views.watch.has_widget_front_end", lambda: True)
+    monkeypatch.setattr("IPython.display.DisplayHandle", Handle)
+    watch_game("greedy", first_move, plies=4)
+    assert len(shown) == 5 and "greedy is thinking" in shown[0] and shown[-1] == ""
+    assert "Stopped after 4 plies. 4 plies." in capsys.readouterr().out
+
+
+def test_an_interrupt_keeps_the_game_that_was_watched(capsys):
+    def interrupted(position):
+        if position.ply() > 2:
+            raise KeyboardInterrupt
+        return first_move(position)
+
+    assert watch_game("random", interrupted).games == 1
+    assert "Interrupted. 3 plies." in capsys.readouterr().out
+
+
+def test_players_of_two_games_are_not_put_at_one_board(tmp_path):
+    run = make_run(tmp_path / "run", (1,), "tictactoe", TICTACTOE)
+    with pytest.raises(ConfigError, match="different games: chess and tictactoe"):
+        watch_game(run, find_opponent("random"))
+    with pytest.raises(ConfigError, match="plies=0"):
+        watch_game("random", "random", plies=0)
+    with pytest.raises(NotationError):
+        watch_game("random", "random", position="xyz")
+
+
+def test_no_kernel_means_no_front_end():
+    assert not front_end.has_widget_front_end()

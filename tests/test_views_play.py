@@ -1,0 +1,308 @@
+"""A game to play by hand: two clicks make a move, and nothing that a person clicks or types can lose the game."""
+
+import chess
+import ipywidgets
+import pytest
+
+from chessnn_colab.errors import ChessnnError, ConfigError
+from chessnn_colab.views import board, play_board
+from chessnn_colab.views.play import play_widget
+from tests.small_run import make_run
+
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+MOST_MESSAGES = 12  # of a move and its answer
+
+
+def first_move(position: chess.Board) -> chess.Move:
+    return min(position.legal_moves, key=chess.Move.uci)
+
+
+def answers(*moves: str):
+    left = iter(moves)
+    return lambda position: chess.Move.from_uci(next(left))
+
+
+def square(view, name: str) -> int:
+    return list(view.drawing.names).index(name)
+
+
+def click(view, *names: str) -> None:
+    for name in names:
+        view.controls.squares.buttons[square(view, name)].click()
+
+
+def said(view) -> str:
+    return view.controls.says.value
+
+
+def moves(view) -> list[str]:
+    return [move.uci() for move in view.drawing.board.move_stack]
+
+
+@pytest.fixture
+def messages(monkeypatch) -> list[dict]:
+    """What is sent to the page."""
+    sent = []
+    monkeypatch.setattr(ipywidgets.Widget, "_send", lambda self, message, buffers=None: sent.append(message))
+    return sent
+
+
+@pytest.fixture(autouse=True)
+def queued(monkeypatch) -> float:
+    """On a busy machine a test would click as quickly as clicks that waited in the kernel; returns the real limit."""
+    limit = play_board.QUEUED
+    monkeypatch.setattr(play_board, "QUEUED", 0.0)
+    return limit
+
+
+# Clicks
+
+
+def test_two_clicks_make_a_move_and_the_answer_comes_in_few_messages(messages):
+    view = play_widget(first_move)
+    messages.clear()
+    click(view, "e2")
+    assert "Now click where it goes" in said(view) and len(messages) == 2
+    click(view, "e4")
+    assert moves(view) == ["e2e4", "a7a5"] and "Your move" in said(view)
+    assert 2 < len(messages) <= MOST_MESSAGES
+
+
+def test_every_move_of_a_long_game_takes_few_messages(messages, tmp_path):
+    view = play_widget(make_run(tmp_path / "run", (1,)), human="black")
+    view.set_evaluations(1)
+    view.controls._switch.value = True
+    for _ in range(12):
+        if view.over:
+            break
+        path, _ = view.drawing.clicks()[-1]
+        messages.clear()
+        click(view, *(view.drawing.names[each] for each in path))
+        if view.chosen:  # a promotion
+            view.choose(0)
+        assert len(messages) <= MOST_MESSAGES, messages
+
+
+def test_a_board_is_made_of_one_button_a_square_that_share_their_looks():
+    buttons = play_widget(first_move).controls.squares.buttons
+    assert len(buttons) == 64 and len({button.layout.model_id for button in buttons}) == 1
+    assert len({button.style.model_id for button in buttons}) == 1
+    assert buttons[0].description == "a8"
+
+
+def test_the_legal_targets_the_last_move_and_check_are_marked():
+    view = play_widget(answers("e7e5", "b8c6", "g8f6"))
+    click(view, "e2")
+    shown = view.controls.squares._marks.value
+    assert ":nth-child(37),:nth-child(45)){--dot:var(--target)" in shown and "chosen" in shown
+    click(view, "e4")
+    assert "black pawn, last move" in view.controls.squares._marks.value
+    view.load("4k3/8/8/8/8/8/4R3/4K3 b - - 0 1")
+    view.play_as(1)
+    assert "black king, in check" in view.controls.squares._marks.value
+
+
+def test_a_click_can_choose_another_piece_or_none():
+    view = play_widget(first_move)
+    click(view, "e2", "d2", "d4")
+    assert moves(view)[0] == "d2d4"
+    click(view, "e2", "e2")
+    assert view.chosen == () and "Your move" in said(view)
+    click(view, "e2", "e7")
+    assert "e2 to e7 is not legal" in said(view) and view.chosen == ()
+    click(view, "e5")
+    assert "No legal move starts at e5" in said(view) and len(moves(view)) == 2
+
+
+def test_a_promotion_is_asked_for():
+    view = play_widget(first_move, position="7k/P7/8/8/8/8/P7/K7 w - - 0 1")
+    click(view, "a7", "a8")
+    choices = view.controls._choices
+    assert choices.layout.display is None and "Promote to what?" in said(view) and not moves(view)
+    captions = [button.description for button in choices.children]
+    assert sorted(captions) == ["Bishop", "Knight", "Queen", "Rook"]
+    choices.children[captions.index("Knight")].click()
+    assert moves(view)[0] == "a7a8n" and choices.layout.display == "none"
+    view.choose(0)
+    assert len(moves(view)) == 2, "a click on a choice that is gone"
+
+
+def test_a_click_while_it_thinks_is_not_taken_for_a_move(monkeypatch, queued):
+    now = [100.0]
+    monkeypatch.setattr(play_board, "QUEUED", queued)
+    monkeypatch.setattr(play_board.time, "monotonic", lambda: now[0])
+
+    def slow(position):
+        now[0] += 2.0
+        return first_move(position)
+
+    view = play_widget(slow)
+    click(view, "e2", "e4", "d2", "d4")  # the last two were waiting in the kernel
+    assert moves(view) == ["e2e4", "a7a5"] and "while the opponent was thinking" in said(view)
+    now[0] += 1
+    click(view, "d2", "d4")
+    assert len(moves(view)) == 4
+
+
+# Typing
+
+
+@pytest.mark.parametrize("text", ["e2e4", "e4", "E2E4", " e4 "])
+def test_play_takes_uci_and_san_and_the_network_answers(text):
+    view = play_widget(first_move)
+    view.controls.entry.value = text
+    view.controls.entry._handle_custom_msg({"event": "submit"}, [])
+    assert moves(view) == ["e2e4", "a7a5"]
+    assert view.controls.entry.value == "" and "a5</b>" in view.controls.moves.value
+
+
+@pytest.mark.parametrize(
+    "text, reason",
+    [("", "No move entered"), ("e2e5", "illegal move &#x27;e2e5&#x27; in this position"), ("hello", "unreadable move"),
+     ("Qa4", "illegal move"), ("0000", "null move"), ("--", "null move"), ("<b>", "&lt;b&gt;")],
+)  # fmt: skip
+def test_illegal_input_is_answered_in_words_and_loses_nothing(text, reason):
+    view = play_widget(first_move)
+    view.enter("e4")
+    before = view.drawing.board.fen()
+    view.controls.entry.value = text
+    assert not view.enter(text)
+    assert view.drawing.board.fen() == before and reason in said(view) and view.controls.entry.value == text
+    assert view.enter("d4")
+
+
+def test_play_reads_a_bishops_move_as_notation_does():
+    view = play_widget(answers("e7e5", "b8c6", "g8f6", "d7d6", "a7a6"))
+    for text in ("e4", "Bd3", "c3", "Bc2", "B2b3"):
+        assert view.enter(text)
+    assert view.drawing.board.piece_at(chess.B3) == chess.Piece.from_symbol("B")
+
+
+# The course of a game
+
+
+def test_black_gets_the_networks_first_move_and_take_back_undoes_a_pair():
+    view = play_widget(first_move, human="black")
+    assert moves(view) == ["a2a3"] and view.controls.squares.turned
+    view.take_back()
+    assert len(moves(view)) == 1 and "no move of yours" in said(view)
+    view.enter("e5")
+    view.take_back()
+    assert len(moves(view)) == 1 and view.drawing.turn == 1
+    view.new_game()
+    assert len(moves(view)) == 1
+    with pytest.raises(ConfigError, match="human='green': expected 'white' or 'black'"):
+        play_widget(first_move, human="green")
+
+
+def test_a_finished_game_takes_no_move_until_it_is_taken_back():
+    view = play_widget(answers("e7e5", "b8c6", "g8f6"))
+    for text in ("e4", "Qh5", "Bc4", "Qxf7#"):
+        assert view.enter(text)
+    assert "Checkmate: White won." in said(view) and '[Result "1-0"]' in view.controls.game_text.value
+    assert not view.enter("a3") and "over" in said(view)
+    click(view, "a2")
+    assert "over" in said(view)
+    view.take_back()
+    assert len(moves(view)) == 6 and view.enter("Qxf7")
+
+
+def test_resigning_ends_the_game_and_says_so_in_its_text():
+    view = play_widget(first_move)
+    view.enter("e4")
+    view.resign()
+    assert "You resigned: Black won." in said(view) and '[Result "0-1"]' in view.controls.game_text.value
+    assert not view.enter("d4")
+    view.resign()
+    assert "This game is over" in said(view)
+    view.new_game()
+    assert not view.resigned and view.enter("d4")
+
+
+def test_sides_are_changed_in_the_middle_of_a_game():
+    view = play_widget(first_move)
+    view.enter("e4")
+    view.play_as(1)
+    assert len(moves(view)) == 3 and view.drawing.turn == 1 and view.controls.squares.turned
+    view.turn_board()
+    assert not view.controls.squares.turned
+
+
+def test_a_game_goes_on_from_a_text_and_a_wrong_one_changes_nothing():
+    view = play_widget(first_move)
+    view.enter("e4")
+    kept = view.controls.game_text.value
+    for wrong in ("xyz", "8/8/8/8/8/8/8/8 w - - 0 1", "1. e4 e5 2. Ke3"):
+        view.controls.game_text.value = wrong
+        assert not view.load(wrong)
+        assert "The game stands as it was" in said(view) and len(moves(view)) == 2
+        assert view.controls.game_text.value == wrong, "what was pasted is still there to be mended"
+    view.new_game()
+    assert view.load(kept) and moves(view) == ["e2e4", "a7a5"]
+    assert view.load("4k3/8/8/8/8/8/4P3/4K3 b - - 0 1") and len(moves(view)) == 1, "the opponent is to move"
+
+
+def test_a_hint_marks_the_opponents_own_choice():
+    view = play_widget(first_move)
+    view.hint()
+    assert "Hint: Na3. Your move." in said(view) or "Hint: a3" in said(view)
+    assert not moves(view) and view._hint[0].path[0] in (square(view, "a2"), square(view, "b1"))
+    click(view, "e2", "e4")
+    assert not view._hint
+
+
+def test_an_opponent_that_fails_or_cheats_costs_no_game():
+    def failing(position):
+        raise ChessnnError("out of memory")
+
+    def broken(position):
+        raise ValueError("a bug")
+
+    view = play_widget(failing)
+    assert view.enter("e4") and not moves(view) and "out of memory" in said(view)
+    view.hint()
+    assert "out of memory" in said(view) and not moves(view)
+    cheat = play_widget(answers("e7e4"))
+    cheat.enter("e4")
+    assert not moves(cheat) and "illegal move &#x27;e7e4&#x27;" in said(cheat) and "nothing else is lost" in said(cheat)
+    bug = play_widget(broken)
+    with pytest.raises(ValueError, match="a bug"):
+        bug.enter("e4")
+    assert not moves(bug) and "a bug" in said(bug)
+
+
+def test_third_repetition_ends_a_game():
+    view = play_widget(answers("g8f6", "f6g8", "g8f6", "f6g8"))
+    for text in ("Nf3", "Ng1", "Nf3", "Ng1"):
+        assert view.enter(text)
+    assert "Third repetition: drawn." in said(view)
+
+
+@pytest.mark.parametrize(
+    "fen, words",
+    [("7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", "Stalemate"), ("7k/8/6K1/8/8/8/8/8 b - - 0 1", "Insufficient"),
+     ("7k/8/6K1/8/8/8/8/R7 b - - 100 90", "Fifty moves")],
+)  # fmt: skip
+def test_endings_are_those_of_self_play(fen, words):
+    assert words in said(play_widget(first_move, human="black", position=fen))
+
+
+# What a cell shows
+
+
+@pytest.mark.parametrize(
+    "front_end_there, colab, shown",
+    [(False, False, {"text/html"}), (True, False, {"text/html", WIDGET_VIEW}), (True, True, {WIDGET_VIEW})],
+)
+def test_a_board_shows_as_widget_or_html_by_the_front_end(monkeypatch, capsys, front_end_there, colab, shown):
+    monkeypatch.setattr(board, "has_widget_front_end", lambda: front_end_there)
+    monkeypatch.setattr(board, "in_colab", lambda: colab)
+    view = play_widget(first_move)
+    bundle = view._repr_mimebundle_()
+    assert set(bundle) == shown | {"text/plain"} and bundle["text/plain"] == "PlayBoard(chess, 0 plies)"
+    assert "text/html" not in bundle or "data:image/svg+xml" in bundle["text/html"]
+    displayed = []
+    monkeypatch.setattr("IPython.display.display", lambda content, raw=False: displayed.append(content))
+    view._ipython_display_()
+    assert displayed[-1] == bundle
+    assert ["<script>" in content.data for content in displayed[:-1]] == [True] * front_end_there

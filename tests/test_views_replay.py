@@ -1,0 +1,111 @@
+"""Games played back as HTML with a script, after a static picture that shows where no script runs."""
+
+import json
+import re
+
+import pytest
+
+from chessnn_colab.errors import NotationError, RunError
+from chessnn_colab.games.registry import make_game
+from chessnn_colab.views import replay
+from chessnn_colab.views.drawings import make_drawing
+from tests.sample_reports import MATE, make_report
+
+
+def held(html: str) -> list[dict]:
+    """The games within a replay."""
+    return json.loads(
+        re.search(r'<script type="application/json">(.*?)</script>', html, re.DOTALL)[1].replace("<\\/", "</")
+    )
+
+
+def positions(game: dict) -> list[str]:
+    """The board after each ply, as replay.js builds it."""
+    standing = list(game["start"])
+    boards = ["".join(standing)]
+    for ply in game["plies"]:
+        for square, glyph in ply["c"].items():
+            standing[int(square)] = glyph
+        boards.append("".join(standing))
+    return boards
+
+
+def test_a_replay_is_a_picture_then_a_script_and_loads_nothing():
+    html = replay.game_replay(MATE, "A mate").html
+    assert html.index("data:image/svg+xml") < html.index("<script") and 'alt="Board: ' in html
+    assert "<b>A mate a - b</b>" in html and "Checkmate: White won." in html
+    outside = re.findall(r"(?:https?:)?//[\w.]+", re.sub(r"base64,[^\")]+", "", html))
+    assert not [address for address in outside if address != "http://www.w3.org"], outside
+
+
+def test_the_changes_of_each_ply_lead_to_the_boards_of_the_game():
+    (game,) = held(replay.game_replay(MATE).html)
+    boards = positions(game)
+    assert boards[0] == "rnbqkbnrpppppppp" + "." * 32 + "PPPPPPPPRNBQKBNR" and len(boards) == 8
+    assert boards[-1][13] == "Q" and boards[-1][59] == "." and game["plies"][-1]["k"] == [4]
+    assert [ply["m"] for ply in game["plies"]] == ["e4", "e5", "Qh5", "Nc6", "Bc4", "Nf6", "Qxf7#"]
+    assert max(len(ply["c"]) for ply in game["plies"]) == 2
+
+
+def test_moves_are_numbered_from_any_start_and_headers_cannot_break_out():
+    fen = "4k3/8/8/8/8/8/4p3/K7 b - - 0 31"
+    pgn = f'[White "</script><b>x"]\n[FEN "{fen}"]\n[SetUp "1"]\n\n31... e1=Q+ 32. Ka2 *'
+    html = replay.game_replay(pgn).html
+    (game,) = held(html)
+    assert [ply["n"] for ply in game["plies"]] == ["31...", "32."]
+    assert "starts from 3 pieces" in game["note"] and "starts from 3 pieces" in html.split("<script")[0]
+    assert "</script><b>x" not in html and game["players"] == "</script><b>x - ?"
+    assert game["end"] == "Stopped without a result."
+
+
+@pytest.mark.parametrize(
+    "pgn, reason",
+    [("", "no game in PGN ''"), ("hello", "no game in PGN 'hello'"), ("1. e4 e5 2. Ke3", "bad PGN.* illegal san"),
+     ('[White "a"]\n\n*', "no move in PGN .*: expected a game"), ('[Variant "Atomic"]\n\n1. e4 *', "this is atomic"),
+     ('[FEN "xyz"]\n\n1. e4 *', "bad PGN.*'xyz'"), ('[FEN "8/8/8/8/8/8/8/7R w - - 0 1"]\n\n1. Rg1 *', "no white king"),
+     ("1. e4 " * 100_000, "PGN of 600,000 bytes: expected at most 200,000")],
+)  # fmt: skip
+def test_a_wrong_pgn_is_refused_in_one_sentence(pgn, reason, caplog):
+    with pytest.raises(NotationError, match=reason):
+        replay.game_replay(pgn)
+    assert not caplog.records
+
+
+def test_sample_games_of_a_run_are_chosen_by_iteration():
+    shown = replay.sample_replay([make_report(iteration) for iteration in range(1, 41)])
+    titles = [game["title"] for game in held(shown.html)]
+    assert len(titles) == replay.MOST_GAMES == shown.games
+    assert titles[0] == "Iteration 1" and titles[-1] == "Iteration 40"
+    assert repr(shown) == "Replay(12 games)" and shown._repr_html_() == shown.html
+    few = replay.sample_replay([make_report(1), make_report(2, sample_game=""), make_report(3)])
+    assert [game["title"] for game in held(few.html)] == ["Iteration 1", "Iteration 3"]
+
+
+def test_a_run_folder_shows_its_games_and_a_missing_one_says_so(tmp_path):
+    from chessnn_colab.runs.folder import RunFolder
+
+    path = tmp_path / "run"
+    with RunFolder.create_or_open(path, {}) as run:
+        assert "an iteration has to finish first" in replay.sample_replay(path).html
+        run.append_report(make_report(5).to_dict())
+    assert held(replay.sample_replay(str(path)).html)[0]["title"] == "Iteration 5"
+    with pytest.raises(RunError):
+        replay.sample_replay(tmp_path / "nothing")
+
+
+def test_a_game_that_is_not_pgn_is_shown_as_it_stands():
+    text = "Ending: <three> in a row\nx o ."
+    assert (
+        "<pre>Ending: &lt;three&gt; in a row\nx o .</pre>"
+        in replay.sample_replay([make_report(2, sample_game=text)]).html
+    )
+    assert replay.sample_html(text) == "<pre>Ending: &lt;three&gt; in a row\nx o .</pre>"
+    assert held(replay.sample_html(MATE))
+
+
+def test_any_game_with_a_board_is_played_back():
+    drawing = make_drawing(make_game("tictactoe"))
+    drawing.load("b2 a3 c3 c1 a1")
+    (game,) = held(replay.drawing_replay(drawing, players="x - o", end=drawing.ending()).html)
+    assert positions(game)[-1] == "O.X.X.X.O" and game["end"] == "Three in a row: X won."
+    assert drawing.text() == "b2 a3 c3 c1 a1", "the drawing is as it was"

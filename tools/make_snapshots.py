@@ -1,0 +1,94 @@
+"""Make the four networks that come with the package from one run.
+
+    python -m chessnn_colab train --run runs/shipped --minutes 20 --checkpoint-every 1
+    python tools/make_snapshots.py runs/shipped --machine "two cores of an AMD EPYC, idle"
+
+They are the untrained network, an early one, one from the middle, and the last. Weights become float16; what batch norm
+counts stays float32. Each card says how often the network solves the package's puzzles by its policy alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from chessnn_colab.arena.chess.tactics import solved_over_run
+from chessnn_colab.arena.players import play_search
+from chessnn_colab.arena.shipped import shipped_cards, shipped_files
+from chessnn_colab.errors import ChessnnError, RunError
+from chessnn_colab.files import file_sha256
+from chessnn_colab.runs.folder import RunFolder
+from chessnn_colab.runs.shared import card_lines, networks, share
+
+DATA = Path(__file__).parent.parent / "chessnn_colab" / "arena" / "data"
+MOST_BYTES = 2_000_000  # of all four together
+TOLD = ("minutes", "iterations", "checkpoint_every", "seed")  # settings that the command of a card repeats
+SHARES = (0.0, 0.08, 0.35, 1.0)  # of the run's positions: a network changes most at first
+
+
+def halved(weights: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Matrices and convolutions in float16, everything else as it is."""
+    return {name: array.astype(np.float16) if array.ndim > 1 else array for name, array in weights.items()}
+
+
+def moments(run: str) -> list[int]:
+    """Four iterations of a run that have a snapshot: those nearest to SHARES of its positions.
+
+    Raises RunError for a run with fewer than four snapshots.
+    """
+    positions = {0: 0} | {
+        report["iteration"]: report["total_positions"] for report in RunFolder.open(run).read_reports()
+    }
+    saved = [iteration for iteration in networks(run) if iteration in positions]
+    last = positions[max(saved)] if saved else 0
+    chosen = sorted({min(saved, key=lambda i: abs(positions[i] - share * last)) for share in SHARES if saved})
+    if len(chosen) < len(SHARES):
+        raise RunError(f"{run} has {len(saved)} snapshots with a report: expected {len(SHARES)} or more")
+    return chosen
+
+
+def command(settings: Mapping[str, Any]) -> str:
+    """How such a run is trained from a shell, its folder aside."""
+    flags = [f"--{name.replace('_', '-')} {settings[name]}" for name in TOLD if settings.get(name) is not None]
+    return " ".join(["python -m chessnn_colab train", *flags])
+
+
+def make(run: str, folder: Path, machine: str) -> None:
+    """Write the four files to `folder`, in place of those that are there."""
+    chosen = moments(run)
+    made = {"command": command(RunFolder.open(run).config), "machine": machine}
+    solved = solved_over_run(run, play_search("policy"), chosen, device="cpu")
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in folder.glob("*.safetensors"):
+        file.unlink()
+    for iteration in chosen:
+        shares = {kind: round(found, 3) for kind, found in solved[iteration].items()}
+        more = {**made, "puzzles solved by the policy alone": shares}
+        share(run, folder / f"{iteration:06d}.safetensors", iteration, more, halved)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run")
+    parser.add_argument("--machine", default="not said", help="where the run was trained, for the cards")
+    options = parser.parse_args()
+    try:
+        make(options.run, DATA, options.machine)
+    except ChessnnError as error:
+        print(f"make_snapshots: {error}", file=sys.stderr)
+        return 2
+    size = sum(file.stat().st_size for file in shipped_files())
+    for file, card in zip(shipped_files(), shipped_cards().values(), strict=True):
+        print(f"{file.name}  {file.stat().st_size:,} bytes  SHA-256 {file_sha256(file)}")
+        print("\n".join(f"    {line}" for line in card_lines(card)))
+    print(f"{size:,} bytes together, at most {MOST_BYTES:,}")
+    return int(size > MOST_BYTES)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
