@@ -17,7 +17,7 @@ from torch import Tensor
 from ...games.gomoku.lines import DIRECTIONS, FIVE
 from ...games.gomoku.rules import Gomoku
 from ...games.gomoku.state import BLACK, EMPTY, GomokuState
-from ..players import Player
+from ..players import Player, one_of_the_best
 
 WIN = 1e6
 TAKEN = -1e8  # what a cell that is taken is worth
@@ -39,9 +39,7 @@ class AlphaBetaPlayer(Player):
         self.tables = Windows(game)
 
     def choose(self, state: GomokuState, generator: torch.Generator, boards: Sequence[Any] | None = None) -> Tensor:
-        scores = self.scores(state)
-        noise = torch.rand(scores.shape, generator=generator, device=scores.device)
-        return (scores + 0.5 * noise).argmax(1)
+        return one_of_the_best(self.scores(state).round(), generator)
 
     def scores(self, state: GomokuState) -> Tensor:
         """float32 [B, size * size]: what each move is worth to the mover after `depth` plies; TAKEN for taken cells

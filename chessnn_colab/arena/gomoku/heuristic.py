@@ -10,8 +10,8 @@ from torch import Tensor
 
 from ...games.gomoku.lines import FIVE
 from ...games.gomoku.rules import Gomoku
-from ...games.gomoku.state import BLACK, GomokuState
-from ..players import Player
+from ...games.gomoku.state import BLACK, EMPTY, GomokuState
+from ..players import Player, one_of_the_best
 
 WIN, BLOCK = 1000.0, 100.0
 
@@ -41,5 +41,4 @@ class HeuristicPlayer(Player):
         length = torch.where(useful, runs, 0).amax(2)
         scores = length + torch.where(length == 1, self._central, 0.0)
         scores = scores + WIN * self._lines.completes(own) + BLOCK * self._lines.completes(theirs)
-        noise = torch.rand(scores.shape, generator=generator, device=scores.device)
-        return torch.where(state.board == 0, scores + 0.1 * noise, -1.0).argmax(1)
+        return one_of_the_best(torch.where(state.board == EMPTY, scores, -1.0), generator)

@@ -22,7 +22,7 @@ from .heuristic import HeuristicPlayer
 from .match_psq import GamesFolder
 from .openings import book
 from .pbrain import serve
-from .tactics import solved_over_run
+from .tactics import NUM_PUZZLES, SUITE_SIZE, puzzles_solved, solved_over_run
 
 
 def start(game: Gomoku, openings: Sequence[Opening]) -> tuple[GomokuState, list[GomokuBoard]]:
@@ -50,5 +50,7 @@ def kit(name: str) -> MatchKit:
         engine=parse_engine,
         games_folder=partial(GamesFolder, variant.size),
         puzzles=solved_over_run,
+        solve=puzzles_solved if variant.size >= SUITE_SIZE else None,
+        num_puzzles=NUM_PUZZLES,
         pbrain=serve,
     )

@@ -19,23 +19,23 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import cast
 
-import torch
-
-from ...cpu import one_thread
 from ...devices import detect_device
 from ...errors import ConfigError
 from ...games.base import concatenate
 from ...games.gomoku.notation import parse_cell
 from ...games.gomoku.record import position_after
 from ...games.gomoku.rules import Gomoku
+from ...games.gomoku.state import GomokuState
 from ...games.registry import make_game
-from ...runs.folder import RunFolder
 from ...search import SearchConfig
-from ..evaluate import network_player, run_game
+from ..evaluate import run_game
 from ..players import Player
+from ..puzzles import Suite
+from ..standing import Watch, unwatched
 from .board import GomokuBoard
 
 SUITE_SIZE = 9  # of the boards in the file, and the smallest that has puzzles
+NUM_PUZZLES = 240
 KINDS = ("win-in-one", "block-in-one", "open-three", "double-threat")
 
 
@@ -69,31 +69,39 @@ def on_board(action: int, size: int) -> int:
     return (row + margin) * size + column + margin
 
 
-@one_thread()
-def solved_share(player: Player, suite: Sequence[Puzzle], game: Gomoku, seed: int = 0) -> dict[str, float]:
+def solved_share(player: Player, puzzles: Sequence[Puzzle], game: Gomoku, seed: int = 0) -> dict[str, float]:
     """Kind of puzzle -> the share of them whose first move `player` finds, from 0 to 1."""
-    state = concatenate([position_after(game, puzzle.actions) for puzzle in suite])
-    boards = [GomokuBoard(game.size, game.exact, list(puzzle.actions)) for puzzle in suite]
-    generator = torch.Generator(game.device).manual_seed(seed)
-    actions = player.choose(state, generator, boards if player.wants_boards else None).tolist()
-    solved: dict[str, list[bool]] = {}
-    for puzzle, action in zip(suite, actions):
-        solved.setdefault(puzzle.kind, []).append(action in puzzle.solutions)
-    return {kind: sum(found) / len(found) for kind, found in solved.items()}
+    return _suite(puzzles, game).solved_share(player, seed)
+
+
+def puzzles_solved(player: Player, game: Gomoku) -> int:
+    """How many of the package's NUM_PUZZLES puzzles `player` solves. Raises ConfigError for a small board."""
+    return _suite(load_suite(game.size), game).number_solved(player)
 
 
 def solved_over_run(
-    run: str, search: SearchConfig, snapshots: Sequence[int] | None = None, seed: int = 0, device: str = "auto"
+    run: str,
+    search: SearchConfig,
+    snapshots: Sequence[int] | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    watch: Watch = unwatched,
 ) -> dict[int, dict[str, float]]:
-    """Iteration -> `solved_share` of that network of `run`. snapshots: the iterations to look at; None is all of them.
+    """Iteration -> `solved_share` of that network of `run` (see puzzles.Suite.solved_over_run).
 
-    Raises RunError for a snapshot that is not there, ConfigError for a run on a board without puzzles.
+    Raises ConfigError for a run on a board without puzzles.
     """
     game = cast(Gomoku, make_game(run_game(run), device=detect_device(device).device))
-    suite = load_suite(game.size)
-    if snapshots is None:
-        snapshots = sorted(int(path.stem) for path in RunFolder.open(run).snapshots())
-    return {
-        iteration: solved_share(network_player(run, iteration, game, search), suite, game, seed)
-        for iteration in snapshots
-    }
+    return _suite(load_suite(game.size), game).solved_over_run(run, search, snapshots, seed, watch)
+
+
+def _suite(puzzles: Sequence[Puzzle], game: Gomoku) -> Suite:
+    def start(numbers: Sequence[int]) -> tuple[GomokuState, Sequence[GomokuBoard]]:
+        lines = [puzzles[number].actions for number in numbers]
+        boards = [GomokuBoard(game.size, game.exact, list(line)) for line in lines]
+        return concatenate([position_after(game, line) for line in lines]), boards
+
+    def is_right(number: int, action: int) -> bool:
+        return action in puzzles[number].solutions
+
+    return Suite(game, [puzzle.kind for puzzle in puzzles], start, is_right)
