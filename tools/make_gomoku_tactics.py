@@ -45,7 +45,7 @@ class Solver:
 
     def __init__(self, size: int, exact: bool):
         inside, beside = windows(size)
-        self.inside, self.beside, self.exact = inside.astype(np.int32), beside.astype(np.int32), exact
+        self.inside, self.beside, self.exact = inside.astype(np.float32), beside.astype(np.float32), exact
 
     def open_windows(self, own: np.ndarray, theirs: np.ndarray, stones: int) -> np.ndarray:
         """bool [n, cells]: the windows with so many own stones, or more, that may still become a five that wins."""
@@ -74,7 +74,8 @@ class Solver:
         danger = self.fives(theirs, own)
         if self.fives(own, theirs) or self.fours(own, theirs) or len(danger) > 1:
             return set()
-        cells = sorted(danger) if danger else np.nonzero(~(own | theirs))[0].tolist()
+        likely = (self.open_windows(own, theirs, 2) & ~own).any(0)  # any other cell makes no new line of three
+        cells = sorted(danger) if danger else np.nonzero(likely)[0].tolist()
         return {cell for cell in cells if self.wins_after(with_stone(own, cell), theirs)}
 
     def wins_after(self, own: np.ndarray, theirs: np.ndarray) -> bool:
