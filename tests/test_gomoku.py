@@ -232,3 +232,20 @@ def test_boards_are_drawn():
         " 1 . . . . .",
         "   a b c d e",
     ]
+
+
+def test_every_operator_has_a_kernel_on_gpus_and_macs():
+    """What a ply and an update ask of a device, by the operator table that ships with torch."""
+    pytest.importorskip("yaml", reason="torch's operator table is read with PyYAML, which is not installed")
+    from .test_device_operators import NOT_KERNELS, Operators, has_kernel
+
+    game = make_game("gomoku:9:exact")
+    with Operators() as operators:
+        state = game.step(game.starts(8, "random-plies", torch.Generator().manual_seed(0)), torch.arange(8))
+        packed, _ = game.augment(game.pack(state), torch.rand(8))
+        for output in (game.observe, game.legal_action_mask, game.truncation_value):
+            output(game.unpack(packed))
+    names = operators.names - NOT_KERNELS - {"exponential_"}  # drawn on the CPU
+    assert "gather" in names and not [
+        f"{name} on {device}" for name in names for device in ("CUDA", "MPS") if not has_kernel(name, device)
+    ]

@@ -23,6 +23,8 @@ for name in modules:
         importlib.import_module(name)
 from chessnn_colab.arena.chess.tactics import load_suite
 assert len(load_suite()) > 100
+from chessnn_colab.arena.gomoku import openings, tactics
+assert len(tactics.load_suite(15)) > 200 and len(openings.book(15)) == 50
 from chessnn_colab.arena.shipped import shipped_networks
 assert len(shipped_networks()) == 4
 assert resources.files("chessnn_colab").joinpath("py.typed").is_file()

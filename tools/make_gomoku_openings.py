@@ -1,6 +1,6 @@
 """Make chessnn_colab/arena/gomoku/data/openings.txt: balanced openings for Gomoku on boards of every size.
 
-    python tools/make_gomoku_openings.py --count 60 --seed 0
+    python tools/make_gomoku_openings.py --count 50 --seed 0
 
 Random stones around the centre, three to six of them, are judged on 9x9 and on 15x15, with five or more and with
 exactly five. Alpha-beta of depth 4 must see no clear advantage for whoever is to move, and of games that alpha-beta of
@@ -74,7 +74,7 @@ def share_of_black(game: Gomoku, lines: Sequence[str], generator: torch.Generato
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=60)
+    parser.add_argument("--count", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     torch.set_num_threads(1)
