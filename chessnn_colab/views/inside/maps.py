@@ -20,8 +20,8 @@ from .show import Controlled, Picture, one_of
 PLANES = (
     *(f"own {piece}" for piece in ("pawns", "knights", "bishops", "rooks", "queens", "king")),
     *(f"their {piece}" for piece in ("pawns", "knights", "bishops", "rooks", "queens", "king")),
-    "en passant", "own attacks", "their attacks", "castle short", "castle long", "they castle short", "they castle long",
-    "seen before", "in check", "always lit", *(f"{plies} quiet" for plies in (8, 16, 32, 56, 80)),
+    "en passant", "own attacks", "their attacks", "castle short", "castle long", "they castle short",
+    "they castle long", "seen before", "in check", "always lit", *(f"{plies} quiet" for plies in (8, 16, 32, 56, 80)),
 )  # fmt: skip
 COLUMNS = 9
 CHANNEL_COLUMNS = 8
