@@ -125,7 +125,7 @@ maps.firing_view(trained, seen)
 
 # %% [markdown]
 # ## How it learned
-# One position and four moments of one run. The untrained network fires 0.3 to 0.7 % and three of its layers are silent: those
+# One position and four moments of one run. The untrained network fires less than 1 %, and three of its layers are silent: those
 # in the middle of each block, whose currents stay too small until learning raises them. All moves are nearly as likely as each other.
 #
 # Move the slider. You should see layers light up, arrows that turn to attacks and captures, and the bar of win, draw and loss
@@ -180,7 +180,7 @@ channel_importance(trained, seen)
 from chessnn_colab import spikes
 from chessnn_colab.views.inside.energy import energy_picture
 
-energy_picture(spikes.estimate_energy(trained, positions[:500]))
+energy_picture(spikes.estimate_energy(trained, probes.sample_positions(500)))
 
 # %% [markdown]
 # ## What next
