@@ -160,8 +160,7 @@ class MatchResult:
         lines = [
             f"{self.player} ({self.evaluations} evaluations a move) against {self.opponent}: "
             f"{self.wins} wins, {self.draws} draws, {self.losses} losses in {self.games} games",
-            f"  score {self.score:.3f} (95 %: {low:.3f} to {high:.3f}), "
-            f"Elo {self._describe_elo()}",
+            f"  score {self.score:.3f} (95 %: {low:.3f} to {high:.3f}), Elo {self._describe_elo()}",
             f"  {self.average_plies:.0f} plies a game; {self._describe_endings()}; "
             f"{self.milliseconds_a_move:.1f} ms a move ({self.opponent}: {self.opponent_milliseconds_a_move:.1f})",
         ]
