@@ -36,7 +36,8 @@ class TextFace:
         if now - self._last_line >= HEARTBEAT_SECONDS:
             self._last_line = now
             for number, part in shown_parts(standing):
-                self._say(part_line(part, number, standing))
+                if number not in self._ended:
+                    self._say(part_line(part, number, standing))
             if len(standing.parts) > 1:
                 self._say(total_line(standing))
 
