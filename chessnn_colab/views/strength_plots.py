@@ -17,6 +17,7 @@ from matplotlib.ticker import FuncFormatter, StrMethodFormatter
 from ..arena.ladder import Ladder
 from ..report import Report
 
+NEAR = 40  # rating points
 INK, GRID = "#787C82", "#80868C40"
 COLOURS = ("#2A8FD0", "#E69F00", "#009E73", "#CC79A7", "#D55E00")
 
@@ -36,12 +37,10 @@ def strength_curves(ladder: Ladder, reports: Sequence[Report]) -> Figure:
         amounts = [amount[column] for _, amount in points]
         axis.errorbar(amounts, ratings, yerr=errors, color=COLOURS[0], marker="o", ms=5, lw=1.8, capsize=4)
         _dress(axis, what, "rating" if column == 0 else "")
-        for name in set(ladder.ratings.names) - set(ladder.snapshots):
-            rating = ladder.ratings.rating(name)
+        for rating, names in _fixed_players(ladder).items():
             axis.axhline(rating, color=INK, lw=1, ls=(0, (4, 3)))
-            axis.annotate(
-                name, (1, rating), xycoords=("axes fraction", "data"), ha="right", va="bottom", color=INK, size=9
-            )
+            place = {"xycoords": ("axes fraction", "data"), "ha": "right", "va": "bottom"}
+            axis.annotate(", ".join(names), (1, rating), color=INK, size=9, **place)
     return figure
 
 
@@ -71,6 +70,15 @@ def puzzle_curves(shares: Mapping[int, Mapping[str, float]], reports: Sequence[R
 def amounts_of_training(reports: Sequence[Report]) -> dict[int, tuple[float, float]]:
     """Iteration -> games played and minutes trained until then; 0 is before training."""
     return {0: (0.0, 0.0)} | {report.iteration: (report.total_games, report.seconds / 60) for report in reports}
+
+
+def _fixed_players(ladder: Ladder) -> dict[float, list[str]]:
+    """Rating -> the fixed players that have it, or nearly: their names would lie on each other."""
+    ratings, together = ladder.ratings, {}
+    for name in sorted(set(ratings.names) - set(ladder.snapshots), key=ratings.rating):
+        near = next((rating for rating in together if abs(rating - ratings.rating(name)) < NEAR), ratings.rating(name))
+        together.setdefault(near, []).append(name)
+    return together
 
 
 def _two_panels() -> tuple[Figure, Sequence[Axes]]:
