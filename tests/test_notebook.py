@@ -61,6 +61,26 @@ def test_run_all_in_seconds(tmp_path):
 
 
 @pytest.mark.timeout(600)
+def test_evaluate_makes_a_run_where_there_is_none_and_measures_it(tmp_path):
+    executed = tmp_path / "executed.ipynb"
+    short = ("train_minutes_if_none=0.02", "games=2", "search='policy'", "minutes_a_cell=0.05", "ladder_snapshots=2")
+    where = f"run_folder={str(tmp_path / 'run')!r}"
+    done = run_notebook(ROOT / "notebooks/evaluate.ipynb", executed, *short, "ladder_games=2", where)
+    assert done.returncode == 0, done.stderr[-3000:]
+    lines = (
+        "Primary training device",
+        "games to go, about",
+        "against minimax: ",
+        "Ratings with random at 0",
+        "mate-in-one",
+    )
+    says(done.stdout, lines)
+    assert not [output for output in outputs(executed) if output.output_type == "error"]
+    assert pictures(executed) == 3, "matches, ladder, puzzles"
+    assert (tmp_path / "run" / "ratings.json").is_file()
+
+
+@pytest.mark.timeout(600)
 def test_run_all_with_another_game(tmp_path):
     """Sections that are for chess alone say so, and the notebook goes on."""
     executed = tmp_path / "executed.ipynb"

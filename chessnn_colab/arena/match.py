@@ -9,6 +9,7 @@ A player that cannot move loses the game.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from ..cpu import one_thread
 from ..errors import ConfigError
@@ -80,4 +81,6 @@ def play_matches(
         tell()
     except KeyboardInterrupt:
         interrupted = True
+        with suppress(KeyboardInterrupt):  # a second one is no news
+            watch(table.standing())
     return [table.result(number, interrupted) for number in range(len(matches))]

@@ -224,9 +224,9 @@ class Table:
         # because short games end first, nor is a match almost over because all its games are young.
         likely = lengths + [min(max(1.5 * plies, 60), self.game.max_plies) for plies in running]
         total = sum(likely) / len(likely) * sum(self.schedule.games)
-        left = seconds * max(total - played, sum(running) / 20) / played
+        left, of_running = (seconds * max(plies - played, sum(running) / 20) / played for plies in (total, sum(likely)))
         limit = self.schedule.seconds
-        return left if limit is None else min(left, max(limit - seconds, 0))
+        return left if limit is None else min(left, max(limit - seconds, of_running))
 
     def complete(self) -> set[int]:
         """The matches that have played all their games."""

@@ -15,9 +15,9 @@ from ..network_config import preset
 from ..report import Report, Strength, strength_points
 from ..runs.folder import RunFolder
 from ..words import duration
-from .replay import sample_html
 from .curves import Reference
 from .panel import LINE, box, figures_html, messages_html, table_html
+from .replay import sample_html
 
 REFERENCE_FILE = "reference.json"  # in data/, made by tools/reference_curve.py
 NOTHING_YET = "No iteration has finished yet: run the training cell again."
