@@ -23,8 +23,8 @@ def has_widget_front_end() -> bool:
     return in_colab() or bool(getattr(kernel, "_allow_stdin", True))
 
 
-# JupyterLab's and the classic notebook's Run All go to the last cell, JupyterLab again when it has drawn more cells, some
-# seconds later. It draws only the cells in sight, so the page is scrolled up until the running one is there. The reader's
+# JupyterLab's and the classic notebook's Run All go to the last cell, JupyterLab again some seconds later, when it has
+# drawn more cells. It draws only those in sight, so the page is scrolled up until the running one is there. A reader's
 # first key, click or turn of the wheel ends this. The time keeps a saved copy from scrolling when it is opened.
 _COME_BACK = """(() => {
   const begun = %d, here = typeof element === 'undefined' ? null : element[0] || element;
