@@ -228,9 +228,11 @@ class ClassicPage(Page):
         tab.goto(f"{address}/notebooks/{path}", wait_until="domcontentloaded")
         tab.wait_for_function(
             """() => window.Jupyter && Jupyter.notebook && Jupyter.notebook._fully_loaded
-            && Jupyter.notebook.kernel && Jupyter.notebook.kernel.is_connected()""",
+            && Jupyter.notebook.kernel && Jupyter.notebook.kernel.is_connected()
+            && Jupyter.notebook.kernel.info_reply.status === 'ok'""",
             timeout=60_000,
         )
+        tab.wait_for_timeout(3000)  # ipywidgets asks a new kernel for its widgets and hides the others
         return cls(tab)
 
     def _error_texts(self) -> list[str]:
