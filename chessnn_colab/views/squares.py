@@ -90,14 +90,15 @@ def overlay_svg(drawing: Drawing, arrows: Sequence[Arrow], turned: bool) -> str:
     parts = []
     for square, name in enumerate(drawing.names):
         x, y = centre(square)
-        style = 'font-family="sans-serif" font-size="2.1" fill="#222" fill-opacity="0.75"'
+        size = 0.26 * columns  # the same on the page, however many squares there are
+        style = f'font-family="sans-serif" font-size="{size:.2f}" fill="#222" fill-opacity="0.75"'
         if x == 5:
-            parts.append(f'<text x="{x - 4.7}" y="{y - 2.7}" {style}>{name[1:]}</text>')
+            parts.append(f'<text x="{x - 4.7}" y="{y - 4.6 + 0.9 * size:.2f}" {style}>{name[1:]}</text>')
         if y == 10 * rows - 5:
             parts.append(f'<text x="{x + 4.7}" y="{y + 4.5}" text-anchor="end" {style}>{name[0]}</text>')
     parts += [_arrow_svg([centre(square) for square in arrow.path], arrow) for arrow in arrows]
-    size = f'viewBox="0 0 {10 * columns} {10 * rows}"'
-    return f'<svg xmlns="http://www.w3.org/2000/svg" preserveAspectRatio="none" {size}>{"".join(parts)}</svg>'
+    box = f'viewBox="0 0 {10 * columns} {10 * rows}"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" preserveAspectRatio="none" {box}>{"".join(parts)}</svg>'
 
 
 def _arrow_svg(points: list[tuple[float, float]], arrow: Arrow) -> str:

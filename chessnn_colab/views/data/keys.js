@@ -23,7 +23,11 @@
     root.tabIndex = -1;
 
     let answered = 0, asked = 0;
-    new MutationObserver(() => { answered = Date.now(); notice.hidden = true; })
+    new MutationObserver(changes => {
+      if (changes.every(change => change.target === notice)) return;
+      answered = Date.now();
+      notice.hidden = true;
+    })
       .observe(board, {subtree: true, childList: true, characterData: true});
     root.addEventListener('click', event => {
       if (!event.target.closest('button') || root.querySelector('.cn-thinking')) return;
