@@ -162,6 +162,8 @@ def test_clicks_while_it_thinks_and_a_kernel_that_is_gone_are_told(page):
     page.wait_until(notice.is_visible, 20)
     assert "restarted" in notice.inner_text() and "press Load" in notice.inner_text()
     assert "1. g4" in tab.locator(".cn-table textarea").input_value(), "the game can still be copied"
+    boxes = [tab.get_by_role("button", name=name).first.bounding_box() for name in ("a8", "h1")]
+    assert boxes[0]["x"] < boxes[1]["x"] and boxes[0]["y"] < boxes[1]["y"], "the squares are where they were"
     page.picture("board-restarted")
 
 

@@ -1,8 +1,8 @@
 /* Keys on a board of Squares, and a word when the kernel is silent. Called with the board's CSS class. Keys typed here
    must not reach the notebook, where some of them insert or delete cells. */
 (scope => {
-  const WAIT = 5000, TRIES = 200;
-  const SILENT = 'The kernel has not answered for five seconds: it is busy, or it was restarted. After a restart, copy ' +
+  const WAIT = 5000, TRIES = 200, GONE = '.jupyter-widgets-disconnected';
+  const SILENT = 'The kernel does not answer: it is busy, or it was restarted. After a restart, copy ' +
     'the game as text from beside the board, run this cell again, paste the text and press Load.';
   const steps = columns => ({ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns});
 
@@ -10,7 +10,8 @@
     const grid = root.querySelector('.' + scope), squares = [...grid.children];
     const columns = +getComputedStyle(grid).getPropertyValue('--columns');
     const board = root.querySelector('.cn-board');
-    const notice = board.appendChild(document.createElement('div'));
+    const notice = document.createElement('div');
+    grid.after(notice);
     notice.className = 'cn-silence';
     notice.hidden = true;
     notice.setAttribute('role', 'alert');
@@ -34,7 +35,7 @@
       const now = asked = Date.now();
       setTimeout(() => {
         if (answered < now && asked === now) { notice.textContent = SILENT; notice.hidden = false; }
-      }, WAIT);
+      }, root.matches(GONE) ? 0 : WAIT);
     });
     root.addEventListener('keydown', event => {
       if (event.ctrlKey || event.metaKey || event.altKey || (event.shiftKey && event.key === 'Enter')) return;
