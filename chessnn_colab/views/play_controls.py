@@ -145,10 +145,14 @@ class Controls:
             button.description = name
         self._choices.layout.display = None if choices else "none"
 
-    @property
-    def script(self) -> str:
-        """What makes keys and a silent kernel known to the page. Without it, clicks still work."""
-        return f"<script>{data_text('keys.js')}({json.dumps(self.squares.scope)});</script>"
+    def script(self, still: str) -> str:
+        """What makes keys and a silent kernel known to the page, after `still`, which it hides while the board lives.
+
+        Without it, clicks work all the same.
+        """
+        scope = self.squares.scope
+        held = f'<div class="cn-still" data-board="{scope}">{still}</div>'
+        return f"{held}<script>{data_text('keys.js')}({json.dumps(scope)});</script>"
 
 
 def moves_html(drawing: Drawing) -> str:

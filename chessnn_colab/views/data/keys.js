@@ -1,7 +1,7 @@
 /* Keys on a board of Squares, and a word when the kernel is silent. Called with the board's CSS class. Keys typed here
    must not reach the notebook, where some of them insert or delete cells. */
 (scope => {
-  const WAIT = 5000, TRIES = 200, GONE = '.jupyter-widgets-disconnected';
+  const WAIT = 5000, TRIES = 1200, GONE = '.jupyter-widgets-disconnected';
   const SILENT = 'The kernel does not answer: it is busy, or it was restarted. After a restart, copy ' +
     'the game as text from beside the board, run this cell again, paste the text and press Load.';
   const steps = columns => ({ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns});
@@ -52,11 +52,20 @@
       }
     });
   };
+  const stills = () => [...document.querySelectorAll('.cn-still[data-board="' + scope + '"]')];
+  /* A notebook that is opened without a kernel has no board, and the page says so in words that help nobody. */
+  const alone = () => stills().forEach(still => {
+    const output = still.closest('.jp-OutputArea, .output');
+    if (output) output.querySelectorAll('.jp-OutputArea-output, .output_subarea').forEach(each => {
+      if (each.textContent.startsWith('Error displaying widget')) each.textContent = '';
+    });
+  });
   const wait = tries => {
     const roots = [...document.querySelectorAll('.' + scope + '-table')].filter(root => !root.dataset.keys);
     const ready = roots.filter(root => root.querySelector('.' + scope + ' > :last-child'));
     ready.forEach(root => { root.dataset.keys = '1'; start(root); });
-    if (!ready.length && tries) setTimeout(() => wait(tries - 1), 50);
+    if (ready.length) stills().forEach(still => { still.style.display = 'none'; });
+    else if (tries) { alone(); setTimeout(() => wait(tries - 1), 50); }
   };
   wait(TRIES);
 })
