@@ -10,7 +10,9 @@ from chessnn_colab.config import TrainConfig
 from chessnn_colab.errors import RunError
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.shelf import delete_run, list_runs
+from chessnn_colab.training import train
 from chessnn_colab.views import story
+from chessnn_colab.views.card import result_card
 from chessnn_colab.views.expect import what_to_expect
 from chessnn_colab.views.story import run_story
 from tests.sample_reports import make_report, make_strength
@@ -132,3 +134,23 @@ def test_deleting_a_run_frees_its_bytes_and_leaves_what_is_not_its_own(run):
 def test_an_empty_folder_goes_with_its_run(run):
     delete_run(run)
     assert not run.exists()
+
+
+def test_a_card_is_one_picture_of_a_run(tmp_path):
+    settings = dict(preset="cpu", channels=8, blocks=1, games_per_iteration=4, boards=4, max_plies=16, candidates=2)
+    small = dict(survivors=1, batch_size=16, device="cpu", pool="inline", iterations=1, measure_strength=True)
+    list(train(TrainConfig(run=str(tmp_path / "run"), **settings, **small)))
+    figure = result_card(tmp_path / "run", tmp_path / "card.png")
+    assert (tmp_path / "card.png").read_bytes().startswith(b"\x89PNG")
+    strength, firing, energy, board = figure.axes
+    assert strength.get_title("left") == "Is it getting stronger?" and len(firing.lines) == 2
+    assert [label.get_text() for label in energy.get_yticklabels()] == ["spikes", "ReLU"]
+    assert len(board.patches) == 64 and len(board.texts) >= 2
+    with pytest.raises(RunError, match="cannot write the card"):
+        result_card(tmp_path / "run", tmp_path / "nowhere" / "card.png")
+
+
+def test_a_run_without_an_iteration_has_no_card(tmp_path):
+    RunFolder.create_or_open(tmp_path / "new", CONFIG).close()
+    with pytest.raises(RunError, match="one finished iteration"):
+        result_card(tmp_path / "new")

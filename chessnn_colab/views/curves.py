@@ -181,7 +181,8 @@ def draw_firing(axis: Axes, reports: Sequence[Report]) -> None:
         axis.fill_between(iterations, rates.min(axis=1), rates.max(axis=1), color=HAIRLINE, label="all", lw=0)
     for index, colour in zip(shown, matplotlib.colormaps["viridis"](np.linspace(0.3, 0.9, len(shown))), strict=True):
         _draw_history(axis, reports, rates[:, index], colour, blocks[index])
-    axis.set_ylim(0, None)
+    highest = max((rate for rates in by_block for rate in rates.values()), default=0.0)
+    axis.set_ylim(0, max(1.15 * highest, 1e-3))
     _small_legend(axis, ncols=2 if len(blocks) < 5 else 3)
 
 
