@@ -162,6 +162,9 @@ def draw_lengths(axis: Axes, reports: Sequence[Report]) -> None:
     """Plies per game; iterations that the clock cut are left out."""
     _small(axis, "Plies per game", reports)
     whole = [report for report in reports if not report.cut]
+    if not whole:
+        axis.set_yticks([])
+        return
     _draw_history(axis, whole, column(whole, "average_plies"), PURPLE, None)
     axis.margins(y=0.15)
 
@@ -211,8 +214,9 @@ def column(reports: Sequence[Report], name: str) -> np.ndarray:
 def _draw_history(axis: Axes, reports: Sequence[Report], values: np.ndarray, colour: Any, label: str | None) -> None:
     """A line over the iterations; where the clock cut one, its point is hollow."""
     iterations = column(reports, "iteration")
-    draw_line(axis, iterations, values, colour, label, ms=2.5 if len(reports) > 1 else 4)
     cut = np.array([report.cut for report in reports], dtype=bool)
+    size = 2.5 if len(reports) > 1 else 4
+    draw_line(axis, iterations, values, colour, label, ms=size, markevery=np.flatnonzero(~cut).tolist())
     if cut.any():
         axis.plot(iterations[cut], values[cut], "o", ms=6, mfc="none", mec=colour, mew=1.2)
 
