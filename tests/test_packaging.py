@@ -38,6 +38,7 @@ def test_requirements_stay_loose_and_complete():
         "spikingjelly",
         "ipywidgets",
         "matplotlib",
+        "rich",
         "safetensors",
         "rich",
         "tensorboard",
