@@ -7,6 +7,7 @@ from pathlib import Path
 from ..devices import detect_device
 from ..errors import ConfigError, RunError
 from ..games.base import Game
+from ..games.registry import make_game
 from ..network import SpikingNetwork
 from ..restore import saved_network
 from ..runs.folder import RunFolder
@@ -16,6 +17,7 @@ from .match import play_match
 from .players import PLAY_SEARCH, NetworkPlayer, Player
 from .registry import match_game, match_kit
 from .result import MatchResult
+from .solo import SoloResult, play_solo
 
 
 def run_game(run: str) -> str:
@@ -50,9 +52,10 @@ def evaluate_run(
     seed: int = 0,
     device: str = "auto",
     save: str | None = None,
-) -> MatchResult:
+) -> MatchResult | SoloResult:
     """Play a match between a run's network and `opponent` (see find_player and match.play_match).
 
+    In a game for one player each plays its own games instead (see solo.play_solo).
     search: how far the network looks ahead, and an opponent that is a network too (see players.play_search).
     save: a folder that gets the file with every game. Raises ConfigError, RunError or CheckpointError.
     """
@@ -62,6 +65,8 @@ def evaluate_run(
     player = network_player(run, snapshot, game, search)
     other = find_player(opponent, game, search)
     try:
+        if game.num_players == 1:
+            return play_solo(game, player, other, games, seed)
         result = play_match(game, player, other, games, seed)
     finally:
         other.close()
@@ -80,7 +85,12 @@ def network_player(
     if (played := run_game(run)) != game.name:
         raise ConfigError(f"{run} is a run of the game {played!r:.60}: expected one of {game.name!r}")
     network, iteration = load_network(run, snapshot, str(game.device))
-    return NetworkPlayer(game, network, search, f"{prefix}iteration {iteration}")
+    name, config = f"{prefix}iteration {iteration}", RunFolder.open(run).config
+    if not game.score_limit:
+        return NetworkPlayer(game, network, search, name)
+    # It knows the points that it learned, whatever the match counts.
+    rules = make_game(game.name, game.max_plies, game.device, config.get("reward"))
+    return NetworkPlayer(rules, network, search, name, config.get("discount"))
 
 
 def find_player(spec: str, game: Game, search: SearchConfig = PLAY_SEARCH) -> Player:

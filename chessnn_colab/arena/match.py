@@ -37,7 +37,9 @@ def play_match(
     if games < 2 or games % 2:
         raise ConfigError(f"games={games}: expected an even number from 2 up, because every opening is played twice")
     if game.num_players != 2:
-        raise ConfigError(f"the game {game.name!r} has no matches: it is for one player, expected a game for two")
+        raise ConfigError(
+            f"the game {game.name!r} has no matches, because it is for one player: `evaluate` compares mean scores"
+        )
     kit = match_kit(game.name)
     book = kit.book if book is None else book
     generator = torch.Generator(game.device).manual_seed(seed)

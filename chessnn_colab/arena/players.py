@@ -93,18 +93,29 @@ class RandomPlayer(Player):
 class NetworkPlayer(Player):
     """A network that looks ahead as far as `search` says, without chance.
 
-    A move that wins by the rules is always played; only the search "policy" shows what the network knows by itself.
+    In a game for two a move that wins by the rules is always played; only the search "policy" shows what the network
+    knows by itself.
     """
 
-    def __init__(self, game: Game, network: SpikingNetwork, search: SearchConfig = PLAY_SEARCH, name: str = "network"):
+    def __init__(
+        self,
+        game: Game,
+        network: SpikingNetwork,
+        search: SearchConfig = PLAY_SEARCH,
+        name: str = "network",
+        discount: float | None = None,
+    ):
+        """discount: with which the network learned points; None: the game's own."""
         self.name = name
+        widest = min(search.candidates, game.num_actions)
+        search = replace(search, candidates=widest, survivors=min(search.survivors, widest))
         self.evaluations = search.evaluations
         dtype = choose_dtype("auto", next(network.parameters()).device)
-        self.actor = Actor(game, actor_copy(network, dtype), search, game.discount)
+        self.actor = Actor(game, actor_copy(network, dtype), search, discount)
 
     def choose(self, state: Any, generator: torch.Generator, boards: Sequence[Any] | None = None) -> Tensor:
         action = self.actor.act(state, generator, gumbel_scale=0.0).action
-        if self.actor.config.search == "policy":
+        if self.actor.config.search == "policy" or self.actor.game.num_players == 1:
             return action
         wins = winning_actions(self.actor.game, state)
         return torch.where(wins >= 0, wins, action)

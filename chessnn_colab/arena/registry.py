@@ -18,7 +18,10 @@ from ..games.registry import make_game
 from .players import Player, RandomPlayer
 from .result import Opening
 
-KITS: Mapping[str, str] = {"chess": "chess.kit"}  # game -> a module below this package that has a KIT
+KITS: Mapping[str, str] = {
+    "chess": "chess.kit",
+    "2048": "twenty48",
+}  # game -> a module below this package that has a KIT
 
 
 # What `MatchKit.require` says is missing.
@@ -53,7 +56,8 @@ class MatchKit:
     def require(self, part: str) -> Any:
         """The part with this name. Raises ConfigError when the game does not have it."""
         if getattr(self, part) is None:
-            raise ConfigError(f"the game {self.game!r} has no {_PARTS[part]}: expected a run of {' or '.join(KITS)}")
+            others = " or ".join(name for name in KITS if getattr(match_kit(name), part) is not None)
+            raise ConfigError(f"the game {self.game!r} has no {_PARTS[part]}: expected a run of {others}")
         return getattr(self, part)
 
 
