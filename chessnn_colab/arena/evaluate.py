@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 from ..devices import detect_device
 from ..errors import ConfigError, RunError
-from ..games.base import Game
+from ..games.base import Game, PointsGame
 from ..games.registry import make_game
 from ..network import SpikingNetwork
 from ..restore import saved_network
@@ -66,7 +67,7 @@ def evaluate_run(
     other = find_player(opponent, game, search)
     try:
         if game.num_players == 1:
-            return play_solo(game, player, other, games, seed)
+            return play_solo(cast(PointsGame, game), player, other, games, seed)
         result = play_match(game, player, other, games, seed)
     finally:
         other.close()
