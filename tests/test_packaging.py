@@ -40,7 +40,6 @@ def test_requirements_stay_loose_and_complete():
         "matplotlib",
         "rich",
         "safetensors",
-        "rich",
         "tensorboard",
     }
     assert not any("==" in specifier for specifier in names.values())
