@@ -257,7 +257,7 @@ class Trainer:
             "seconds": self.seconds,
             "total_games": self.total_games,
             "total_positions": self.total_positions,
-            "updates": self.learner.updates,
+            **self.learner.progress(),
         }
         groups = {
             "weights": weights,
