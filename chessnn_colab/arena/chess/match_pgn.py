@@ -11,8 +11,8 @@ import chess.pgn
 
 from ...errors import ConfigError
 from ...files import AnyPath, reason, write_atomically
+from ...games.chess.endings import ENDINGS, TRUNCATED
 from ...games.chess.notation import move_from_action
-from ...games.chess.rules import ENDINGS, TRUNCATED
 from ..result import FORFEIT, MatchGame, MatchResult
 from .openings import board_after
 

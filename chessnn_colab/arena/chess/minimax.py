@@ -10,7 +10,8 @@ from torch import Tensor
 
 from ...games.base import finished, select
 from ...games.chess import bitboards as bb
-from ...games.chess.rules import CHECKMATE, Chess, ChessState
+from ...games.chess.endings import CHECKMATE
+from ...games.chess.rules import Chess, ChessState
 from ..players import Player
 
 MATE = 1_000_000.0
