@@ -5,6 +5,7 @@
 # make check  formatting, lint and types, as CI checks them
 # make fix    format, and correct what lint can correct by itself
 # make reliability   the promises of README's table, each with its full count
+# make gpu    everything wanted from a GPU, in ten minutes, into runs/gpu; PART=bench runs one piece; installs nothing
 # make notebooks     write the notebooks again from the .py files beside them
 # make colab         write dist/run_all.ipynb, one file to upload to Colab or Kaggle, or to open in an empty folder
 # make browser       every test in a real browser, with screenshots in the folder screenshots
@@ -12,13 +13,14 @@
 PYTHON ?= python3
 MINUTES ?= 5
 RUN ?= runs/chess
+PART ?=
 BIN := .venv/bin
 # A test process for each core, four at most: a test may start several processes itself.
 PYTEST := $(BIN)/python -m pytest -q -n logical --maxprocesses 4
 QUICK := actor checkpoint chess_endings chess_moves chess_perft corruption devices floors games learner network notation \
 	openings packaging public_names ratings records run_folder saved_run search tactics tictactoe tree views_board views_plots
 .DEFAULT_GOAL := help
-.PHONY: help run lab quick test check fix reliability notebooks colab browser repository
+.PHONY: help run lab quick test check fix reliability gpu notebooks colab browser repository
 
 help:
 	@grep '^# make' Makefile | cut -c3-
@@ -54,6 +56,9 @@ fix: .venv/installed
 
 reliability: .venv/installed
 	$(BIN)/python tools/reliability.py
+
+gpu:
+	$(PYTHON) tools/gpu.py --part '$(PART)'
 
 notebooks: .venv/installed
 	$(BIN)/python tools/make_notebook.py $(wildcard notebooks/*.py)

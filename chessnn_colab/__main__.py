@@ -75,6 +75,7 @@ def build_parser() -> argparse.ArgumentParser:
     bench.add_argument("--seconds", type=float, default=10.0)
     bench.add_argument("--precision", default="auto", help="auto, float32, bfloat16 or float16")
     bench.add_argument("--game", default="chess", help="such as chess, gomoku or gomoku:9 (default: chess)")
+    bench.add_argument("--boards", type=int, help="games in lockstep (rules and self-play)")
     bench.add_argument("--search", default="two-rung")
     bench.add_argument("--simulations", type=int, default=32, help="of the tree")
     bench.add_argument("--json", action="store_true")
@@ -147,7 +148,7 @@ def run_bench(options: argparse.Namespace) -> None:
 
     with watching(stream=sys.stderr) as watch:
         given = (options.device, options.preset, options.seconds, options.precision, options.game)
-        figures = bench(options.name, *given, options.search, options.simulations, watch)
+        figures = bench(options.name, *given, options.search, options.simulations, options.boards, watch)
     if options.json:
         return print(json.dumps(figures))
     for name, value in figures.items():

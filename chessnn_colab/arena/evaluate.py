@@ -120,10 +120,11 @@ def network_player(
     if (played := run_game(run)) != game.name:
         raise ConfigError(f"{run} is a run of the game {played!r:.60}: expected one of {game.name!r}")
     network, iteration = load_network(run, snapshot, str(game.device))
-    name, config = f"{prefix}iteration {iteration}", RunFolder.open(run).config
+    name = f"{prefix}iteration {iteration}"
     if not game.score_limit:
         return NetworkPlayer(game, network, search, name)
     # It knows the points that it learned, whatever the match counts.
+    config = load_snapshot(networks(run)[iteration]).metadata.get("config") or {}
     rules = make_game(game.name, game.max_plies, game.device, config.get("reward"))
     return NetworkPlayer(rules, network, search, name, config.get("discount"))
 
