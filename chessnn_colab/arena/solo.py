@@ -77,6 +77,7 @@ class SoloResult:
 
     own: SoloGames
     others: SoloGames
+    interrupted = False  # an interrupt ends these games without a result
 
     def to_dict(self) -> dict[str, Any]:
         """The player's figures, and the opponent's with "opponent_" before their names."""

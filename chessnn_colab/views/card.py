@@ -14,11 +14,12 @@ from matplotlib.patheffects import withStroke
 from ..arena.evaluate import load_network
 from ..errors import RunError
 from ..files import reason, write_atomically
+from ..games.chess.pgn import games_from_pgn
 from ..games.registry import make_game
 from ..report import Report, strength_points
 from ..runs.folder import RunFolder
 from ..spikes import estimate_energy
-from .board import PlayedGame
+from .chess_drawing import ending
 from .curves import draw_firing, draw_strength
 from .ink import BLUE, INK, ORANGE, dress, figure_png, new_figure, percent
 from .story import headline, reference_for, strength_sentences
@@ -91,14 +92,14 @@ def _draw_game(axis: Axes, reports: list[Report]) -> None:
     if not newest.sample_game.startswith("["):
         axis.text(0, 1, newest.sample_game[:900], va="top", fontsize=7, family="monospace", color=PIECE)
         return
-    game = PlayedGame(newest.sample_game)
+    last = games_from_pgn(newest.sample_game, len(newest.sample_game))[0].end()
     axis.set_aspect("equal")
     axis.set_xlim(0, 8)
     axis.set_ylim(0, 8)
-    board, move = game.boards[-1], game.moves[-1]
+    board, marked = last.board(), (last.move.from_square, last.move.to_square) if last.move else ()
     for square in chess.SQUARES:
         file, rank = chess.square_file(square), chess.square_rank(square)
-        colour = "#E9D48A" if square in (move.from_square, move.to_square) else LIGHT if (file + rank) % 2 else DARK
+        colour = "#E9D48A" if square in marked else LIGHT if (file + rank) % 2 else DARK
         axis.fill((file, file + 1, file + 1, file), (rank, rank, rank + 1, rank + 1), color=colour, lw=0)
         piece = board.piece_at(square)
         if piece is not None:
@@ -108,4 +109,5 @@ def _draw_game(axis: Axes, reports: list[Report]) -> None:
             )
             text.set_color(PAPER if white else PIECE)
             text.set_path_effects([withStroke(linewidth=1.4, foreground=PIECE)] if white else [])
-    axis.set_title(f"Iteration {newest.iteration}: {game.caption(game.plies)}", loc="left", fontsize=8, color=INK)
+    title = f"Iteration {newest.iteration}: {ending(board) or 'not finished'} {last.ply()} plies"
+    axis.set_title(title, loc="left", fontsize=8, color=INK)

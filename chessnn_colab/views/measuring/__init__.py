@@ -17,6 +17,7 @@ from ...arena.evaluate import measure_run, run_game
 from ...arena.players import MATCH_SEARCHES, play_search
 from ...arena.registry import match_kit
 from ...arena.result import MatchResult
+from ...arena.solo import SoloResult
 from ...arena.standing import Standing
 from ...errors import ConfigError
 from ...runs.folder import RunFolder
@@ -47,7 +48,7 @@ def measure(
     seconds: float | None = None,
     seed: int = 0,
     device: str = "auto",
-) -> list[MatchResult]:
+) -> Sequence[MatchResult | SoloResult]:
     """Measure a run in a notebook: several snapshots against several opponents, with progress, all in one batch.
 
     opponents: as arena.evaluate.find_player takes them; None is every fixed player of the game.
