@@ -25,6 +25,8 @@ from chessnn_colab.arena.chess.tactics import load_suite
 assert len(load_suite()) > 100
 from chessnn_colab.arena.shipped import shipped_networks
 assert len(shipped_networks()) == 4
+from chessnn_colab.views.squares import data_text
+assert all(map(data_text, ("board.css", "keys.js", "replay.js")))
 assert resources.files("chessnn_colab").joinpath("py.typed").is_file()
 print(chessnn_colab.__file__, *modules)
 """
