@@ -62,11 +62,6 @@ def build_parser() -> argparse.ArgumentParser:
 
     add_measuring_commands(command)
 
-    share = command("share", run_share, "write a run's network to one file that play, evaluate and uci open as a run")
-    share.add_argument("run")
-    share.add_argument("file")
-    share.add_argument("--snapshot", type=int, help="iteration of the weights (default: the last)")
-
     uci = command("uci", run_uci, "a run's network as a UCI engine, for chess programs")
     uci.add_argument("run")
     uci.add_argument("--snapshot", type=int, help="iteration of the weights (default: the last)")
@@ -84,7 +79,12 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def add_measuring_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add the commands that play: matches, ratings, puzzles."""
+    """Add the commands that play, matches, ratings and puzzles, and the one that hands a player on."""
+    share = command("share", run_share, "write a run's network to one file that play, evaluate and uci open as a run")
+    share.add_argument("run")
+    share.add_argument("file")
+    share.add_argument("--snapshot", type=int, help="iteration of the weights (default: the last)")
+
     evaluate = command("evaluate", run_evaluate, "play a run's network against an opponent")
     evaluate.add_argument("run")
     evaluate.add_argument(

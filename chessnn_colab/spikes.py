@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from .errors import ConfigError
 from .network import SpikingLayer, SpikingNetwork
 
 # Energy in 45 nm CMOS, picojoules (Horowitz 2014, ISSCC, "Computing's energy problem", figure 1.1.9).
@@ -162,6 +165,41 @@ def probe(network: SpikingNetwork, observation: Tensor) -> dict[str, Tensor]:
 def firing_rates(network: SpikingNetwork, observation: Tensor) -> dict[str, float]:
     """Mean spikes of each layer's neurons as a share of the most they could fire, 0 to 1. A layer near 0 is dead."""
     return {name: float(spikes.mean()) for name, spikes in probe(network, observation).items()}
+
+
+def layer_names(network: SpikingNetwork) -> dict[str, str]:
+    """The name of every spiking layer, input first, and the short name that people read: "block 1 in", ..., "last"."""
+    names = {}
+    for block in range(network.config.blocks):
+        names[f"blocks.{block}.neurons1"] = f"block {block + 1} in"
+        names[f"blocks.{block}.neurons2"] = f"block {block + 1} mid"
+    return {**names, "neurons": "last"}
+
+
+@contextmanager
+def silenced(network: SpikingNetwork, layer: str, channel: int | None = None) -> Iterator[None]:
+    """While the block runs, no neuron of `layer` fires, or none of one `channel` of it.
+
+    Raises ConfigError, with what there is, for a layer or a channel that the network does not have.
+    """
+    layers = {name: module for name, module in network.named_modules() if isinstance(module, SpikingLayer)}
+    if layer not in layers:
+        raise ConfigError(f"no layer {layer!r:.60}: expected one of {', '.join(layers)}")
+    channels = network.config.channels
+    if channel is not None and not 0 <= channel < channels:
+        raise ConfigError(f"no channel {channel} in {layer}: expected 0 to {channels - 1}")
+    quiet = slice(None) if channel is None else slice(channel, channel + 1)
+
+    def silence(_: nn.Module, __: tuple[Tensor, ...], spikes: Tensor) -> Tensor:
+        spikes = spikes.clone()
+        spikes[:, :, quiet] = 0
+        return spikes
+
+    hook = layers[layer].register_forward_hook(silence)
+    try:
+        yield
+    finally:
+        hook.remove()
 
 
 def estimate_energy(network: SpikingNetwork, observation: Tensor) -> Energy:

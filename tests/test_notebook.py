@@ -87,6 +87,24 @@ def test_the_loop_by_hand(tmp_path, game, python):
 
 
 @pytest.mark.timeout(600)
+def test_the_look_inside_needs_no_training(tmp_path):
+    executed = tmp_path / "executed.ipynb"
+    notebook = str(ROOT / "notebooks/inside_the_spikes.ipynb")
+    command = [sys.executable, str(ROOT / "tools/run_notebook.py"), notebook, str(executed), "probe_positions=300"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr[-3000:]
+    cells = nbformat.read(executed, as_version=4).cells
+    shown = [output for cell in cells if cell.cell_type == "code" for output in cell.outputs]
+    assert not [output for output in shown if output.output_type == "error"]
+    pictures = [output.data["text/html"] for output in shown if "<img" in output.get("data", {}).get("text/html", "")]
+    assert len(pictures) == 10, "two neurons, planes, spikes, maps, growth, probes, silence, channels, energy"
+    assert sum(text.count("Board: ") for text in pictures) == 7, (
+        "each of the four networks shows its moves without a kernel"
+    )
+    assert "with memory traffic" in pictures[-1]
+
+
+@pytest.mark.timeout(600)
 def test_scale_out_runs_and_loses_a_machine(tmp_path):
     pytest.importorskip("ray", reason="the extra [cluster] is not installed")
     where = f"run_folder={str(tmp_path / 'run')!r}"

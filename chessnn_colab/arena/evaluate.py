@@ -20,7 +20,7 @@ from .registry import match_game, match_kit
 from .result import MatchResult
 
 
-def run_game(run: str) -> str:
+def run_game(run: str | Path) -> str:
     """The name of the game that a run or a shared file plays. Raises RunError or CheckpointError when there is none."""
     return game_of(run)
 

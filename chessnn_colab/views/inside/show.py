@@ -1,0 +1,83 @@
+"""What the cells of a look inside show: a picture that needs no kernel, and sliders where there is one."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable
+from typing import Any
+
+import ipywidgets
+
+from ..board import WidgetOrHtml
+
+WIDE = {"description_width": "110px"}
+SLIDER = {"width": "360px", "max_width": "98%"}
+
+
+class Picture:
+    """HTML that a cell shows as it is; where only text is shown, the texts of its images."""
+
+    def __init__(self, text: str):
+        self.html = text
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+    def __repr__(self) -> str:
+        return html.unescape(" ".join(re.findall(r'alt="([^"]*)"', self.html)))
+
+
+class Controlled(WidgetOrHtml):
+    """Controls above a picture that `draw` makes of their values, one keyword for each. Without a kernel: `still`.
+
+    still: HTML for readers without a kernel; what `draw` makes of the first values when it is not given.
+    """
+
+    def __init__(self, draw: Callable[..., str], controls: dict[str, Any], still: str | None = None):
+        self._draw, self._controls, self._still = draw, controls, still
+        self.picture = ipywidgets.HTML()
+        self.widget = ipywidgets.VBox([*controls.values(), self.picture])
+        for control in controls.values():
+            control.observe(lambda _: self.refresh(), names="value")
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Draw the picture for what the controls say now."""
+        self.picture.value = self._draw(**{name: control.value for name, control in self._controls.items()})
+
+    def set(self, **values: Any) -> None:
+        """Move controls, as a person does."""
+        for name, value in values.items():
+            self._controls[name].value = value
+
+    def static_html(self) -> str:
+        """The picture that was given for readers without a kernel, else the one on show."""
+        return self.picture.value if self._still is None else self._still
+
+    def __repr__(self) -> str:
+        return f"Controlled({', '.join(f'{name}={control.value!r}' for name, control in self._controls.items())})"
+
+
+def number(words: str, value: float, low: float, high: float, step: float) -> ipywidgets.FloatSlider:
+    """A slider for a number, which reports while it moves."""
+    return ipywidgets.FloatSlider(
+        description=words, value=value, min=low, max=high, step=step, style=WIDE, layout=SLIDER, readout_format=".2f"
+    )
+
+
+def whole_number(words: str, value: int, low: int, high: int) -> ipywidgets.IntSlider:
+    """A slider for a whole number."""
+    return ipywidgets.IntSlider(description=words, value=value, min=low, max=high, style=WIDE, layout=SLIDER)
+
+
+def one_of(words: str, options: list[Any]) -> ipywidgets.Dropdown:
+    """A list to choose from: texts, or pairs of a text and its value."""
+    return ipywidgets.Dropdown(description=words, options=options, style=WIDE, layout=SLIDER)
+
+
+def stops(words: str, options: list[tuple[str, Any]]) -> ipywidgets.SelectionSlider:
+    """A slider that stops at each of the options, the first one first."""
+    return ipywidgets.SelectionSlider(
+        description=words, options=options, value=options[0][1], style=WIDE, layout={**SLIDER, "width": "460px"}
+    )

@@ -1,0 +1,188 @@
+# %% [markdown]
+# # Inside the spikes
+#
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/chessnn-colab/blob/main/notebooks/inside_the_spikes.ipynb)
+#
+# A spiking network learned chess by playing itself. Here you look inside it: from one neuron to a whole position, from the
+# untrained network to the trained one. Press **Run all**. It takes a minute and trains nothing, because four networks of one
+# training run come with the package. Every section has one idea. You need not have met a spiking network before.
+
+# %% [markdown]
+# ## Install
+# Quiet, and it leaves the torch that is here alone. You should see one line: where the code is.
+
+# %%
+import importlib.util
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+REPOSITORY = "https://github.com/OWNER/chessnn-colab"
+
+places = [Path.cwd(), *Path.cwd().parents, Path.cwd() / "chessnn-colab"]
+root = next((place for place in places if (place / "chessnn_colab" / "__init__.py").is_file()), None)
+if root is None:
+    if "/OWNER/" in REPOSITORY:
+        raise RuntimeError(
+            "There is no checkout of the project around this notebook, and REPOSITORY above still says "
+            "OWNER: put the repository's address there, or run `make repository URL=...` in a checkout."
+        )
+    subprocess.run(["git", "clone", "--quiet", "--depth", "1", REPOSITORY, "chessnn-colab"], check=True)
+    root = Path.cwd() / "chessnn-colab"
+sys.path.insert(0, str(root))
+
+needed = {line.split("#")[0].strip() for line in (root / "requirements.txt").read_text().splitlines()} - {""}
+missing = [line for line in sorted(needed) if importlib.util.find_spec(line.split(">")[0]) is None]
+if missing:
+    with tempfile.NamedTemporaryFile("w", suffix=".txt", delete=False) as pins:
+        if importlib.util.find_spec("torch"):
+            from importlib.metadata import version
+
+            pins.write(f"torch=={version('torch')}\n")
+    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--constraint", pins.name, *missing], check=True)
+print(f"chessnn_colab from {root.name}/", "| installed: " + ", ".join(missing) if missing else "")
+
+# %% [markdown]
+# ## Choose
+# The position to look at, as FEN. `own_run` may be a run folder of yours, or a file that somebody shared: its network then
+# takes the place of the last of the four. `probe_positions` are played for the section on what each layer knows.
+
+# %% tags=["parameters"]
+# @title Look at { run: "auto" }
+fen = "r1bqkb1r/pppp1ppp/2n2n2/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"  # @param {type:"string"}
+own_run = ""  # @param {type:"string"}
+probe_positions = 3000  # @param {type:"integer"}
+
+# %% [markdown]
+# ## One neuron
+# A neuron has one number, its **membrane**. Current that arrives adds to it. From step to step a part of it **leaks** away.
+# When it reaches the **threshold**, the neuron fires: one **spike** goes to every neuron that listens, and one threshold is
+# taken off the membrane (the **reset**).
+#
+# You should see a small current that leaks away as fast as it comes and never makes a spike; a larger one that makes a spike
+# every few steps; a push downwards that has to be made good first. Move the sliders: without leak even the small current fires
+# in the end.
+
+# %%
+from chessnn_colab.views.inside.neuron import counting_neuron, neuron_sliders
+
+neuron_sliders()
+
+# %% [markdown]
+# ## A neuron that counts
+# Four steps of one spike each take four times the work of one step. So this network uses **I-LIF** neurons: one step, in which
+# a neuron may fire up to four spikes at once. It fires as often as its current has thresholds in it, rounded.
+#
+# You should see two staircases. The left neuron (LIF) is full at a current of one per step. The right one (I-LIF) climbs along
+# the dashed line, the ReLU of ordinary networks: it is a ReLU cut into whole spikes. Whether that is still spiking is a fair
+# question. It is, in one sense that was tested: `tools/event_driven.py` runs the same weights spike by spike, one spike per
+# neuron and step, with additions only, and every layer fires the same. `docs/spiking.md` says what it costs: no layer may fire
+# before the layer below has finished.
+
+# %%
+counting_neuron()
+
+# %% [markdown]
+# ## A position becomes planes
+# The network does not see pieces. It sees 27 boards of zeros and ones, always from the side of the player to move.
+#
+# You should see one small board for each: where the own pawns are, which squares the opponent attacks, who may castle.
+
+# %%
+from chessnn_colab.arena.evaluate import load_network
+from chessnn_colab.arena.shipped import shipped_cards, shipped_networks
+from chessnn_colab.views.inside import maps
+from chessnn_colab.views.inside.position import position
+
+networks = shipped_networks()
+if own_run:
+    own, iteration = load_network(root / own_run if (root / own_run).exists() else own_run, device="cpu")
+    networks = {**dict(list(networks.items())[:-1]), iteration: own}
+untrained, trained = networks[0], list(networks.values())[-1]
+seen = position(fen)
+maps.input_planes(seen)
+
+# %% [markdown]
+# ## Planes become spikes
+# A convolution looks at each square and its neighbours and makes of them 32 numbers per square, the **currents** of 32
+# channels. The neurons turn each into spikes.
+#
+# You should see one channel: its current on the left, its spikes on the right. Negative currents fire nothing.
+
+# %%
+maps.first_spikes(trained, seen)
+
+# %% [markdown]
+# ## Where each layer fires
+# The spikes go through three blocks of two layers. Each square of a map is as bright as its neurons fire.
+#
+# You should see seven layers on one scale, then the 32 channels of one of them. Choose another from the list. Some channels
+# draw pieces, some draw empty squares or an edge, some fire everywhere.
+
+# %%
+maps.firing_view(trained, seen)
+
+# %% [markdown]
+# ## How it learned
+# One position and four moments of one run. The untrained network fires less than 1 %, and three of its layers are silent: those
+# in the middle of each block, whose currents stay too small until learning raises them. All moves are nearly as likely as each other.
+#
+# Move the slider. You should see layers light up, arrows that turn to attacks and captures, and the bar of win, draw and loss
+# (for the player to move) change. Arrows are what the network thinks by itself, without looking ahead. In the position given
+# Qxf7 mates; to be sure of it a network looks ahead, as it does when it plays.
+
+# %%
+from chessnn_colab.views.inside.growth import growth, played_positions
+
+growth(networks, seen, played_positions(shipped_cards()))
+
+# %% [markdown]
+# ## What each layer knows
+# A **probe** is a straight line through a layer's spikes that is fitted to tell one fact: is the mover in check, does one of
+# the mover's pieces hang, who has more material. If a straight line can tell, the layer knows.
+#
+# You should see the trained network far above the untrained one. Being in check is one of the input planes and material can be
+# counted there: both have only to be kept. A hanging piece is in no plane; layers that do better than `input` worked it out.
+
+# %%
+from chessnn_colab.views.inside import probes
+
+positions = probes.sample_positions(probe_positions)
+probes.knowledge_picture({"untrained": untrained, "trained": trained}, positions)
+
+# %% [markdown]
+# ## Silence a part
+# What is a layer good for? Silence it and ask again. Choose a layer, and a channel of it or 0 for all.
+#
+# You should see other arrows on the right board. Below, every channel is silenced alone: the brighter its square, the more of
+# the probability goes to other moves. Early layers matter through most of their channels, because all later layers read them;
+# in the last layers many channels make no difference to this move.
+
+# %%
+from IPython.display import display
+
+from chessnn_colab.views.inside.silence import channel_importance, silence_view
+
+display(silence_view(trained, seen))
+channel_importance(trained, seen)
+
+# %% [markdown]
+# ## Does it save energy?
+# Often said of spiking networks, so here are the figures. They are estimates for one evaluation in 45 nm chips (Horowitz 2014),
+# beside twins of the same shape without spikes. A twin need not be wasteful: it can hold a spike count in three bits, and it can
+# skip zeros too (Yan et al., arXiv 2409.08290).
+#
+# You should see six bars for arithmetic and six with memory traffic, where every operand is fetched from a small memory, and the
+# verdict below them.
+
+# %%
+from chessnn_colab import spikes
+from chessnn_colab.views.inside.energy import energy_picture
+
+energy_picture(spikes.estimate_energy(trained, probes.sample_positions(500)))
+
+# %% [markdown]
+# ## What next
+# `train.ipynb` trains a network of your own: put its folder into `own_run` above and run all again. `python -m chessnn_colab
+# share RUN FILE` makes one file of it for others. `docs/spiking.md` has the figures, the sources and the commands.
