@@ -40,7 +40,7 @@ lab: .venv/installed
 quick: .venv/installed
 	$(PYTEST) -k 'not in_played_games' $(QUICK:%=tests/test_%.py) tests/test_training.py::test_resuming_is_exact
 
-test: .venv/installed .venv/colab/bin/python
+test: .venv/colab/made
 	$(PYTEST)
 
 check: .venv/installed
@@ -62,12 +62,13 @@ colab:
 	$(PYTHON) tools/make_colab.py
 
 # With CHESSNN_BROWSER=all the tests run that `make test` leaves out.
-browser: .venv/installed .venv/colab/bin/python
+browser: .venv/colab/made
 	CHESSNN_BROWSER=all CHESSNN_PICTURES=screenshots $(BIN)/python -m pytest -q tests/test_browser*.py
 
-# Another Python may have no wheels for Colab's versions. The tests that need them are skipped then.
-.venv/colab/bin/python: .venv/installed tools/colab_like.py
-	-$(BIN)/python tools/colab_like.py .venv/colab
+# Another Python may have no wheels for Colab's versions: the tests that need this environment are skipped then.
+.venv/colab/made: .venv/installed tools/colab_like.py
+	$(BIN)/python tools/colab_like.py .venv/colab || mkdir -p .venv/colab
+	@touch $@
 
 repository: .venv/installed
 	$(BIN)/python tools/set_repository.py '$(URL)'

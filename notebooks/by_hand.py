@@ -196,7 +196,7 @@ print(
 
 # %% [markdown]
 # ## A match
-# The network against a player that moves at random, before and after. After a few rounds the bars differ little; raise `rounds`, and
+# The network, looking ahead as in training, against a player that moves at random, before and after. After a few rounds the bars differ little; raise `rounds`, and
 # the second one grows.
 
 # %%
@@ -204,14 +204,16 @@ from chessnn_colab.arena.evaluate import find_player
 from chessnn_colab.arena.match import play_match
 from chessnn_colab.arena.players import NetworkPlayer
 from chessnn_colab.arena.registry import match_game
+from chessnn_colab.search import SearchConfig
 from chessnn_colab.views.plots import match_bar
 
 if game.num_players == 2:
+    looks_ahead = config.part(SearchConfig)
     arena = match_game(game_name, choice.device)
     before = build_network(config.network_config(game), choice.device, seed=config.seed).eval()
     players = [
-        NetworkPlayer(arena, before, name="untrained"),
-        NetworkPlayer(arena, network.eval(), name=f"after {rounds} rounds"),
+        NetworkPlayer(arena, before, looks_ahead, "untrained"),
+        NetworkPlayer(arena, network.eval(), looks_ahead, f"after {rounds} rounds"),
     ]
     results = [play_match(arena, player, find_player("random", arena), match_games) for player in players]
     print(*results, sep="\n")

@@ -174,6 +174,8 @@ class LabPage(Page):
         tab.wait_for_function("() => window.jupyterapp", timeout=60_000)
         tab.evaluate("""async () => { const app = window.jupyterapp; await app.restored;
             if (!app.shell.leftCollapsed) app.shell.collapseLeft(); }""")
+        tab.evaluate(cls.READY)
+        tab.wait_for_timeout(500)  # for the last cells to be drawn
         return cls(tab)
 
     def _error_texts(self) -> list[str]:
@@ -226,9 +228,11 @@ class ClassicPage(Page):
         tab.goto(f"{address}/notebooks/{path}", wait_until="domcontentloaded")
         tab.wait_for_function(
             """() => window.Jupyter && Jupyter.notebook && Jupyter.notebook._fully_loaded
-            && Jupyter.notebook.kernel && Jupyter.notebook.kernel.is_connected()""",
+            && Jupyter.notebook.kernel && Jupyter.notebook.kernel.is_connected()
+            && Jupyter.notebook.kernel.info_reply.status === 'ok'""",
             timeout=60_000,
         )
+        tab.wait_for_timeout(3000)  # ipywidgets asks a new kernel for its widgets and hides the others
         return cls(tab)
 
     def _error_texts(self) -> list[str]:

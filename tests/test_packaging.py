@@ -82,6 +82,20 @@ def test_make_help_lists_every_target_and_make_quick_names_files_that_exist():
     assert [name for name in quick if not (ROOT / "tests" / f"test_{name}.py").is_file()] == []
 
 
+def test_troubleshooting_quotes_messages_that_the_code_has():
+    """Those that begin with one of this package's errors; "..." stands for what changes."""
+    code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "chessnn_colab").rglob("*.py"))
+    pieces = re.sub(r'"\s*\n\s*f?"', "", code)  # a message may be written in several pieces
+    text = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    quoted = re.findall(r"`(\w+Error): ([^`]+)`", text)
+    assert len(quoted) >= 6
+    for error, message in quoted:
+        assert f"class {error}(ChessnnError)" in code, error
+        for part in re.split(r"\.\.\.|'[^']*'", message):
+            if len(words := part.strip(" ,=")) > 3:
+                assert words in pieces, f"{error}: {words!r}"
+
+
 def test_texts_name_only_commands_that_exist():
     text = "".join((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CONTRIBUTING.md"))
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -96,7 +110,8 @@ def test_texts_name_only_commands_that_exist():
 
 @pytest.fixture
 def copy(tmp_path):
-    for name in ("README.md", "notebooks/train.py", "notebooks/train.ipynb", "tools/set_repository.py"):
+    notebooks = [f"notebooks/{path.name}" for path in (ROOT / "notebooks").iterdir() if path.is_file()]
+    for name in ("README.md", *notebooks, "tools/set_repository.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path
@@ -113,7 +128,7 @@ def test_make_repository_rewrites_badge_and_notebook_and_again(copy):
         for name in ("notebooks/train.py", "notebooks/train.ipynb"):
             text = (copy / name).read_text()
             assert f"colab.research.google.com/github/{owner}/blob/" in text and f"https://github.com/{owner}" in text
-            assert "OWNER/chessnn-colab" not in text
+        assert not [path for path in (copy / "notebooks").iterdir() if "OWNER/chessnn-colab" in path.read_text()]
     assert "nothing to change" in set_repository(copy, "https://github.com/you/chess.net.git").stdout
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import chess
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
@@ -21,12 +22,14 @@ from chessnn_colab.arena.evaluate import evaluate_run, load_network
 from chessnn_colab.games.chess.notation import state_from_boards
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.runs.folder import RunFolder
+from chessnn_colab.search import SearchConfig
 from chessnn_colab.views.board import PlayedGame
 
 ROOT = Path(__file__).resolve().parent.parent
 LIGHT, DARK, INK, QUIET = "#EAE6DA", "#8FA3B5", "#222222", "#5F6770"
 MOST_BYTES = 300_000
-SHOWN_SNAPSHOTS = 5
+SHOWN_SNAPSHOTS = 4
+LOOKS_AHEAD = SearchConfig()  # as in training
 OPPONENTS = {"random": "#0072B2", "greedy": "#D55E00"}
 
 
@@ -53,8 +56,7 @@ def chosen_position(pgn: str) -> chess.Board:
 def draw_board(axis: Axes, board: chess.Board) -> None:
     """The pieces as DejaVu Sans, which matplotlib brings, has them."""
     squares = np.add.outer(np.arange(8), np.arange(8)) % 2
-    colours = np.where(squares[..., None] == 0, *(np.array(bytes.fromhex(c[1:])) / 255 for c in (LIGHT, DARK)))
-    axis.imshow(colours, extent=(0, 8, 0, 8))
+    axis.imshow(squares, cmap=ListedColormap([LIGHT, DARK]), extent=(0, 8, 0, 8))
     for square, piece in board.piece_map().items():
         place = (chess.square_file(square) + 0.5, chess.square_rank(square) + 0.45)
         solid = chess.Piece(piece.piece_type, chess.BLACK).unicode_symbol()
@@ -68,7 +70,7 @@ def draw_firing(axis: Axes, network, board: chess.Board) -> None:
     game = Chess()
     layer = spikes.probe(network, game.observe(state_from_boards([board], game)))["neurons"]
     rates = layer[:, 0].mean(0).numpy()  # [channels, 8, 8], rank 1 first
-    columns = math.ceil(math.sqrt(1.6 * len(rates)))
+    columns = math.ceil(math.sqrt(len(rates)))
     rows = math.ceil(len(rates) / columns)
     mosaic = np.full((rows * 9 - 1, columns * 9 - 1), np.nan)
     for channel, rate in enumerate(rates):
@@ -83,24 +85,23 @@ def draw_firing(axis: Axes, network, board: chess.Board) -> None:
 
 
 def draw_scores(axis: Axes, run: str, reports: list[dict], games: int) -> None:
-    """Matches of some snapshots, the untrained network first, over minutes of training."""
+    """Matches of some snapshots, the untrained network first, over the positions played so far."""
     saved = [int(path.stem) for path in RunFolder.open(run).snapshots()]
     chosen = [saved[round(i)] for i in np.linspace(0, len(saved) - 1, min(SHOWN_SNAPSHOTS, len(saved)))]
-    minutes = {0: 0.0, **{report["iteration"]: report["seconds"] / 60 for report in reports}}
+    thousands = {0: 0.0, **{report["iteration"]: report["total_positions"] / 1000 for report in reports}}
     for opponent, colour in OPPONENTS.items():
-        results = [evaluate_run(run, opponent, games, snapshot=iteration, device="cpu") for iteration in chosen]
+        results = [evaluate_run(run, opponent, games, LOOKS_AHEAD, iteration, device="cpu") for iteration in chosen]
         for iteration, result in zip(chosen, results, strict=True):
-            print(f"iteration {iteration}, {minutes[iteration]:.1f} minutes: {result}", flush=True)
+            print(f"{1000 * thousands[iteration]:,.0f} positions: {result}", flush=True)
         scores, bounds = [result.score for result in results], np.array([result.interval for result in results]).T
-        times = [minutes[iteration] for iteration in chosen]
-        axis.plot(times, scores, color=colour, marker="o", lw=2)
-        axis.fill_between(times, *bounds, color=colour, alpha=0.15, lw=0)
-        axis.annotate(f"against {opponent}", (times[-1], scores[-1]), (-4, -12), ha="right", color=colour, size=9,
-                      textcoords="offset points")  # fmt: skip
+        played = [thousands[iteration] for iteration in chosen]
+        axis.plot(played, scores, color=colour, marker="o", lw=2, label=f"against {opponent}")
+        axis.fill_between(played, *bounds, color=colour, alpha=0.15, lw=0)
+    axis.legend(loc="lower right", frameon=False)
     axis.set_ylim(0, 1.03)
     axis.yaxis.set_major_formatter(PercentFormatter(1, 0))
-    axis.set_title(f"Score in matches of {games} games", size=11, color=INK)
-    axis.set_xlabel("minutes of training (band: 95 %)", color=QUIET, size=9)
+    axis.set_title(f"Score in {games} games, {LOOKS_AHEAD.evaluations} evaluations a move", size=11, color=INK)
+    axis.set_xlabel("thousand positions played (band: 95 %)", color=QUIET, size=9)
     axis.spines[["top", "right"]].set_visible(False)
     axis.grid(axis="y", color="#D9DDE2")
 
@@ -109,7 +110,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("run")
     parser.add_argument("picture", nargs="?", type=Path, default=ROOT / "docs" / "learned.png")
-    parser.add_argument("--games", type=int, default=64, help="games per match")
+    parser.add_argument("--games", type=int, default=32, help="games per match")
     arguments = parser.parse_args()
     draw(arguments.run, arguments.games).savefig(arguments.picture)
     print(f"{arguments.picture}: {arguments.picture.stat().st_size:,} bytes (at most {MOST_BYTES:,})")
