@@ -23,7 +23,7 @@ from chessnn_colab.games.chess.notation import state_from_boards
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.search import SearchConfig
-from chessnn_colab.views.board import PlayedGame
+from chessnn_colab.views.chess_drawing import played_game
 
 ROOT = Path(__file__).resolve().parent.parent
 LIGHT, DARK, INK, QUIET = "#EAE6DA", "#8FA3B5", "#222222", "#5F6770"
@@ -49,8 +49,12 @@ def draw(run: str, games: int) -> Figure:
 
 def chosen_position(pgn: str) -> chess.Board:
     """A position with White to move in the middle of the game: White's planes are not turned round."""
-    boards = [board for board in PlayedGame(pgn).boards if board.turn == chess.WHITE]
-    return boards[len(boards) // 2]
+    board = played_game(pgn)[0].board.copy()
+    for _ in range(len(board.move_stack) // 2):
+        board.pop()
+    if board.turn == chess.BLACK:
+        board.pop()
+    return board
 
 
 def draw_board(axis: Axes, board: chess.Board) -> None:
