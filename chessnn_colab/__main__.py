@@ -66,23 +66,11 @@ def build_parser() -> argparse.ArgumentParser:
     uci.add_argument("run")
     uci.add_argument("--snapshot", type=int, help="iteration of the weights (default: the last)")
     uci.add_argument("--device", default="auto")
-
-    bench = command("bench", run_bench, "measure speed: rules, network, self-play and more")
-    bench.add_argument("name", help="rules, self-play, learner, neighbour, ... (docs/speed.md), or all")
-    bench.add_argument("--device", default="auto")
-    bench.add_argument("--preset", default="cpu")
-    bench.add_argument("--seconds", type=float, default=10.0)
-    bench.add_argument("--precision", default="auto", help="auto, float32, bfloat16 or float16")
-    bench.add_argument("--game", default="chess")
-    bench.add_argument("--boards", type=int, help="games in lockstep (rules and self-play)")
-    bench.add_argument("--search", default="two-rung")
-    bench.add_argument("--simulations", type=int, default=32, help="of the tree")
-    bench.add_argument("--json", action="store_true")
     return parser
 
 
 def add_measuring_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add the commands that play: matches, ratings, puzzles."""
+    """Add the commands that play, matches, ratings and puzzles, and the one that measures speed."""
     evaluate = command("evaluate", run_evaluate, "play a run's network against an opponent")
     evaluate.add_argument("run")
     evaluate.add_argument(
@@ -111,6 +99,18 @@ def add_measuring_commands(command: Callable[..., argparse.ArgumentParser]) -> N
     tactics.add_argument("run")
     tactics.add_argument("--snapshot", type=int, help="iteration of the weights (default: every snapshot)")
     add_play_options(tactics)
+
+    bench = command("bench", run_bench, "measure speed: rules, network, self-play and more")
+    bench.add_argument("name", help="rules, self-play, learner, neighbour, ... (docs/speed.md), or all")
+    bench.add_argument("--device", default="auto")
+    bench.add_argument("--preset", default="cpu")
+    bench.add_argument("--seconds", type=float, default=10.0)
+    bench.add_argument("--precision", default="auto", help="auto, float32, bfloat16 or float16")
+    bench.add_argument("--game", default="chess")
+    bench.add_argument("--boards", type=int, help="games in lockstep (rules and self-play)")
+    bench.add_argument("--search", default="two-rung")
+    bench.add_argument("--simulations", type=int, default=32, help="of the tree")
+    bench.add_argument("--json", action="store_true")
 
 
 def add_config_options(parser: argparse.ArgumentParser) -> None:
