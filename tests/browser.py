@@ -55,7 +55,7 @@ CUT = """(area) => [...document.querySelectorAll(area)].flatMap(box => {
   };
   return [...box.querySelectorAll('img, svg, canvas, button, input, select, table, .progress')]
     .filter(e => !e.closest('svg svg, button svg') && e.getBoundingClientRect().width > 0 && right(e) > limit(e))
-    .map(e => `${e.tagName} ${e.className.baseVal ?? e.className}: ${Math.round(right(e) - limit(e))} px too far right`);
+    .map(e => `${e.tagName} ${e.className.baseVal ?? e.className}: ${Math.round(right(e) - limit(e))} px too far`);
 })"""
 
 
