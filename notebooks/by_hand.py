@@ -39,7 +39,7 @@ root = install()
 
 # %% tags=["parameters"]
 # @title Choices
-game_name = "chess"  # @param ["chess", "tictactoe"]
+game_name = "chess"  # @param ["chess", "gomoku", "gomoku:9", "tictactoe", "2048"]
 rounds = 3  # @param {type:"slider", min:1, max:50, step:1}
 games_per_round = 64  # @param {type:"slider", min:16, max:1024, step:16}
 match_games = 20  # @param {type:"slider", min:2, max:200, step:2}
@@ -62,7 +62,7 @@ from chessnn_colab.games.registry import make_game
 
 machine = inventory()
 choice = detect_device("auto", machine)
-config = TrainConfig(run=str(root / "runs" / f"{game_name}-by-hand"), game=game_name)
+config = TrainConfig(run=str(root / "runs" / f"{game_name.replace(':', '-')}-by-hand"), game=game_name)
 plan = config.worker_plan(choice.device, machine)
 config = config.for_device(choice.device, machine, plan)
 game = make_game(game_name, config.max_plies, choice.device)

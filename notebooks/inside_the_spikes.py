@@ -7,41 +7,31 @@
 # untrained network to the trained one. Press **Run all**. It takes a minute and trains nothing, because four networks of one
 # training run come with the package. Every section has one idea. You need not have met a spiking network before.
 
-# %% [markdown]
-# ## Install
-# Quiet, and it leaves the torch that is here alone. You should see one line: where the code is.
-
-# %%
-import importlib.util
+# %% cellView="form" jupyter={"source_hidden": true} tags=["fetch"]
+# @title Get the code: from the folder around this notebook, or from its repository { display-mode: "form" }
+import importlib
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
+from importlib.util import find_spec
 
 REPOSITORY = "https://github.com/OWNER/chessnn-colab"
 
-places = [Path.cwd(), *Path.cwd().parents, Path.cwd() / "chessnn-colab"]
-root = next((place for place in places if (place / "chessnn_colab" / "__init__.py").is_file()), None)
-if root is None:
-    if "/OWNER/" in REPOSITORY:
-        raise RuntimeError(
-            "There is no checkout of the project around this notebook, and REPOSITORY above still says "
-            "OWNER: put the repository's address there, or run `make repository URL=...` in a checkout."
-        )
-    subprocess.run(["git", "clone", "--quiet", "--depth", "1", REPOSITORY, "chessnn-colab"], check=True)
-    root = Path.cwd() / "chessnn-colab"
-sys.path.insert(0, str(root))
+sys.path[:0] = [".", "..", "chessnn-colab"]
+if find_spec("chessnn_colab") is None:
+    problem = "No address is set yet: run all of dist/run_all.ipynb instead, the one file that `make colab` writes."
+    if "/OWNER/" not in REPOSITORY:
+        clone = ["git", "clone", "--quiet", "--depth", "1", REPOSITORY, "chessnn-colab"]
+        done = subprocess.run(clone, check=False, stderr=subprocess.PIPE, text=True)
+        problem = done.stderr if done.returncode else ""
+    if problem:
+        raise type("NoCode", (Exception,), {"_render_traceback_": lambda self: [str(self)]})(problem)
+    importlib.invalidate_caches()
 
-needed = {line.split("#")[0].strip() for line in (root / "requirements.txt").read_text().splitlines()} - {""}
-missing = [line for line in sorted(needed) if importlib.util.find_spec(line.split(">")[0]) is None]
-if missing:
-    with tempfile.NamedTemporaryFile("w", suffix=".txt", delete=False) as pins:
-        if importlib.util.find_spec("torch"):
-            from importlib.metadata import version
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title Install what is missing (torch stays as it is) { display-mode: "form" }
+from chessnn_colab.install import install
 
-            pins.write(f"torch=={version('torch')}\n")
-    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--constraint", pins.name, *missing], check=True)
-print(f"chessnn_colab from {root.name}/", "| installed: " + ", ".join(missing) if missing else "")
+root = install()
 
 # %% [markdown]
 # ## Choose

@@ -62,14 +62,13 @@ print(check_device())
 
 # %% tags=["parameters"]
 # @title Training { run: "auto" }
-game = "chess"  # @param ["chess", "tictactoe"]
+game = "chess"  # @param ["chess", "gomoku", "gomoku:9", "tictactoe", "2048"]
 minutes = 20  # @param {type:"slider", min:1, max:240, step:1}
 preset = "auto"  # @param ["auto", "cpu", "t4", "a100", "h100"]
 search = "two-rung"  # @param ["two-rung", "tree", "policy"]
 run_folder = "auto"  # @param {type:"string"}
 copy_to_drive = False  # @param {type:"boolean"}
 match_games = 40  # @param {type:"slider", min:10, max:400, step:10}
-match_evaluations = 48  # @param {type:"slider", min:1, max:256, step:1}
 
 # %% [markdown]
 # <a name="Train"></a>
@@ -81,31 +80,27 @@ match_evaluations = 48  # @param {type:"slider", min:1, max:256, step:1}
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.runs.drive import drive_copy
 from chessnn_colab.training import train
+from chessnn_colab.views.expect import what_to_expect
 from chessnn_colab.views.front_end import stay_here
 from chessnn_colab.views.progress import make_progress
 
 stay_here()
-run = root / (f"runs/{game}" if run_folder == "auto" else run_folder)
+run = root / (f"runs/{game.replace(':', '-')}" if run_folder == "auto" else run_folder)
 copy_to = drive_copy(run) if copy_to_drive else None
 config = TrainConfig(run=str(run), game=game, minutes=minutes, preset=preset, search=search, copy_to=copy_to)
+print(what_to_expect(config))
 for report in train(config, make_progress()):
     pass
 
 # %% [markdown]
 # ## How it went
-# The curves of the whole run, earlier sessions included. Policy loss should fall throughout; the value loss may rise when
-# games become decisive, since draws are easier to foretell.
+# The story of the whole run, earlier sessions included: what was trained, how strong it was before and after, and the curves. The
+# largest one is strength: puzzles that the network solved while it trained, or in longer runs a short match.
 
 # %%
-# %matplotlib inline
-from IPython.display import display
+from chessnn_colab.views.story import run_story
 
-from chessnn_colab.report import Report
-from chessnn_colab.runs.folder import RunFolder
-from chessnn_colab.views import plots
-
-reports = [Report.from_dict(values) for values in RunFolder.open(run).read_reports()]
-display(plots.learning_curves(reports)) if reports else print("No iteration has finished: run the training cell again.")
+run_story(run)
 
 # %% [markdown]
 # ## Games it played against itself
@@ -115,7 +110,7 @@ display(plots.learning_curves(reports)) if reports else print("No iteration has 
 # %%
 from chessnn_colab.views.replay import sample_replay
 
-sample_replay(reports)
+sample_replay(run)
 
 # %% [markdown]
 # ## Look inside
@@ -124,9 +119,13 @@ sample_replay(reports)
 # beside a ReLU network of the same shape. It leaves memory traffic out, which costs more on real chips.
 
 # %%
+# %matplotlib inline
+from IPython.display import display
+
 from chessnn_colab import spikes
 from chessnn_colab.arena.evaluate import load_network
 from chessnn_colab.games.registry import make_game
+from chessnn_colab.views import plots
 
 network, iteration = load_network(run, device="cpu")
 rules = make_game(game)
@@ -140,21 +139,16 @@ display(plots.energy_bars(spikes.estimate_energy(network, rules.observe(position
 # %% [markdown]
 # ## Measure
 # Against each of the game's own players (in chess a random mover, a greedy capturer, and minimax, which looks two plies ahead):
-# first the network as it was before training, then as it is. A bar is a score; the line across it its 95 % interval: few games,
-# wide line.
+# the network as it was before training, and as it is. A bar is a score; the line across it its 95 % interval: few games, wide
+# line. It takes a quarter of the training time, and three minutes at most. In 2048 every player plays on its own, and mean
+# scores are compared.
 
 # %%
-from chessnn_colab.arena.evaluate import evaluate_run
-from chessnn_colab.arena.players import play_search
-from chessnn_colab.arena.registry import match_kit
+from chessnn_colab.views.measuring import measure
 
-match_search = play_search(num_simulations=match_evaluations - 1)
-results = []
-for opponent in match_kit(game).players:
-    for snapshot in (0, None):
-        results.append(evaluate_run(run, opponent, match_games, match_search, snapshot))
-        print(results[-1])
-display(plots.match_bar(results[1::2]))
+results = measure(run, games=match_games)
+if rules.num_players == 2 and any(result.games for result in results):
+    display(plots.match_bar(results))
 
 # %% [markdown]
 # ## Play against it
@@ -163,7 +157,16 @@ display(plots.match_bar(results[1::2]))
 # %%
 from chessnn_colab.views.play import play_widget
 
-play_widget(run)
+play_widget(run) if rules.num_players == 2 else print(f"{game} is for one player: there is nobody to play against.")
+
+# %% [markdown]
+# ## A card to keep
+# One picture of the result: strength, spikes, energy and the end of a game. It is also a file in the run folder.
+
+# %%
+from chessnn_colab.views.card import result_card
+
+result_card(run, run / "card.png")
 
 # %% [markdown]
 # ## What next

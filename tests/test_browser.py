@@ -26,7 +26,7 @@ PATIENCE = 600  # seconds for what takes one on an idle machine and minutes on a
 
 def short_notebook(folder: Path, minutes: float, game: str = "chess") -> str:
     """A copy of the train notebook that plays little, in `folder`; its name."""
-    values = [f"minutes={minutes}", "match_games=2", "match_evaluations=5", f"game={game!r}"]
+    values = [f"minutes={minutes}", "match_games=2", f"game={game!r}"]
     values.append(f"run_folder={str(folder / 'run')!r}")
     notebook = with_parameters(nbformat.read(ROOT / "notebooks" / "train.ipynb", as_version=4), values)
     nbformat.write(notebook, folder / "train.ipynb")

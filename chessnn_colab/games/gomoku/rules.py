@@ -85,9 +85,11 @@ class Gomoku:
         return rows, actions
 
     def observe(self, state: GomokuState) -> Tensor:
-        """float32 [B, 5, size, size]: the mover's stones; the opponent's; the empty cells where the mover would complete
-        five; those where the opponent would; and ones, which show where the board ends, because a convolution sees
-        zeros beyond it. Like chess's attacked squares, the two planes of fives save a short training some of its way.
+        """float32 [B, 5, size, size]: what the network sees.
+
+        The mover's stones; the opponent's; the empty cells where the mover would complete five; those where the opponent
+        would; and ones, which show where the board ends, because a convolution sees zeros beyond it. Like chess's
+        attacked squares, the two planes of fives save a short training some of its way.
         """
         mover = (state.current_player + BLACK).to(torch.int8).view(-1, 1, 1)
         stones = state.board.unsqueeze(1) == torch.cat((mover, BLACK + WHITE - mover), 1)  # [B, 2, cells]
