@@ -154,13 +154,14 @@ def train_and_match(options: Options) -> Figures:
     """Two minutes of training, and a match against random play."""
     small = "--channels 8 --blocks 1 --boards 4 --games-per-iteration 4 --max-plies 10 --batch-size 16 --iterations 1"
     sizes = [*small.split(), "--workers", "1"] if options.tiny else ["--minutes", "2", "--preset", options.preset]
-    match = ["--games", "2", "--simulations", "2"] if options.tiny else ["--games", "100"]
+    games = ["--games", "2", "--simulations", "2"] if options.tiny else ["--games", "100"]
     with tempfile.TemporaryDirectory() as folder:
         run = str(Path(folder) / "run")
         python("-m", "chessnn_colab", "train", "--run", run, "--device", options.device, *sizes)
         rows = (Path(run) / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-        said = python("-m", "chessnn_colab", "evaluate", run, "--device", options.device, *match)
-    return {"iterations": len(rows), "last report": json.loads(rows[-1]), "match": said.strip().splitlines()[-1]}
+        said = python("-m", "chessnn_colab", "evaluate", run, "--device", options.device, *games)
+    match = "; ".join(line.strip() for line in said.strip().splitlines()[-2:])  # the score, then its games
+    return {"iterations": len(rows), "last report": json.loads(rows[-1]), "match": match}
 
 
 def notebook(options: Options) -> Figures:
