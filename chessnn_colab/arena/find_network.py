@@ -35,7 +35,8 @@ def find_network(wanted: str = "", folder: str | Path = "runs") -> Found:
             there = ", ".join(map(str, saved)) or "none yet"
             problem = f"{asked[0]} has no such network (its iterations: {there}). "
         except ChessnnError as error:
-            problem = f"{str(error).rstrip('.')}. "
+            told = str(error).rstrip(".")
+            problem = f"{told[:1].upper()}{told[1:]}. "
     if newest := _newest_run(Path(folder)):
         return Found(
             str(newest),
