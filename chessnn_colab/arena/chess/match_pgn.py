@@ -9,8 +9,8 @@ from pathlib import Path
 import chess.pgn
 
 from ...files import write_atomically
-from ...games.chess.notation import move_from_action
 from ...games.chess.endings import ENDINGS, TRUNCATED
+from ...games.chess.notation import move_from_action
 from .. import games_folder
 from ..result import FORFEIT, MatchGame, MatchResult
 from .openings import board_after
