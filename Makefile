@@ -5,6 +5,7 @@
 # make check  formatting, lint and types, as CI checks them
 # make fix    format, and correct what lint can correct by itself
 # make reliability   the promises of README's table, each with its full count
+# make gpu    everything wanted from a GPU, in ten minutes, into runs/gpu; PART=bench runs one piece; installs nothing
 # make notebooks     write the notebooks again from the .py files beside them
 # make colab         write dist/run_all.ipynb, one file to upload to Colab or Kaggle, or to open in an empty folder
 # make browser       every test in a real browser, with screenshots in the folder screenshots
@@ -12,13 +13,14 @@
 PYTHON ?= python3
 MINUTES ?= 5
 RUN ?= runs/chess
+PART ?=
 BIN := .venv/bin
 # A test process for each core, four at most: a test may start several processes itself.
 PYTEST := $(BIN)/python -m pytest -q -n logical --maxprocesses 4
 QUICK := actor checkpoint chess_endings chess_moves chess_perft corruption devices floors games learner network notation \
 	openings packaging public_names ratings records run_folder saved_run search tactics tictactoe tree views_board views_plots
 .DEFAULT_GOAL := help
-.PHONY: help run lab quick test check fix reliability notebooks colab browser repository
+.PHONY: help run lab quick test check fix reliability gpu notebooks colab browser repository
 
 help:
 	@grep '^# make' Makefile | cut -c3-
@@ -40,7 +42,7 @@ lab: .venv/installed
 quick: .venv/installed
 	$(PYTEST) -k 'not in_played_games' $(QUICK:%=tests/test_%.py) tests/test_training.py::test_resuming_is_exact
 
-test: .venv/installed .venv/colab/bin/python
+test: .venv/colab/made
 	$(PYTEST)
 
 check: .venv/installed
@@ -55,6 +57,9 @@ fix: .venv/installed
 reliability: .venv/installed
 	$(BIN)/python tools/reliability.py
 
+gpu:
+	$(PYTHON) tools/gpu.py --part '$(PART)'
+
 notebooks: .venv/installed
 	$(BIN)/python tools/make_notebook.py $(wildcard notebooks/*.py)
 
@@ -62,12 +67,13 @@ colab:
 	$(PYTHON) tools/make_colab.py
 
 # With CHESSNN_BROWSER=all the tests run that `make test` leaves out.
-browser: .venv/installed .venv/colab/bin/python
+browser: .venv/colab/made
 	CHESSNN_BROWSER=all CHESSNN_PICTURES=screenshots $(BIN)/python -m pytest -q tests/test_browser*.py
 
-# Another Python may have no wheels for Colab's versions. The tests that need them are skipped then.
-.venv/colab/bin/python: .venv/installed tools/colab_like.py
-	-$(BIN)/python tools/colab_like.py .venv/colab
+# Another Python may have no wheels for Colab's versions: the tests that need this environment are skipped then.
+.venv/colab/made: .venv/installed tools/colab_like.py
+	$(BIN)/python tools/colab_like.py .venv/colab || mkdir -p .venv/colab
+	@touch $@
 
 repository: .venv/installed
 	$(BIN)/python tools/set_repository.py '$(URL)'

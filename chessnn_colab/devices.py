@@ -145,6 +145,16 @@ def describe(device: str, machine: Inventory | None = None) -> str:
     return "Apple GPU (MPS)" if device == "mps" else "CPU"
 
 
+def time_convolutions(device: str | torch.device) -> None:
+    """On CUDA, let cuDNN time its algorithms for each new shape and keep the fastest; elsewhere nothing.
+
+    It is for processes that see few shapes: self-play's batches are powers of two, the learner's all have one size. Two
+    processes may choose differently and then differ in rounding.
+    """
+    if torch.device(device).type == "cuda":
+        torch.backends.cudnn.benchmark = True
+
+
 def choose_dtype(precision: str, device: str | torch.device) -> torch.dtype:
     """Return the dtype of convolutions for one of PRECISIONS. Raises ConfigError for an unknown name.
 

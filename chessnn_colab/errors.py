@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-BOX_WIDTH = 78  # columns of text: what the output of a cell has room for in a window of 820 pixels
+BOX_WIDTH = 72  # columns of text: what the output of a cell has room for in a window of 820 pixels
 
 
 class ChessnnError(Exception):

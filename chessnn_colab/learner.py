@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .devices import PRECISIONS, choose_dtype
+from .devices import PRECISIONS, choose_dtype, time_convolutions
 from .errors import ConfigError
 from .games.base import Game
 from .network import SpikingNetwork, expected_value, score_bins
@@ -61,6 +61,7 @@ class Learner:
         self.precision = choose_dtype(config.precision, self.device)
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.precision == torch.float16)
         self.updates = 0
+        time_convolutions(self.device)
 
     def update(
         self,
@@ -90,6 +91,27 @@ class Learner:
         self.scaler.update()
         self.updates += 1
         return Losses(*(loss.detach() for loss in losses))
+
+    def progress(self) -> dict[str, Any]:
+        """Plain data for a checkpoint: the number of updates, and in float16 what scales the loss."""
+        state = self.scaler.state_dict()
+        return {"updates": self.updates, **({"scaler": state} if state else {})}
+
+    def restore_progress(self, progress: Mapping[str, Any]) -> None:
+        """The inverse of `progress`; without a scaler's state (float32, an older version) scaling starts anew.
+
+        Raises ConfigError when it is no scaler's state.
+        """
+        self.updates = progress["updates"]
+        given, own = progress.get("scaler"), self.scaler.state_dict()
+        if given is None or not own:
+            return
+        same = isinstance(given, dict) and {name: type(value) for name, value in given.items()} == {
+            name: type(value) for name, value in own.items()
+        }
+        if not same or not 0 < given["scale"] < np.inf or not 0 <= given["_growth_tracker"] < given["growth_interval"]:
+            raise ConfigError(f"{given!r:.100} is not the state of a loss scaler: expected {', '.join(own)}")
+        self.scaler.load_state_dict(given)
 
     def targets(self, batch: Mapping[str, Tensor]) -> Tensor:
         """int64 [B, m]: the actions whose probabilities are learned."""

@@ -89,7 +89,7 @@ def restore_state(path: Path, checkpoint: Checkpoint, learner: Learner, replay_c
         _check_finite(groups["optimizer"])
         load_arrays(learner.network, weights)
         load_optimizer_arrays(learner.optimizer, groups["optimizer"])
-    learner.updates = counts.updates
+        learner.restore_progress(metadata)
     return counts, replay
 
 

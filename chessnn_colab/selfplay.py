@@ -18,7 +18,7 @@ from torch import Tensor
 
 from .actor import Actor
 from .assembler import Assembler
-from .devices import choose_dtype, describe, out_of_memory, require_device
+from .devices import choose_dtype, describe, out_of_memory, require_device, time_convolutions
 from .errors import ConfigError
 from .games.base import Game, finished, select, start_positions, where
 from .games.registry import make_game
@@ -112,6 +112,7 @@ class SelfPlay:
         precision: str = "auto",
     ):
         require_device(device)
+        time_convolutions(device)
         self.device = device
         self.messages: list[str] = []  # for the user
         config = SelfPlayConfig(**self_play)
@@ -266,10 +267,9 @@ class Lockstep:
         return torch.where(state.current_player == 0, label, -label)
 
     def _restart(self, after: Any, ended: Tensor) -> None:
-        number = self.next_number + ended.cumsum(0) - 1
-        number = torch.where(number < self.num_games, number, -1)
-        self.number = torch.where(ended, number, self.number)
-        self.next_number = self.next_number + ended.sum()
+        started = self.next_number + ended.cumsum(0)
+        number = torch.where(started <= self.num_games, started - 1, -1)
+        self.number, self.next_number = torch.where(ended, number, self.number), started[-1]
         fresh = select(self.starts, self.number.clamp(min=0))
         self.state = where(ended & (self.number >= 0), fresh, after)
 

@@ -259,7 +259,7 @@ class Trainer:
             "seconds": self.seconds,
             "total_games": self.total_games,
             "total_positions": self.total_positions,
-            "updates": self.learner.updates,
+            **self.learner.progress(),
         }
         groups = state_to_save(self.learner, self.replay)
         if self.iteration not in {int(path.stem) for path in self.folder.snapshots()}:

@@ -125,11 +125,12 @@ maps.firing_view(trained, seen)
 
 # %% [markdown]
 # ## How it learned
-# One position and four moments of one run. The untrained network fires 0.3 to 0.7 % and three of its layers are silent: those
-# in the middle of each block start as nothing and are woken by learning. All moves are nearly as likely as each other.
+# One position and four moments of one run. The untrained network fires less than 1 %, and three of its layers are silent: those
+# in the middle of each block, whose currents stay too small until learning raises them. All moves are nearly as likely as each other.
 #
-# You should see arrows that agree more and more, the bar of win, draw and loss (for the player to move) leave the middle, and
-# layers light up. Arrows are what the network thinks by itself, without looking ahead. In the position given, one move mates.
+# Move the slider. You should see layers light up, arrows that turn to attacks and captures, and the bar of win, draw and loss
+# (for the player to move) change. Arrows are what the network thinks by itself, without looking ahead. In the position given
+# Qxf7 mates; to be sure of it a network looks ahead, as it does when it plays.
 
 # %%
 from chessnn_colab.views.inside.growth import growth, played_positions
@@ -154,8 +155,9 @@ probes.knowledge_picture({"untrained": untrained, "trained": trained}, positions
 # ## Silence a part
 # What is a layer good for? Silence it and ask again. Choose a layer, and a channel of it or 0 for all.
 #
-# You should see the arrows change. Below, every channel is silenced alone: the brighter its square, the more of the probability
-# goes to other moves. Most channels matter little; a few carry the move.
+# You should see other arrows on the right board. Below, every channel is silenced alone: the brighter its square, the more of
+# the probability goes to other moves. Early layers matter through most of their channels, because all later layers read them;
+# in the last layers many channels make no difference to this move.
 
 # %%
 from IPython.display import display
@@ -178,7 +180,7 @@ channel_importance(trained, seen)
 from chessnn_colab import spikes
 from chessnn_colab.views.inside.energy import energy_picture
 
-energy_picture(spikes.estimate_energy(trained, positions[:500]))
+energy_picture(spikes.estimate_energy(trained, probes.sample_positions(500)))
 
 # %% [markdown]
 # ## What next

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # A spiking neural network learns chess by playing itself
 #
-# ![A board after a game of the network against itself, the spikes of its last layer on that board, and its score against a random mover over the minutes of training](../docs/learned.png)
+# ![A board after a game of the network against itself, the spikes of its last layer on that board, and its scores in matches over the positions it has played](../docs/learned.png)
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/chessnn-colab/blob/main/notebooks/train.ipynb)
 #

@@ -2,13 +2,18 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 import torch
 
+from chessnn_colab.config import TrainConfig
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.base import Game, concatenate, finished, select
 from chessnn_colab.games.chess import pgn
 from chessnn_colab.games.registry import GAMES, family, game_text, make_game, text_suffix
+from chessnn_colab.records import GameRecords
+from chessnn_colab.runs.folder import RunFolder
+from chessnn_colab.training import train
 
 from .test_chess_moves import NothingReadBack
 
@@ -217,3 +222,43 @@ def test_drawings_show_each_row(game, state):
     drawings = game.to_text(select(state, slice(0, 40)))
     assert len(drawings) == 40 and all(isinstance(drawing, str) and "\n" in drawing for drawing in drawings)
     assert len(set(drawings)) > 1
+
+
+def test_a_tiny_training_run_and_what_it_keeps(game, tmp_path):
+    """Self-play, records, replay, learner, report and checkpoint of every game; then the run goes on."""
+    config = TrainConfig(
+        game=game.name,
+        run=str(tmp_path / "run"),
+        iterations=1,
+        channels=8,
+        blocks=1,
+        boards=8,
+        games_per_iteration=8,
+        max_plies=CAP,
+        candidates=2,
+        survivors=1,
+        batch_size=16,
+        device="cpu",
+        workers=1,
+        pool="inline",
+    )
+    (report,) = train(config)
+    assert report.games == 8 and report.plies > 8 and report.loss == pytest.approx(report.loss)
+    assert bool(report.scores) == bool(report.reached) == (game.num_players == 1) != bool(report.wins)
+    assert "Ending: " in report.sample_game or "[Result" in report.sample_game
+    (again,) = train(config)
+    assert again.iteration == 2 and again.total_positions == report.total_positions + again.plies
+    replay = RunFolder.open(config.run).latest_checkpoint(game.name).checkpoint.groups["replay"]
+    length = len(replay["actions"])
+    ends = {
+        "game_lengths": np.array([length], np.int32),
+        "endings": np.ones(1, np.uint8),
+        "results": np.zeros(1, np.int8),
+    }
+    records = GameRecords.from_arrays({**replay, **ends})
+    positions = game.unpack(torch.from_numpy(records.positions))
+    assert torch.equal(game.pack(positions), torch.from_numpy(records.positions))
+    legal = game.legal_action_mask(positions)
+    assert legal.gather(1, torch.from_numpy(records.actions.astype(np.int64)).unsqueeze(1)).all()
+    kept = torch.from_numpy(records.policy_weights > 0)
+    assert legal.gather(1, torch.from_numpy(records.policy_actions.astype(np.int64)))[kept].all()

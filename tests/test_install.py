@@ -63,7 +63,7 @@ def test_a_notebook_shows_an_error_as_one_sentence():
     shell = InteractiveShell()
     with capture_output() as shown:
         shell.run_cell("from chessnn_colab.errors import RunError\nraise RunError('there is no run here')")
-    assert shown.stdout.strip() == "RunError: there is no run here"
+    assert "there is no run here" in shown.stdout and "RunError" in shown.stdout and "Traceback" not in shown.stdout
     assert issubclass(RunError, ChessnnError)
 
 

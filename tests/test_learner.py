@@ -1,5 +1,7 @@
 """Learning: targets, losses, masks, what one batch teaches; and the replay it comes from."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -141,6 +143,44 @@ def test_a_device_that_lists_no_legal_actions_learns_the_same():
         torch.testing.assert_close(one, other)
     for one, other in zip(here.network.parameters(), there.network.parameters()):
         torch.testing.assert_close(one.grad, other.grad, rtol=1e-3, atol=1e-6)
+
+
+def with_scaler(learner: Learner) -> Learner:
+    """As float16 learns on CUDA: with a loss that is scaled."""
+    learner.scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=3)
+    return learner
+
+
+def test_the_loss_scale_is_saved_and_comes_back():
+    learner = with_scaler(learner_of())
+    for _ in range(4):
+        learner.update(batch_of())
+    saved = json.loads(json.dumps(learner.progress()))
+    assert saved["updates"] == 4 and saved["scaler"]["scale"] == 2048.0 and saved["scaler"]["_growth_tracker"] == 1
+    other = with_scaler(learner_of())
+    other.restore_progress(saved)
+    assert other.progress() == learner.progress()
+    for each in (learner, other):
+        each.update(batch_of())
+    assert other.progress() == learner.progress()  # and the count goes on from there
+    fresh = with_scaler(learner_of())
+    fresh.restore_progress({"updates": 7})  # of a version that did not save it
+    assert fresh.updates == 7 and fresh.scaler.get_scale() == 1024.0
+    plain = learner_of()
+    plain.restore_progress(saved)  # a run that went on in another precision
+    assert plain.progress() == {"updates": 4}
+
+
+@pytest.mark.parametrize(
+    "name, value", [("scale", float("nan")), ("scale", 0.0), ("scale", "1"), ("_growth_tracker", -1)]
+)
+def test_a_scale_that_is_none_is_refused(name, value):
+    learner = with_scaler(learner_of())
+    saved = learner.progress()
+    for wrong in ({**saved["scaler"], name: value}, [1.0], {}):
+        with pytest.raises(ConfigError, match="is not the state of a loss scaler"):
+            learner.restore_progress({**saved, "scaler": wrong})
+    assert learner.scaler.get_scale() == 1024.0
 
 
 def test_a_position_without_a_value_target_teaches_no_value():

@@ -74,7 +74,6 @@ def test_lines_say_how_long_it_takes_what_has_ended_and_now_and_then_how_far_it_
     clock.now += 15
     face(standing(40, 22, 9))
     assert stream.getvalue().splitlines()[2:] == [
-        "against random 1/3 ... 40/40 +40 =0 -0",
         "against greedy 2/3 ... 22/40 +22 =0 -0 | 58s left",
         "against minimax 3/3 ... 9/40 +9 =0 -0 | 58s left",
         "71/120 games | 58s left",

@@ -61,6 +61,26 @@ def test_run_all_in_seconds(tmp_path):
 
 
 @pytest.mark.timeout(600)
+def test_evaluate_makes_a_run_where_there_is_none_and_measures_it(tmp_path):
+    executed = tmp_path / "executed.ipynb"
+    short = ("train_minutes_if_none=0.02", "games=2", "search='policy'", "minutes_a_cell=0.05", "ladder_snapshots=2")
+    where = f"run_folder={str(tmp_path / 'run')!r}"
+    done = run_notebook(ROOT / "notebooks/evaluate.ipynb", executed, *short, "ladder_games=2", where)
+    assert done.returncode == 0, done.stderr[-3000:]
+    lines = (
+        "Primary training device",
+        "games to go, about",
+        "against minimax: ",
+        "Ratings with random at 0",
+        "mate-in-one",
+    )
+    says(done.stdout, lines)
+    assert not [output for output in outputs(executed) if output.output_type == "error"]
+    assert pictures(executed) == 3, "matches, ladder, puzzles"
+    assert (tmp_path / "run" / "ratings.json").is_file()
+
+
+@pytest.mark.timeout(600)
 def test_run_all_with_another_game(tmp_path):
     """Sections that are for chess alone say so, and the notebook goes on."""
     executed = tmp_path / "executed.ipynb"
@@ -84,6 +104,24 @@ def test_the_loop_by_hand(tmp_path, game, python):
     assert done.returncode == 0, done.stderr[-3000:]
     says(done.stdout, ("16 games, ", "policy_weights  float16", "round 1: ", "same weights: True", "against random"))
     assert pictures(executed) == 4, "prior, lengths, losses, match"
+
+
+@pytest.mark.timeout(600)
+def test_the_look_inside_needs_no_training(tmp_path):
+    executed = tmp_path / "executed.ipynb"
+    notebook = str(ROOT / "notebooks/inside_the_spikes.ipynb")
+    command = [sys.executable, str(ROOT / "tools/run_notebook.py"), notebook, str(executed), "probe_positions=300"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr[-3000:]
+    cells = nbformat.read(executed, as_version=4).cells
+    shown = [output for cell in cells if cell.cell_type == "code" for output in cell.outputs]
+    assert not [output for output in shown if output.output_type == "error"]
+    pictures = [output.data["text/html"] for output in shown if "<img" in output.get("data", {}).get("text/html", "")]
+    assert len(pictures) == 10, "two neurons, planes, spikes, maps, growth, probes, silence, channels, energy"
+    assert sum(text.count("Board: ") for text in pictures) == 7, (
+        "each of the four networks shows its moves without a kernel"
+    )
+    assert "with memory traffic" in pictures[-1]
 
 
 @pytest.mark.timeout(600)
@@ -112,12 +150,13 @@ def test_one_file_in_an_empty_folder(tmp_path):
     carried.write_text(run_all_notebook(), encoding="utf-8")
     assert carried.stat().st_size < 4_000_000 and "/OWNER/" not in carried.read_text(encoding="utf-8")
     python = environment / "bin" / "python"
-    for session in ("first", "second"):
-        done = run_notebook(carried, tmp_path / "executed.ipynb", *SECONDS, python=python, PYTHONPATH="")
+    for session, game in enumerate(("chess", "tictactoe", "tictactoe")):
+        short = (*SECONDS, f"game={game!r}")
+        done = run_notebook(carried, tmp_path / "executed.ipynb", *short, python=python, PYTHONPATH="")
         assert done.returncode == 0, done.stderr[-3000:]
-        says(done.stdout, ("chessnn_colab 0.", "against random", "against greedy"))
-        assert ("installed chess" in done.stdout) == (session == "first")
-        assert ("Resuming" in done.stdout) == (session == "second")
+        says(done.stdout, ("chessnn_colab 0.", "Iteration ", "against random"))
+        assert ("installed chess" in done.stdout) == (session == 0)
+        assert ("Resuming" in done.stdout) == (session == 2)
     assert not [output for output in outputs(tmp_path / "executed.ipynb") if output.output_type == "error"]
     assert {path.name.partition("-")[0] for path in folder.iterdir()} == {"run_all.ipynb", "chessnn_colab", "runs"}
 

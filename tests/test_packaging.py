@@ -38,8 +38,8 @@ def test_requirements_stay_loose_and_complete():
         "spikingjelly",
         "ipywidgets",
         "matplotlib",
-        "safetensors",
         "rich",
+        "safetensors",
         "tensorboard",
     }
     assert not any("==" in specifier for specifier in names.values())

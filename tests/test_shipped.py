@@ -16,7 +16,8 @@ from chessnn_colab.network import build_network
 from chessnn_colab.network_config import NetworkConfig, preset
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.snapshot import load_snapshot
-from chessnn_colab.spikes import firing_rates
+from chessnn_colab.spikes import estimate_energy, firing_rates
+from chessnn_colab.views.inside.probes import sample_positions
 
 from .small_run import make_run
 
@@ -67,6 +68,13 @@ def test_the_untrained_one_has_silent_layers_and_the_last_one_has_none():
 def test_the_first_is_what_an_untrained_network_is():
     ours, new = shipped_networks()[0], build_network(NetworkConfig(), "cpu", seed=0)
     torch.testing.assert_close(ours.stem.conv.weight, new.stem.conv.weight, atol=2e-3, rtol=2e-3)
+
+
+def test_the_docs_say_the_verdict_that_the_notebook_shows():
+    """After new snapshots: tools/make_snapshots.py prints the verdict, and docs/spiking.md has to repeat it."""
+    verdict = estimate_energy(list(shipped_networks().values())[-1], sample_positions(500)).verdict
+    docs = (Path(__file__).parent.parent / "docs/spiking.md").read_text(encoding="utf-8")
+    assert verdict in " ".join(docs.split())
 
 
 def run_with(tmp_path, positions):

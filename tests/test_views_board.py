@@ -131,4 +131,6 @@ def test_arrows_point_from_square_to_square_and_turn_with_the_board():
     svg = overlay_svg(position, [arrow], turned=False)
     assert '<line x1="45" y1="65" x2="45.0"' in svg and "40 %" in svg and ">a</text>" in svg
     assert '<line x1="35" y1="15"' in overlay_svg(position, [arrow], turned=True)
+    both = overlay_svg(position, [Arrow((51, 36), 0.2, label="8 %"), arrow], turned=False)
+    assert "40 %" in both and "8 %" not in both, "one label where two arrows end: the last one's"
     assert "<circle" in overlay_svg(position, [Arrow((4,), 1.0)], turned=False)

@@ -46,7 +46,7 @@ def test_opinions_are_probabilities_of_legal_moves_seen_by_the_first_player(tmp_
     view = play_widget(opponent, human="black")
     view.enter("e5")
     states = [view.drawing.state()]
-    view.drawing.push(view.drawing.parse("d4") if view.drawing.turn == 0 else view.drawing.parse("d5"))
+    view.drawing.push(view.drawing.clicks()[0][1])
     states.append(view.drawing.state())
     for state, opinion in zip(states, opponent.opinions(states)):
         assert sum(opinion.wdl) == pytest.approx(1, abs=1e-5) and sum(opinion.probabilities) == pytest.approx(
@@ -114,7 +114,7 @@ def test_a_player_without_a_move_says_why():
 
 def test_two_players_are_watched_to_the_end_of_their_game(tmp_path, capsys, monkeypatch):
     run = make_run(tmp_path / "run", (1,), "tictactoe", TICTACTOE)
-    replay = watch_game(run, "random", game="tictactoe", evaluations=4)
+    replay = watch_game(run, "random", evaluations=4)
     assert "run iteration 1 - random" in capsys.readouterr().out and replay.games == 1
     assert "cn-cells" in replay.html
     shown = []

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from chessnn_colab.errors import RunError
-from chessnn_colab.views import curves, plots
+from chessnn_colab.views import curves, plots, strength_plots
 from tests.sample_reports import make_report, make_strength
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -172,3 +172,21 @@ def test_figures_leave_pyplot_alone():
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "False"
+
+
+def test_strength_and_puzzles_stand_against_games_and_minutes():
+    reports = [make_report(4, total_games=800, seconds=120.0)]
+    ratings = types.SimpleNamespace(
+        names=("iteration 0", "iteration 4", "random", "greedy", "minimax"),
+        rating=lambda name: {"iteration 4": 200.0, "greedy": 10.0, "minimax": 300.0}.get(name, 0.0),
+        error=lambda name: 30.0,
+    )
+    ladder = types.SimpleNamespace(ratings=ratings, snapshots={"iteration 0": 0, "iteration 4": 4, "iteration 9": 9})
+    games, minutes = strength_plots.strength_curves(ladder, reports).axes
+    assert games.lines[0].get_xydata().tolist() == [[0, 0], [800, 200]]
+    assert minutes.lines[0].get_xydata().tolist() == [[0, 0], [2, 200]]
+    assert {text.get_text() for text in games.texts} == {"random, greedy", "minimax"}
+    shares = {0: {"mate-in-one": 0.1, "hanging-piece": 0.2}, 4: {"mate-in-one": 0.5, "hanging-piece": 0.4}}
+    games, minutes = strength_plots.puzzle_curves(shares, reports).axes
+    assert games.lines[0].get_xydata().tolist() == [[0, 0.1], [800, 0.5]]
+    assert minutes.lines[1].get_xydata().tolist() == [[0, 0.2], [2, 0.4]]

@@ -63,5 +63,9 @@ if __name__ == "__main__":
     parser.add_argument("folder", type=Path)
     parser.add_argument("--bare", action="store_true", help="without what Colab has not")
     arguments = parser.parse_args()
-    make_environment(arguments.folder.absolute(), arguments.bare)
+    try:
+        make_environment(arguments.folder.absolute(), arguments.bare)
+    except (OSError, subprocess.CalledProcessError) as error:
+        shutil.rmtree(arguments.folder, ignore_errors=True)  # no half of it is taken for the whole
+        sys.exit(f"{arguments.folder} could not be made: {error}")
     print(f"{arguments.folder}: {versions(arguments.folder.absolute() / 'bin' / 'python')}")

@@ -23,7 +23,7 @@ from chessnn_colab.games.chess.notation import state_from_boards
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.search import SearchConfig
-from chessnn_colab.views.board import PlayedGame
+from chessnn_colab.views.chess_drawing import played_game
 
 ROOT = Path(__file__).resolve().parent.parent
 LIGHT, DARK, INK, QUIET = "#EAE6DA", "#8FA3B5", "#222222", "#5F6770"
@@ -49,8 +49,12 @@ def draw(run: str, games: int) -> Figure:
 
 def chosen_position(pgn: str) -> chess.Board:
     """A position with White to move in the middle of the game: White's planes are not turned round."""
-    boards = [board for board in PlayedGame(pgn).boards if board.turn == chess.WHITE]
-    return boards[len(boards) // 2]
+    board = played_game(pgn)[0].board.copy()
+    for _ in range(len(board.move_stack) // 2):
+        board.pop()
+    if board.turn == chess.BLACK:
+        board.pop()
+    return board
 
 
 def draw_board(axis: Axes, board: chess.Board) -> None:
@@ -85,26 +89,23 @@ def draw_firing(axis: Axes, network, board: chess.Board) -> None:
 
 
 def draw_scores(axis: Axes, run: str, reports: list[dict], games: int) -> None:
-    """Matches of some snapshots, the untrained network first, over minutes of training."""
+    """Matches of some snapshots, the untrained network first, over the positions played so far."""
     saved = [int(path.stem) for path in RunFolder.open(run).snapshots()]
     chosen = [saved[round(i)] for i in np.linspace(0, len(saved) - 1, min(SHOWN_SNAPSHOTS, len(saved)))]
-    minutes = {0: 0.0, **{report["iteration"]: report["seconds"] / 60 for report in reports}}
+    thousands = {0: 0.0, **{report["iteration"]: report["total_positions"] / 1000 for report in reports}}
     for opponent, colour in OPPONENTS.items():
         results = [evaluate_run(run, opponent, games, LOOKS_AHEAD, iteration, device="cpu") for iteration in chosen]
         for iteration, result in zip(chosen, results, strict=True):
-            print(f"iteration {iteration}, {minutes[iteration]:.1f} minutes: {result}", flush=True)
+            print(f"{1000 * thousands[iteration]:,.0f} positions: {result}", flush=True)
         scores, bounds = [result.score for result in results], np.array([result.interval for result in results]).T
-        times = [minutes[iteration] for iteration in chosen]
-        axis.plot(times, scores, color=colour, marker="o", lw=2)
-        axis.fill_between(times, *bounds, color=colour, alpha=0.15, lw=0)
-        axis.annotate(f"against {opponent}", (times[-1], scores[-1]), (-4, -12), ha="right", color=colour, size=9,
-                      textcoords="offset points")  # fmt: skip
+        played = [thousands[iteration] for iteration in chosen]
+        axis.plot(played, scores, color=colour, marker="o", lw=2, label=f"against {opponent}")
+        axis.fill_between(played, *bounds, color=colour, alpha=0.15, lw=0)
+    axis.legend(loc="lower right", frameon=False)
     axis.set_ylim(0, 1.03)
     axis.yaxis.set_major_formatter(PercentFormatter(1, 0))
-    axis.set_title(
-        f"Score in matches of {games} games, {LOOKS_AHEAD.evaluations} evaluations per move", size=11, color=INK
-    )
-    axis.set_xlabel("minutes of training (band: 95 %)", color=QUIET, size=9)
+    axis.set_title(f"Score in {games} games, {LOOKS_AHEAD.evaluations} evaluations a move", size=11, color=INK)
+    axis.set_xlabel("thousand positions played (band: 95 %)", color=QUIET, size=9)
     axis.spines[["top", "right"]].set_visible(False)
     axis.grid(axis="y", color="#D9DDE2")
 

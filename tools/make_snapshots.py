@@ -4,7 +4,8 @@
     python tools/make_snapshots.py runs/shipped --machine "two cores of an AMD EPYC, idle"
 
 They are the untrained network, an early one, one from the middle, and the last. Weights become float16; what batch norm
-counts stays float32. Each card says how often the network solves the package's puzzles by its policy alone.
+counts stays float32. Each card says how often the network solves the package's puzzles by its policy alone. The
+energy of the last one is printed; docs/spiking.md repeats it, and a test holds the two equal.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ import numpy as np
 
 from chessnn_colab.arena.chess.tactics import solved_over_run
 from chessnn_colab.arena.players import play_search
-from chessnn_colab.arena.shipped import shipped_cards, shipped_files
+from chessnn_colab.arena.shipped import shipped_cards, shipped_files, shipped_networks
 from chessnn_colab.errors import ChessnnError, RunError
 from chessnn_colab.files import file_sha256
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.shared import card_lines, networks, share
+from chessnn_colab.spikes import estimate_energy
+from chessnn_colab.views.inside.probes import sample_positions
 
 DATA = Path(__file__).parent.parent / "chessnn_colab" / "arena" / "data"
 MOST_BYTES = 2_000_000  # of all four together
@@ -86,6 +89,7 @@ def main() -> int:
     for file, card in zip(shipped_files(), shipped_cards().values(), strict=True):
         print(f"{file.name}  {file.stat().st_size:,} bytes  SHA-256 {file_sha256(file)}")
         print("\n".join(f"    {line}" for line in card_lines(card)))
+    print(estimate_energy(list(shipped_networks().values())[-1], sample_positions(500)).verdict)
     print(f"{size:,} bytes together, at most {MOST_BYTES:,}")
     return int(size > MOST_BYTES)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 from ..devices import detect_device
 from ..errors import ConfigError, RunError
 from ..files import unusable
-from ..games.base import Game
+from ..games.base import Game, PointsGame
 from ..games.registry import make_game
 from ..network import SpikingNetwork
 from ..restore import saved_network
@@ -19,6 +20,7 @@ from .match import Match, play_matches
 from .players import PLAY_SEARCH, NetworkPlayer, Player
 from .registry import match_game, match_kit
 from .result import MatchResult
+from .solo import SoloResult, solo_games
 from .standing import Watch, unwatched
 
 
@@ -57,9 +59,10 @@ def evaluate_run(
     device: str = "auto",
     save: str | None = None,
     watch: Watch = unwatched,
-) -> MatchResult:
+) -> MatchResult | SoloResult:
     """Play a match between a run's network and `opponent` (see find_player and match.play_match).
 
+    In a game for one player each plays its own games instead (see solo.play_solo).
     search: how far the network looks ahead, and an opponent that is a network too (see players.play_search).
     save: a folder that gets the file with every game. watch: see match.play_matches, which also says what an interrupt
     does. Raises ConfigError, RunError or CheckpointError.
@@ -78,7 +81,7 @@ def measure_run(
     device: str = "auto",
     save: str | None = None,
     watch: Watch = unwatched,
-) -> list[MatchResult]:
+) -> list[MatchResult] | list[SoloResult]:
     """A match of each of `snapshots` of a run against each of `opponents`, all in one batch (see match.play_matches).
 
     Results come opponent by opponent, in the order of `snapshots`; one that is named twice (0 and the last one of a run
@@ -92,6 +95,10 @@ def measure_run(
     others: list[Player] = []
     try:
         others += [find_player(opponent, game, search) for opponent in dict.fromkeys(opponents)]
+        if game.num_players == 1:
+            rules = cast(PointsGame, game)
+            played = [[solo_games(rules, player, games, seed) for player in side] for side in (own.values(), others)]
+            return [SoloResult(mine, theirs) for theirs in played[1] for mine in played[0]]
         matches = [Match(player, other, games) for other in others for player in own.values()]
         results = play_matches(game, matches, seed, watch=watch, seconds=seconds)
     finally:
@@ -113,7 +120,13 @@ def network_player(
     if (played := run_game(run)) != game.name:
         raise ConfigError(f"{run} is a run of the game {played!r:.60}: expected one of {game.name!r}")
     network, iteration = load_network(run, snapshot, str(game.device))
-    return NetworkPlayer(game, network, search, f"{prefix}iteration {iteration}")
+    name = f"{prefix}iteration {iteration}"
+    if not game.score_limit:
+        return NetworkPlayer(game, network, search, name)
+    # It knows the points that it learned, whatever the match counts.
+    config = load_snapshot(networks(run)[iteration]).metadata.get("config") or {}
+    rules = make_game(game.name, game.max_plies, game.device, config.get("reward"))
+    return NetworkPlayer(rules, network, search, name, config.get("discount"))
 
 
 def find_player(spec: str, game: Game, search: SearchConfig = PLAY_SEARCH) -> Player:

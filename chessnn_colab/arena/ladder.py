@@ -113,15 +113,16 @@ def rate_run(
     device: str = "auto",
     on_match: Callable[[MatchResult], None] = lambda result: None,
     watch: Watch = unwatched,
+    seconds: float | None = None,
 ) -> Ladder:
     """Rate `snapshots` of a run, evenly spread from the untrained one to the last, and save that in its ratings.json.
 
     Every snapshot plays `games` games against each of `opponents` (see evaluate.find_player; None is every fixed player
     of the game) and against the snapshots before and after it. The opponents play each other. All matches share one
     batch. anchor: who is rated 0, one of `opponents` or "iteration N" of a rated snapshot. watch is told how far the
-    matches are, and on_match each result as a match ends. After KeyboardInterrupt the ladder has the games that ended
-    before it, and ratings.json stays as it was. Raises ConfigError, RunError or CheckpointError, and Interrupted when
-    the games that ended are too few to rate every player.
+    matches are, and on_match each result as a match ends. seconds: start no game that would end later. After
+    KeyboardInterrupt the ladder has the games that ended before it, and ratings.json stays as it was. Raises
+    ConfigError, RunError or CheckpointError, and Interrupted when the games are too few to rate every player.
     """
     iterations = spread([int(path.stem) for path in RunFolder.open(run).snapshots()], snapshots)
     game = match_game(run_game(run), detect_device(device).device)
@@ -132,7 +133,7 @@ def rate_run(
             fixed[spec] = find_player(spec, game, search)
         anchor = _anchored(anchor, [*own, *fixed.values()], fixed)
         pairs = [Match(player, opponent, games) for player, opponent in _pairs(own, list(fixed.values()))]
-        matches = play_matches(game, pairs, seed, watch=watch, on_match=on_match)
+        matches = play_matches(game, pairs, seed, watch=watch, on_match=on_match, seconds=seconds)
     finally:
         for player in fixed.values():
             player.close()

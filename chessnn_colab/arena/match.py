@@ -9,6 +9,7 @@ A player that cannot move loses the game.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from ..cpu import one_thread
 from ..errors import ConfigError
@@ -56,13 +57,14 @@ def play_matches(
     `interrupted`, have the games that ended before it.
 
     The random numbers of a game follow from the seed, its two players' names and its number. Networks get rows in
-    multiples of search.ROUNDED, for which a CPU computes every row to the same bits (tests hold it). A GPU may choose
-    another algorithm for another size, and then another move where two are equally good.
-
-    Raises ConfigError for a game that is not for two players.
+    multiples of search.ROUNDED, for which a CPU computes a row to the same bits in any batch (a test). A GPU may choose
+    another algorithm for another size, and then another move where two are equally good. Raises ConfigError for a game
+    that is not for two players.
     """
     if game.num_players != 2:
-        raise ConfigError(f"the game {game.name!r} has no matches: it is for one player, expected a game for two")
+        raise ConfigError(
+            f"the game {game.name!r} has no matches, because it is for one player: `evaluate` compares mean scores"
+        )
     kit = match_kit(game.name)
     table = Table(game, kit, matches, seed, kit.book if book is None else book, boards, seconds)
     told: set[int] = set()
@@ -73,11 +75,12 @@ def play_matches(
             told.add(number)
             on_match(table.result(number))
 
-    interrupted = False
     try:
         while table.round():
             tell()
         tell()
     except KeyboardInterrupt:
-        interrupted = True
-    return [table.result(number, interrupted) for number in range(len(matches))]
+        table.interrupted = True
+        with suppress(KeyboardInterrupt):  # a second one is no news
+            watch(table.standing())
+    return [table.result(number) for number in range(len(matches))]

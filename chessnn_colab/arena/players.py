@@ -119,14 +119,25 @@ class RandomPlayer(Player):
 class NetworkPlayer(Player):
     """A network that looks ahead as far as `search` says, without chance.
 
-    A win that the rules prove is always played; only the search "policy" shows what the network knows by itself.
+    In a game for two a win that the rules prove is always played; only the search "policy" shows what the network knows
+    by itself.
     """
 
-    def __init__(self, game: Game, network: SpikingNetwork, search: SearchConfig = PLAY_SEARCH, name: str = "network"):
+    def __init__(
+        self,
+        game: Game,
+        network: SpikingNetwork,
+        search: SearchConfig = PLAY_SEARCH,
+        name: str = "network",
+        discount: float | None = None,
+    ):
+        """discount: with which the network learned points; None: the game's own."""
         self.name = name
+        widest = min(search.candidates, game.num_actions)
+        search = replace(search, candidates=widest, survivors=min(search.survivors, widest))
         self.evaluations = search.evaluations
         dtype = choose_dtype("auto", next(network.parameters()).device)
-        self.actor = Actor(game, actor_copy(network, dtype), replace(search, solve="all"), game.discount)
+        self.actor = Actor(game, actor_copy(network, dtype), replace(search, solve="all"), discount)
 
     def choose(self, state: Any, generator: torch.Generator, boards: Sequence[Any] | None = None) -> Tensor:
         return self.actor.act(state, generator, gumbel_scale=0.0).action

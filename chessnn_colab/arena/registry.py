@@ -19,7 +19,7 @@ from .players import Player, RandomPlayer
 from .result import Opening
 
 # Game -> a module below this package that has a KIT, or, where a game's name may have options, a function kit(name).
-KITS: Mapping[str, str] = {"chess": "chess.kit", "gomoku": "gomoku.kit"}
+KITS: Mapping[str, str] = {"chess": "chess.kit", "gomoku": "gomoku.kit", "2048": "twenty48"}
 
 # What `MatchKit.require` says is missing.
 _PARTS = {

@@ -112,6 +112,7 @@ class Table:
         # Networks last: each round gives them the games of every opponent that has just moved.
         self.order = sorted(self.seats.values(), key=lambda seat: seat.player.evaluations)
         self.schedule = Schedule([match.games for match in matches], boards, seconds)
+        self.interrupted = False
         self.state: Any = None
         self.boards: list[Board] = []
         self.ended: list[list[Board]] = [[] for _ in matches]
@@ -224,15 +225,15 @@ class Table:
         # because short games end first, nor is a match almost over because all its games are young.
         likely = lengths + [min(max(1.5 * plies, 60), self.game.max_plies) for plies in running]
         total = sum(likely) / len(likely) * sum(self.schedule.games)
-        left = seconds * max(total - played, sum(running) / 20) / played
+        left, of_running = (seconds * max(plies - played, sum(running) / 20) / played for plies in (total, sum(likely)))
         limit = self.schedule.seconds
-        return left if limit is None else min(left, max(limit - seconds, 0))
+        return left if limit is None else min(left, max(limit - seconds, of_running))
 
     def complete(self) -> set[int]:
         """The matches that have played all their games."""
         return {number for number, asked in enumerate(self.schedule.games) if len(self.ended[number]) == asked}
 
-    def result(self, number: int, interrupted: bool = False) -> MatchResult:
+    def result(self, number: int) -> MatchResult:
         """What has been played of a match."""
         match = self.matches[number]
         played = sorted(self.ended[number], key=lambda board: board.number)
@@ -246,5 +247,5 @@ class Table:
             milliseconds_a_move=pace[0],
             opponent_milliseconds_a_move=pace[1],
             asked=match.games,
-            interrupted=interrupted and len(played) < match.games,
+            interrupted=self.interrupted and len(played) < match.games,
         )

@@ -94,14 +94,14 @@ def bench_libraries(setting: Setting) -> dict[str, Any]:
 
 
 @one_thread()
-def rules_clocks(game: Game, seconds: float) -> tuple[Clock, Clock]:
-    """Legal mask and step over unfinished games of random play, RULES_BATCH boards; finished games start again.
+def rules_clocks(game: Game, seconds: float, boards: int = RULES_BATCH) -> tuple[Clock, Clock]:
+    """Legal mask and step over unfinished games of random play on `boards`; finished games start again.
 
     Returns the clocks of the mask and of the step, counting positions. Choosing moves and starting again is not timed.
     """
     device = str(game.device)
     generator = torch.Generator(device).manual_seed(0)
-    start = state = game.init(RULES_BATCH)
+    start = state = game.init(boards)
     clocks = mask_clock, step_clock = Clock(device), Clock(device)
     warm = 20
     deadline = time.monotonic() + seconds
@@ -109,10 +109,10 @@ def rules_clocks(game: Game, seconds: float) -> tuple[Clock, Clock]:
         if warm == 0:
             clocks = mask_clock, step_clock = Clock(device), Clock(device)
         warm -= 1
-        mask = mask_clock.time(game.legal_action_mask, state, count=RULES_BATCH)
+        mask = mask_clock.time(game.legal_action_mask, state, count=boards)
         noise = torch.rand(mask.shape, generator=generator, device=device)
         action = torch.where(mask, noise, -1.0).argmax(1)
-        after = step_clock.time(game.step, state, action, count=RULES_BATCH)
+        after = step_clock.time(game.step, state, action, count=boards)
         state = where(finished(after), start, after)
     return clocks
 

@@ -13,7 +13,7 @@ function of the game that the rest of the package called, and `legal_moves` apar
 
 from __future__ import annotations
 
-import sys
+import inspect
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -62,9 +62,10 @@ def count_ply(game: str, network: Any, search: SearchConfig, dtype: torch.dtype 
     rules = make_game(game)
     actor = DeviceActor(rules, actor_copy(SpikingNetwork(network, portable=True), dtype), search)
     games = Lockstep(actor, SelfPlayConfig(game=game, boards=BOARDS), 4 * BOARDS, 0)
-    games._ply()
+    ply = games._ply  # pyright: ignore[reportPrivateUsage]  # play_block would add copies to the host
+    ply()
     with Kernels() as kernels:
-        games._ply()
+        ply()
     return kernels
 
 
@@ -98,7 +99,7 @@ def is_kernel(func: Any) -> bool:
 
 def _callers() -> list[tuple[str, str]]:
     """The part and the name of the package's functions that are being called, the innermost first."""
-    found, frame = [], sys._getframe(2)
+    found, frame = [], inspect.currentframe()
     while frame is not None:
         path = Path(frame.f_code.co_filename)
         if path.is_relative_to(PACKAGE) and path.parent.name != "bench":

@@ -54,7 +54,9 @@ def measure(setting: Setting, search: SearchConfig) -> dict[str, Any]:
     """
     device = setting.device
     # As many boards as two workers have.
-    config = SelfPlayConfig(game=setting.game.name, boards=128 if device == "cpu" else 512).settled(setting.game)
+    config = SelfPlayConfig(game=setting.game.name, boards=setting.boards or (128 if device == "cpu" else 512)).settled(
+        setting.game
+    )
     network = TimedNetwork(actor_copy(setting.network(), setting.dtype), device)
     actor = CountingActor(setting.game, network, search)
     parts: list[GameRecords] = []

@@ -39,14 +39,15 @@ def bench(
     game: str = "chess",
     search: str = "two-rung",
     num_simulations: int = 32,
+    boards: int | None = None,
     watch: Watch = unwatched,
 ) -> dict[str, Any]:
     """Run one of BENCHES, or "all", for about `seconds` each.
 
     Returns figures by name, with the game, device, threads and preset that they belong to; for "all", the figures of
     each bench by its name. precision: of the convolutions (devices.choose_dtype). search, num_simulations: of a
-    SearchConfig. watch is told before each bench. Raises ConfigError for an unknown name or search, and for seconds
-    that are not positive.
+    SearchConfig. boards: games in lockstep in "rules" and self-play; None: each bench's own number. watch is told
+    before each bench. Raises ConfigError for an unknown name or search, and for seconds that are not positive.
     """
     if name not in (*BENCHES, "all"):
         raise ConfigError(f"unknown bench {name!r}: expected one of {', '.join(BENCHES)}, or all")
@@ -56,7 +57,7 @@ def bench(
     dtype = choose_dtype(precision, chosen)
     precision = str(dtype).removeprefix("torch.")
     config = TrainConfig(game=game, preset=preset, precision=precision, search=search, num_simulations=num_simulations)
-    setting = Setting(chosen, config, dtype, seconds)
+    setting = Setting(chosen, config, dtype, seconds, boards)
     if chosen == "cpu":
         keep_freed_memory()  # as workers do
     about = {
@@ -85,10 +86,11 @@ def watched(names: list[str], seconds: float, watch: Watch) -> Iterator[str]:
 
 def bench_rules(setting: Setting) -> dict[str, Any]:
     """Legal mask and step of random play (see rules_clocks)."""
-    mask, step = rules_clocks(setting.game, setting.seconds)
+    boards = setting.boards or RULES_BATCH
+    mask, step = rules_clocks(setting.game, setting.seconds, boards)
     return {
         "positions_per_second": mask.count / (mask.seconds + step.seconds),
-        "batch": RULES_BATCH,
+        "batch": boards,
         "mask_us": 1e6 * mask.seconds / mask.count,
         "step_us": 1e6 * step.seconds / step.count,
     }
@@ -127,11 +129,11 @@ def echo(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def bench_workers(setting: Setting) -> dict[str, Any]:
-    """Games per second of one worker and of the planned number, one torch thread each on the CPU."""
+    """Games per second of one worker and of the planned number, two at least; one torch thread each on the CPU."""
     machine, device = inventory(), setting.device
     full = plan_workers(machine, device)
     rates = {}
-    for count in sorted({1, max(len(full.devices), 2 if device == "cpu" else 1)}):
+    for count in sorted({1, max(len(full.devices), 2)}):
         plan = plan_workers(machine, device, workers=count)
         plan = replace(plan, threads=1) if device == "cpu" else plan
         with LocalPool(SelfPlay, setting.config.job_settings(setting.network_config), plan) as pool:

@@ -101,18 +101,23 @@ class Twenty48:
 
     def afterstate(self, state: Twenty48State, action: Tensor) -> Twenty48State:
         """The part of a step that knows no chance: the tiles moved and paid for, none added. `legal` is not kept up."""
-        lines = state.tiles.gather(1, self._cells[action]).view(-1, 4, 4)
-        index = (lines * self._powers).sum(2)
-        found = self._slides[index]
-        slid = torch.where((found < 0).unsqueeze(2), lines, self._unpack_tiles(found, 4))
-        gained = (found.clamp(min=0) >> (4 * TILE_BITS)).sum(1)
-        tiles = slid.flatten(1).gather(1, self._back[action])
+        tiles, gained, _ = self.slide(state.tiles, action)
         score = state.score + gained
         if self.reward == "score":
             paid = gained.to(torch.float32)
         else:
             paid = self._standing(tiles, score) - self._standing(state.tiles, state.score)
         return where(finished(state), state, replace(state, tiles=tiles, score=score, rewards=paid.unsqueeze(1)))
+
+    def slide(self, tiles: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """`tiles` int64 [B, 16] slid to the sides `action` [B], the points of it int64 [B], and bool [B], whether
+        anything moved."""
+        lines = tiles.gather(1, self._cells[action]).view(-1, 4, 4)
+        found = self._slides[(lines * self._powers).sum(2)]
+        moved = found >= 0
+        slid = torch.where(moved.unsqueeze(2), self._unpack_tiles(found, 4), lines)
+        gained = (found.clamp(min=0) >> (4 * TILE_BITS)).sum(1)
+        return slid.flatten(1).gather(1, self._back[action]), gained, moved.any(1)
 
     def reseed(self, state: Twenty48State, numbers: Tensor) -> Twenty48State:
         """The same positions with other chance, one for each of `numbers` int64 [B] from 0 up to 2**32."""

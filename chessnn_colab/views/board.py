@@ -13,7 +13,9 @@ class WidgetOrHtml:
     """What a cell shows: `self.widget` if the front end can draw it, else `static_html()`."""
 
     widget: ipywidgets.Widget
-    script = ""  # HTML that is shown before the widget and makes its keys work
+    script = (
+        ""  # HTML shown before the widget: a picture for readers without a kernel, and what hides it and minds keys
+    )
 
     def static_html(self) -> str:
         """HTML that needs no widget front end."""
@@ -23,9 +25,11 @@ class WidgetOrHtml:
         """IPython's hook."""
         from IPython.display import HTML, display  # a page without a kernel never comes here
 
+        bundle = self._repr_mimebundle_()
         if self.script and has_widget_front_end():
             display(HTML(self.script))
-        display(self._repr_mimebundle_(), raw=True)
+            bundle.pop("text/html", None)  # the picture is in the script's output
+        display(bundle, raw=True)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         """Colab gets the widget alone: of widget and HTML, it may draw the HTML and leave the widget out."""

@@ -162,6 +162,9 @@ def draw_lengths(axis: Axes, reports: Sequence[Report]) -> None:
     """Plies per game; iterations that the clock cut are left out."""
     _small(axis, "Plies per game", reports)
     whole = [report for report in reports if not report.cut]
+    if not whole:
+        axis.set_yticks([])
+        return
     _draw_history(axis, whole, column(whole, "average_plies"), PURPLE, None)
     axis.margins(y=0.15)
 
@@ -181,7 +184,8 @@ def draw_firing(axis: Axes, reports: Sequence[Report]) -> None:
         axis.fill_between(iterations, rates.min(axis=1), rates.max(axis=1), color=HAIRLINE, label="all", lw=0)
     for index, colour in zip(shown, matplotlib.colormaps["viridis"](np.linspace(0.3, 0.9, len(shown))), strict=True):
         _draw_history(axis, reports, rates[:, index], colour, blocks[index])
-    axis.set_ylim(0, None)
+    highest = max((rate for rates in by_block for rate in rates.values()), default=0.0)
+    axis.set_ylim(0, max(1.15 * highest, 1e-3))
     _small_legend(axis, ncols=2 if len(blocks) < 5 else 3)
 
 
@@ -210,8 +214,9 @@ def column(reports: Sequence[Report], name: str) -> np.ndarray:
 def _draw_history(axis: Axes, reports: Sequence[Report], values: np.ndarray, colour: Any, label: str | None) -> None:
     """A line over the iterations; where the clock cut one, its point is hollow."""
     iterations = column(reports, "iteration")
-    draw_line(axis, iterations, values, colour, label, ms=2.5 if len(reports) > 1 else 4)
     cut = np.array([report.cut for report in reports], dtype=bool)
+    size = 2.5 if len(reports) > 1 else 4
+    draw_line(axis, iterations, values, colour, label, ms=size, markevery=np.flatnonzero(~cut).tolist())
     if cut.any():
         axis.plot(iterations[cut], values[cut], "o", ms=6, mfc="none", mec=colour, mew=1.2)
 

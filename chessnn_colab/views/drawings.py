@@ -259,6 +259,7 @@ DRAWINGS: Mapping[str, Callable[[Game], Drawing]] = {
 
 def make_drawing(game: Game) -> Drawing:
     """A board of `game` at its usual start. Raises ConfigError for a game without a line in DRAWINGS."""
-    if game.name not in DRAWINGS:
+    name = game.name.partition(":")[0]  # what follows are options, such as a size
+    if name not in DRAWINGS:
         raise ConfigError(f"the game {game.name!r} has no board to click on: expected one of {', '.join(DRAWINGS)}")
-    return DRAWINGS[game.name](game)
+    return DRAWINGS[name](game)

@@ -23,21 +23,23 @@ def has_widget_front_end() -> bool:
     return in_colab() or bool(getattr(kernel, "_allow_stdin", True))
 
 
-# JupyterLab's and the classic notebook's Run All go to the last cell. JupyterLab draws only the cells in sight, so the
-# page is scrolled up until the running one is there. The time keeps a saved copy from scrolling when it is opened.
+# JupyterLab's and the classic notebook's Run All go to the last cell, JupyterLab again some seconds later, when it has
+# drawn more cells. It draws only those in sight, so the page is scrolled up until the running one is there. A reader's
+# first key, click or turn of the wheel ends this. The time keeps a saved copy from scrolling when it is opened.
 _COME_BACK = """(() => {
-  if (Date.now() - %d > 20000) return;
-  const here = typeof element === 'undefined' ? null : element[0] || element;
-  if (!here) return;
-  const outer = document.querySelector('.jp-WindowedPanel-outer');
-  let tries = 100;
-  const come = () => {
+  const begun = %d, here = typeof element === 'undefined' ? null : element[0] || element;
+  let touched = false;
+  if (!here || Date.now() - begun > 20000) return;
+  for (const kind of ['wheel', 'keydown', 'pointerdown'])
+    window.addEventListener(kind, event => { touched = touched || event.isTrusted; }, {capture: true, passive: true});
+  const stay = setInterval(() => {
+    if (touched || Date.now() - begun > 30000) return clearInterval(stay);
     const cell = here.isConnected && here.closest('.jp-Cell, .cell');
-    if (cell) cell.scrollIntoView({block: 'start'});
-    else if (outer && outer.scrollTop > 0) outer.scrollTop -= outer.clientHeight / 2;
-    if (!cell && --tries > 0) setTimeout(come, 50);
-  };
-  setTimeout(come, 300);
+    const outer = document.querySelector('.jp-WindowedPanel-outer');
+    if (!cell && outer) outer.scrollTop -= outer.clientHeight / 2;
+    const box = cell && cell.getBoundingClientRect();
+    if (box && (box.bottom < 100 || box.top > window.innerHeight / 2)) cell.scrollIntoView({block: 'start'});
+  }, 200);
 })();"""
 
 

@@ -6,11 +6,11 @@ What is shown is HTML, replaced through its display id, always on the caller's t
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from IPython.display import HTML, DisplayHandle
 
-from ..report import Session
+from ..report import Session, Strength
 from .live_progress import MEASURING, LiveProgress
 from .panel import box, figures_html, live_html, messages_html, quiet, table_html
 from .story import reference_for, sample_part, summary_html
@@ -36,6 +36,11 @@ class NotebookProgress(LiveProgress):
         self._worker_rows = -(-session.workers // 2) if session.workers > 1 else 0
         super().start_run(session)
         self._draw_figures()
+
+    def measured(self, points: Sequence[Strength]) -> None:
+        super().measured(points)
+        if not self.reports:  # the untrained network's, and the first report is far away
+            self._draw_figures()
 
     def changed(self, important: bool) -> None:
         if self._ended or not (important or self._now() - self._last_draw >= 1 / DRAWS_PER_SECOND):

@@ -38,8 +38,8 @@ def live_html(header: str, bars: Sequence[Bar], workers: Sequence[Bar], worker_r
     """The part that moves: the header and the bars. worker_rows: how many lines are kept for workers' bars."""
     head = f'<div style="font-size:17px;font-weight:600;height:30px;white-space:nowrap">{html.escape(header)}</div>'
     both = "".join(_bar(bar, 12) for bar in bars)
-    each = "".join(f'<div style="flex:1 1 380px;min-width:0">{_bar(bar, 6, 90, 110)}</div>' for bar in workers)
-    grid = f'<div style="display:flex;flex-wrap:wrap;gap:0 24px">{each}</div>' if worker_rows else ""
+    each = "".join(f'<div style="width:48.5%;min-width:0">{_bar(bar, 6, 90, 110)}</div>' for bar in workers)
+    grid = f'<div style="display:flex;flex-wrap:wrap;justify-content:space-between">{each}</div>' if worker_rows else ""
     return box(head + both + grid, 30 + ROW * (len(bars) + worker_rows) + 6)
 
 
@@ -103,7 +103,7 @@ def _bar(bar: Bar, thick: int, name_width: int = 120, words_width: int = 250) ->
 def _cells(texts: Iterable[str], kind: str) -> str:
     weight = "600" if kind == "th" else "400"
     style = (
-        f"text-align:right;padding:2px 6px;height:18px;font-weight:{weight};border:0;border-bottom:1px solid {LINE};"
+        f"text-align:right;padding:2px 4px;height:18px;font-weight:{weight};border:0;border-bottom:1px solid {LINE};"
         "background:transparent;white-space:nowrap;overflow:hidden;text-overflow:ellipsis"
     )
     row = "".join(f'<{kind} style="{style}">{html.escape(text)}</{kind}>' for text in texts)

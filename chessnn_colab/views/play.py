@@ -72,13 +72,23 @@ def find_opponent(source: Any, game: str = "chess", device: str = "auto") -> Ans
         return NetworkOpponent(rules, NetworkPlayer(rules, source, name="the network"))
     if not isinstance(source, str | Path):
         return FunctionOpponent(source)
-    run = str(source) if is_run(source) else str(source).rpartition("@")[0]
-    name = run_game(run) if is_run(run) else game
-    rules = match_game(name, detect_device(device).device)
+    rules = match_game(own_game(source) or game, detect_device(device).device)
     player = find_player(str(source), rules)
+    if is_file(source):  # the name of a file says little
+        player.name = f"network of {player.name.removeprefix(Path(source).name).strip()}"
     return NetworkOpponent(rules, player) if isinstance(player, NetworkPlayer) else Opponent(rules, player)
 
 
-def is_run(source: str | Path) -> bool:
-    """Whether there is a folder or a file of this name, which may be a run."""
-    return source != "" and (Path(source).is_dir() or is_file(source))
+def own_game(source: Any) -> str:
+    """The name of the game that an opponent brings with it, as a run does; "" for one that plays any game.
+
+    Raises RunError or CheckpointError for a folder or a file that is not a run.
+    """
+    if isinstance(source, ChooseMove):
+        source = source.opponent
+    if isinstance(source, Opponent):
+        return source.game.name
+    if not source or not isinstance(source, str | Path):
+        return ""
+    places = (str(source), str(source).rpartition("@")[0])
+    return next((run_game(place) for place in places if place and (Path(place).is_dir() or is_file(place))), "")

@@ -48,8 +48,9 @@ class PlayBoard(WidgetOrHtml):
         self._network = opponent if isinstance(opponent, NetworkOpponent) else None
         self.controls = Controls(drawing, self, self._network.evaluations if self._network else None)
         self.controls.squares.turn(human == 1)
-        self.widget, self.script = self.controls.widget, self.controls.script
+        self.widget = self.controls.widget
         self._begin("Your move.")
+        self.script = self.controls.script(self.static_html())
 
     # What a person does
 

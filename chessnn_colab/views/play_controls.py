@@ -47,7 +47,7 @@ class Controls:
         self.says, self.moves, self.thoughts = ipywidgets.HTML(), ipywidgets.HTML(), ipywidgets.HTML()
         self.entry = ipywidgets.Text(placeholder=drawing.hint, layout=ipywidgets.Layout(width="150px"))
         self.entry.add_class("cn-entry")
-        self.game_text = ipywidgets.Textarea(rows=6, layout=ipywidgets.Layout(width="100%", height="auto"))
+        self.game_text = ipywidgets.Textarea(rows=8, layout=ipywidgets.Layout(width="100%", height="auto"))
         self._choices = self._row([self._button("", lambda n=n: session.choose(n)) for n in range(MOST_CHOICES)])
         self._choices.layout.display = "none"
         self._switch = ipywidgets.ToggleButton(description="What it thinks", layout=ipywidgets.Layout(width="auto"))
@@ -129,7 +129,7 @@ class Controls:
         marks = {
             "last": drawing.last(),
             "danger": drawing.alarms(),
-            "chosen": session.chosen[:1],
+            "chosen": session.chosen,
             "target": [square for square in targets if not standing[square]],
             "capture": [square for square in targets if standing[square]],
         }
@@ -145,10 +145,14 @@ class Controls:
             button.description = name
         self._choices.layout.display = None if choices else "none"
 
-    @property
-    def script(self) -> str:
-        """What makes keys and a silent kernel known to the page. Without it, clicks still work."""
-        return f"<script>{data_text('keys.js')}({json.dumps(self.squares.scope)});</script>"
+    def script(self, still: str) -> str:
+        """What makes keys and a silent kernel known to the page, after `still`, which it hides while the board lives.
+
+        Without it, clicks work all the same.
+        """
+        scope = self.squares.scope
+        held = f'<div class="cn-still" data-board="{scope}">{still}</div>'
+        return f"{held}<script>{data_text('keys.js')}({json.dumps(scope)});</script>"
 
 
 def moves_html(drawing: Drawing) -> str:

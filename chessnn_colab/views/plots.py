@@ -4,10 +4,8 @@ The curves of a training run are in curves.py, colours and axes in ink.py.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -17,6 +15,7 @@ from .ink import BLUE, INK, ORANGE, PERCENT, RED, figure_html, figure_png
 from .ink import dress as _dress
 from .ink import new_figure as _figure
 from .ink import percent as _percent
+from .match_plots import match_bar
 
 __all__ = [
     "energy_bars",
@@ -105,37 +104,6 @@ def layer_names(layers: Sequence[str]) -> list[str]:
     ]
 
 
-def match_bar(results: Sequence[Any]) -> Figure:
-    """The score of each match with its 95 % interval, on top of the shares of wins, draws and losses.
-
-    results: `MatchResult`s of arena.result; those against one opponent stand together, such as before and after
-    training. One without a game is left out. Raises ValueError when there is none.
-    """
-    results = [result for result in results if result.wins + result.draws + result.losses]
-    if not results:
-        raise ValueError("no match to draw: expected at least one match result with a game")
-    opponents = list(dict.fromkeys(result.opponent for result in results))
-    results = sorted(results, key=lambda result: opponents.index(result.opponent))
-    # Half a row of air between opponents, where several networks meet them.
-    several = len(results) > len(opponents)
-    rows = [row + 0.5 * several * opponents.index(result.opponent) for row, result in enumerate(results)]
-    figure = _figure(9.0, 1.5 + 0.55 * (rows[-1] + 1))
-    axis = figure.subplots()
-    for row, result in zip(rows, results):
-        _draw_match(axis, row, result, labelled=row == 0)
-    axis.axvline(0.5, color=INK, lw=0.8, ls=(0, (4, 3)))
-    who = (
-        f"{result.player} against {result.opponent}" if several else f"against {result.opponent}" for result in results
-    )
-    axis.set_yticks(rows, [name.replace("iteration 0 ", "untrained ") for name in who])
-    axis.set_ylim(rows[-1] + 0.55, -0.55)
-    axis.set_xlim(0, 1)
-    axis.xaxis.set_major_formatter(PERCENT)
-    _dress(axis, None, None, "share of games; score = wins + half the draws", grid=False)
-    figure.legend(loc="outside upper center", ncols=4, frameon=False, fontsize=9)
-    return figure
-
-
 def energy_bars(estimate: Mapping[str, float]) -> Figure:
     """The estimated energy of one evaluation: the spiking network, and the same network with ReLU instead of neurons.
 
@@ -157,23 +125,6 @@ def energy_bars(estimate: Mapping[str, float]) -> Figure:
     _dress(axis, "Estimated energy of one evaluation", None, note)
     axis.grid(False, axis="y")
     return figure
-
-
-def _draw_match(axis: Axes, row: float, result: Any, labelled: bool) -> None:
-    """One match's bar, with the score on it and the numbers beside it. labelled: whether it is in the legend."""
-    games, left = max(1, result.wins + result.draws + result.losses), 0.0
-    for kind, colour in {"wins": BLUE, "draws": "#C9CFD6", "losses": ORANGE}.items():
-        share = getattr(result, kind) / games
-        axis.barh(row, share, left=left, height=0.56, color=colour, alpha=0.75, label=kind if labelled else None)
-        left += share
-    score, (low, high) = result.score, result.interval
-    # Rounding may leave the score a hair outside its interval; an error bar cannot be negative.
-    errors = [[max(0.0, score - low)], [max(0.0, high - score)]]
-    label = "score, 95 % interval" if labelled else None
-    axis.errorbar(score, row, xerr=errors, fmt="o", color=INK, ms=6, lw=1.8, capsize=5, label=label, clip_on=False)
-    counts = f"+{result.wins} ={result.draws} -{result.losses}"
-    text = f"{100 * score:.1f} % [{100 * low:.1f}, {100 * high:.1f}]   {counts}"
-    axis.annotate(text, (1.02, row), va="center", size=9, color=INK, annotation_clip=False)
 
 
 def _energy_unit(joules: float) -> tuple[str, float]:

@@ -28,7 +28,8 @@ MARKS = {
     "target": ("--dot:var(--target)", "possible"),
     "capture": ("--dot:var(--capture)", "possible"),
 }
-_HALO = 'fill="#111" stroke="#fff" stroke-width="0.7" paint-order="stroke"'
+_LABEL = 'font-family="sans-serif" text-anchor="middle" fill="#111" stroke="#fff" stroke-width="0.7"'
+_LABEL += ' paint-order="stroke"'
 Marks = Mapping[str, Iterable[int]]  # mark -> squares
 
 
@@ -90,32 +91,36 @@ def overlay_svg(drawing: Drawing, arrows: Sequence[Arrow], turned: bool) -> str:
     parts = []
     for square, name in enumerate(drawing.names):
         x, y = centre(square)
-        style = 'font-family="sans-serif" font-size="2.1" fill="#222" fill-opacity="0.75"'
+        size = 0.26 * columns  # the same on the page, however many squares there are
+        style = f'font-family="sans-serif" font-size="{size:.2f}" fill="#222" fill-opacity="0.75"'
         if x == 5:
-            parts.append(f'<text x="{x - 4.7}" y="{y - 2.7}" {style}>{name[1:]}</text>')
+            parts.append(f'<text x="{x - 4.7}" y="{y - 4.6 + 0.9 * size:.2f}" {style}>{name[1:]}</text>')
         if y == 10 * rows - 5:
             parts.append(f'<text x="{x + 4.7}" y="{y + 4.5}" text-anchor="end" {style}>{name[0]}</text>')
     parts += [_arrow_svg([centre(square) for square in arrow.path], arrow) for arrow in arrows]
-    size = f'viewBox="0 0 {10 * columns} {10 * rows}"'
-    return f'<svg xmlns="http://www.w3.org/2000/svg" preserveAspectRatio="none" {size}>{"".join(parts)}</svg>'
+    labels = {centre(arrow.path[-1]): arrow.label for arrow in arrows if arrow.label}
+    parts += [
+        f'<text x="{x}" y="{y + 4.4}" {_LABEL} font-size="{0.32 * columns:.2f}">{label}</text>'
+        for (x, y), label in labels.items()
+    ]
+    box = f'viewBox="0 0 {10 * columns} {10 * rows}"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" preserveAspectRatio="none" {box}>{"".join(parts)}</svg>'
 
 
 def _arrow_svg(points: list[tuple[float, float]], arrow: Arrow) -> str:
     width, opacity = 0.7 + 1.6 * arrow.weight, 0.55 + 0.4 * arrow.weight
     style = f'stroke="{arrow.colour}" stroke-width="{width:.2f}" opacity="{opacity:.2f}"'
     (x, y), (to_x, to_y) = points[0], points[-1]
-    text = f'<text x="{to_x}" y="{to_y + 4.4}" font-family="sans-serif" font-size="2.6" text-anchor="middle" {_HALO}>'
-    label = f"{text}{arrow.label}</text>" if arrow.label else ""
     length = ((to_x - x) ** 2 + (to_y - y) ** 2) ** 0.5
     if not length:
-        return f'<circle cx="{x}" cy="{y}" r="3.6" fill="none" {style}/>{label}'
+        return f'<circle cx="{x}" cy="{y}" r="3.6" fill="none" {style}/>'
     head = min(1.5 + width, 4)
     along, across = ((to_x - x) / length, (to_y - y) / length), ((y - to_y) / length, (to_x - x) / length)
     neck = to_x - head * along[0], to_y - head * along[1]
     sides = [(neck[0] + side * head * 0.6 * across[0], neck[1] + side * head * 0.6 * across[1]) for side in (1, -1)]
     tip = " ".join(f"{a:.1f},{b:.1f}" for a, b in ((to_x, to_y), *sides))
     line = f'<line x1="{x}" y1="{y}" x2="{neck[0]:.1f}" y2="{neck[1]:.1f}" stroke-linecap="round" {style}/>'
-    return f'{line}<polygon points="{tip}" fill="{arrow.colour}" opacity="{opacity:.2f}"/>{label}'
+    return f'{line}<polygon points="{tip}" fill="{arrow.colour}" opacity="{opacity:.2f}"/>'
 
 
 class Squares:

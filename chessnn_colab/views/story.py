@@ -14,10 +14,10 @@ import numpy as np
 from ..network_config import preset
 from ..report import Report, Strength, strength_points
 from ..runs.folder import RunFolder
-from ..words import duration
-from .replay import sample_html
+from ..words import counted, duration
 from .curves import Reference
 from .panel import LINE, box, figures_html, messages_html, table_html
+from .replay import sample_html
 
 REFERENCE_FILE = "reference.json"  # in data/, made by tools/reference_curve.py
 NOTHING_YET = "No iteration has finished yet: run the training cell again."
@@ -71,7 +71,7 @@ def headline(config: Mapping[str, Any], reports: Sequence[Report]) -> str:
     """The run in one line."""
     game, last = config.get("game", "chess"), reports[-1]
     what = f"{last.total_games:,} games of {game} against itself"
-    return f"{what} in {duration(last.seconds)}, {last.iteration} iterations"
+    return f"{what} in {duration(last.seconds)}, {counted(last.iteration, 'iteration')}"
 
 
 def strength_sentences(points: Sequence[Strength]) -> list[str]:

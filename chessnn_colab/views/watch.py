@@ -11,7 +11,8 @@ from ..errors import ConfigError
 from .drawings import Drawing, make_drawing
 from .front_end import has_widget_front_end
 from .picture import picture_html
-from .play import Answering, find_opponent
+from .play import find_opponent, own_game
+from .play_board import Answering
 from .play_controls import moves_html
 from .replay import Replay, drawing_replay
 
@@ -28,21 +29,22 @@ def watch_game(
 ) -> Replay:
     """Play one game before the eyes of the person at the notebook, and return it to be played back.
 
-    player, opponent: as play.find_opponent takes them; `player` moves first. game: of players that are no run.
+    player, opponent: as play.find_opponent takes them; `player` moves first. game: where neither is a run.
     evaluations: of each network, per move; None: as many as in a match. position: where to start (FEN or PGN in
     chess). plies: how many are played at most. An interrupt ends the game and keeps what was played. Raises
     ConfigError, RunError, CheckpointError or NotationError.
     """
     if plies < 1:
         raise ConfigError(f"plies={plies}: expected a whole number from 1 up")
-    sides = [find_opponent(player, game), find_opponent(opponent, game)]
-    games = {side.game.name for side in sides if isinstance(side, Opponent)} or {game}
+    games = {own_game(source) for source in (player, opponent)} - {""} or {game}
     if len(games) > 1:
-        raise ConfigError(f"{sides[0].name} and {sides[1].name} play different games: {' and '.join(sorted(games))}")
+        raise ConfigError(f"{player} and {opponent} play different games: {' and '.join(sorted(games))}")
+    (name,) = games
+    sides = [find_opponent(source, name) for source in (player, opponent)]
     for side in sides:
         if isinstance(side, NetworkOpponent) and evaluations:
             side.evaluations = evaluations
-    drawing = make_drawing(next((side.game for side in sides if isinstance(side, Opponent)), match_game(game)))
+    drawing = make_drawing(next((side.game for side in sides if isinstance(side, Opponent)), match_game(name)))
     if position:
         drawing.load(position)
     try:

@@ -94,15 +94,10 @@ class MoveGenerator:
         leaps = self.leap.forward(pieces.index_select(0, self.leapers))  # [46, B], see LEAPS
         attacks = any_of(torch.cat((reach[:, :2], leaps[:36].unflatten(0, (2, 18)).transpose(0, 1))))  # [2, B]
 
-        # Whatever sees the king from where it stands gives check: along eight rays, by eight knight's jumps and by two
-        # of a pawn. Every check has to be answered on its line; two lines have no square in common.
-        lines = torch.cat((reach[:, 2], leaps[36:]))  # [18, B]
-        leapers = pieces[6 + KNIGHT].expand(8, -1), pieces[6 + PAWN].expand(2, -1)
-        checkers = lines & torch.cat((sliders[:, 1], *leapers))
-        answers = all_of(torch.where(checkers != 0, lines, self.everywhere))
+        rays, seen = reach[:, 2], reach[:, 1]
+        checkers, answers = self._checks(pieces, sliders[:, 1], torch.cat((rays, leaps[36:])))
 
         # A piece is pinned on the line along which both the king and an enemy slider see it.
-        rays, seen = reach[:, 2], reach[:, 1]
         pinned_on_line = ((rays[:4] & seen[4:]) | (rays[4:] & seen[:4])) & own
         pinned = any_of(pinned_on_line)
         may_go = ~(pinned ^ pinned_on_line)  # [4, B]: who may move along each line
@@ -137,6 +132,16 @@ class MoveGenerator:
         sides = pieces.unflatten(0, (2, 6))
         bishops_rooks = sides[:, BISHOP:QUEEN] | sides[:, QUEEN:KING]
         return torch.where(self.diagonal, bishops_rooks[:, 0], bishops_rooks[:, 1])
+
+    def _checks(self, pieces: Tensor, enemy_sliders: Tensor, lines: Tensor) -> tuple[Tensor, Tensor]:
+        """Who gives check along each line [18, B], and the squares [B] on which a move answers every check.
+
+        lines: what the mover's king sees along eight rays, by eight knight's jumps and by two of a pawn. Whatever sees
+        it from there gives check. Two lines have no square in common, so two checks have no answer but the king's.
+        """
+        leapers = pieces[6 + KNIGHT].expand(8, -1), pieces[6 + PAWN].expand(2, -1)
+        checkers = lines & torch.cat((enemy_sliders, *leapers))
+        return checkers, all_of(torch.where(checkers != 0, lines, self.everywhere))
 
     def _fill(self, sliders: Tensor, king: Tensor, empty: Tensor, after_ep: Tensor) -> Tensor:
         """[8, 5, B]: what five sets of pieces reach in eight directions, up to and including the first piece they meet.

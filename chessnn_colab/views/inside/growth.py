@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...network import SpikingNetwork
-from .maps import strip_html
+from .maps import brightest, layer_maps, strip_html
 from .position import Position, board_image, caption, moves_in_words, opinion, outcome_bar, row
 from .show import Controlled, stops
 
@@ -19,8 +19,9 @@ def growth(
     positions: how many positions each had played, by iteration.
     """
     told = {iteration: _name(iteration, positions.get(iteration) if positions else None) for iteration in networks}
-    frames = {iteration: _frame(network, seen, told[iteration], 340, 6.4) for iteration, network in networks.items()}
-    still = row(*(_small(network, seen, told[iteration]) for iteration, network in networks.items()), gap=14)
+    most = max(brightest(layer_maps(network, seen)) for network in networks.values())
+    frames = {iteration: _frame(network, seen, told[iteration], most) for iteration, network in networks.items()}
+    still = row(*(_small(network, seen, told[iteration], most) for iteration, network in networks.items()), gap=14)
     options = [(told[iteration], iteration) for iteration in networks]
     return Controlled(lambda iteration: frames[iteration], {"iteration": stops("learned from", options)}, still)
 
@@ -36,15 +37,15 @@ def _name(iteration: int, positions: int | None) -> str:
     return f"iteration {iteration}" if positions is None else f"{positions:,} positions"
 
 
-def _frame(network: SpikingNetwork, seen: Position, told: str, size: int, strip: float) -> str:
+def _frame(network: SpikingNetwork, seen: Position, told: str, most: float, size: int = 340) -> str:
     thought = opinion(network, seen)
     left = board_image(seen, thought, size) + outcome_bar(thought, size)
     words = f"Learned from {told}. Likeliest: {moves_in_words(seen, thought)}."
-    return row(left + caption(words, size), strip_html(network, seen, strip))
+    return row(left + caption(words, size), strip_html(network, seen, 6.4, None, most))
 
 
-def _small(network: SpikingNetwork, seen: Position, told: str, size: int = 225) -> str:
+def _small(network: SpikingNetwork, seen: Position, told: str, most: float, size: int = 225) -> str:
     thought = opinion(network, seen)
-    fired = strip_html(network, seen, 6.4).replace("max-width:100%", f"max-width:{size}px")
+    fired = strip_html(network, seen, 6.4, size, most)
     words = caption(f"Learned from {told}. {moves_in_words(seen, thought)}.", size)
     return board_image(seen, thought, size) + outcome_bar(thought, size) + words + fired

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import chess
 import numpy as np
@@ -20,8 +20,8 @@ from .show import Controlled, Picture, one_of
 PLANES = (
     *(f"own {piece}" for piece in ("pawns", "knights", "bishops", "rooks", "queens", "king")),
     *(f"their {piece}" for piece in ("pawns", "knights", "bishops", "rooks", "queens", "king")),
-    "en passant", "own attacks", "their attacks", "castle short", "castle long", "they: short", "they: long",
-    "seen before", "in check", "always lit", *(f"{plies} quiet plies" for plies in (8, 16, 32, 56, 80)),
+    "en passant", "own attacks", "their attacks", "castle short", "castle long", "they castle short",
+    "they castle long", "seen before", "in check", "always lit", *(f"{plies} quiet" for plies in (8, 16, 32, 56, 80)),
 )  # fmt: skip
 COLUMNS = 9
 CHANNEL_COLUMNS = 8
@@ -34,7 +34,7 @@ PUSH_PULL = LinearSegmentedColormap.from_list("push", [ORANGE, NO_FIRE, BLUE])
 def input_planes(seen: Position) -> Picture:
     """The 27 planes that the network sees, beside the board."""
     planes = seen.seen_from_white(seen.planes[0].numpy())
-    figure = mosaic(planes, PLANES, COLUMNS, UNLIT_LIT, 1, 6.4)
+    figure = mosaic(planes, [name.replace(" ", "\n", 1) for name in PLANES], COLUMNS, UNLIT_LIT, 1, 6.4)
     lit = ", ".join(name for name, plane in zip(PLANES, planes) if plane.any())
     alt = f"27 small boards. Planes with a lit square: {lit}"
     return Picture(row(board_image(seen), figure_html(figure, alt)))
@@ -56,13 +56,25 @@ def first_spikes(network: SpikingNetwork, seen: Position) -> Picture:
     return Picture(figure_html(figure, alt))
 
 
-def layer_strip(network: SpikingNetwork, seen: Position, width: float = 9.0) -> Figure:
-    """A small board for each layer: how often the neurons of each square fire, on one scale for all layers."""
-    maps = {name: spikes.mean(0) / network.config.levels for name, spikes in firing_maps(network, seen).items()}
-    most = max(0.05, *(float(board.max()) for board in maps.values()))
+def layer_strip(network: SpikingNetwork, seen: Position, width: float = 9.0, most: float | None = None) -> Figure:
+    """A small board for each layer: how often the neurons of each square fire, on one scale for all layers.
+
+    most: the rate that is brightest, 0 to 1; None: the highest here.
+    """
+    maps = layer_maps(network, seen)
     rates = {name: float(board.mean()) for name, board in maps.items()}
     titles = [f"{name}\n{percent(rate) if rate else 'silent'}" for name, rate in rates.items()]
-    return mosaic(np.stack(list(maps.values())), titles, len(maps), LIGHT, most, width)
+    return mosaic(np.stack(list(maps.values())), titles, len(maps), LIGHT, most or brightest(maps), width)
+
+
+def layer_maps(network: SpikingNetwork, seen: Position) -> dict[str, np.ndarray]:
+    """Short layer name -> mean rate [8, 8] of the neurons of each square, 0 to 1."""
+    return {name: spikes.mean(0) / network.config.levels for name, spikes in firing_maps(network, seen).items()}
+
+
+def brightest(maps: Mapping[str, np.ndarray]) -> float:
+    """The highest rate of a square in these maps, for a scale that several pictures share."""
+    return max(0.05, *(float(board.max()) for board in maps.values()))
 
 
 def channel_grid(network: SpikingNetwork, seen: Position, layer: str) -> str:
@@ -85,11 +97,13 @@ def firing_view(network: SpikingNetwork, seen: Position) -> Controlled:
     )
 
 
-def strip_html(network: SpikingNetwork, seen: Position, width: float = 7.4) -> str:
-    """`layer_strip` as an HTML image."""
-    rates = {name: float(spikes.mean()) / network.config.levels for name, spikes in firing_maps(network, seen).items()}
+def strip_html(
+    network: SpikingNetwork, seen: Position, width: float = 7.4, shown: int | None = None, most: float | None = None
+) -> str:
+    """`layer_strip` as an HTML image; shown: its width in CSS pixels, where it is not its own."""
+    rates = {name: float(board.mean()) for name, board in layer_maps(network, seen).items()}
     words = ", ".join(f"{name} {percent(rate)}" for name, rate in rates.items())
-    return figure_html(layer_strip(network, seen, width), f"Firing by layer: {words}")
+    return figure_html(layer_strip(network, seen, width, most), f"Firing by layer: {words}", shown)
 
 
 def mosaic(

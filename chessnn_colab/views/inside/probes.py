@@ -24,20 +24,20 @@ OWN, THEIRS, OWN_ATTACKS, THEIR_ATTACKS, CHECK = slice(0, 5), slice(6, 11), 13, 
 FACTS = ("in check", "hanging piece", "material")
 SHRINKING = 1e-2
 BATCH = 512
+PLIES = 60  # of each game of the sample
 
 
 def sample_positions(count: int = 3000, seed: int = 0) -> Tensor:
-    """float32 [count, 27, 8, 8]: positions from games of random moves, a third of them after a few pieces."""
+    """float32 [count, 27, 8, 8]: positions from games of random moves, a third of them from starts of a few pieces."""
     game, generator, found = Chess(), torch.Generator().manual_seed(seed), []
-    states = [game.starts(96, "standard", generator), game.starts(48, "few-piece", generator)]
-    while sum(map(len, found)) < 2 * count:
-        for number, before in enumerate(states):
+    while sum(map(len, found)) < count:
+        states = [game.starts(96, "standard", generator), game.starts(48, "few-piece", generator)]
+        for ply in range(2 * PLIES):
+            before = states[ply % 2]
             mask = game.legal_action_mask(before)
             action = torch.where(mask, torch.rand(mask.shape, generator=generator), -1.0).argmax(1)
-            states[number] = after = game.step(before, action)
+            states[ply % 2] = after = game.step(before, action)
             found.append(game.observe(after)[~(after.terminated | after.truncated)])
-        if len(found) % 120 == 0:  # random games thin out: begin again
-            states = [game.starts(96, "standard", generator), game.starts(48, "few-piece", generator)]
     every = torch.cat(found)
     return every[torch.randperm(len(every), generator=generator)[:count]]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -14,13 +16,16 @@ SLIDER = {"width": "360px", "max_width": "98%"}
 
 
 class Picture:
-    """HTML that a cell shows as it is."""
+    """HTML that a cell shows as it is; where only text is shown, the texts of its images."""
 
-    def __init__(self, html: str):
-        self.html = html
+    def __init__(self, text: str):
+        self.html = text
 
     def _repr_html_(self) -> str:
         return self.html
+
+    def __repr__(self) -> str:
+        return html.unescape(" ".join(re.findall(r'alt="([^"]*)"', self.html)))
 
 
 class Controlled(WidgetOrHtml):

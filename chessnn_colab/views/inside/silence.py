@@ -67,7 +67,7 @@ def channel_importance(network: SpikingNetwork, seen: Position) -> Picture:
 def silence_view(network: SpikingNetwork, seen: Position) -> Controlled:
     """Choose a layer and a channel (0: all of them) to silence; without a kernel, the table of layers."""
     whole = opinion(network, seen)
-    options = [("nothing", ""), *((short, name) for name, short in layer_names(network).items())]
+    options = [*((short, name) for name, short in layer_names(network).items()), ("nothing", "")]
 
     def draw(layer: str, channel: int) -> str:
         thought = without(network, seen, layer or None, channel - 1 if channel else None)

@@ -13,9 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol, TextIO
 
-from ...arena.evaluate import measure_run
+from ...arena.evaluate import measure_run, run_game
 from ...arena.players import MATCH_SEARCHES, play_search
+from ...arena.registry import match_kit
 from ...arena.result import MatchResult
+from ...arena.solo import SoloResult
 from ...arena.standing import Standing
 from ...errors import ConfigError
 from ...runs.folder import RunFolder
@@ -39,16 +41,17 @@ class Face(Protocol):
 
 def measure(
     run: str | Path,
-    opponents: Sequence[str] = ("random", "greedy", "minimax"),
+    opponents: Sequence[str] | None = None,
     snapshots: Sequence[int | None] = (0, None),
     games: int = 40,
     search: SearchConfig | None = None,
     seconds: float | None = None,
     seed: int = 0,
     device: str = "auto",
-) -> list[MatchResult]:
+) -> Sequence[MatchResult | SoloResult]:
     """Measure a run in a notebook: several snapshots against several opponents, with progress, all in one batch.
 
+    opponents: as arena.evaluate.find_player takes them; None is every fixed player of the game.
     snapshots: iterations; 0 is the untrained network, None the last one saved. games: of each match. seconds: start no
     game that would end later (see arena.match.play_matches); None is a quarter of the time that the run has trained,
     three minutes at most. search: None is two rungs, which serve a large batch best: 48 evaluations a move, or the 13
@@ -60,6 +63,8 @@ def measure(
         seconds = measuring_seconds(run)
     if search is None:
         search = MATCH_SEARCHES["two-rung"] if seconds >= QUICK_SECONDS else play_search("two-rung", 8, 4)
+    if opponents is None:
+        opponents = list(match_kit(run_game(str(run))).players)
     with watching() as watch:
         results = measure_run(str(run), opponents, snapshots, games, search, seconds, seed, device, watch=watch)
     for result in results:

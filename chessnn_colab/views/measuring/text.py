@@ -36,7 +36,8 @@ class TextFace:
         if now - self._last_line >= HEARTBEAT_SECONDS:
             self._last_line = now
             for number, part in shown_parts(standing):
-                self._say(part_line(part, number, standing))
+                if number not in self._ended:
+                    self._say(part_line(part, number, standing))
             if len(standing.parts) > 1:
                 self._say(total_line(standing))
 
@@ -84,9 +85,9 @@ def parts_html(standing: Standing, over: bool) -> str:
         f"<tr><td>{html.escape(part.name)}</td><td>{part.done}/{part.total}</td><td>{html.escape(part.note)}</td></tr>"
         for part in standing.parts
     ]
-    last = (
-        f"{total_line(standing)}" if not over else f"{standing.done} {standing.unit}s in {duration(standing.seconds)}"
-    )
+    last = total_line(standing)
+    if over:
+        last = f"{counted(standing.done, standing.unit)} in {duration(standing.seconds)}"
     return f"<table>{''.join(rows)}</table><p>{html.escape(last)}</p>"
 
 

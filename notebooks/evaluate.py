@@ -1,0 +1,161 @@
+# %% [markdown]
+# # How strong has it become?
+#
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/chessnn-colab/blob/main/notebooks/evaluate.ipynb)
+#
+# This notebook measures a run of `train.ipynb`: matches with intervals, a ladder of its snapshots, puzzles, and strength against
+# the games and minutes that it took. Choose a run folder and press **Run all**. If there is no run in it yet, the notebook first
+# trains a small one. Every long cell says how far it is. The stop button ends a cell, and the games that had ended count.
+
+# %% cellView="form" jupyter={"source_hidden": true} tags=["fetch"]
+# @title Get the code: from the folder around this notebook, or from its repository { display-mode: "form" }
+import importlib
+import subprocess
+import sys
+from importlib.util import find_spec
+
+REPOSITORY = "https://github.com/OWNER/chessnn-colab"
+
+sys.path[:0] = [".", "..", "chessnn-colab"]
+if find_spec("chessnn_colab") is None:
+    problem = "No address is set yet: run all of dist/run_all.ipynb instead, the one file that `make colab` writes."
+    if "/OWNER/" not in REPOSITORY:
+        clone = ["git", "clone", "--quiet", "--depth", "1", REPOSITORY, "chessnn-colab"]
+        done = subprocess.run(clone, check=False, stderr=subprocess.PIPE, text=True)
+        problem = done.stderr if done.returncode else ""
+    if problem:
+        raise type("NoCode", (Exception,), {"_render_traceback_": lambda self: [str(self)]})(problem)
+    importlib.invalidate_caches()
+
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title Install what is missing (torch stays as it is) { display-mode: "form" }
+from chessnn_colab.install import install
+
+root = install()
+
+# %% [markdown]
+# ## Choose
+# The run folder is the one that `train.ipynb` wrote to. The limit is for each of the long cells below. "two-rung" is the quickest
+# way to look ahead in many games at once; "policy" does not look ahead and shows what the network knows by itself.
+
+# %% tags=["parameters"]
+# @title What to measure { run: "auto" }
+run_folder = "runs/chess"  # @param {type:"string"}
+train_minutes_if_none = 2  # @param {type:"number"}
+games = 40  # @param {type:"slider", min:2, max:400, step:2}
+search = "two-rung"  # @param ["two-rung", "tree", "policy"]
+minutes_a_cell = 3  # @param {type:"slider", min:0.05, max:60, step:0.05}
+ladder_snapshots = 5  # @param {type:"slider", min:2, max:20, step:1}
+ladder_games = 20  # @param {type:"slider", min:2, max:200, step:2}
+
+# %% [markdown]
+# ## The run
+# You should see a table with a line for each iteration. Without a run in the folder you see a short training first.
+
+# %%
+from pathlib import Path
+
+from chessnn_colab.config import TrainConfig
+from chessnn_colab.report import Report
+from chessnn_colab.runs.folder import RunFolder
+from chessnn_colab.training import train
+from chessnn_colab.views.progress import make_progress
+from chessnn_colab.views.run_table import print_tables
+
+run = str(root / Path(run_folder).expanduser())
+if not (Path(run) / "config.json").is_file():
+    for report in train(TrainConfig(run=run, minutes=train_minutes_if_none), make_progress()):
+        pass
+print_tables([run], last=10)
+reports = [Report.from_dict(values) for values in RunFolder.open(run).read_reports()]
+
+# %% [markdown]
+# ## Before and after
+# The untrained network and the last one play each of the game's fixed players: in chess a random mover, a player that takes the
+# most valuable piece, and minimax, which looks two plies ahead. All matches are one batch.
+#
+# You should see a bar for each match. Its colours are games won, drawn and lost. The dot is the score, a draw counting half, and
+# the line across it is the interval that holds the true score 95 times out of 100. Few games make a wide line. If two lines
+# overlap widely, the games do not say which network is stronger.
+
+# %%
+# %matplotlib inline
+from IPython.display import display
+
+from chessnn_colab.arena.players import play_search
+from chessnn_colab.views.measuring import measure
+from chessnn_colab.views.plots import match_bar
+
+looks_ahead = play_search(search)
+results = measure(run, games=games, search=looks_ahead, seconds=60 * minutes_a_cell)
+if any(result.games for result in results):
+    display(match_bar(results))
+
+# %% [markdown]
+# ## How its games ended
+# You should see a line for each kind of ending against the last opponent. Early in training most games are drawn: they are
+# stopped at the limit on plies, or a position comes back three times. Later the share of wins by checkmate grows.
+
+# %%
+for ending, counts in results[-1].results_by_ending.items():
+    print(f"{ending.replace('_', ' '):25}", *(f"{counts[name]:4} {name}" for name in counts))
+
+# %% [markdown]
+# ## A ladder
+# Some snapshots of the run and the fixed players, rated together: every snapshot plays every fixed player and its neighbours.
+# The random mover is at 0. A player 200 points above another scores about 0.76 against it, 400 points about 0.91. The plus-minus
+# is half of the 95 % interval.
+#
+# You should see the table first, then the ratings drawn against games and minutes, with the fixed players as dashed lines.
+# Ratings rise steeply at first. When the last points lie within each other's intervals, more training did not help, or more
+# games are needed to see it.
+
+# %%
+from chessnn_colab.arena.ladder import rate_run
+from chessnn_colab.views.measuring import watching
+from chessnn_colab.views.strength_plots import puzzle_curves, strength_curves
+
+with watching() as watch:
+    ladder = rate_run(
+        run,
+        games=ladder_games,
+        snapshots=ladder_snapshots,
+        search=looks_ahead,
+        watch=watch,
+        seconds=60 * minutes_a_cell,
+    )
+print(ladder)
+display(strength_curves(ladder, reports))
+
+# %% [markdown]
+# ## Puzzles
+# Chess only: a hundred positions each with a mate in one, a mate in two, and a piece that hangs, with the network's first move
+# checked against all solutions. Puzzles tell snapshots apart sooner than matches do, since there is no luck in them.
+#
+# You should see a line for each snapshot and three rising curves. With a search that looks ahead, every mate in one is found
+# from the beginning, because the rules are looked at; with "policy" it is learned.
+
+# %%
+from chessnn_colab.arena.evaluate import run_game
+from chessnn_colab.arena.registry import match_kit
+
+solve = match_kit(run_game(run)).puzzles
+shares = {}
+if solve is None:
+    print(f"There are puzzles for chess, and none for {run_game(run)}.")
+else:
+    with watching() as watch:
+        shares = solve(run, looks_ahead, list(ladder.snapshots.values()), watch=watch)
+    for iteration, solved in shares.items():
+        print(f"iteration {iteration:4}:", ", ".join(f"{kind} {share:.0%}" for kind, share in solved.items()))
+if shares:
+    display(puzzle_curves(shares, reports))
+
+# %% [markdown]
+# ## What next
+# `measure(run, ["engine:stockfish?nodes=100&Skill Level=0"])` plays a UCI engine that is installed (chess), and
+# `measure(run, ["runs/other"])` another run. More games make intervals narrower: four times as many games, half the width.
+#
+# From a shell: `python -m chessnn_colab evaluate runs/chess --opponent minimax --games 200 --save games` keeps every game as PGN,
+# `... ladder runs/chess` writes `ratings.json`, `... tactics runs/chess` solves the puzzles, `... watch runs/chess` follows a
+# training. `play.ipynb` lets you play against the run.

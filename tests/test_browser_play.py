@@ -1,0 +1,262 @@
+"""The board in a real browser: a whole game by clicks, keys that stay on the board, and a kernel that is gone."""
+
+import json
+
+import pytest
+
+from chessnn_colab.views.replay import game_replay
+
+from .browser import COLAB, NARROW, WIDE, browse, needs_browser, needs_colab, serve
+from .sample_reports import MATE
+
+pytestmark = [needs_browser, pytest.mark.timeout(600)]
+
+BOARD = """
+import time, chess
+from chessnn_colab.views.play import play_widget
+class Slowly:
+    seconds = 0.0
+    def __call__(self, board):
+        time.sleep(self.seconds)
+        return min(board.legal_moves, key=lambda move: (bool(board.is_capture(move)), move.uci()))
+slowly = Slowly()
+view = play_widget(slowly, position="7k/P7/8/8/8/8/5PPP/6K1 w - - 0 1")
+view
+"""
+NOTHING = "print('the cell below the board')"
+NETWORK = """
+from chessnn_colab.arena.shipped import shipped_files
+from chessnn_colab.views.play import play_widget
+network = play_widget(shipped_files()[-1], evaluations=8)
+network
+"""
+
+
+def notebook(path, *cells: str) -> None:
+    made = [
+        {
+            "cell_type": "code",
+            "id": f"cell{number}",
+            "metadata": {},
+            "outputs": [],
+            "execution_count": None,
+            "source": cell,
+        }
+        for number, cell in enumerate(cells)
+    ]
+    metadata = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+    path.write_text(json.dumps({"cells": made, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}))
+
+
+class Board:
+    """The only board on a page."""
+
+    def __init__(self, page):
+        self.page, self.tab = page, page.tab
+
+    def says(self, text: str, seconds: float = 60) -> None:
+        """Wait until the board says this."""
+        self.page.wait_until(lambda: any(text in said for said in self.page.texts(".cn-says")), seconds)
+        self.tab.wait_for_timeout(300)  # as long as a person needs to see it
+
+    def click(self, *names: str) -> None:
+        for name in names:
+            self.tab.get_by_role("button", name=name, exact=False).first.click()
+            self.tab.wait_for_timeout(300)
+
+    def press(self, name: str) -> None:
+        self.tab.get_by_role("button", name=name, exact=True).click()
+
+    def has(self, name: str) -> bool:
+        return self.tab.get_by_role("button", name=name, exact=True).count() == 1
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with browse() as opened:
+        yield opened
+
+
+@pytest.fixture
+def page(tmp_path, browser, request):
+    notebook(tmp_path / "board.ipynb", *request.param)
+    with serve(tmp_path) as server:
+        page = server.open(browser, "board.ipynb")
+        page.run_all()
+        page.wait_until(lambda: page.tab.query_selector(".cn-table[data-keys]"), 120)
+        yield page
+        page.shut_down()
+
+
+@pytest.mark.parametrize("page", [(BOARD, NOTHING)], indirect=True)
+def test_a_game_by_clicks_with_a_promotion_and_a_take_back(page):
+    board = Board(page)
+    assert board.has("a7, white pawn") and board.has("h8, black king") and board.has("e4")
+    board.click("a7")
+    board.says("Now click where it goes")
+    assert board.has("a8, possible") and board.has("a7, white pawn, chosen")
+    board.click("a8")
+    board.says("Promote to what?")
+    page.picture("board-promotion")
+    board.press("Rook")
+    board.says("Your move")
+    assert board.has("a8, white rook") and not board.has("h8, black king")
+    board.press("Take back")
+    board.says("Taken back")
+    assert board.has("a7, white pawn") and board.has("h8, black king")
+    board.click("a7", "a8")
+    board.says("Promote to what?")
+    board.press("Queen")
+    board.says("Your move")
+    text = page.tab.locator(".cn-table textarea")
+    assert "a8=Q+" in text.input_value()
+    text.fill("6k1/R7/8/8/8/8/8/1R4K1 w - - 0 1")
+    board.press("Load")
+    board.says("Loaded")
+    board.click("b1", "b8")
+    board.says("Checkmate: White won.")
+    assert '[Result "1-0"]' in text.input_value() and board.has("g8, black king, in check")
+    page.pictures("board-mate")
+    for width in (500, NARROW, WIDE):
+        page.width(width)
+        assert not page.cut()
+    assert not page.errors()
+
+
+@pytest.mark.parametrize("page", [(BOARD, NOTHING)], indirect=True)
+def test_keys_on_the_board_do_not_edit_the_notebook(page):
+    board, tab = Board(page), page.tab
+    cells = tab.locator(".jp-Cell").count()
+    board.click("f2")
+    tab.keyboard.press("Escape")
+    tab.keyboard.type("ddb")
+    entry = tab.locator(".cn-entry input")
+    assert tab.locator(".jp-Cell").count() == cells and entry.input_value() == "ddb"
+    entry.fill("")
+    tab.locator(".cn-says").click()
+    tab.keyboard.type("g4")
+    assert tab.locator(".jp-Cell").count() == cells and entry.input_value() == "g4"
+    tab.keyboard.press("Enter")
+    board.says("Your move")
+    assert board.has("g4, white pawn")
+    tab.get_by_role("button", name="h2, white pawn").focus()
+    for key in ("ArrowUp", "ArrowLeft", "ArrowLeft", "ArrowDown"):
+        tab.keyboard.press(key)
+    assert tab.evaluate("document.activeElement.textContent.trim()") == "f2"
+    tab.keyboard.press("Enter")
+    board.says("Now click where it goes")
+    assert tab.evaluate("document.activeElement.textContent.trim()") == "f2", "the focus stays where it was"
+
+
+@pytest.mark.parametrize("page", [(BOARD.replace("seconds = 0.0", "seconds = 1.5"), NOTHING)], indirect=True)
+def test_clicks_while_it_thinks_and_a_kernel_that_is_gone_are_told(page):
+    board, tab = Board(page), page.tab
+    board.click("g2")
+    board.says("Now click")
+    board.click("g4", "h2")  # the second one while it thinks
+    board.says("That came while the opponent was thinking")
+    assert board.has("g4, white pawn") and board.has("h2, white pawn")
+    page.restart()
+    board.click("h2")
+    notice = tab.locator(".cn-silence")
+    page.wait_until(notice.is_visible, 20)
+    assert "restarted" in notice.inner_text() and "press Load" in notice.inner_text()
+    assert "1. g4" in tab.locator(".cn-table textarea").input_value(), "the game can still be copied"
+    boxes = [tab.get_by_role("button", name=name).first.bounding_box() for name in ("a8", "h1")]
+    assert boxes[0]["x"] < boxes[1]["x"] and boxes[0]["y"] < boxes[1]["y"], "the squares are where they were"
+    page.picture("board-restarted")
+
+
+@pytest.mark.parametrize("page", [(NETWORK, NOTHING)], indirect=True)
+def test_what_the_network_thinks_is_shown_beside_the_board(page):
+    board = Board(page)
+    board.press("What it thinks")
+    page.wait_until(lambda: page.tab.query_selector(".cn-wdl"), 60)
+    for origin, target in (("e2", "e4"), ("g1", "f3")):
+        board.click(origin)
+        board.says("Now click")
+        board.click(target)
+        board.says("Your move")
+    page.wait_until(lambda: page.tab.query_selector(".cn-graph"), 60)
+    board.press("Hint")
+    board.says("Hint: ")
+    page.pictures("board-thinks")
+    for width in (500, NARROW):
+        page.width(width)
+        assert not page.cut()
+    assert not page.errors()
+
+
+def test_a_notebook_opened_again_without_a_kernel_shows_the_board_and_no_error(tmp_path, browser):
+    notebook(tmp_path / "board.ipynb", BOARD, NOTHING)
+    with serve(tmp_path) as server:
+        page = server.open(browser, "board.ipynb")
+        page.run_all()
+        page.wait_until(lambda: page.tab.query_selector(".cn-table[data-keys]"), 120)
+        still = page.tab.locator(".cn-still img")
+        assert not still.is_visible(), "the picture only stands in for the board"
+        page.save()
+        page.shut_down()
+        page.tab.close()
+        again = server.open(browser, "board.ipynb")
+        again.wait_until(again.tab.locator(".cn-still img").is_visible, 30)
+        again.tab.wait_for_timeout(3000)
+        assert "white pawn a7" in again.tab.locator(".cn-still img").get_attribute("alt")
+        assert not [text for text in again.texts(again.outputs) if "Error" in text]
+        again.picture("board-without-kernel")
+        again.shut_down()
+
+
+@needs_colab
+def test_the_board_works_in_the_classic_notebook_with_ipywidgets_7(tmp_path, browser):
+    notebook(tmp_path / "board.ipynb", BOARD, NOTHING)
+    with serve(tmp_path, COLAB, classic=True) as server:
+        page = server.open(browser, "board.ipynb")
+        page.run_all()
+        page.wait_until(lambda: page.tab.query_selector(".cn-table[data-keys]"), 120)
+        board = Board(page)
+        board.click("a7")
+        board.says("Now click where it goes")
+        board.click("a8")
+        board.says("Promote to what?")
+        board.press("Queen")
+        board.says("Your move")
+        assert board.has("a8, white queen")
+        board.press("Take back")
+        board.says("Taken back")
+        board.click("h2")
+        cells = page.tab.locator(".code_cell").count()
+        page.tab.keyboard.type("ddb")
+        assert page.tab.locator(".code_cell").count() == cells
+        assert page.tab.locator(".cn-entry input").input_value() == "ddb"
+        page.picture("board-classic")
+        for width in (NARROW, WIDE):
+            page.width(width)
+            assert not page.cut()
+        page.shut_down()
+
+
+def test_a_replay_plays_without_a_kernel(tmp_path, browser):
+    path = tmp_path / "replay.html"
+    path.write_text(f"<!doctype html><meta charset=utf-8>{game_replay(MATE, 'A mate').html}")
+    tab = browser.new_page(viewport={"width": 500, "height": 800})
+    tab.route(
+        "**/*", lambda route: route.continue_() if route.request.url.startswith(("file:", "data:")) else route.abort()
+    )
+    tab.goto(path.as_uri())
+    board = tab.get_by_role("img", name="Board: ")
+    board.wait_for()
+    assert "white queen f7" in board.get_attribute("aria-label")
+    tab.locator("[data-replay]").focus()
+    for key in ("Home", "ArrowRight", "ArrowRight", "ArrowLeft"):
+        tab.keyboard.press(key)
+    assert "Ply 1 of 7: e4" in tab.inner_text("body")
+    tab.get_by_role("button", name="Qh5").click()
+    assert "white queen h5" in board.get_attribute("aria-label")
+    tab.get_by_role("button", name="play or pause").click()
+    tab.wait_for_function("() => document.body.innerText.includes('Ply 7 of 7')")
+    assert "Checkmate: White won." in tab.inner_text("body")
+    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    plain = browser.new_context(java_script_enabled=False).new_page()
+    plain.goto(path.as_uri())
+    assert plain.get_by_alt_text("white queen f7").is_visible() and not plain.locator("button").count()

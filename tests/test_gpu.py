@@ -1,0 +1,65 @@
+"""What only a CUDA GPU can show: `make gpu` runs these there; elsewhere they are skipped."""
+
+import numpy as np
+import pytest
+import torch
+
+from chessnn_colab.actor import Actor
+from chessnn_colab.check import probe
+from chessnn_colab.games.base import map_fields
+from chessnn_colab.games.chess.rules import Chess
+from chessnn_colab.learner import Learner, LearnerConfig
+from chessnn_colab.network import actor_copy, build_network
+from chessnn_colab.network_config import NetworkConfig
+from chessnn_colab.search import SearchConfig
+from chessnn_colab.selfplay import SelfPlayConfig, play_games
+
+from .test_device_operators import batch_of
+
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")]
+TINY = NetworkConfig(channels=16, blocks=2, value_hidden=16)
+
+
+@pytest.mark.parametrize("game", ["chess", "tictactoe"])
+def test_rules_and_an_update_agree_with_the_cpu(game):
+    probe("cuda", game)
+
+
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("search", ["two-rung", "tree", "policy"])
+def test_every_move_of_self_play_is_legal(search, precision):
+    game, here = Chess(max_plies=40, device="cuda"), Chess(max_plies=40)
+    actor = Actor(game, actor_copy(build_network(TINY, "cuda"), precision), SearchConfig(search, num_simulations=8))
+    parts = []
+    play_games(actor, SelfPlayConfig(boards=64), 64, 0, lambda games, plies, records: parts.append(records) is None)
+    assert sum(part.num_games for part in parts) == 64
+    for part in parts:
+        if part.num_positions:
+            legal = here.legal_action_mask(here.unpack(torch.from_numpy(part.positions)))
+            assert legal.gather(1, torch.from_numpy(part.actions.astype(np.int64)).unsqueeze(1)).all()
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_half_precisions_learn_what_float32_learns(precision):
+    losses = {}
+    for name in ("float32", precision):
+        learner = Learner(build_network(TINY, "cuda"), Chess(device="cuda"), LearnerConfig(precision=name))
+        losses[name] = [float(learner.update(batch_of(Chess())).loss) for _ in range(8)]
+    assert losses[precision][-1] < losses[precision][0]
+    np.testing.assert_allclose(losses[precision], losses["float32"], rtol=0.1)
+
+
+def test_a_captured_step_equals_the_eager_one():
+    game = Chess(device="cuda")
+    state, action = game.init(64), torch.zeros(64, dtype=torch.int64, device="cuda")
+    action += game.legal_action_mask(state).int().argmax(1)
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        game.step(state, action)
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        captured = game.step(state, action)
+    graph.replay()
+    same = map_fields(lambda one, other: (one == other).all(), captured, game.step(state, action))
+    assert all(getattr(same, name) for name in ("words", "history", "flags", "rewards"))

@@ -1,0 +1,54 @@
+"""tools/gpu.py on a CPU, in its smallest sizes: so that it works on the day a GPU is there."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
+import gpu
+
+
+def pieces(folder: Path) -> dict:
+    return json.loads((folder / "gpu.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.timeout(600)
+def test_every_piece_runs_and_is_written_down(tmp_path):
+    assert gpu.main(["--tiny", "--device", "cpu", "--out", str(tmp_path)]) == 0
+    found = pieces(tmp_path)
+    assert set(found) == {*gpu.PIECES, "machine"} and not any("error" in figures for figures in found.values())
+    assert found["check"]["device"] == "cpu" and found["launches"]["kernels per ply, two-rung"] <= 900
+    assert found["bench"]["rules positions/s, 16 boards"] > 0
+    assert found["halves"]["float32 same best move as float32"] == 1
+    assert found["train"]["iterations"] == 1 and "2 games" in found["train"]["match"]
+    if not torch.cuda.is_available():
+        assert all(found[name]["skipped"] == "needs CUDA" for name, piece in gpu.PIECES.items() if piece.cuda)
+    table = (tmp_path / "gpu.md").read_text(encoding="utf-8")
+    assert "| graph | skipped | needs CUDA |" in table or torch.cuda.is_available()
+    assert all(f"| {name} |" in table for name in found)
+
+
+def test_a_piece_that_fails_is_written_down_and_the_next_one_goes_on(tmp_path, monkeypatch):
+    def run(*arguments):
+        if "check" in arguments:
+            raise RuntimeError("CUDA error: an illegal memory access")
+        return '{"value": 1}'
+
+    monkeypatch.setattr(gpu, "python", run)
+    monkeypatch.setattr(gpu, "PIECES", {name: gpu.PIECES[name] for name in ("check", "launches")})
+    assert gpu.main(["--device", "cpu", "--out", str(tmp_path)]) == 1
+    found = pieces(tmp_path)
+    assert found["check"]["error"].startswith("CUDA error") and found["launches"]["value"] == 1
+    assert "| check | error | CUDA error: an illegal memory access |" in (tmp_path / "gpu.md").read_text()
+    monkeypatch.setattr(gpu, "python", lambda *arguments: '{"value": 2}')
+    assert gpu.main(["--device", "cpu", "--out", str(tmp_path), "--part", "check"]) == 0
+    found = pieces(tmp_path)
+    assert found["check"]["value"] == 2 and "error" not in found["check"] and found["launches"]["value"] == 1
+
+
+def test_what_a_process_says_last_is_its_error():
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        gpu.python("-c", "1 / 0")

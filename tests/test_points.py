@@ -1,0 +1,307 @@
+"""Games that pay points: the score head, rewards in returns, one player's plies, chance in both searches."""
+
+import numpy as np
+import pytest
+import torch
+
+from chessnn_colab.actor import Actor
+from chessnn_colab.assembler import Assembler, td_returns
+from chessnn_colab.config import TrainConfig
+from chessnn_colab.errors import ConfigError
+from chessnn_colab.games.base import finished, select
+from chessnn_colab.games.registry import make_game
+from chessnn_colab.learner import Learner, LearnerConfig, score_target
+from chessnn_colab.network import actor_copy, build_network, expected_value, score_bins
+from chessnn_colab.network_config import NetworkConfig
+from chessnn_colab.records import POLICY_WIDTH
+from chessnn_colab.report import Report
+from chessnn_colab.search import Root, SearchConfig, Step, two_rung
+from chessnn_colab.selfplay import SelfPlayConfig, play_games
+from chessnn_colab.tree import Expansion, tree_search
+from chessnn_colab.views.text_progress import report_lines
+
+LIMIT = 100_000.0
+
+
+def small_network(game, seed=0):
+    config = TrainConfig(game=game.name, channels=8, blocks=1).network_config(game)
+    return build_network(config, "cpu", seed)
+
+
+def test_a_score_is_the_mean_of_its_shares():
+    """Of every score from 0 to the limit, and as a network's logits too."""
+    scores = torch.tensor([0.0, 1.0, 6.3, 7.0, 500.0, 12_345.6, 99_000.0, LIMIT])
+    target = score_target(scores, LIMIT, 128)
+    torch.testing.assert_close(target.sum(1), torch.ones(8))
+    assert ((target > 0).sum(1) <= 2).all() and (target >= 0).all()
+    torch.testing.assert_close(expected_value(target.log(), LIMIT), scores, rtol=1e-4, atol=1e-2)
+    outside = score_target(torch.tensor([-5.0, 2 * LIMIT]), LIMIT, 128)
+    assert outside[0, 0] == 1 and outside[1, -1] == 1
+
+
+def test_the_bins_are_even_in_the_square_root():
+    bins = score_bins(LIMIT, 128, torch.device("cpu"))
+    roots = bins.sqrt().diff()
+    assert bins[0] == 0 and bins[-1] == LIMIT
+    torch.testing.assert_close(roots, roots.mean().expand(127), rtol=1e-3, atol=1e-3)
+
+
+def test_the_config_says_which_head():
+    game = make_game("2048")
+    network = small_network(game)
+    assert network.config.score_limit == game.score_limit == LIMIT
+    output = network(game.observe(game.init(3)))
+    assert output.prior_logits.shape == (3, 4) and output.wdl_logits.shape == (3, 128)
+    assert NetworkConfig().value_logits == 3 and "score_limit" in NetworkConfig().to_dict()
+    assert NetworkConfig.from_dict(network.config.to_dict()) == network.config
+    for wrong in ({"score_limit": -1.0}, {"score_limit": float("inf")}, {"score_limit": "many"}, {"score_bins": 1}):
+        with pytest.raises(ConfigError, match=f"network {next(iter(wrong))}="):
+            NetworkConfig(**wrong)
+
+
+def returns_by_hand(reward, value, last, discount, td_lambda):
+    """G[t] = r[t] + discount ((1 - lambda) v[t + 1] + lambda G[t + 1]), position by position."""
+    returns = [last]
+    for r, v in zip(reward[-2::-1], value[:0:-1]):
+        returns.append(r + discount * ((1 - td_lambda) * v + td_lambda * returns[-1]))
+    return returns[::-1]
+
+
+@pytest.mark.parametrize("td_lambda", [0.0, 0.7, 1.0])
+def test_returns_hold_the_rewards(td_lambda):
+    generator = np.random.default_rng(0)
+    lengths, discount = np.array([5, 1, 8]), 0.9
+    reward, value = generator.random(14) * 1000, generator.random(14) * 1000
+    last = np.array([7.0, 8.0, 9.0])
+    found = td_returns(last, discount * value, lengths, td_lambda, np.full(3, discount), reward)
+    ends = lengths.cumsum()
+    for first, end, value_of_last in zip(ends - lengths, ends, last):
+        expected = returns_by_hand(reward[first:end], value[first:end], value_of_last, discount, td_lambda)
+        np.testing.assert_allclose(found[first:end], expected)
+
+
+def test_targets_end_with_a_reward_or_with_what_the_search_said():
+    """A game that ends is worth its last reward there; one that the cap or the clock stops, the last search's value."""
+    rows = {
+        "number": np.array([[0, 1, 2], [0, 1, 2]]),
+        "position": np.zeros((2, 3, 1), np.int64),
+        "player": np.zeros((2, 3), np.int64),
+        "action": np.zeros((2, 3), np.int64),
+        "value": np.array([[100.0, 200.0, 300.0], [110.0, 220.0, 90_000.0]], np.float32),
+        "ended": np.array([[False, False, False], [True, True, False]]),
+        "ending": np.array([[0, 0, 0], [1, 2, 0]]),
+        "outcome": np.zeros((2, 3), np.float32),
+        "standing": np.zeros((2, 3), np.float32),
+        "reward": np.array([[4.0, 8.0, 16.0], [32.0, 64.0, 128.0]], np.float32),
+        "policy_actions": np.zeros((2, 3, POLICY_WIDTH), np.int64),
+        "policy_weights": np.zeros((2, 3, POLICY_WIDTH), np.float32),
+    }
+    assembler = Assembler(truncated=2, position_words=1, discount=0.5, td_lambda=1.0)
+    records, rest = assembler.add(rows), assembler.unfinished()
+    assert records.value_targets.tolist() == [4 + 0.5 * 32, 32, 8 + 0.5 * 220, 220]
+    assert rest.value_targets.tolist() == [16 + 0.5 * 90_000, 90_000]  # beyond half precision
+    assert records.value_targets.dtype == records.root_values.dtype == np.float32
+    assert records.results.tolist() == [0, 0] and records.endings.tolist() == [1, 2]
+
+
+@pytest.fixture(scope="module")
+def records():
+    """Games of an untrained network, and the actor that played them."""
+    game = make_game("2048", max_plies=400)
+    actor = Actor(game, actor_copy(small_network(game)), SearchConfig(candidates=4, survivors=2))
+    parts = []
+    config = SelfPlayConfig(game="2048", boards=8, td_lambda=1.0, discount=1.0, max_plies=400)
+    play_games(actor, config, 8, 0, lambda games, plies, new: parts.append(new) or True)
+    return game, [part for part in parts if part.num_games]
+
+
+def test_a_recorded_game_can_be_replayed_and_its_targets_are_the_points_to_come(records):
+    game, parts = records
+    for part in parts:
+        for first, end, ending in zip(part.offsets, part.offsets[1:], part.endings):
+            state = game.unpack(torch.from_numpy(part.positions[first : first + 1]))
+            scores = []
+            for place in range(first, end):
+                assert torch.equal(game.pack(state)[0], torch.from_numpy(part.positions[place]))
+                scores.append(int(state.score))
+                state = game.step(state, torch.from_numpy(part.actions[place : place + 1].astype(np.int64)))
+            assert (ending == 1) == bool(state.terminated)
+            if ending == 1:
+                np.testing.assert_allclose(part.value_targets[first:end], int(state.score) - np.array(scores))
+
+
+def test_the_learner_learns_a_score():
+    game = make_game("2048")
+    learner = Learner(small_network(game), game, LearnerConfig(learning_rate=0.01))
+    state = game.starts(32, "standard", torch.Generator().manual_seed(0))
+    batch = {
+        "positions": game.pack(state).numpy(),
+        "actions": np.zeros(32, np.uint16),
+        "policy_actions": np.tile(np.arange(POLICY_WIDTH, dtype=np.uint16) % 4, (32, 1)),
+        "policy_weights": np.full((32, POLICY_WIDTH), 1 / POLICY_WIDTH, np.float16),
+        "value_targets": np.full(32, 70_000, np.float32),
+    }
+    batch["value_targets"][::2] = np.nan  # without a target
+    for _ in range(60):
+        learner.update(batch)
+    with torch.no_grad():
+        value = expected_value(learner.network.eval()(game.observe(state)).wdl_logits, game.score_limit)
+    assert ((value - 70_000).abs() < 3_000).all()
+
+
+def test_a_policy_gradient_does_not_grow_with_the_score():
+    game = make_game("2048")
+    network = small_network(game)
+    learner = Learner(network, game, LearnerConfig(), policy_gradient=True)
+    batch = {"positions": game.pack(game.init(8)).numpy(), "actions": np.zeros(8, np.uint16)}
+    batch |= {"policy_actions": np.zeros((8, 1), np.uint16), "policy_weights": np.ones((8, 1), np.float16)}
+    batch["value_targets"] = np.linspace(0, 90_000, 8, dtype=np.float32)
+    assert abs(float(learner.update(batch).policy_loss)) < 10
+
+
+def test_one_player_is_discounted_without_a_sign_and_paid_at_once():
+    game = make_game("2048")
+    actor = Actor(game, actor_copy(small_network(game)), SearchConfig(), discount=0.9)
+    state = game.starts(16, "standard", torch.Generator().manual_seed(0))
+    for _ in range(400):
+        action = state.legal.int().argmax(1)
+        step, seen = actor.play(state, action)
+        on = ~finished(state)
+        torch.testing.assert_close(step.reward[on], (seen.state.score - state.score)[on].float())
+        assert (step.reward[~on] == 0).all()
+        expected = torch.where(seen.state.terminated, 0.0, 0.9)
+        torch.testing.assert_close(step.discount, expected)
+        state = seen.state
+    assert finished(state).all()
+
+
+class Lottery:
+    """A game for the searches: action 0 pays 1 for sure; action 1 pays 8 in one of eight cases, nothing else. All ends.
+
+    An outcome is drawn by counting, so every eighth of action 1 wins.
+    """
+
+    def __init__(self):
+        self.asked = 0
+
+    def outcome(self, action):
+        case = torch.arange(self.asked, self.asked + len(action)) % 8
+        self.asked += len(action)
+        reward = torch.where(action == 0, 1.0, torch.where(case == 0, 8.0, 0.0))
+        return Step(reward, torch.zeros(len(action)), torch.zeros(len(action)))
+
+    def recurrent_fn(self, embedding, rows, action):
+        return self.outcome(torch.zeros_like(rows) if action is None else action), None
+
+    def expand(self, parent, action, node):
+        actions = torch.tensor([[0, 1]]).expand(len(action), 2)
+        return Expansion(self.outcome(action), actions, torch.zeros(len(action), 2))
+
+
+def root(batch):
+    return Root(torch.tensor([[0, 1]]).repeat(batch, 1), torch.zeros(batch, 2), torch.zeros(batch), None)
+
+
+@pytest.mark.parametrize("samples", [1, 8])
+def test_two_rungs_look_at_several_outcomes_of_an_action(samples):
+    lottery = Lottery()
+    config = SearchConfig(candidates=2, survivors=1, chance_samples=samples)
+    output = two_rung(root(1), lottery.recurrent_fn, config, torch.zeros(1, 2))
+    assert config.evaluations == 1 + 3 * samples
+    if samples == 8:  # both are worth 1 on average, and the search sees no difference
+        torch.testing.assert_close(output.action_weights, torch.full((1, 2), 0.5))
+        torch.testing.assert_close(output.value, torch.full((1,), 3 / 4))  # three visits worth 1, the root's own 0
+    else:
+        assert output.action_weights[0].max() > 0.9
+
+
+def test_the_value_of_an_edge_is_the_mean_of_its_outcomes():
+    """Four visits of an action with outcomes 8, 0, 0, 0 and four samples: the tree values it as 2. With two samples
+    the outcomes 8 and 0 take turns; with one the first is all there is."""
+
+    class Single(Lottery):
+        def expand(self, parent, action, node):
+            reward = torch.full((len(action),), 8.0 if node == 1 else 0.0)
+            step = Step(reward, torch.zeros(len(action)), torch.zeros(len(action)))
+            return Expansion(step, torch.zeros(len(action), 1, dtype=torch.int64), torch.zeros(len(action), 1))
+
+    one = Root(torch.zeros(1, 1, dtype=torch.int64), torch.zeros(1, 1), torch.zeros(1), None)
+    for samples, mean in ((4, 8 / 4), (2, 8 / 2), (1, 8)):
+        config = SearchConfig(search="tree", num_simulations=4, chance_samples=samples)
+        value = tree_search(one, Single().expand, config, torch.zeros(1, 1)).value
+        torch.testing.assert_close(value, torch.tensor([4 * mean / 5]))  # the root's own value, 0, counts once
+
+
+@pytest.mark.parametrize("search", ["two-rung", "tree", "policy"])
+def test_every_search_plays_2048(search):
+    game = make_game("2048")
+    config = SearchConfig(search=search, candidates=4, survivors=2, num_simulations=8, chance_samples=2)
+    actor = Actor(game, actor_copy(small_network(game)), config)
+    state = game.starts(16, "standard", torch.Generator().manual_seed(0))
+    output = actor.act(state, torch.Generator().manual_seed(1))
+    assert output.actions.shape[1] <= 4, "no columns for actions that the game does not have"
+    assert state.legal.gather(1, output.action.unsqueeze(1)).all()
+    torch.testing.assert_close(output.action_weights.sum(1), torch.ones(16))
+    again = actor.act(state, torch.Generator().manual_seed(1))
+    assert torch.equal(output.action_weights, again.action_weights)
+
+
+@pytest.mark.parametrize("search", ["two-rung", "tree"])
+def test_no_search_knows_the_tile_that_will_come(search, monkeypatch):
+    """Among the tiles that it looks at, the one that the game has in store is as frequent as any other."""
+    game = make_game("2048")
+    config = SearchConfig(search=search, candidates=4, survivors=1, num_simulations=1)
+    actor = Actor(game, actor_copy(small_network(game)), config)
+    state = game.starts(200, "standard", torch.Generator().manual_seed(0))
+    looked, play = [], actor.play
+    monkeypatch.setattr(actor, "play", lambda before, action: looked.append((before, action)) or play(before, action))
+    actor.act(state, torch.Generator().manual_seed(1))
+    before, action = looked[0]
+    boards = {tuple(tiles): row for row, tiles in enumerate(state.tiles.tolist())}
+    rows = torch.tensor([boards[tuple(tiles)] for tiles in before.tiles.tolist()])
+    in_store = game.step(select(state, rows), action)
+    assert len(rows) >= 200 and (game.step(before, action).tiles == in_store.tiles).all(1).float().mean() < 0.2
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        (
+            {"game": "chess", "reward": "score"},
+            "reward='score' for the game 'chess': expected none, because it pays no",
+        ),
+        ({"game": "2048", "reward": "gold"}, "reward='gold' for the game '2048': expected one of score, log-score"),
+        ({"game": "chess", "chance_samples": 2}, "chance_samples=2: chess has no chance, expected 1"),
+        ({"game": "2048", "chance_samples": 0}, "chance_samples=0: expected a whole number from 1 up"),
+        ({"game": "2048", "few_piece_starts": 0.5}, "2048 has no such starts, only standard"),
+    ],
+)
+def test_settings_that_do_not_fit_the_game_are_refused(settings, message):
+    with pytest.raises(ConfigError, match=message):
+        TrainConfig(**settings)
+
+
+def test_a_run_goes_on_with_the_reward_that_it_began_with(tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "config.json").write_text('{"game": "2048", "reward": "hybrid"}')
+    with pytest.raises(ConfigError, match="reward=None, but the run in .* has reward='hybrid'"):
+        TrainConfig(game="2048", run=str(run)).with_saved()
+    assert TrainConfig(game="2048", run=str(run), reward="hybrid").with_saved().reward == "hybrid"
+
+
+def test_a_report_tells_scores_in_place_of_wins():
+    report = Report.from_dict(
+        {
+            **dict.fromkeys(("iteration", "seconds", "plies", "draws", "buffer_size", "updates", "total_games"), 0),
+            **dict.fromkeys(("positions_per_second", "games_per_second", "loss", "policy_loss", "value_loss"), 0.0),
+            **dict.fromkeys(("entropy", "value_accuracy", "average_plies", "learning_rate"), 0.5),
+            "games": 10,
+            "endings": {"no_moves": 10},
+            "scores": {"mean": 1234.5, "median": 1000.0, "best": 4000.0},
+            "reached": {"512": 0.4, "1024": 0.0},
+        }
+    )
+    assert Report.from_dict(report.to_dict()) == report
+    first = report_lines(report)[0]
+    assert "mean 1,234, median 1,000, best 4,000, 512 in 40 %, 1024 in 0 %" in first and "draws" not in first

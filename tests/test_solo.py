@@ -1,0 +1,169 @@
+"""2048's players and games in which each plays on its own."""
+
+import json
+import math
+import statistics
+
+import pytest
+import torch
+
+from chessnn_colab.__main__ import main
+from chessnn_colab.arena.evaluate import evaluate_run, find_player, network_player
+from chessnn_colab.arena.players import RandomPlayer
+from chessnn_colab.arena.registry import match_game, match_kit
+from chessnn_colab.arena.solo import play_solo, solo_games
+from chessnn_colab.arena.twenty48 import CORNER_ORDER, ExpectimaxPlayer, SnakePlayer
+from chessnn_colab.config import TrainConfig
+from chessnn_colab.errors import ConfigError
+from chessnn_colab.search import SearchConfig
+from chessnn_colab.training import train
+
+
+@pytest.fixture(scope="module")
+def game():
+    return match_game("2048")
+
+
+def position(game, *rows: str):
+    tiles = [0 if tile == "." else int(tile).bit_length() - 1 for row in rows for tile in row.split()]
+    return game._state(torch.tensor([tiles]), torch.zeros(1, dtype=torch.int64), torch.ones(1, dtype=torch.int64))
+
+
+class FixedOrder(RandomPlayer):
+    """The first move of CORNER_ORDER that is legal."""
+
+    name = "fixed order"
+
+    def choose(self, state, generator, boards=None):
+        order = torch.tensor(CORNER_ORDER)
+        return order[state.legal[:, order].int().argmax(1)]
+
+
+class GreedyAtRandom(RandomPlayer):
+    """Pays most at once, ties at random."""
+
+    name = "greedy, ties at random"
+
+    def choose(self, state, generator, boards=None):
+        gained = torch.stack(
+            [self.game.afterstate(state, torch.full_like(state.key, way)).score for way in range(4)], 1
+        )
+        noise = torch.rand(gained.shape, generator=generator) / 2
+        return torch.where(state.legal, gained - state.score.unsqueeze(1) + noise, -1.0).argmax(1)
+
+
+# Mean scores of 2,000 games and their half intervals, from another program, measured before these players were written.
+KNOWN = {"random": (1101, 24), GreedyAtRandom: (1992, 40), FixedOrder: (2532, 53), "greedy": (3059, 66)}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_players_score_what_such_players_score(game, name):
+    player = find_player(name, game) if isinstance(name, str) else name(game)
+    found, (mean, reach) = solo_games(game, player, 300, seed=1), KNOWN[name]
+    low, high = found.interval
+    assert abs(found.mean - mean) < 1.5 * math.hypot(reach, (high - low) / 2), str(found)
+
+
+def test_snake_and_expectimax_are_better_than_greedy(game):
+    greedy, snake, expectimax = (
+        solo_games(game, find_player(name, game), games, seed=0)
+        for name, games in (("greedy", 150), ("snake", 150), ("expectimax", 4))
+    )
+    assert greedy.mean < snake.mean < expectimax.interval[1] and expectimax.mean > 8_000
+    assert expectimax.reached["512"] == 1 and expectimax.reached["512"] >= expectimax.reached["2048"]
+
+
+def expected_by_hand(game, player, tiles, depth):
+    """Expectimax of one board, cell by cell and move by move."""
+    best = 0.0
+    for way in range(4):
+        after, _, moved = game.slide(tiles, torch.tensor([way]))
+        if not moved:
+            continue
+        if depth == 1:
+            worth = float(player.standing(after))
+        else:
+            empty, worth = (after[0] == 0).nonzero().flatten().tolist(), 0.0
+            for cell in empty:
+                for tile, share in ((1, 0.9), (2, 0.1)):
+                    grown = after.clone()
+                    grown[0, cell] = tile
+                    worth += share / len(empty) * expected_by_hand(game, player, grown, depth - 1)
+        best = max(best, worth)
+    return best
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_expectimax_is_the_expectation_of_the_maximum(game, depth):
+    state = position(game, "2 4 8 16", "4 8 16 32", "8 16 32 64", "2 2 64 ." if depth < 3 else "4 . 64 128")
+    player = ExpectimaxPlayer(game, depth)
+    found = player.values(state.tiles).amax(1)
+    torch.testing.assert_close(float(found), expected_by_hand(game, player, state.tiles, depth), rtol=1e-5, atol=0)
+    assert torch.equal(ExpectimaxPlayer(game, 1).values(state.tiles), SnakePlayer(game).values(state.tiles))
+
+
+def test_figures_are_those_of_the_games(game):
+    result = play_solo(game, find_player("greedy", game), RandomPlayer(game), 60, seed=3)
+    own, values = result.own, result.to_dict()
+    assert values["games"] == len(own.scores) == 60 and values["player"] == "greedy" and values["opponent"] == "random"
+    assert values["mean_score"] == statistics.fmean(own.scores) and values["median"] == statistics.median(own.scores)
+    half = 1.96 * statistics.stdev(own.scores) / math.sqrt(60)
+    assert values["interval"] == pytest.approx([own.mean - half, own.mean + half], rel=1e-3)
+    assert values["opponent_mean_score"] == result.others.mean < own.mean
+    assert values["reached"].keys() == {"512", "1024", "2048"} and values["endings"] == {"no_moves": 60}
+    assert "greedy: mean score" in str(result) and "random: mean score" in str(result)
+    json.dumps(values)
+    again = play_solo(game, find_player("greedy", game), RandomPlayer(game), 60, seed=3)
+    assert again.own.scores == own.scores and again.others.scores == result.others.scores
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> str:
+    folder = str(tmp_path_factory.mktemp("solo") / "run")
+    config = TrainConfig(
+        game="2048", run=folder, iterations=1, channels=8, blocks=1, boards=8, games_per_iteration=8, max_plies=40,
+        batch_size=32, device="cpu", workers=1, pool="inline", reward="hybrid", discount=0.9, candidates=2, survivors=1,
+    )  # fmt: skip
+    list(train(config))
+    return folder
+
+
+def test_evaluate_plays_both_on_their_own(run, capsys):
+    arguments = ["evaluate", run, "--games", "4", "--candidates", "4", "--survivors", "1", "--device", "cpu"]
+    assert main([*arguments, "--json"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert {"mean_score", "interval", "median", "reached", "opponent_mean_score", "evaluations"} <= values.keys()
+    assert values["evaluations"] == 6 and values["opponent_evaluations"] == 0
+    assert main(arguments) == 0
+    assert "iteration 1: mean score" in capsys.readouterr().out
+    assert evaluate_run(run, "snake", 3, SearchConfig(search="policy"), device="cpu").to_dict()["games"] == 3
+
+
+def test_a_run_plays_with_the_reward_and_the_discount_that_it_learned(run, game):
+    player = network_player(run, None, game)
+    assert player.actor.game.reward == "hybrid" and player.actor.discount == 0.9
+    assert player.actor.game.score_limit == player.actor.network.config.score_limit == 14
+
+
+@pytest.mark.parametrize(
+    "command, message",
+    [
+        ("tactics", "the game '2048' has no puzzles: expected a run of chess"),
+        ("uci", "the game '2048' has no UCI protocol: expected a run of chess"),
+        ("ladder", "it is for one player"),
+    ],
+)
+def test_what_2048_does_not_have_is_said_in_a_sentence(run, capsys, command, message):
+    assert main([command, run]) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1 and "or 2048" not in error
+
+
+def test_solo_games_are_for_one_player(game):
+    with pytest.raises(ConfigError, match="'chess' is for two players"):
+        solo_games(match_game("chess"), RandomPlayer(match_game("chess")), 2)
+    with pytest.raises(ConfigError, match="games=0: expected a whole number from 1 up"):
+        solo_games(game, RandomPlayer(game), 0)
+    with pytest.raises(ConfigError, match="unknown opponent 'minimax': expected one of random, greedy, snake"):
+        find_player("minimax", game)
+    assert list(match_kit("2048").players) == ["random", "greedy", "snake", "expectimax"]

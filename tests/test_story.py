@@ -1,0 +1,156 @@
+"""What a run has come to, what to expect of one, and the runs on the disk."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from chessnn_colab.config import TrainConfig
+from chessnn_colab.errors import RunError
+from chessnn_colab.runs.folder import RunFolder
+from chessnn_colab.runs.shelf import delete_run, list_runs
+from chessnn_colab.training import train
+from chessnn_colab.views import story
+from chessnn_colab.views.card import result_card
+from chessnn_colab.views.expect import what_to_expect
+from chessnn_colab.views.story import run_story
+from tests.sample_reports import make_report, make_strength
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
+import reference_curve
+
+CONFIG = {"game": "chess", "preset": "cpu", "search": "two-rung", "minutes": 20.0}
+REPORTS = [
+    make_report(1, strength=(make_strength(0), make_strength(1, 0.15)), total_updates=40),
+    make_report(2, seconds=400.0, strength=(make_strength(2, 0.31),), total_updates=80, cut=True, draws=380),
+]
+
+
+@pytest.fixture
+def run(tmp_path) -> Path:
+    with RunFolder.create_or_open(tmp_path / "first", CONFIG) as folder:
+        for report in REPORTS:
+            folder.append_report(report.to_dict())
+    return tmp_path / "first"
+
+
+def test_a_story_says_what_was_trained_how_long_and_what_came_of_it(run):
+    told = run_story(run)
+    assert str(told).splitlines() == [
+        "2,400 games of chess against itself in 6m 40s, 2 iterations",
+        "300 puzzles, by policy: 9 % untrained, 31 % after iteration 2 (95 % interval 29 to 33 %)",
+    ]
+    page = told._repr_html_()
+    assert "A spiking network of 3 blocks with 32 channels" in page and "games that ended by checkmate" in page
+    assert (
+        page.count("data:image/png") == 5 and page.count("data:image/svg+xml") == 1 and "A game of iteration 2" in page
+    )
+    assert "<script" not in page and "<style" not in page and "(2)</td>" in page
+
+
+def test_a_story_without_an_iteration_says_so_and_without_a_run_raises(tmp_path):
+    RunFolder.create_or_open(tmp_path / "new", CONFIG).close()
+    assert "No iteration has finished yet" in str(run_story(tmp_path / "new"))
+    assert "No iteration has finished yet" in run_story(tmp_path / "new")._repr_html_()
+    with pytest.raises(RunError, match="no run"):
+        run_story(tmp_path / "nowhere")
+
+
+def test_a_run_of_an_earlier_version_has_a_story():
+    told = run_story(Path(__file__).parent / "data" / "run_0_3")
+    assert "16 games of chess" in str(told) and told._repr_html_().count("data:image/png") == 5
+
+
+def test_the_curve_of_a_normal_run_is_made_by_a_command_and_shown_to_runs_like_it(run, tmp_path, monkeypatch):
+    target = tmp_path / "data" / "reference.json"
+    assert reference_curve.main(str(run), "a test", str(target)) == 0
+    assert reference_curve.main(str(run), "another test", str(target)) == 0
+    (entry,) = json.loads(target.read_text())["runs"]
+    assert entry["machine"] == "another test" and entry["command"] == "python -m chessnn_colab train --minutes 20"
+    assert entry["curves"] == {"puzzles, by policy": [[0.0, 0.09], [1.0, 0.15], [2.0, 0.31]]} and entry["bytes"] > 1000
+    monkeypatch.setattr(story, "resources", type("Files", (), {"files": lambda _: tmp_path}))
+    assert story.reference_for(CONFIG) == entry
+    assert story.reference_for({**CONFIG, "preset": "t4"}) is None
+    expected = str(what_to_expect(TrainConfig(run=str(tmp_path / "new"), preset="cpu", device="cpu", minutes=2.0)))
+    assert "A normal run on another test" in expected
+    assert "puzzles, by policy: 9 % untrained, 15 % after 1 min, 31 % after 2 min" in expected
+
+
+def test_a_run_without_measurements_has_no_curve(tmp_path):
+    with RunFolder.create_or_open(tmp_path / "plain", CONFIG) as folder:
+        folder.append_report(make_report(1).to_dict())
+    with pytest.raises(RunError, match="has no curve"):
+        reference_curve.curve_of(str(tmp_path / "plain"), "a test")
+
+
+def test_the_disk_that_a_run_takes_is_known_before(tmp_path):
+    """A replay filled to its brim takes what was said, headers aside."""
+    import numpy as np
+
+    from chessnn_colab.records import GameRecords
+    from chessnn_colab.replay import Replay
+    from chessnn_colab.selfplay import POLICY_WIDTH
+    from chessnn_colab.views.expect import position_bytes
+    from chessnn_colab.views.story import reference_for
+
+    empty = GameRecords.empty(14)
+    arrays = {
+        name: np.zeros(
+            (50, *((POLICY_WIDTH,) if name.startswith("policy") else getattr(empty, name).shape[1:])),
+            getattr(empty, name).dtype,
+        )
+        for name in ("positions", "actions", "policy_actions", "policy_weights", "root_values", "value_targets")
+    }
+    held = Replay.from_arrays(50, arrays, 4672, 14).to_arrays()
+    assert sum(array.nbytes for array in held.values()) == 50 * position_bytes(14)
+    config = TrainConfig(run=str(tmp_path / "new"), preset="cpu", device="cpu", replay_capacity=1_000)
+    expected = what_to_expect(config)
+    assert expected.disk == 3 * expected.checkpoint > 3 * expected.snapshot and reference_for({}) is None
+    assert str(expected).startswith("Disk: at most")
+
+
+def test_runs_are_listed_with_their_sizes_the_newest_first(run):
+    (run.parent / "broken").mkdir()
+    (run.parent / "broken" / "config.json").write_text("{")
+    shelf = list_runs(run.parent)
+    assert {entry.path.name: (entry.game, entry.iterations) for entry in shelf} == {
+        "first": ("chess", 2),
+        "broken": ("?", 0),
+    }
+    assert "2 iterations in 6m 40s" in str(shelf) and str(shelf).endswith("in all")
+    assert list_runs(run.parent / "nowhere") == [] and "no run here" in str(list_runs(run.parent / "nowhere"))
+
+
+def test_deleting_a_run_frees_its_bytes_and_leaves_what_is_not_its_own(run):
+    (run / "notes.txt").write_text("mine")
+    size = sum(path.stat().st_size for path in run.rglob("*") if path.is_file())
+    assert delete_run(run) == size - 4
+    assert [path.name for path in run.iterdir()] == ["notes.txt"]
+    with pytest.raises(RunError, match="no config.json, and nothing was deleted"):
+        delete_run(run)
+
+
+def test_an_empty_folder_goes_with_its_run(run):
+    delete_run(run)
+    assert not run.exists()
+
+
+def test_a_card_is_one_picture_of_a_run(tmp_path):
+    settings = dict(preset="cpu", channels=8, blocks=1, games_per_iteration=4, boards=4, max_plies=16, candidates=2)
+    small = dict(survivors=1, batch_size=16, device="cpu", pool="inline", iterations=1, measure_strength=True)
+    list(train(TrainConfig(run=str(tmp_path / "run"), **settings, **small)))
+    figure = result_card(tmp_path / "run", tmp_path / "card.png")
+    assert (tmp_path / "card.png").read_bytes().startswith(b"\x89PNG")
+    strength, firing, energy, board = figure.axes
+    assert strength.get_title("left") == "Is it getting stronger?" and len(firing.lines) == 2
+    assert [label.get_text() for label in energy.get_yticklabels()] == ["spikes", "ReLU"]
+    assert len(board.patches) == 64 and len(board.texts) >= 2
+    with pytest.raises(RunError, match="cannot write the card"):
+        result_card(tmp_path / "run", tmp_path / "nowhere" / "card.png")
+
+
+def test_a_run_without_an_iteration_has_no_card(tmp_path):
+    RunFolder.create_or_open(tmp_path / "new", CONFIG).close()
+    with pytest.raises(RunError, match="one finished iteration"):
+        result_card(tmp_path / "new")

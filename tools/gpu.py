@@ -1,0 +1,271 @@
+"""Everything that is wanted from a GPU, in about ten minutes: one JSON file and one Markdown table.
+
+python tools/gpu.py [--part NAME] [--out FOLDER] [--device auto] [--tiny]    (or: make gpu, make gpu PART=bench)
+
+Every piece runs in a process of its own, with the Python that runs this, and installs nothing. Its figures are written
+as soon as it ends; a piece that fails is written down with its error, and the next one goes on. A later run of one
+piece replaces that piece alone. Pieces that need CUDA say so elsewhere. --tiny: small sizes, to see that it runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).parents[1]
+NEEDS_CUDA = "needs CUDA"
+PIECE_SECONDS = 400.0
+Figures = dict[str, Any]
+
+
+class Options(NamedTuple):
+    """What a piece gets."""
+
+    device: str
+    tiny: bool
+
+    @property
+    def preset(self) -> str:
+        """The network's size."""
+        return "cpu" if self.tiny else "t4"
+
+    def bench(self, name: str, **settings: Any) -> Figures:
+        """One of the package's benches."""
+        from chessnn_colab.bench.table import bench
+
+        return bench(name, self.device, self.preset, 0.2 if self.tiny else 6.0, **settings)
+
+
+def check_device(options: Options) -> Figures:
+    """What is here, and whether it works."""
+    from chessnn_colab.check import check_device
+
+    report = check_device(options.device).to_dict()
+    return {"device": report["choice"]["device"], "pieces of advice": len(report["advice"]), "report": report}
+
+
+def gpu_tests(options: Options) -> Figures:
+    """The tests that need a GPU."""
+    done = python("-m", "pytest", "-q", "-m", "gpu", "tests/test_gpu.py")
+    return {"tests": done.strip().splitlines()[-1]}
+
+
+def benches(options: Options) -> Figures:
+    """Rules and self-play at several batch sizes, the network alone, the learner."""
+    sizes = (16,) if options.tiny else (512, 1024, 2048, 4096)
+    found: Figures = {}
+    for boards in sizes:
+        rules = options.bench("rules", boards=boards)
+        play = options.bench("self-play", boards=boards)
+        found[f"rules positions/s, {boards} boards"] = rules["positions_per_second"]
+        for name in ("moves_per_second", "search_efficiency", "network_share"):
+            found[f"two-rung {name}, {boards} boards"] = play[name]
+    if options.tiny:
+        return found
+    found["network evaluations/s, 512 at once"] = options.bench("network")["evaluations_per_second"]
+    found["update ms"] = options.bench("learner")["update_ms"]
+    return found
+
+
+def launches(options: Options) -> Figures:
+    """Operators per ply."""
+    searches = ("two-rung",) if options.tiny else ("two-rung", "tree", "policy")
+    counted = {search: options.bench("launches", search=search, num_simulations=47) for search in searches}
+    return {f"kernels per ply, {search}": found["kernels_per_ply"] for search, found in counted.items()}
+
+
+def busy_share(options: Options) -> Figures:
+    """How busy the GPU is while it plays, by nvidia-smi."""
+    query = ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits"]
+    command = [sys.executable, "-m", "chessnn_colab", "bench", "self-play", "--preset", options.preset, "--json"]
+    playing = subprocess.Popen([*command, "--seconds", "20", "--boards", "2048"], cwd=ROOT, stdout=subprocess.DEVNULL)
+    samples = []
+    while playing.poll() is None:
+        samples.append(max(map(int, subprocess.check_output(query, text=True).split())))
+        time.sleep(0.5)
+    at_work = sorted(samples)[len(samples) // 4 :]  # without its start and its end
+    return {"busy %, mean while playing": sum(at_work) / len(at_work), "samples": len(samples)}
+
+
+def two_workers(options: Options) -> Figures:
+    """Two workers on one device against one."""
+    found = options.bench("workers")
+    rates = {f"moves/s, {count} workers": rate["moves_per_second"] for count, rate in found["workers"].items()}
+    return {**rates, "speedup": found["speedup"]}
+
+
+def graph_and_eager(options: Options) -> Figures:
+    """A step of the rules as a CUDA graph, compiled, and in eager mode; microseconds."""
+    import torch
+
+    from chessnn_colab.bench.clock import seconds_per_call
+    from chessnn_colab.games.chess.rules import Chess
+
+    game, boards = Chess(device=options.device), 1024
+    state = game.init(boards)
+    action = game.legal_action_mask(state).int().argmax(1)
+    graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        eager = game.step(state, action)
+    torch.cuda.current_stream().wait_stream(stream)
+    with torch.cuda.graph(graph):
+        captured = game.step(state, action)
+    graph.replay()
+    compiled = torch.compile(game.step)
+    ways: dict[str, Callable[[], Any]] = {"eager": lambda: game.step(state, action), "graph": graph.replay}
+    ways["compiled"] = lambda: compiled(state, action)
+    times = {f"step us, {name}": 1e6 * seconds_per_call(way, options.device, 3.0) for name, way in ways.items()}
+    equal = all(torch.equal(getattr(captured, name), getattr(eager, name)) for name in ("words", "history", "flags"))
+    return {**times, "graph equals eager": equal}
+
+
+def half_precisions(options: Options) -> Figures:
+    """The actors' network in each precision: pace, and how often it prefers the same move as float32."""
+    import torch
+
+    from chessnn_colab.bench.clock import random_observations
+    from chessnn_colab.config import TrainConfig
+    from chessnn_colab.games.chess.rules import Chess
+    from chessnn_colab.network import actor_copy, build_network
+
+    game = Chess(device=options.device)
+    network = build_network(TrainConfig(preset=options.preset).network_config(game), options.device)
+    observation = random_observations(game, 64 if options.tiny else 1024)
+    network.train()(observation)  # a past for the batch norms
+    best, found = {}, {}
+    for name in ("float32", "bfloat16", "float16"):
+        with torch.no_grad():
+            best[name] = actor_copy(network.eval(), getattr(torch, name))(observation).prior_logits.argmax(1)
+        if not options.tiny:  # a CPU without units for them takes minutes
+            found[f"{name} evaluations/s"] = options.bench("network", precision=name)["evaluations_per_second"]
+        found[f"{name} same best move as float32"] = float((best[name] == best["float32"]).float().mean())
+    return found
+
+
+def train_and_match(options: Options) -> Figures:
+    """Two minutes of training, and a match against random play."""
+    small = "--channels 8 --blocks 1 --boards 4 --games-per-iteration 4 --max-plies 10 --batch-size 16 --iterations 1"
+    sizes = [*small.split(), "--workers", "1"] if options.tiny else ["--minutes", "2", "--preset", options.preset]
+    match = ["--games", "2", "--simulations", "2"] if options.tiny else ["--games", "100"]
+    with tempfile.TemporaryDirectory() as folder:
+        run = str(Path(folder) / "run")
+        python("-m", "chessnn_colab", "train", "--run", run, "--device", options.device, *sizes)
+        rows = (Path(run) / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+        said = python("-m", "chessnn_colab", "evaluate", run, "--device", options.device, *match)
+    return {"iterations": len(rows), "last report": json.loads(rows[-1]), "match": said.strip().splitlines()[-1]}
+
+
+def notebook(options: Options) -> Figures:
+    """The training notebook, headless."""
+    with tempfile.TemporaryDirectory() as folder:
+        values = ["minutes=1", f"run_folder={str(Path(folder) / 'run')!r}"]
+        said = python("tools/run_notebook.py", "notebooks/train.ipynb", str(Path(folder) / "out.ipynb"), *values)
+    return {"lines": len(said.splitlines())}
+
+
+class Piece(NamedTuple):
+    """What one piece runs, and whether it makes sense on CUDA alone, or takes too long for --tiny."""
+
+    run: Callable[[Options], Figures]
+    cuda: bool = False
+    long: bool = False
+
+
+PIECES = {
+    "check": Piece(check_device),
+    "tests": Piece(gpu_tests, cuda=True),
+    "launches": Piece(launches),
+    "bench": Piece(benches),
+    "busy": Piece(busy_share, cuda=True),
+    "workers": Piece(two_workers),
+    "graph": Piece(graph_and_eager, cuda=True),
+    "halves": Piece(half_precisions),
+    "train": Piece(train_and_match),
+    "notebook": Piece(notebook, long=True),
+}
+
+
+def python(*arguments: str) -> str:
+    """What this Python prints when it runs `arguments` in the repository. Raises RuntimeError with its last line."""
+    paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    environment = {**os.environ, "PYTHONPATH": paths, "CHESSNN_UI": "text"}
+    command = [sys.executable, *arguments]
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment, timeout=PIECE_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise RuntimeError(f"it took longer than {PIECE_SECONDS:.0f} s") from None
+    if done.returncode:
+        lines = (done.stderr or done.stdout).strip().splitlines() or [f"exit code {done.returncode}"]
+        raise RuntimeError(lines[-1])
+    return done.stdout
+
+
+def measured(name: str, options: Options) -> Figures:
+    """A piece's figures, run in a process of its own, or the error that ended it."""
+    import torch
+
+    if PIECES[name].cuda and not torch.cuda.is_available():
+        return {"skipped": NEEDS_CUDA}
+    if PIECES[name].long and options.tiny:
+        return {"skipped": "left out by --tiny"}
+    started = time.monotonic()
+    tiny = ["--tiny"] if options.tiny else []
+    try:
+        said = python(str(Path(__file__)), "--inside", name, "--device", options.device, *tiny)
+        found = json.loads(said.strip().splitlines()[-1])
+    except (RuntimeError, ValueError, IndexError) as error:
+        found = {"error": str(error)}
+    return {**found, "seconds": time.monotonic() - started}
+
+
+def write(folder: Path, pieces: dict[str, Figures]) -> None:
+    """gpu.json and gpu.md in `folder`."""
+    (folder / "gpu.json").write_text(json.dumps(pieces, indent=1) + "\n", encoding="utf-8")
+    lines = ["| piece | figure | value |", "|---|---|---|"]
+    for name in sorted(pieces, key=[*PIECES, "machine"].index):
+        for figure, value in pieces[name].items():
+            if not isinstance(value, (dict, list)):
+                shown = f"{value:,.3f}" if isinstance(value, float) else str(value).replace("|", "/")
+                lines.append(f"| {name} | {figure} | {shown} |")
+    (folder / "gpu.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the pieces; the number of those that failed is the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", choices=[*PIECES, ""], default="", help="one piece (default: all)")
+    parser.add_argument("--out", type=Path, default=ROOT / "runs" / "gpu")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--tiny", action="store_true")
+    parser.add_argument("--inside", choices=list(PIECES), help=argparse.SUPPRESS)
+    given = parser.parse_args(arguments)
+    from chessnn_colab.devices import describe, detect_device
+
+    options = Options(detect_device(given.device).device, given.tiny)
+    if given.inside:
+        print(json.dumps(PIECES[given.inside].run(options)))
+        return 0
+    given.out.mkdir(parents=True, exist_ok=True)
+    kept = given.out / "gpu.json"
+    pieces = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
+    failed = 0
+    pieces["machine"] = {"device": describe(options.device), "date": time.strftime("%Y-%m-%d %H:%M")}
+    for name in [given.part] if given.part else PIECES:
+        pieces[name] = measured(name, options)
+        failed += "error" in pieces[name]
+        write(given.out, pieces)
+        print(f"{name:10} {pieces[name].get('error') or pieces[name].get('skipped') or 'done'}", flush=True)
+    print(f"Written: {kept} and {kept.with_suffix('.md')}")
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
