@@ -63,6 +63,12 @@ def test_an_illegal_move_is_not_written():
         position_after(game, [81])
 
 
+def test_a_cap_on_plies_does_not_end_a_line():
+    game = make_game("gomoku:9", max_plies=1)
+    state = position_after(game, [40, 41, 42])
+    assert not finished(state) and int(state.plies_played) == 0 and int((state.board > 0).sum()) == 3
+
+
 def test_texts_of_other_programs():
     record = read_psq(GOMOCUP)
     assert (record.size, record.black, record.white) == (20, "pbrain-a.zip", "pbrain-b.zip")

@@ -62,9 +62,7 @@ def play_matches(
     that is not for two players.
     """
     if game.num_players != 2:
-        raise ConfigError(
-            f"the game {game.name!r} has no matches, because it is for one player: `evaluate` compares mean scores"
-        )
+        raise ConfigError(f"the game {game.name!r} has no matches: it is for one player, `evaluate` compares scores")
     kit = match_kit(game.name)
     table = Table(game, kit, matches, seed, kit.book if book is None else book, boards, seconds)
     told: set[int] = set()

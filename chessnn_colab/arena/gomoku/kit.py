@@ -28,7 +28,7 @@ from .tactics import NUM_PUZZLES, SUITE_SIZE, puzzles_solved, solved_over_run
 def start(game: Gomoku, openings: Sequence[Opening]) -> tuple[GomokuState, list[GomokuBoard]]:
     """The positions after `openings`, as a state with a row each and as boards with their moves."""
     lines = [[parse_cell(move, game.size) for move in opening.moves] for opening in openings]
-    states = [game.unpack(game.pack(position_after(game, line))) for line in lines]
+    states = [position_after(game, line) for line in lines]
     return concatenate(states), [GomokuBoard(game.size, game.exact, line) for line in lines]
 
 

@@ -41,7 +41,7 @@ class Record:
 
 
 def position_after(game: Gomoku, actions: Sequence[int]) -> GomokuState:
-    """The position, one row, after `actions` from the empty board.
+    """The position, one row, after `actions` from the empty board, as a fresh game: no cap on plies ends it on the way.
 
     Raises NotationError for a move on a stone, off the board or after the end of the game.
     """
@@ -50,7 +50,7 @@ def position_after(game: Gomoku, actions: Sequence[int]) -> GomokuState:
     for number, action in enumerate(actions, 1):
         if finished(state):
             raise NotationError(f"move {number}, {cell_name(action, game.size)}: the game has ended before it")
-        state = game.step(state, torch.tensor([action], device=game.device))
+        state = game.unpack(game.pack(game.step(state, torch.tensor([action], device=game.device))))
     return state
 
 

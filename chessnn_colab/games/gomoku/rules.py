@@ -85,11 +85,11 @@ class Gomoku:
         return rows, actions
 
     def observe(self, state: GomokuState) -> Tensor:
-        """float32 [B, 5, size, size]: what the network sees.
+        """float32 [B, 5, size, size]: zeros and ones.
 
-        The mover's stones; the opponent's; the empty cells where the mover would complete five; those where the opponent
-        would; and ones, which show where the board ends, because a convolution sees zeros beyond it. Like chess's
-        attacked squares, the two planes of fives save a short training some of its way.
+        The planes: the mover's stones; the opponent's; the empty cells where the mover would complete five; those where
+        the opponent would; and all ones, which show where the board ends, because a convolution sees zeros beyond it.
+        Like chess's attacked squares, the two planes of fives save a short training some of its way.
         """
         mover = (state.current_player + BLACK).to(torch.int8).view(-1, 1, 1)
         stones = state.board.unsqueeze(1) == torch.cat((mover, BLACK + WHITE - mover), 1)  # [B, 2, cells]
@@ -102,10 +102,7 @@ class Gomoku:
 
         The stones tell all the rest but the plies of this game. Inverse: `unpack`.
         """
-        stones = torch.stack((state.board == BLACK, state.board == WHITE), 1)
-        filled = stones.new_zeros(len(stones), 2, self.packed_words // 2 * WORD)
-        filled[:, :, : self.num_actions] = stones
-        return (filled.view(-1, self.packed_words, WORD).to(torch.int64) << self._bits).sum(2)
+        return self._pack_board(state.board)
 
     def unpack(self, packed: Tensor) -> GomokuState:
         """The states of `pack`'s words int64 [B, packed_words], each as a fresh game from there."""
@@ -119,7 +116,7 @@ class Gomoku:
         """
         image = (chance * len(self.action_images)).to(torch.int64)
         board = self._unpack_board(packed).gather(1, self._sources[image])
-        return self.pack(self._fresh(board)), image
+        return self._pack_board(board), image
 
     def truncation_value(self, state: GomokuState) -> Tensor:
         """float32 [B]: zeros. A game stopped at the cap counts as a draw."""
@@ -152,6 +149,13 @@ class Gomoku:
         """The inverse of `stones`: int [B, size, size], with as many black stones as white ones or one more, as fresh
         games from there."""
         return self._fresh(stones.to(self.device, torch.int8).flatten(1))
+
+    def _pack_board(self, board: Tensor) -> Tensor:
+        """int64 [B, packed_words] of int8 [B, size * size]."""
+        stones = torch.stack((board == BLACK, board == WHITE), 1)
+        filled = stones.new_zeros(len(stones), 2, self.packed_words // 2 * WORD)
+        filled[:, :, : self.num_actions] = stones
+        return (filled.view(-1, self.packed_words, WORD).to(torch.int64) << self._bits).sum(2)
 
     def _unpack_board(self, packed: Tensor) -> Tensor:
         """int8 [B, size * size] of `pack`'s words."""
