@@ -54,7 +54,7 @@ def test_run_all_in_seconds(tmp_path):
     says(done.stdout, (*TRAINED, "against random", "against greedy", "against minimax"))
     assert (run / "config.json").is_file() and list((run / "checkpoints").iterdir())
     assert not [output for output in outputs(executed) if output.output_type == "error"]
-    assert pictures(executed) == 5, "curves, raster, firing rates, energy, match"
+    assert pictures(executed) == 5, "raster, firing rates, energy, match, card"
     assert any("<img" in output.get("data", {}).get("text/html", "") for output in outputs(executed)), (
         "the game's board"
     )
@@ -81,14 +81,17 @@ def test_evaluate_makes_a_run_where_there_is_none_and_measures_it(tmp_path):
 
 
 @pytest.mark.timeout(600)
-def test_run_all_with_another_game(tmp_path):
-    """Sections that are for chess alone say so, and the notebook goes on."""
+@pytest.mark.parametrize(
+    "game, opponent, figures", [("tictactoe", "against random", 5), ("2048", "snake: mean score", 4)]
+)
+def test_run_all_with_another_game(tmp_path, game, opponent, figures):
+    """Sections that are for games of two alone say so, and the notebook goes on."""
     executed = tmp_path / "executed.ipynb"
     where = f"run_folder={str(tmp_path / 'run')!r}"
-    done = run_notebook(ROOT / "notebooks/train.ipynb", executed, *SECONDS, "game='tictactoe'", where)
+    done = run_notebook(ROOT / "notebooks/train.ipynb", executed, *SECONDS, f"game={game!r}", where)
     assert done.returncode == 0, done.stderr[-3000:]
-    says(done.stdout, (*TRAINED, "against random", "not yet for tictactoe"))
-    assert "against greedy" not in done.stdout and pictures(executed) == 5
+    says(done.stdout, (*TRAINED, opponent))
+    assert "against greedy" not in done.stdout and pictures(executed) == figures
 
 
 @pytest.mark.timeout(600)
