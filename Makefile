@@ -4,7 +4,7 @@
 # make test   every test
 # make check  formatting, lint and types, as CI checks them
 # make fix    format, and correct what lint can correct by itself
-# make reliability   the promises of README's table, each with its full count
+# make reliability   the promises of docs/promises.md, each with its full count
 # make gpu    everything wanted from a GPU, in ten minutes, into runs/gpu; PART=bench runs one piece; installs nothing
 # make notebooks     write the notebooks again from the .py files beside them
 # make colab         write dist/run_all.ipynb, one file to upload to Colab or Kaggle, or to open in an empty folder
