@@ -93,7 +93,7 @@ class Actor:
         sign = torch.where(same_player, self.discount, -self.discount)
         discount = torch.where(after.terminated, 0.0, sign)
         value, proven = expected_value(wdl_logits, self.game.score_limit), None
-        if self.config.solve == "all":
+        if self.config.solve == "all" and self.on_cpu:  # elsewhere sizes that follow the data cost too much
             proven = (winning_actions(self.game, after) >= 0) & ~finished(after)
             value = torch.where(proven, 1.0, value)
         return Step(reward, discount, value, proven), Seen(after, rates)

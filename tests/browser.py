@@ -111,7 +111,7 @@ class Page:
         raise NotImplementedError
 
     def bars(self) -> list[float]:
-        """How full each bar of ipywidgets is on the page, 0 to 100, from the top."""
+        """How full each bar is on the page, 0 to 100, from the top."""
         return self.tab.eval_on_selector_all(
             ".progress-bar", "all => all.map(one => parseFloat(one.style.width || one.style.height || 0))"
         )

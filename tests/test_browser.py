@@ -36,7 +36,8 @@ def short_notebook(folder: Path, minutes: float, game: str = "chess") -> str:
 def in_sight(page: Page) -> bool:
     """Whether a bar is on the screen, without scrolling."""
     return page.tab.evaluate(
-        """() => [...document.querySelectorAll('.progress')].some(bar => { const box = bar.getBoundingClientRect();
+        """() => [...document.querySelectorAll('[role="progressbar"]')].some(bar => {
+        const box = bar.getBoundingClientRect();
         return box.width > 0 && box.top >= 0 && box.bottom <= window.innerHeight; })"""
     )
 

@@ -10,7 +10,7 @@ import pytest
 
 from chessnn_colab import install as module
 from chessnn_colab.config import TrainConfig
-from chessnn_colab.errors import ChessnnError, ConfigError, InstallError, RunError
+from chessnn_colab.errors import ConfigError, InstallError
 from chessnn_colab.install import install, missing_of
 from chessnn_colab.report import Silence
 from chessnn_colab.runs.drive import drive_copy
@@ -54,17 +54,6 @@ def test_a_replaced_torch_is_an_error(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "_version", lambda _: next(versions))
     with pytest.raises(InstallError, match="replaced torch 2.11.0 by 2.13.0"):
         install(requirements)
-
-
-def test_a_notebook_shows_an_error_as_one_sentence():
-    from IPython.core.interactiveshell import InteractiveShell
-    from IPython.utils.capture import capture_output
-
-    shell = InteractiveShell()
-    with capture_output() as shown:
-        shell.run_cell("from chessnn_colab.errors import RunError\nraise RunError('there is no run here')")
-    assert "there is no run here" in shown.stdout and "RunError" in shown.stdout and "Traceback" not in shown.stdout
-    assert issubclass(RunError, ChessnnError)
 
 
 @pytest.fixture

@@ -351,10 +351,11 @@ def test_watch_follows_a_run_that_grows(trained):
 # Errors in a notebook
 
 
-def test_an_error_of_the_package_is_one_box_in_ipython(capsys):
+def test_an_error_of_the_package_is_one_box_in_ipython(capsys, monkeypatch):
     """In a real shell: the sentence, wrapped, and no traceback. Other errors keep theirs."""
     from IPython.core.interactiveshell import InteractiveShell
 
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])  # a shell puts its own there
     shell = InteractiveShell()
     try:
         done = shell.run_cell(

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from chessnn_colab import actor
 from chessnn_colab.actor import Actor
 from chessnn_colab.arena import players
 from chessnn_colab.arena.chess.greedy import GreedyPlayer
@@ -105,7 +106,7 @@ def test_batch_norms_are_reestimated_on_their_device(monkeypatch):
 
 @pytest.mark.parametrize("name", ["two-rung", "tree", "policy"])
 def test_a_network_player_chooses_on_its_device(monkeypatch, name):
-    monkeypatch.setattr(players, "winning_actions", lambda game, state: torch.full_like(state.current_player, -1))
+    monkeypatch.setattr(actor, "winning_actions", lambda game, state: torch.full_like(state.current_player, -1))
     unfolded = SpikingNetwork(TINY, portable=True).to("meta")
     player = players.NetworkPlayer(Chess(device="meta"), unfolded, search(name))
     assert player.choose(moved(Chess().init(3)), torch.Generator()).is_meta

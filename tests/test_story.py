@@ -43,9 +43,7 @@ def test_a_story_says_what_was_trained_how_long_and_what_came_of_it(run):
     ]
     page = told._repr_html_()
     assert "A spiking network of 3 blocks with 32 channels" in page and "games that ended by checkmate" in page
-    assert (
-        page.count("data:image/png") == 5 and page.count("data:image/svg+xml") == 1 and "A game of iteration 2" in page
-    )
+    assert page.count("data:image/png") == 5 and "data:image/svg+xml" in page and "A game of iteration 2" in page
     assert "<script" not in page and "<style" not in page and "(2)</td>" in page
 
 

@@ -100,7 +100,7 @@ def one_of_the_best(scores: Tensor, generator: torch.Generator) -> Tensor:
     """int64 [B]: in each row of `scores` [B, A] a column with the highest score, a random one if there are several."""
     best = scores == scores.amax(1, keepdim=True)
     count = best.sum(1)
-    place = (chances(len(scores), generator) * count).long().minimum(count - 1)
+    place = (chances(len(scores), generator).to(count.device) * count).long().minimum(count - 1)
     return (best.cumsum(1) > place.unsqueeze(1)).to(torch.uint8).argmax(1)
 
 

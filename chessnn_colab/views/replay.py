@@ -76,14 +76,6 @@ def text_replay(text: str, title: str = "") -> Replay:
     return Replay(f"<p><b>{html.escape(title)}</b></p><pre>{html.escape(text)}</pre>", 1)
 
 
-def sample_html(text: str) -> str:
-    """One sample game of any kind as HTML: played back if it is PGN, else the text as it stands.
-
-    Raises NotationError for a PGN that cannot be read.
-    """
-    return game_replay(text).html if _is_pgn(text) else f"<pre>{html.escape(text)}</pre>"
-
-
 def _is_pgn(text: str) -> bool:
     return text.startswith("[")
 
