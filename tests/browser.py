@@ -39,6 +39,8 @@ COLAB = Path(os.environ.get("CHESSNN_COLAB", Path(sys.prefix) / "colab")) / "bin
 needs_colab = pytest.mark.skipif(
     not COLAB.is_file(), reason=f"no environment like Colab's in {COLAB.parent.parent}: run tools/colab_like.py there"
 )
+EVERYTHING = os.environ.get("CHESSNN_BROWSER") == "all"
+long = pytest.mark.skipif(not EVERYTHING, reason="`make browser` runs it")
 
 # What reaches further right than the box that shows it: the cell's output, or a box on the way there that hides what is
 # outside it. Text and tables may scroll sideways, pictures and controls may not. Jupyter's own parts are not looked at.

@@ -3,22 +3,19 @@
 `make test` runs the first test in JupyterLab, `make browser` all of them, with screenshots.
 """
 
-import os
 import sys
 from pathlib import Path
 
 import nbformat
 import pytest
 
-from .browser import COLAB, NARROW, WIDE, Page, browse, needs_browser, needs_colab, serve
+from .browser import COLAB, EVERYTHING, NARROW, WIDE, Page, browse, long, needs_browser, needs_colab, serve
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 from run_notebook import with_parameters  # noqa: E402
 
 pytestmark = [needs_browser, pytest.mark.timeout(1200)]
-EVERYTHING = os.environ.get("CHESSNN_BROWSER") == "all"
-long = pytest.mark.skipif(not EVERYTHING, reason="`make browser` runs it")
 LAB, CLASSIC = (Path(sys.executable), False), (COLAB, True)
 classic = pytest.param(CLASSIC, marks=[needs_colab, long], id="classic")
 PATIENCE = 600  # seconds for what takes one on an idle machine and minutes on a busy one

@@ -6,7 +6,7 @@ import pytest
 
 from chessnn_colab.views.replay import game_replay
 
-from .browser import COLAB, NARROW, WIDE, browse, needs_browser, needs_colab, serve
+from .browser import COLAB, NARROW, WIDE, browse, long, needs_browser, needs_colab, serve
 from .sample_reports import MATE
 
 pytestmark = [needs_browser, pytest.mark.timeout(600)]
@@ -123,6 +123,7 @@ def test_a_game_by_clicks_with_a_promotion_and_a_take_back(page):
     assert not page.errors()
 
 
+@long
 @pytest.mark.parametrize("page", [(BOARD, NOTHING)], indirect=True)
 def test_keys_on_the_board_do_not_edit_the_notebook(page):
     board, tab = Board(page), page.tab
@@ -148,6 +149,7 @@ def test_keys_on_the_board_do_not_edit_the_notebook(page):
     assert tab.evaluate("document.activeElement.textContent.trim()") == "f2", "the focus stays where it was"
 
 
+@long
 @pytest.mark.parametrize("page", [(BOARD.replace("seconds = 0.0", "seconds = 1.5"), NOTHING)], indirect=True)
 def test_clicks_while_it_thinks_and_a_kernel_that_is_gone_are_told(page):
     board, tab = Board(page), page.tab
@@ -167,6 +169,7 @@ def test_clicks_while_it_thinks_and_a_kernel_that_is_gone_are_told(page):
     page.picture("board-restarted")
 
 
+@long
 @pytest.mark.parametrize("page", [(NETWORK, NOTHING)], indirect=True)
 def test_what_the_network_thinks_is_shown_beside_the_board(page):
     board = Board(page)
@@ -187,6 +190,7 @@ def test_what_the_network_thinks_is_shown_beside_the_board(page):
     assert not page.errors()
 
 
+@long
 def test_a_notebook_opened_again_without_a_kernel_shows_the_board_and_no_error(tmp_path, browser):
     notebook(tmp_path / "board.ipynb", BOARD, NOTHING)
     with serve(tmp_path) as server:
@@ -207,6 +211,7 @@ def test_a_notebook_opened_again_without_a_kernel_shows_the_board_and_no_error(t
         again.shut_down()
 
 
+@long
 @needs_colab
 def test_the_board_works_in_the_classic_notebook_with_ipywidgets_7(tmp_path, browser):
     notebook(tmp_path / "board.ipynb", BOARD, NOTHING)
@@ -236,6 +241,7 @@ def test_the_board_works_in_the_classic_notebook_with_ipywidgets_7(tmp_path, bro
         page.shut_down()
 
 
+@long
 def test_a_replay_plays_without_a_kernel(tmp_path, browser):
     path = tmp_path / "replay.html"
     path.write_text(f"<!doctype html><meta charset=utf-8>{game_replay(MATE, 'A mate').html}")
