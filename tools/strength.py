@@ -4,20 +4,26 @@
 
 What follows `--` goes to `python -m chessnn_colab train`. The untrained network plays the same matches with the same
 search. A run that is already in the folder continues, so that a long training can be done in pieces.
+
+The yardstick in the table's head names the opponents and the openings by what they do: results with the same one compare,
+on any machine and in any version.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import hashlib
 import json
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
 
 from chessnn_colab.arena.evaluate import find_player, network_player, run_game
 from chessnn_colab.arena.match import play_matches
+from chessnn_colab.arena.players import GamesChance
 from chessnn_colab.arena.registry import match_game, match_kit
 from chessnn_colab.arena.result import MatchResult
 from chessnn_colab.arena.table import Match
@@ -72,6 +78,18 @@ def matches(run: str, snapshots: list[int], share: float) -> list[MatchResult]:
         return play_matches(game, wanted, watch=watch)
 
 
+def yardstick(name: str) -> str:
+    """Twelve digits that follow from a game's openings and from what its fixed opponents play after each of them."""
+    game, kit = match_game(name), match_kit(name)
+    state, boards = kit.start(game, kit.book)
+    played = [[opening.name, *map(str, opening.moves)] for opening in kit.book]
+    for opponent in MATCHES:
+        if opponent in kit.players:
+            chance = GamesChance([random.Random(str(number)) for number in range(len(kit.book))], game.device)
+            played.append([opponent, *kit.players[opponent](game).choose(state, chance, boards).tolist()])
+    return hashlib.sha256(json.dumps(played).encode()).hexdigest()[:12]
+
+
 def row(result: MatchResult) -> str:
     """One match as a row of the table."""
     low, high = result.interval
@@ -94,7 +112,8 @@ def entry(options: argparse.Namespace, train: list[str], last: dict, rows: list[
             f"`python -m chessnn_colab {' '.join(train)}`",
             "",
             f"{last['total_positions']:,} positions of {last['total_games']:,} games, "
-            f"{last['total_updates']:,} updates, {last['iteration']} iterations, {last['seconds'] / 60:.1f} minutes.",
+            f"{last['total_updates']:,} updates, {last['iteration']} iterations, {last['seconds'] / 60:.1f} minutes. "
+            f"Yardstick {yardstick(run_game(options.run))}.",
             "",
             head,
             "|---|---|---|---|---|---|---|",
