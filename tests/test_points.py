@@ -18,7 +18,7 @@ from chessnn_colab.report import Report
 from chessnn_colab.search import Root, SearchConfig, Step, two_rung
 from chessnn_colab.selfplay import SelfPlayConfig, play_games
 from chessnn_colab.tree import Expansion, tree_search
-from chessnn_colab.views.text_progress import report_lines
+from chessnn_colab.views.progress.text import report_lines
 
 LIMIT = 100_000.0
 

@@ -12,10 +12,11 @@ from rich.console import Console
 from chessnn_colab import words
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.report import Session
-from chessnn_colab.views import front_end, progress, text_progress
-from chessnn_colab.views.live_progress import LiveProgress
-from chessnn_colab.views.notebook_progress import NotebookProgress
-from chessnn_colab.views.terminal_progress import TerminalProgress
+from chessnn_colab.views import front_end, progress
+from chessnn_colab.views.progress import text as text_progress
+from chessnn_colab.views.progress.live import LiveProgress
+from chessnn_colab.views.progress.notebook import NotebookProgress
+from chessnn_colab.views.progress.terminal import TerminalProgress
 from tests.sample_reports import MATE, make_report, make_strength
 
 COLOUR = r"\x1b\[(?:[0-9;]*;)?[39][0-7]m"
@@ -289,7 +290,7 @@ class Output:
 
             update = display
 
-        monkeypatch.setattr("chessnn_colab.views.notebook_progress.DisplayHandle", Handle)
+        monkeypatch.setattr("chessnn_colab.views.progress.notebook.DisplayHandle", Handle)
 
 
 def heights(content: str) -> list[str]:
@@ -345,7 +346,7 @@ def test_the_panel_spends_little_time_on_figures_and_ends_with_the_last_ones(mon
         drawn.append(len(reports))
         return "<img>"
 
-    monkeypatch.setattr("chessnn_colab.views.notebook_progress.figures_html", slow_figures)
+    monkeypatch.setattr("chessnn_colab.views.progress.notebook.figures_html", slow_figures)
     face = NotebookProgress(clock)
     face.start_run(session())
     for iteration in range(1, 42):

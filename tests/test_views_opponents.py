@@ -8,7 +8,8 @@ from chessnn_colab.arena.players import RandomPlayer, play_search
 from chessnn_colab.errors import ConfigError, NotationError, RunError
 from chessnn_colab.games.registry import make_game
 from chessnn_colab.network import build_network
-from chessnn_colab.views import front_end, play_board
+from chessnn_colab.views import front_end
+from chessnn_colab.views.play import board as play_board
 from chessnn_colab.views.play import find_opponent, play_widget
 from chessnn_colab.views.watch import watch_game
 from tests.small_run import CONFIG, TICTACTOE, make_run

@@ -5,7 +5,8 @@ import ipywidgets
 import pytest
 
 from chessnn_colab.errors import ChessnnError, ConfigError
-from chessnn_colab.views import board, play_board
+from chessnn_colab.views import board
+from chessnn_colab.views.play import board as play_board
 from chessnn_colab.views.play import play_widget
 from tests.small_run import make_run
 

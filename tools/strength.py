@@ -5,7 +5,7 @@
 What follows `--` goes to `python -m chessnn_colab train`. The untrained network plays the same matches with the same
 search. A run that is already in the folder continues, so that a long training can be done in pieces.
 
-The yardstick in the table's head names the opponents and the openings by what they do: results with the same one compare,
+The yardstick in the table names the opponents and the openings by what they do: results with the same one compare,
 on any machine and in any version.
 """
 

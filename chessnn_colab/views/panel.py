@@ -13,8 +13,8 @@ from ..report import Report, Strength
 from ..words import clock
 from .curves import SMALL_PANELS, Reference, small_figure, strength_figure
 from .ink import PAGE_WIDTH, figure_html
-from .live_progress import Bar
-from .text_progress import figure
+from .progress.live import Bar
+from .progress.text import figure
 
 FONT = "font-family:system-ui,sans-serif;line-height:1.4"
 FAINT, LINE, FILL = "rgba(128,132,140,0.22)", "rgba(128,132,140,0.35)", "#2A8FD0"

@@ -18,7 +18,7 @@ from ..runs.folder import RunFolder
 from .chess_drawing import played_game
 from .drawings import EMPTY, Drawing
 from .picture import picture_html
-from .play_controls import moves_html
+from .play.controls import moves_html
 from .squares import board_css, data_text, overlay_svg, svg_url
 
 MOST_GAMES = 12  # iterations to choose from; of more, so many are taken evenly

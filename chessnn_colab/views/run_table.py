@@ -15,7 +15,7 @@ from rich.table import Table
 from ..files import AnyPath
 from ..report import Report
 from ..runs.folder import RunFolder
-from .text_progress import duration, figure
+from .progress.text import duration, figure
 
 REFRESH_SECONDS = 2.0
 WIDE = 110  # columns that a table takes at most, where nothing says how many there are

@@ -12,8 +12,8 @@ from .drawings import Drawing, make_drawing
 from .front_end import has_widget_front_end
 from .picture import picture_html
 from .play import find_opponent, own_game
-from .play_board import Answering
-from .play_controls import moves_html
+from .play.board import Answering
+from .play.controls import moves_html
 from .replay import Replay, drawing_replay
 
 MOST_PLIES = 300

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 from ...arena.standing import Part, Standing
-from ..text_progress import HEARTBEAT_SECONDS, counted, duration
+from ..progress.text import HEARTBEAT_SECONDS, counted, duration
 
 DRAWS_PER_SECOND = 5.0
 MOST_PARTS = 8  # of more than these, a face shows those that are under way

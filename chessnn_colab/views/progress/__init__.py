@@ -7,10 +7,10 @@ changes.
 import os
 import sys
 
-from ..errors import ConfigError
-from ..report import Progress, Silence
-from .front_end import has_widget_front_end
-from .text_progress import TextProgress
+from ...errors import ConfigError
+from ...report import Progress, Silence
+from ..front_end import has_widget_front_end
+from .text import TextProgress
 
 FACES = ("text", "terminal", "widgets", "silent")
 
@@ -30,10 +30,10 @@ def make_progress(kind: str | None = None) -> Progress:
     if face == "text":
         return TextProgress()
     if face == "terminal":
-        from .terminal_progress import TerminalProgress  # only a terminal needs rich
+        from .terminal import TerminalProgress  # only a terminal needs rich
 
         return TerminalProgress()
-    from .notebook_progress import NotebookProgress  # a terminal needs neither IPython nor matplotlib
+    from .notebook import NotebookProgress  # a terminal needs neither IPython nor matplotlib
 
     return NotebookProgress()
 

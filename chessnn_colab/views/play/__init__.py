@@ -8,18 +8,18 @@ from typing import Any
 
 import chess
 
-from ..arena.chess.choose_move import ChooseMove
-from ..arena.evaluate import find_player, run_game
-from ..arena.opponent import NetworkOpponent, Opponent
-from ..arena.players import NetworkPlayer
-from ..arena.registry import match_game
-from ..devices import detect_device
-from ..errors import ConfigError
-from ..games.chess.notation import action_from_move
-from ..network import SpikingNetwork
-from ..runs.shared import is_file
-from .drawings import make_drawing
-from .play_board import Answering, PlayBoard
+from ...arena.chess.choose_move import ChooseMove
+from ...arena.evaluate import find_player, run_game
+from ...arena.opponent import NetworkOpponent, Opponent
+from ...arena.players import NetworkPlayer
+from ...arena.registry import match_game
+from ...devices import detect_device
+from ...errors import ConfigError
+from ...games.chess.notation import action_from_move
+from ...network import SpikingNetwork
+from ...runs.shared import is_file
+from ..drawings import make_drawing
+from .board import Answering, PlayBoard
 
 
 class FunctionOpponent:

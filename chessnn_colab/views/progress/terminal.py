@@ -14,10 +14,10 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from ..report import Report, Session
-from ..words import clock
-from .live_progress import LiveProgress
-from .text_progress import figure, result_shares
+from ...report import Report, Session
+from ...words import clock
+from .live import LiveProgress
+from .text import figure, result_shares
 
 REDRAWS_PER_SECOND = 4
 BAR_WIDTH = 32

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
-from ..report import Progress, Strength
-from ..words import counted, duration
+from ...report import Progress, Strength
+from ...words import counted, duration
 
 HEARTBEAT_SECONDS = 15.0
 

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 import ipywidgets
 
-from .drawings import Drawing
-from .squares import Arrow, Squares, data_text
+from ..drawings import Drawing
+from ..squares import Arrow, Squares, data_text
 
 EVALUATIONS = (1, 8, 16, 48, 128, 400)  # offered as strengths
 MOST_CHOICES = 4
@@ -18,7 +18,7 @@ TURN, HINT = "Flip board", "Hint"
 
 
 class Session(Protocol):
-    """What the controls show and call: play_board.PlayBoard."""
+    """What the controls show and call: board.PlayBoard."""
 
     drawing: Drawing
     human: int

@@ -6,14 +6,14 @@ import time
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from ..arena.opponent import NetworkOpponent, Opinion
-from ..errors import ChessnnError, NotationError
-from . import thoughts
-from .board import WidgetOrHtml
-from .drawings import Drawing
-from .picture import picture_html
-from .play_controls import Controls, moves_html
-from .squares import Arrow
+from ...arena.opponent import NetworkOpponent, Opinion
+from ...errors import ChessnnError, NotationError
+from .. import thoughts
+from ..board import WidgetOrHtml
+from ..drawings import Drawing
+from ..picture import picture_html
+from ..squares import Arrow
+from .controls import Controls, moves_html
 
 LONG_THOUGHT = 0.3  # seconds: only after a thought as long as this, or longer, can a click have waited for its end
 QUEUED = 0.12  # seconds after such a thought in which a click that arrives was made before the answer was to be seen

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 
 from IPython.display import HTML, DisplayHandle
 
-from ..report import Session, Strength
-from .live_progress import MEASURING, LiveProgress
-from .panel import box, figures_html, live_html, messages_html, quiet, table_html
-from .story import reference_for, sample_part, summary_html
+from ...report import Session, Strength
+from ..panel import box, figures_html, live_html, messages_html, quiet, table_html
+from ..story import reference_for, sample_part, summary_html
+from .live import MEASURING, LiveProgress
 
 DRAWS_PER_SECOND = 4.0
 FIGURE_COST = 0.05  # drawing figures takes at most this share of the time

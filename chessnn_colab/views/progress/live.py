@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ..report import Progress, Report, Session, Strength, strength_points
-from ..words import clock, counted
-from .text_progress import SelfplayTally, rate, stopped_line
+from ...report import Progress, Report, Session, Strength, strength_points
+from ...words import clock, counted
+from .text import SelfplayTally, rate, stopped_line
 
 MEASURING = "measuring strength"
 
