@@ -71,7 +71,7 @@ print(f"{choice.device}: {'; '.join(choice.reasons)}", *game.to_text(start), sep
 
 # %% [markdown]
 # ## A network
-# It sees planes and answers with a logit for each action and for win, draw and loss. Untrained, it prefers nothing: the bars of
+# It sees planes and answers with a logit for each action and for win, draw and loss (in 2048 for each range of scores). Untrained, it prefers nothing: the bars of
 # the legal actions should be about equally high.
 
 # %%

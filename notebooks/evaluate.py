@@ -53,19 +53,26 @@ ladder_games = 20  # @param {type:"slider", min:2, max:200, step:2}
 # You should see a table with a line for each iteration. Without a run in the folder you see a short training first.
 
 # %%
+import os
 from pathlib import Path
 
+from chessnn_colab.arena.evaluate import run_game
 from chessnn_colab.config import TrainConfig
+from chessnn_colab.errors import ConfigError
+from chessnn_colab.games.registry import rules
 from chessnn_colab.report import Report
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.training import train
 from chessnn_colab.views.progress import make_progress
 from chessnn_colab.views.run_table import print_tables
 
+os.chdir(root)  # names of runs begin at the folder that has them
 run = str(root / Path(run_folder).expanduser())
 if not (Path(run) / "config.json").is_file():
     for report in train(TrainConfig(run=run, minutes=train_minutes_if_none), make_progress()):
         pass
+if rules(run_game(run)).num_players == 1:
+    raise ConfigError(f"{run} is for one player: expected a run of a game for two. `evaluate RUN` compares mean scores")
 print_tables([run], last=10)
 reports = [Report.from_dict(values) for values in RunFolder.open(run).read_reports()]
 
@@ -129,20 +136,19 @@ display(strength_curves(ladder, reports))
 
 # %% [markdown]
 # ## Puzzles
-# Chess only: a hundred positions each with a mate in one, a mate in two, and a piece that hangs, with the network's first move
+# For chess and Gomoku. In chess: a hundred positions each with a mate in one, a mate in two, and a piece that hangs, with the network's first move
 # checked against all solutions. Puzzles tell snapshots apart sooner than matches do, since there is no luck in them.
 #
 # You should see a line for each snapshot and three rising curves. With a search that looks ahead, every mate in one is found
 # from the beginning, because the rules are looked at; with "policy" it is learned.
 
 # %%
-from chessnn_colab.arena.evaluate import run_game
 from chessnn_colab.arena.registry import match_kit
 
 solve = match_kit(run_game(run)).puzzles
 shares = {}
 if solve is None:
-    print(f"There are puzzles for chess, and none for {run_game(run)}.")
+    print(f"There are no puzzles for {run_game(run)}.")
 else:
     with watching() as watch:
         shares = solve(run, looks_ahead, list(ladder.snapshots.values()), watch=watch)

@@ -80,16 +80,15 @@ counting_neuron()
 # You should see one small board for each: where the own pawns are, which squares the opponent attacks, who may castle.
 
 # %%
-from chessnn_colab.arena.evaluate import load_network
-from chessnn_colab.arena.shipped import shipped_cards, shipped_networks
+import os
+
 from chessnn_colab.views.inside import maps
+from chessnn_colab.views.inside.growth import growth, networks_to_show
 from chessnn_colab.views.inside.position import position
 
-networks = shipped_networks()
-if own_run:
-    own, iteration = load_network(root / own_run if (root / own_run).exists() else own_run, device="cpu")
-    networks = {**dict(list(networks.items())[:-1]), iteration: own}
-untrained, trained = networks[0], list(networks.values())[-1]
+os.chdir(root)  # names of runs begin at the folder that has them
+networks, played = networks_to_show(own_run)
+untrained, trained = next(iter(networks.values())), list(networks.values())[-1]
 seen = position(fen)
 maps.input_planes(seen)
 
@@ -123,9 +122,7 @@ maps.firing_view(trained, seen)
 # Qxf7 mates; to be sure of it a network looks ahead, as it does when it plays.
 
 # %%
-from chessnn_colab.views.inside.growth import growth, played_positions
-
-growth(networks, seen, played_positions(shipped_cards()))
+growth(networks, seen, played)
 
 # %% [markdown]
 # ## What each layer knows

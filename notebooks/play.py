@@ -55,9 +55,12 @@ plies_to_watch = 300  # @param {type:"integer"}
 # position (FEN) or a game (PGN) and press Load.
 
 # %%
+import os
+
 from chessnn_colab.arena.find_network import find_network
 from chessnn_colab.views.play import play_widget
 
+os.chdir(root)  # names of runs begin at the folder that has them
 found = find_network(network, root / "runs")
 print(found.sentence)
 play_widget(found.run, human=you_play, evaluations=evaluations)

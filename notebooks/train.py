@@ -140,8 +140,8 @@ display(plots.energy_bars(spikes.estimate_energy(network, rules.observe(position
 # ## Measure
 # Against each of the game's own players (in chess a random mover, a greedy capturer, and minimax, which looks two plies ahead):
 # the network as it was before training, and as it is. A bar is a score; the line across it its 95 % interval: few games, wide
-# line. It takes a quarter of the training time, and three minutes at most. In 2048 every player plays on its own, and mean
-# scores are compared.
+# line. It takes a quarter of the training time, and three minutes at most. In 2048 every player plays on its own, mean scores
+# are compared, and all games are played to their ends, however long that takes.
 
 # %%
 from chessnn_colab.views.measuring import measure
@@ -167,6 +167,15 @@ play_widget(run) if rules.num_players == 2 else print(f"{game} is for one player
 from chessnn_colab.views.card import result_card
 
 result_card(run, run / "card.png")
+
+# %% [markdown]
+# ## The runs on this machine
+# Each with its size. `delete_run("runs/NAME")` from the same module deletes one for good.
+
+# %%
+from chessnn_colab.runs.shelf import list_runs
+
+print(list_runs(run.parent))
 
 # %% [markdown]
 # ## What next

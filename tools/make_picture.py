@@ -24,9 +24,10 @@ from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.search import SearchConfig
 from chessnn_colab.views.chess_drawing import played_game
+from chessnn_colab.views.ink import BOARD_DARK, BOARD_LIGHT
 
 ROOT = Path(__file__).resolve().parent.parent
-LIGHT, DARK, INK, QUIET = "#EAE6DA", "#8FA3B5", "#222222", "#5F6770"
+INK, QUIET = "#222222", "#5F6770"
 MOST_BYTES = 300_000
 SHOWN_SNAPSHOTS = 4
 LOOKS_AHEAD = SearchConfig()  # as in training
@@ -60,7 +61,7 @@ def chosen_position(pgn: str) -> chess.Board:
 def draw_board(axis: Axes, board: chess.Board) -> None:
     """The pieces as DejaVu Sans, which matplotlib brings, has them."""
     squares = np.add.outer(np.arange(8), np.arange(8)) % 2
-    axis.imshow(squares, cmap=ListedColormap([LIGHT, DARK]), extent=(0, 8, 0, 8))
+    axis.imshow(squares, cmap=ListedColormap([BOARD_LIGHT, BOARD_DARK]), extent=(0, 8, 0, 8))
     for square, piece in board.piece_map().items():
         place = (chess.square_file(square) + 0.5, chess.square_rank(square) + 0.45)
         solid = chess.Piece(piece.piece_type, chess.BLACK).unicode_symbol()

@@ -41,6 +41,7 @@ from .snapshot import load_snapshot, save_snapshot
 SUBFOLDERS = ("checkpoints", "snapshots", "games", "tensorboard", "logs")
 _SET_ASIDE = ".set-aside"
 RATINGS_FILE = "ratings.json"
+CARD_FILE = "card.png"  # of the notebook: the result as a picture
 METRICS_FILE = "metrics.jsonl"
 _NUMBER = re.compile(r"[0-9]{6,}")  # an iteration, as it stands in file names
 

@@ -9,7 +9,7 @@ from ..errors import RunError
 from ..files import AnyPath, reason
 from ..words import duration
 from .config_file import CONFIG_FILE
-from .folder import METRICS_FILE, RATINGS_FILE, SUBFOLDERS, RunFolder, folder_path
+from .folder import CARD_FILE, METRICS_FILE, RATINGS_FILE, SUBFOLDERS, RunFolder, folder_path
 from .lock import LOCK_FILE, RunLock
 
 
@@ -63,7 +63,7 @@ def delete_run(path: AnyPath) -> int:
         for name in SUBFOLDERS:
             if (folder / name).exists():
                 shutil.rmtree(folder / name)
-        for name in (RATINGS_FILE, METRICS_FILE, CONFIG_FILE, LOCK_FILE):
+        for name in (CARD_FILE, RATINGS_FILE, METRICS_FILE, CONFIG_FILE, LOCK_FILE):
             (folder / name).unlink(missing_ok=True)
         left = folder_bytes(folder)
         if not any(folder.iterdir()):

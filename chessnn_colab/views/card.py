@@ -21,10 +21,10 @@ from ..runs.folder import RunFolder
 from ..spikes import estimate_energy
 from .chess_drawing import ending
 from .curves import draw_firing, draw_strength
-from .ink import BLUE, INK, ORANGE, dress, figure_png, new_figure, percent
+from .ink import BLUE, BOARD_DARK, BOARD_LAST, BOARD_LIGHT, INK, ORANGE, dress, figure_png, new_figure, percent
 from .story import headline, reference_for, strength_sentences
 
-PAPER, LIGHT, DARK, PIECE = "#FFFFFF", "#EAE6DA", "#8FA3B5", "#1B1F24"
+PAPER, PIECE = "#FFFFFF", "#1B1F24"
 SYMBOLS = dict(zip("kqrbnp", "♚♛♜♝♞♟"))
 ENERGY_POSITIONS = 64  # over which the energy of an evaluation is averaged
 
@@ -99,7 +99,7 @@ def _draw_game(axis: Axes, reports: list[Report]) -> None:
     board, marked = last.board(), (last.move.from_square, last.move.to_square) if last.move else ()
     for square in chess.SQUARES:
         file, rank = chess.square_file(square), chess.square_rank(square)
-        colour = "#E9D48A" if square in marked else LIGHT if (file + rank) % 2 else DARK
+        colour = BOARD_LAST if square in marked else BOARD_LIGHT if (file + rank) % 2 else BOARD_DARK
         axis.fill((file, file + 1, file + 1, file), (rank, rank, rank + 1, rank + 1), color=colour, lw=0)
         piece = board.piece_at(square)
         if piece is not None:

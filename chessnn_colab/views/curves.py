@@ -14,9 +14,24 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from ..errors import RunError
 from ..report import Report, Strength, strength_points
-from .ink import BLUE, GREEN, HAIRLINE, INK, ORANGE, PERCENT, PURPLE, QUIET, RED, draw_line, dress, new_figure, percent
+from .ink import (
+    BLUE,
+    DRAWS,
+    GREEN,
+    HAIRLINE,
+    INK,
+    ORANGE,
+    PERCENT,
+    PURPLE,
+    QUIET,
+    RED,
+    draw_line,
+    dress,
+    new_figure,
+    percent,
+)
 
-FIRST_WINS, DRAWS, PLY_CAP, SECOND_WINS = "#E6D9A8", "#A9B4BF", "#6FA8CF", "#4B535C"
+FIRST_WINS, PLY_CAP, SECOND_WINS = "#E6D9A8", "#6FA8CF", "#4B535C"
 MEASURE_COLOURS = (BLUE, ORANGE, GREEN, PURPLE)
 MAX_LAYER_LINES = 8
 NARROW = 8.0  # points, of the small figures' text
@@ -133,13 +148,15 @@ def draw_results(axis: Axes, reports: Sequence[Report]) -> None:
 
     Iterations that the clock cut are left out: only their shortest games ended.
     """
+    if reports and reports[-1].scores:
+        return _draw_scores(axis, reports)
     _small(axis, "Results of self-play", reports, grid=False)
     reports = [report for report in reports if not report.cut]
     axis.set_ylim(0, 1)
     axis.yaxis.set_major_formatter(PERCENT)
     axis.yaxis.set_major_locator(MaxNLocator(2))
     if not reports:
-        return
+        return None
     iterations = column(reports, "iteration")
     games, draws = np.maximum(column(reports, "games"), 1), column(reports, "draws")
     wins = [
@@ -156,6 +173,15 @@ def draw_results(axis: Axes, reports: Sequence[Report]) -> None:
         axis.stairs(above, edges, baseline=below, fill=True, color=colour, label=name)
         below = above
     _small_legend(axis, ncols=4)
+
+
+def _draw_scores(axis: Axes, reports: Sequence[Report]) -> None:
+    """Instead of results, in a game that pays points: the best and the median score."""
+    _small(axis, "Best and median score", reports)
+    for name, colour in (("best", BLUE), ("median", ORANGE)):
+        values = np.array([report.scores.get(name, np.nan) for report in reports])
+        _draw_history(axis, reports, values, colour, name)
+    _small_legend(axis)
 
 
 def draw_lengths(axis: Axes, reports: Sequence[Report]) -> None:

@@ -20,6 +20,8 @@ from matplotlib.ticker import FuncFormatter
 
 BLUE, ORANGE, GREEN, RED, PURPLE = "#2A8FD0", "#E69F00", "#009E73", "#D55E00", "#CC79A7"
 INK = QUIET = "#787C82"
+DRAWS = "#A9B4BF"
+BOARD_LIGHT, BOARD_DARK, BOARD_LAST = "#EAE6DA", "#8FA3B5", "#E9D48A"  # as in data/board.css
 HAIRLINE = "#80868C40"  # with a quarter of its strength
 PERCENT = FuncFormatter(lambda share, _: f"{100 * share:.3g} %")
 MAX_MARKED_POINTS = 30

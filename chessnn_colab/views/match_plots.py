@@ -1,8 +1,4 @@
-"""The figure of matches: their scores with intervals, before and after training side by side.
-
-It is transparent, and its ink suits a light and a dark page. Colours are those of Okabe and Ito (Color Universal
-Design, 2008), which colour-blind readers can tell apart.
-"""
+"""The figure of matches: their scores with intervals, before and after training side by side."""
 
 from __future__ import annotations
 
@@ -10,13 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.ticker import FuncFormatter
 
-INK = "#787C82"
-COLOURS = {"wins": "#2A8FD0", "draws": "#A9B4BF", "losses": "#E69F00"}
+from .ink import BLUE, DRAWS, INK, ORANGE, PERCENT, dress, new_figure
+
+COLOURS = {"wins": BLUE, "draws": DRAWS, "losses": ORANGE}
 
 
 def match_bar(results: Sequence[Any]) -> Figure:
@@ -33,8 +27,7 @@ def match_bar(results: Sequence[Any]) -> Figure:
     # Half a row of air between opponents, where several networks meet them.
     several = len(results) > len(opponents)
     rows = [row + 0.5 * several * opponents.index(result.opponent) for row, result in enumerate(results)]
-    figure = Figure((9.0, 1.5 + 0.55 * (rows[-1] + 1)), layout=ConstrainedLayoutEngine(w_pad=0.08), facecolor="none")
-    FigureCanvasAgg(figure)
+    figure = new_figure(9.0, 1.5 + 0.55 * (rows[-1] + 1))
     axis = figure.subplots()
     for row, result in zip(rows, results):
         _draw_match(axis, row, result, labelled=row == 0)
@@ -45,12 +38,8 @@ def match_bar(results: Sequence[Any]) -> Figure:
     axis.set_yticks(rows, [name.replace("iteration 0 ", "untrained ") for name in who])
     axis.set_ylim(rows[-1] + 0.55, -0.55)
     axis.set_xlim(0, 1)
-    axis.xaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.3g} %"))
-    axis.set_xlabel("share of games; score = wins + half the draws", fontsize=9, color=INK)
-    axis.set_facecolor("none")
-    axis.tick_params(labelsize=9, colors=INK, length=3)
-    axis.spines[["top", "right"]].set_visible(False)
-    axis.spines[["left", "bottom"]].set_color(INK)
+    axis.xaxis.set_major_formatter(PERCENT)
+    dress(axis, None, None, "share of games; score = wins + half the draws", grid=False)
     figure.legend(loc="outside upper center", ncols=4, frameon=False, fontsize=9, labelcolor=INK)
     return figure
 

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Sequence
 from ..report import Report, Strength
 from ..words import clock
 from .curves import SMALL_PANELS, Reference, small_figure, strength_figure
-from .ink import PAGE_WIDTH, figure_html
+from .ink import BLUE, PAGE_WIDTH, figure_html
 from .progress.live import Bar
 from .progress.text import figure
 
 FONT = "font-family:system-ui,sans-serif;line-height:1.4"
-FAINT, LINE, FILL = "rgba(128,132,140,0.22)", "rgba(128,132,140,0.35)", "#2A8FD0"
+FAINT, LINE, FILL = "rgba(128,132,140,0.22)", "rgba(128,132,140,0.35)", BLUE
 ROW = 22  # CSS pixels, the height of a bar's line
 TABLE_ROWS = 4
 ALTS = {

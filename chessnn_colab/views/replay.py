@@ -121,7 +121,7 @@ def _page(drawing: Drawing, games: Sequence[dict[str, Any]]) -> str:
     about = "<br>".join(line for line in lines if line not in ("", "<b></b>"))
     words = json.dumps({key: text for key, (text, _) in drawing.glyphs.items()})
     # "</" would end the script that holds the games.
-    held = json.dumps(games, separators=(",", ":")).replace("</", "<\\/")
+    held = json.dumps(games, separators=(",", ":")).replace("<", "\\u003c")
     data = f'data-replay="{name}" data-scope="{name}" data-css="{drawing.css}" data-names="{" ".join(drawing.names)}"'
     still = f'{picture_html(drawing)}<div class="cn-side"><p>{about}</p><p>{moves_html(drawing)}</p></div>'
     css = f"{board_css(name, drawing)}.{name}{{--over:{svg_url(overlay_svg(drawing, (), False))}}}"

@@ -11,6 +11,7 @@ from rich.columns import Columns
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 from ..files import AnyPath
 from ..report import Report
@@ -51,15 +52,15 @@ def run_table(run: AnyPath, last: int | None = None) -> Table:
     """The last so many iterations of a run (None: all of them), with totals below. Raises RunError."""
     folder = RunFolder.open(run)
     reports = [Report.from_dict(values) for values in folder.read_reports()]
-    table = Table(title=str(folder.path.name), title_justify="left", title_style="bold", box=None, padding=(0, 1))
-    players = list(reports[-1].wins) if reports else []
+    table = Table(title=Text(folder.path.name), title_justify="left", title_style="bold", box=None, padding=(0, 1))
+    shown = _results(reports[-1]) if reports else {}
     table.add_column("Iteration", justify="right", style="bold")
-    for name in ("time", "games", *(f"{player} wins" for player in players), "draws", "plies"):
+    for name in ("time", "games", *shown, "plies"):
         table.add_column(name, justify="right")
     for name, style in (("policy", "cyan"), ("value", "magenta"), ("entropy", "dim"), ("positions/s", "green")):
         table.add_column(name, justify="right", style=style)
     for report in reports[-last:] if last else reports:
-        table.add_row(*_cells(report, players))
+        table.add_row(*_cells(report))
     if reports:
         newest = reports[-1]
         table.caption = (
@@ -71,15 +72,20 @@ def run_table(run: AnyPath, last: int | None = None) -> Table:
     return table
 
 
-def _cells(report: Report, players: Sequence[str]) -> list[str]:
-    games = max(report.games, 1)
-    wins = [f"{100 * report.wins.get(player, 0) / games:.0f} %" for player in players]
+def _results(report: Report) -> dict[str, str]:
+    """Column -> its text: the shares of wins and draws, or the scores of a game that pays points."""
+    if report.scores:
+        return {f"{name} score": f"{score:,.0f}" for name, score in report.scores.items()}
+    wins = {f"{player} wins": f"{100 * share:.0f} %" for player, share in report.win_rates.items()}
+    return {**wins, "draws": f"{100 * report.draw_rate:.0f} %"}
+
+
+def _cells(report: Report) -> list[str]:
     return [
         f"{report.iteration}",
         duration(report.seconds),
         f"{report.games}",
-        *wins,
-        f"{100 * report.draw_rate:.0f} %",
+        *_results(report).values(),
         f"{report.average_plies:.0f}",
         figure(report.policy_loss),
         figure(report.value_loss),

@@ -17,7 +17,7 @@ from ..runs.folder import RunFolder
 from ..words import counted, duration
 from .chess_drawing import played_game
 from .curves import Reference
-from .panel import LINE, box, figures_html, messages_html, table_html
+from .panel import LINE, box, figures_html, table_html
 from .picture import picture_html
 
 REFERENCE_FILE = "reference.json"  # in data/, made by tools/reference_curve.py
@@ -156,6 +156,3 @@ def _tile(name: str, figure: str) -> str:
         f'<div style="{style}"><div style="{large}">{html.escape(figure)}</div>'
         f'<div style="font-size:11px;opacity:0.7">{html.escape(name)}</div></div>'
     )
-
-
-__all__ = ["Story", "messages_html", "run_story"]

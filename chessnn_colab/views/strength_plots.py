@@ -1,25 +1,19 @@
-"""Figures of how strong the snapshots of a run are: ratings and puzzles, against games played and minutes trained.
-
-They are transparent, and their ink suits a light and a dark page. Colours are those of Okabe and Ito (Color Universal
-Design, 2008), which colour-blind readers can tell apart.
-"""
+"""Figures of how strong the snapshots of a run are: ratings and puzzles, against games played and minutes trained."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.ticker import FuncFormatter, StrMethodFormatter
+from matplotlib.ticker import StrMethodFormatter
 
 from ..arena.ladder import Ladder
 from ..report import Report
+from .ink import BLUE, GREEN, INK, ORANGE, PERCENT, PURPLE, RED, dress, new_figure
 
 NEAR = 40  # rating points
-INK, GRID = "#787C82", "#80868C40"
-COLOURS = ("#2A8FD0", "#E69F00", "#009E73", "#CC79A7", "#D55E00")
+COLOURS = (BLUE, ORANGE, GREEN, PURPLE, RED)
 
 
 def strength_curves(ladder: Ladder, reports: Sequence[Report]) -> Figure:
@@ -61,7 +55,7 @@ def puzzle_curves(shares: Mapping[int, Mapping[str, float]], reports: Sequence[R
             axis.plot(amounts, solved, color=colour, marker=marker, ms=5, lw=1.8, label=kind.replace("-", " "))
         _dress(axis, what, "puzzles solved" if column == 0 else "")
         axis.set_ylim(-0.02, 1.02)
-        axis.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.0f} %"))
+        axis.yaxis.set_major_formatter(PERCENT)
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False, fontsize=9, labelcolor=INK)
     return figure
@@ -82,17 +76,10 @@ def _fixed_players(ladder: Ladder) -> dict[float, list[str]]:
 
 
 def _two_panels() -> tuple[Figure, Sequence[Axes]]:
-    figure = Figure(figsize=(10, 3.8), layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.08), facecolor="none")
-    FigureCanvasAgg(figure)
+    figure = new_figure(10.0, 3.8)
     return figure, figure.subplots(1, 2, sharey=True)
 
 
 def _dress(axis: Axes, x: str, y: str) -> None:
-    axis.set_facecolor("none")
-    axis.set_xlabel(x, fontsize=9, color=INK)
-    axis.set_ylabel(y, fontsize=9, color=INK)
-    axis.tick_params(labelsize=9, colors=INK)
-    axis.spines[["top", "right"]].set_visible(False)
-    axis.spines[["left", "bottom"]].set_color(INK)
-    axis.grid(color=GRID, lw=0.8)
+    dress(axis, None, y, x)
     axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))

@@ -5,10 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ...arena.evaluate import load_network, run_game
+from ...arena.shipped import shipped_cards, shipped_networks
+from ...errors import ConfigError
 from ...network import SpikingNetwork
 from .maps import brightest, layer_maps, strip_html
 from .position import Position, board_image, caption, moves_in_words, opinion, outcome_bar, row
 from .show import Controlled, stops
+
+
+def networks_to_show(own_run: str = "") -> tuple[dict[int, SpikingNetwork], dict[int, int]]:
+    """The networks that come with the package by iteration, the untrained one first, and the positions they had played.
+
+    own_run: a run of chess, or a shared file, whose network then comes last; those of later iterations are left out.
+    Raises ConfigError for another game, and what load_network raises.
+    """
+    networks, played = shipped_networks(), played_positions(shipped_cards())
+    if not own_run:
+        return networks, played
+    if (game := run_game(own_run)) != "chess":
+        raise ConfigError(f"{own_run} plays {game}: expected a run of chess")
+    own, iteration = load_network(own_run, device="cpu")
+    *earlier, _ = networks
+    kept = [key for key in earlier if key < max(iteration, 1)]
+    return {**{key: networks[key] for key in kept}, iteration: own}, {key: played[key] for key in kept}
 
 
 def growth(

@@ -53,7 +53,7 @@ def neuron_html(leak: float = 0.5, threshold: float = 1.0) -> str:
     axes[1].annotate("threshold", (len(steps) - 0.5, threshold), (0, 3), textcoords="offset points", ha="right",
                      color=ORANGE, fontsize=9)  # fmt: skip
     fired = steps[told.spikes > 0]
-    axes[1].vlines(fired - 0.0, told.after[fired], told.before[fired], color=BLUE, lw=3, alpha=0.6)
+    axes[1].vlines(fired, told.after[fired], told.before[fired], color=BLUE, lw=3, alpha=0.6)
     dress(axes[1], f"Membrane: keeps {100 * (1 - leak):.0f} % of itself from step to step", None)
     axes[2].eventplot(fired, lineoffsets=0.5, linelengths=0.9, colors=BLUE, linewidths=3)
     axes[2].set_yticks([])

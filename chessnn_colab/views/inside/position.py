@@ -19,10 +19,10 @@ from ...games.chess.notation import board_from_fen, move_from_action, state_from
 from ...games.chess.rules import Chess
 from ...network import SpikingNetwork
 from ...spikes import layer_names, probe
-from ..ink import BLUE, INK, ORANGE, percent
+from ..ink import BLUE, BOARD_DARK, BOARD_LAST, BOARD_LIGHT, INK, ORANGE, percent
 
-SQUARES = {"square light": "#EAE6DA", "square dark": "#8FA3B5", "coord": INK, "margin": "#00000000"}
-NO_MARGIN = {**SQUARES, "square light lastmove": "#E9D48A", "square dark lastmove": "#CDB35C"}
+SQUARES = {"square light": BOARD_LIGHT, "square dark": BOARD_DARK, "coord": INK, "margin": "#00000000"}
+NO_MARGIN = {**SQUARES, "square light lastmove": BOARD_LAST, "square dark lastmove": "#CDB35C"}
 BOARD = 300  # CSS pixels
 ARROWS = 4  # moves drawn
 # Win, draw, loss: told apart by the colour-blind, and in any order by their pattern of light and dark.

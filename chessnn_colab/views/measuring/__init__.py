@@ -23,9 +23,9 @@ from ...errors import ConfigError
 from ...runs.folder import RunFolder
 from ...search import SearchConfig
 from ..front_end import has_widget_front_end
+from ..progress import FACES
 from .text import TextFace
 
-FACES = ("text", "widgets", "silent")
 LONGEST_MEASURE, SHARE_OF_TRAINING = 180.0, 0.25  # seconds; of the time that training took
 QUICK_SECONDS = 60.0  # below this a network looks ahead as in training, so that enough games fit
 
@@ -56,7 +56,8 @@ def measure(
     game that would end later (see arena.match.play_matches); None is a quarter of the time that the run has trained,
     three minutes at most. search: None is two rungs, which serve a large batch best: 48 evaluations a move, or the 13
     of training where there is less than a minute. Returns the matches, opponent by opponent; prints each, and what a
-    longer match would add. An interrupt ends it, and the games that had ended count.
+    longer match would add. An interrupt ends it, and the games that had ended count. In a game for one player all games
+    are played, without progress.
     Raises ConfigError, RunError or CheckpointError.
     """
     if seconds is None:
@@ -80,7 +81,7 @@ def measuring_seconds(run: str | Path) -> float:
 
 @contextmanager
 def watching(kind: str | None = None, stream: TextIO | None = None) -> Iterator[Face]:
-    """The face called `kind`, closed when the block ends: "text", "widgets" or "silent".
+    """The face called `kind`, closed when the block ends: "text", "terminal", "widgets" or "silent".
 
     Without a kind the environment variable CHESSNN_UI names it; without that it is widgets where they can be drawn, a
     live line on a terminal, else text. stream: where a terminal's line and the text go; None is sys.stdout. Raises
@@ -104,7 +105,7 @@ def make_face(kind: str | None = None, stream: TextIO | None = None) -> Face:
         from .widget import WidgetFace  # a terminal needs no ipywidgets
 
         return WidgetFace()
-    if not name and (stream or sys.stdout).isatty():
+    if name == "terminal" or (not name and (stream or sys.stdout).isatty()):
         from .terminal import TerminalFace  # nor do lines need rich
 
         return TerminalFace(stream or sys.stdout)

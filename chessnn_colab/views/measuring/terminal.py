@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
+from rich.text import Text
 
 from ...arena.standing import Standing
 from .text import rate_limited, shown_parts, total_line
@@ -38,7 +39,7 @@ def bars(standing: Standing) -> Table:
     table = Table.grid(padding=(0, 1))
     for _, part in shown_parts(standing):
         bar = ProgressBar(max(part.total, 1), part.done, BAR_WIDTH, complete_style="cyan", finished_style="green")
-        table.add_row(part.name, bar, f"{part.done}/{part.total}", part.note)
+        table.add_row(Text(part.name), bar, f"{part.done}/{part.total}", Text(part.note))
     whole = Table.grid()
     whole.add_row(table)
     whole.add_row(total_line(standing))

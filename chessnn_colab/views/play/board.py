@@ -104,11 +104,13 @@ class PlayBoard(WidgetOrHtml):
         while not undone_own:
             self.drawing.pop()
             undone_own = self.drawing.turn == self.human
+        del self._opinions[len(self.drawing.actions) + 1 :]
         self._begin("Taken back. Your move.")
 
     def new_game(self) -> None:
         """Begin again from the usual start position."""
         self.drawing.reset()
+        self._opinions = []
         self._begin("Your move.")
 
     def resign(self) -> None:
