@@ -131,7 +131,8 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
             raise ConfigError(
                 f"game={self.game!r}, but the run in {self.run} plays {game}: expected game={game!r}, or another folder"
             )
-        if self.reward != (reward := saved.get("reward")):
+        usual = next(iter(rules(self.game).reward_kinds), None)
+        if (self.reward or usual) != ((reward := saved.get("reward")) or usual):
             raise ConfigError(
                 f"reward={self.reward!r}, but the run in {self.run} has reward={reward!r}: expected the same, or "
                 "another folder"

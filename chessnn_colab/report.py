@@ -84,7 +84,11 @@ class Report:
         """The inverse of `to_dict`. Keys that another version wrote and this one does not know are left out."""
         known = {field.name for field in fields(cls)}
         wins = {name.removesuffix(_WINS): count for name, count in values.items() if name.endswith(_WINS)}
-        strength = tuple(Strength(**point) for point in values.get("strength", ()))
+        parts = {field.name for field in fields(Strength)}
+        points = [
+            {name: value for name, value in point.items() if name in parts} for point in values.get("strength", ())
+        ]
+        strength = tuple(Strength(**point) for point in points)
         kept = {name: value for name, value in values.items() if name in known}
         return cls(**{**kept, "wins": wins, "strength": strength})
 

@@ -154,6 +154,8 @@ def measures_of(game: Game, kit: MatchKit, seconds: float | None) -> list[Measur
 
         def scored(player: Player) -> Outcome:
             result = play_match(game, player, make_opponent(game), MATCH_GAMES)
+            if result.interrupted:
+                raise KeyboardInterrupt  # a match keeps what was played; here the run itself has to end
             return result.score, *result.interval
 
         search = SMALL_SEARCH if measures else BY_POLICY

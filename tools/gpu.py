@@ -86,11 +86,18 @@ def busy_share(options: Options) -> Figures:
     """How busy the GPU is while it plays, by nvidia-smi."""
     query = ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits"]
     command = [sys.executable, "-m", "chessnn_colab", "bench", "self-play", "--preset", options.preset, "--json"]
-    playing = subprocess.Popen([*command, "--seconds", "20", "--boards", "2048"], cwd=ROOT, stdout=subprocess.DEVNULL)
-    samples = []
-    while playing.poll() is None:
-        samples.append(max(map(int, subprocess.check_output(query, text=True).split())))
-        time.sleep(0.5)
+    command += ["--device", options.device, "--seconds", "20", "--boards", "2048"]
+    playing, samples = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL), []
+    try:
+        while playing.poll() is None:
+            samples.append(max(map(int, subprocess.check_output(query, text=True).split())))
+            time.sleep(0.5)
+    finally:
+        failed = playing.poll() != 0
+        playing.kill()
+        playing.wait()
+    if failed or not samples:
+        raise RuntimeError(f"bench self-play ended with code {playing.returncode} after {len(samples)} samples")
     at_work = sorted(samples)[len(samples) // 4 :]  # without its start and its end
     return {"busy %, mean while playing": sum(at_work) / len(at_work), "samples": len(samples)}
 
@@ -113,6 +120,7 @@ def graph_and_eager(options: Options) -> Figures:
     state = game.init(boards)
     action = game.legal_action_mask(state).int().argmax(1)
     graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
         eager = game.step(state, action)
     torch.cuda.current_stream().wait_stream(stream)

@@ -5,6 +5,7 @@ The path of an engine names a program that will run with the rights of the perso
 
 from __future__ import annotations
 
+import math
 import queue
 import shutil
 from collections.abc import Sequence
@@ -83,7 +84,7 @@ class ProcessPlayer(Player):
             if engine is not None:
                 engine.close()
                 engine = None
-            return f"{Path(self.path).name}: {error or type(error).__name__}"
+            return f"{Path(self.path).name}: {str(error) or type(error).__name__}"
         finally:
             self._engines.put(engine)
 
@@ -113,6 +114,6 @@ def engine_settings(spec: str, limits: dict[str, type], example: str) -> tuple[s
                 limit[name] = limits[name](value)
             except ValueError:
                 raise ConfigError(f"engine limit {name}={value!r}: expected a number") from None
-            if not limit[name] > 0:
-                raise ConfigError(f"engine limit {name}={value}: expected more than 0")
+            if not 0 < limit[name] < math.inf:
+                raise ConfigError(f"engine limit {name}={value}: expected a finite number, more than 0")
     return path, limit, {name: value for name, value in settings if name not in limits}

@@ -44,7 +44,8 @@ def load_network(run: str | Path, snapshot: int | None = None, device: str = "au
     name = run_game(run)
     network = saved_network(paths[iteration], load_snapshot(paths[iteration], name), detect_device(device).device)
     game, config = make_game(name), network.config
-    if (config.planes, config.height, config.width, config.actions) != (*game.observation_shape, game.num_actions):
+    shape = config.planes, config.height, config.width, config.actions
+    if shape != (*game.observation_shape, game.num_actions) or bool(config.score_limit) != bool(game.score_limit):
         raise unusable(paths[iteration], f"its network does not fit the board and the actions of {name}")
     return network.eval(), iteration
 
@@ -62,7 +63,7 @@ def evaluate_run(
 ) -> MatchResult | SoloResult:
     """Play a match between a run's network and `opponent` (see find_player and match.play_match).
 
-    In a game for one player each plays its own games instead (see solo.play_solo).
+    In a game for one player each plays its own games instead (see solo.solo_games), without `watch`.
     search: how far the network looks ahead, and an opponent that is a network too (see players.play_search).
     save: a folder that gets the file with every game. watch: see match.play_matches, which also says what an interrupt
     does. Raises ConfigError, RunError or CheckpointError.
@@ -125,6 +126,8 @@ def network_player(
         return NetworkPlayer(game, network, search, name)
     # It knows the points that it learned, whatever the match counts.
     config = load_snapshot(networks(run)[iteration]).metadata.get("config") or {}
+    if not isinstance(config, dict):
+        raise unusable(run, "its config is no dict")
     rules = make_game(game.name, game.max_plies, game.device, config.get("reward"))
     return NetworkPlayer(rules, network, search, name, config.get("discount"))
 
@@ -141,9 +144,9 @@ def find_player(spec: str, game: Game, search: SearchConfig = PLAY_SEARCH) -> Pl
     if spec.startswith("engine:"):
         return kit.require("engine")(spec)
     run, at, snapshot = spec.rpartition("@")
-    if Path(spec).is_dir() or is_file(spec) or not (at and snapshot.isdecimal()):
+    if Path(spec).expanduser().is_dir() or is_file(spec) or not (at and snapshot.isdecimal()):
         run, snapshot = spec, ""
-    if not run or not (Path(run).is_dir() or is_file(run)):
+    if not run or not (Path(run).expanduser().is_dir() or is_file(run)):
         engine = "engine:PATH, " if kit.engine else ""
         raise ConfigError(
             f"unknown opponent {spec!r}: expected one of {', '.join(kit.players)}, {engine}or the folder of a run "

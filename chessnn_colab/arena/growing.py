@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..actor import TREE_ACTIONS, Actor, Branches
+from ..actor import Actor, Branches
 from ..search import PolicyOutput
 from ..tree import Expansion, tree_search
 
@@ -42,5 +42,5 @@ def grown_tree(actor: Actor, state: Any, num_simulations: int, before: Callable[
 
     with torch.no_grad():
         before()
-        root = actor.root(state, TREE_ACTIONS, TREE_ACTIONS)
+        root = actor.root(state, actor.columns, actor.columns)
         return tree_search(root, expand, config, torch.zeros_like(root.prior_logits))

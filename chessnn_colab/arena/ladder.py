@@ -50,8 +50,8 @@ class Ladder:
 
     def score(self, name: str) -> tuple[float, int]:
         """A player's points per game over all its games, and how many games these are."""
-        own = [(match.score, match.games) for match in self.matches if match.player == name]
-        own += [(1 - match.score, match.games) for match in self.matches if match.opponent == name]
+        own = [(match.score, match.games) for match in self.matches if match.player == name and match.games]
+        own += [(1 - match.score, match.games) for match in self.matches if match.opponent == name and match.games]
         games = sum(count for _, count in own)
         return sum(score * count for score, count in own) / games, games
 
@@ -129,7 +129,7 @@ def rate_run(
     own = [network_player(run, iteration, game, search) for iteration in iterations]
     fixed: dict[str, Player] = {}
     try:
-        for spec in match_kit(game.name).players if opponents is None else opponents:
+        for spec in dict.fromkeys(match_kit(game.name).players if opponents is None else opponents):
             fixed[spec] = find_player(spec, game, search)
         anchor = _anchored(anchor, [*own, *fixed.values()], fixed)
         pairs = [Match(player, opponent, games) for player, opponent in _pairs(own, list(fixed.values()))]

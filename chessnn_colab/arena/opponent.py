@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -67,7 +68,7 @@ class NetworkOpponent(Opponent):
 
     @evaluations.setter
     def evaluations(self, number: int) -> None:
-        self.actor.config = search_of(number)
+        self.actor.config = replace(search_of(number), solve=self.actor.config.solve)
 
     @torch.no_grad()
     @one_thread()

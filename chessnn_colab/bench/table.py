@@ -57,6 +57,8 @@ def bench(
     dtype = choose_dtype(precision, chosen)
     precision = str(dtype).removeprefix("torch.")
     config = TrainConfig(game=game, preset=preset, precision=precision, search=search, num_simulations=num_simulations)
+    if boards is not None and boards < 1:
+        raise ConfigError(f"boards={boards}: expected a whole number from 1 up")
     setting = Setting(chosen, config, dtype, seconds, boards)
     if chosen == "cpu":
         keep_freed_memory()  # as workers do

@@ -98,6 +98,8 @@ def share(
         "settings": {name: value for name, value in folder.config.items() if name not in PRIVATE and value is not None},
         **(more or {}),
     }
-    metadata = {**saved.metadata, "game": card["game"], "iteration": iteration, "card": card}
+    kept = saved.metadata.get("config") or {}
+    public = {name: value for name, value in kept.items() if name not in PRIVATE}
+    metadata = {**saved.metadata, "config": public, "game": card["game"], "iteration": iteration, "card": card}
     save_snapshot(target, change(saved.groups["weights"]), metadata)
     return card

@@ -18,8 +18,8 @@ def add_measuring_commands(command: Callable[..., argparse.ArgumentParser]) -> N
     evaluate.add_argument(
         "--opponent",
         default="random",
-        help="random; greedy, minimax (chess); heuristic, alphabeta2, alphabeta4 (gomoku); engine:PATH (UCI or "
-        "Gomocup); or another run's network: RUN or RUN@SNAPSHOT",
+        help="random; greedy, minimax (chess); heuristic, alphabeta2, alphabeta4 (gomoku); greedy, snake, expectimax "
+        "(2048); engine:PATH (UCI or Gomocup); or another run's network: RUN or RUN@SNAPSHOT",
     )
     evaluate.add_argument("--games", type=int, default=200, help="an even number: every opening is played twice")
     evaluate.add_argument("--snapshot", type=int, help="iteration of the weights (default: the last)")
@@ -111,13 +111,14 @@ def run_tactics(options: argparse.Namespace) -> None:
     """The command tactics. Ctrl-C prints the snapshots that were done."""
     from ..arena.evaluate import run_game
     from ..arena.registry import match_kit
-    from ..runs.folder import RunFolder
+    from ..errors import RunError
+    from ..runs.shared import networks
     from ..views.measuring import watching
 
     solve = match_kit(run_game(options.run)).require("puzzles")
-    snapshots = [options.snapshot]
-    if options.snapshot is None:
-        snapshots = [int(path.stem) for path in RunFolder.open(options.run).snapshots()]
+    snapshots = sorted(networks(options.run)) if options.snapshot is None else [options.snapshot]
+    if not snapshots:
+        raise RunError(f"{options.run} has no snapshot of its weights yet; let it train for an iteration")
     with watching(stream=sys.stderr) as watch:
         shares = solve(options.run, search_of(options), snapshots, options.seed, options.device, watch)
     if options.json:

@@ -51,7 +51,7 @@ class EnginePlayer(ProcessPlayer):
         except FAILURES as error:
             raise ConfigError(
                 f"{self.path} does not start as a UCI engine with {self.options or 'no options'}: "
-                f"{error or type(error).__name__}"
+                f"{str(error) or type(error).__name__}"
             ) from None
         told = ", ".join(f"{name} {value:g}" for name, value in limit.items())
         settings = "".join(f", {name} {value}" for name, value in self.options.items())
@@ -97,7 +97,8 @@ def find_engine(path: str) -> str:
 def parse_engine(spec: str) -> EnginePlayer:
     """The player for "engine:PATH" or "engine:PATH?nodes=1000&Skill Level=0".
 
-    nodes, depth and time (seconds) limit each move. Every other word is a UCI option. Raises ConfigError.
+    nodes, depth and time (seconds) limit each move; one that takes PATIENCE seconds more than `time` forfeits the game.
+    Every other word is a UCI option. Raises ConfigError.
     """
     path, limit, options = engine_settings(spec, LIMITS, "engine:PATH?nodes=1000&Skill Level=0")
-    return EnginePlayer(path, options, limit or DEFAULT_LIMIT)
+    return EnginePlayer(path, options, limit or DEFAULT_LIMIT, patience=PATIENCE + limit.get("time", 0))

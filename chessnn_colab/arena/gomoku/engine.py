@@ -69,9 +69,9 @@ class Brain:
             self._process.wait(0.5)
         self._process.kill()
         self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout):
-            with suppress(OSError):
-                stream.close()  # pyright: ignore[reportOptionalMemberAccess]  # both are pipes
+        assert self._process.stdin is not None
+        with suppress(OSError):
+            self._process.stdin.close()  # the reading thread closes the other pipe, which a child may hold open
 
     def _begin(self, board: GomokuBoard, seconds: float) -> None:
         milliseconds = max(1, round(1000 * seconds))
@@ -135,9 +135,12 @@ class Brain:
     def _read(self) -> None:
         stream = self._process.stdout
         assert stream is not None
-        with suppress(OSError, ValueError):
+        begins = True  # a longer line comes in pieces, of which the first is kept
+        with suppress(OSError, ValueError), stream:
             while line := stream.readline(MAX_LINE):
-                self._answers.put(line.decode("utf-8", "replace").strip())
+                if begins:
+                    self._answers.put(line.decode("utf-8", "replace").strip())
+                begins = line.endswith(b"\n")
         self._answers.put(None)
 
 
@@ -174,4 +177,5 @@ def parse_engine(spec: str) -> BrainPlayer:
     path, limit, others = engine_settings(spec, LIMITS, example)
     if others:
         raise ConfigError(f"unknown setting {next(iter(others))!r:.40} of a Gomocup engine: expected {example}")
-    return BrainPlayer(path, limit.get("time", SECONDS))
+    seconds = limit.get("time", SECONDS)
+    return BrainPlayer(path, seconds, patience=PATIENCE + seconds)

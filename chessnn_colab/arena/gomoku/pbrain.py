@@ -74,7 +74,7 @@ class Brain:
         network, self.iteration = load_network(run, snapshot, device)
         place = str(next(network.parameters()).device)
         self.game = cast(Gomoku, make_game(run_game(run), 10**6, place))
-        config = replace(PLAY_SEARCH, max_num_considered_actions=CONSIDERED)
+        config = replace(PLAY_SEARCH, max_num_considered_actions=CONSIDERED, solve="all")
         self.actor = Actor(self.game, actor_copy(network, choose_dtype("auto", place)), config, self.game.discount)
         self.inbox: queue.Queue[str | None] = queue.Queue()
         self.pending: deque[str | None] = deque()  # commands that came during a search; None: the end of the input

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import cast
 
+import torch
+
 from ...devices import detect_device
 from ...errors import ConfigError
-from ...games.base import concatenate
 from ...games.gomoku.notation import parse_cell
-from ...games.gomoku.record import position_after
 from ...games.gomoku.rules import Gomoku
 from ...games.gomoku.state import GomokuState
 from ...games.registry import make_game
@@ -99,7 +99,10 @@ def _suite(puzzles: Sequence[Puzzle], game: Gomoku) -> Suite:
     def start(numbers: Sequence[int]) -> tuple[GomokuState, Sequence[GomokuBoard]]:
         lines = [puzzles[number].actions for number in numbers]
         boards = [GomokuBoard(game.size, game.exact, list(line)) for line in lines]
-        return concatenate([position_after(game, line) for line in lines]), boards
+        stones = torch.zeros(len(lines), game.num_actions, dtype=torch.int64, device=game.device)
+        for row, line in enumerate(lines):
+            stones[row, list(line[::2])], stones[row, list(line[1::2])] = 1, 2
+        return game.position(stones.view(-1, game.size, game.size)), boards
 
     def is_right(number: int, action: int) -> bool:
         return action in puzzles[number].solutions

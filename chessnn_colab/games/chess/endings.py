@@ -69,7 +69,7 @@ class Referee:
 def outcomes() -> Outcomes:
     """How a game stands, for every combination of FACTS.
 
-    Where several endings apply, the order is python-chess's: mate comes before any draw, the ply cap comes last.
+    Where several endings apply, mate comes before any draw, and the ply cap last.
     """
     number = torch.arange(2 ** len(FACTS))
     fact = {name: (number >> bit & 1).bool() for bit, name in enumerate(FACTS)}

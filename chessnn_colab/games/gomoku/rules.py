@@ -84,6 +84,12 @@ class Gomoku:
         rows, actions = self.legal_action_mask(state).nonzero(as_tuple=True)
         return rows, actions
 
+    def winning_candidates(self, state: GomokuState) -> tuple[Tensor, Tensor]:
+        """Of `legal_actions`, those that complete five."""
+        own = state.board == (state.current_player + BLACK).to(torch.int8).unsqueeze(1)
+        rows, actions = (self.lines.completes(own) & (state.board == EMPTY)).nonzero(as_tuple=True)
+        return rows, actions
+
     def observe(self, state: GomokuState) -> Tensor:
         """float32 [B, 5, size, size]: zeros and ones.
 
