@@ -60,7 +60,7 @@ class MatchResult:
 
     @property
     def wins(self) -> int:
-        """Games that the first player won."""
+        """Games that `player` won."""
         return self._count(1.0)
 
     @property
@@ -70,7 +70,7 @@ class MatchResult:
 
     @property
     def losses(self) -> int:
-        """Games that the first player lost."""
+        """Games that `player` lost."""
         return self._count(0.0)
 
     @property
