@@ -96,6 +96,13 @@ def test_our_own_manager_plays_with_it(run, tmp_path):
     assert result.player.startswith("chessnn_colab gomoku:9") and "forfeit" not in result.endings
 
 
+def test_a_small_board_is_searched_too(tmp_path):
+    """It has fewer cells than a tree has columns."""
+    small = make_gomoku_run(tmp_path / "run", game="gomoku:6")
+    told = said(small, "START 6", "INFO timeout_turn 2000", "BEGIN")
+    assert told[0] == "OK" and 0 <= cell(told[-1], 6) < 36
+
+
 def test_a_five_is_completed_whatever_the_time(run):
     for limits in (["INFO timeout_turn 0"], ["INFO time_left 1"], []):
         assert said(run, "START 9", *limits, "BOARD", *FOUR, "DONE")[-1] in ("3,4", "8,4")

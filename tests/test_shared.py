@@ -40,7 +40,7 @@ def run(tmp_path_factory):
     with RunFolder.create_or_open(folder, SETTINGS) as opened:
         for iteration in (0, 5):
             weights = to_arrays(build_network(CONFIG, "cpu", seed=iteration))
-            opened.save_snapshot(iteration, weights, {"game": "chess", "network": CONFIG.to_dict()})
+            opened.save_snapshot(iteration, weights, {"game": "chess", "network": CONFIG.to_dict(), "config": SETTINGS})
         opened.append_report({"iteration": 5, "total_positions": 1234, "seconds": 60.0, "sample_game": "1. e4"})
     return str(folder)
 

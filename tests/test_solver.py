@@ -11,6 +11,7 @@ from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.base import select, start_positions, winning_actions
 from chessnn_colab.games.chess.notation import action_from_move, board_from_fen, move_from_action, state_from_fens
 from chessnn_colab.games.chess.rules import Chess
+from chessnn_colab.games.registry import make_game
 from chessnn_colab.games.tictactoe import TicTacToe
 from chessnn_colab.search import PolicyOutput, SearchConfig, play_wins
 from chessnn_colab.tree import tree_search
@@ -56,6 +57,20 @@ def test_a_mate_is_found_wherever_stepping_every_move_finds_one():
     assert mates > 20
     puzzles = state_from_fens([puzzle.fen for puzzle in load_suite()], game)
     assert is_one_of(winning_actions(game, puzzles), every_win(game, puzzles))
+
+
+@pytest.mark.parametrize("name", ["gomoku:7", "gomoku:7:exact"])
+def test_a_five_is_found_wherever_stepping_every_cell_finds_one(name):
+    game, generator = make_game(name), torch.Generator().manual_seed(1)
+    state, fives = game.starts(64, "random-plies", generator), 0
+    for _ in range(30):
+        wins = every_win(game, state)
+        fives += int(wins.any(1).sum())
+        assert is_one_of(winning_actions(game, state), wins)
+        mask = game.legal_action_mask(state)
+        action = torch.where(mask, torch.rand(mask.shape, generator=generator), -1.0).argmax(1)
+        state = game.step(state, action)
+    assert fives > 20
 
 
 @pytest.mark.parametrize(

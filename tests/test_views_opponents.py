@@ -42,6 +42,30 @@ def test_a_run_plays_and_shows_what_it_thinks(tmp_path):
     assert view.controls.thoughts.value == ""
 
 
+def test_how_far_it_looks_changes_nothing_of_what_it_proves(tmp_path):
+    """A mate in one is played at every setting."""
+    view = play_widget(make_run(tmp_path / "run", (1,)), human="black", evaluations=8)
+    assert view.opponent.actor.config.solve == "all"
+    view.load("6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1")
+    assert moves(view)[-1].startswith("Ra8")
+
+
+def test_opinions_of_another_line_are_forgotten(tmp_path):
+    run = make_run(tmp_path / "run", (1,))
+    view, other = (play_widget(run, evaluations=2) for _ in range(2))
+    view.load("8/P6k/8/8/8/8/8/K7 w - - 0 1")
+    view.controls._switch.value = True
+    view.new_game()
+    assert len(view._opinions) == 1 and view.enter("e4") and len(view._opinions) == 3
+    view.controls._switch.value = False
+    view.take_back()
+    view.enter("d4")
+    view.controls._switch.value = True
+    other.controls._switch.value = True
+    other.enter("d4")
+    assert view._opinions == other._opinions
+
+
 def test_opinions_are_probabilities_of_legal_moves_seen_by_the_first_player(tmp_path):
     opponent = find_opponent(make_run(tmp_path / "run", (3,)))
     view = play_widget(opponent, human="black")
