@@ -109,7 +109,7 @@ def test_close_ends_even_a_stubborn_engine_and_twice_does_nothing(fake):
         ("engine:", "invalid engine"),
         ("engine:no-such-engine", "no engine 'no-such-engine'"),
         ("engine:cat?nodes=many", "expected a number"),
-        ("engine:cat?depth=0", "expected more than 0"),
+        ("engine:cat?depth=0", "expected a finite number, more than 0"),
         ("engine:true", "does not start as a UCI engine"),
     ],
 )

@@ -281,7 +281,7 @@ def test_close_ends_even_a_stubborn_engine(brain):
         ("engine:", "invalid engine 'engine:': expected engine:PATH or engine:PATH.time=0.5"),
         ("engine:no-such-engine", "no engine 'no-such-engine'"),
         ("engine:cat?time=soon", "engine limit time='soon': expected a number"),
-        ("engine:cat?time=0", "expected more than 0"),
+        ("engine:cat?time=0", "expected a finite number, more than 0"),
         ("engine:cat?nodes=3", "unknown setting 'nodes' of a Gomocup engine"),
         ("engine:true", "does not start as a Gomocup engine: died"),
     ],

@@ -155,7 +155,7 @@ def test_a_face_is_chosen_by_name_or_by_the_environment(kind, face, monkeypatch)
     assert isinstance(measuring.make_face(kind), face)
     monkeypatch.setenv("CHESSNN_UI", kind)
     assert isinstance(measuring.make_face(), face)
-    with pytest.raises(ConfigError, match="unknown progress 'bars': expected one of text, widgets, silent"):
+    with pytest.raises(ConfigError, match="unknown progress 'bars': expected one of text, terminal, widgets, silent"):
         measuring.make_face("bars")
 
 
