@@ -1,5 +1,8 @@
 """Minimax of depth 2 against the same search written plainly with python-chess."""
 
+import sys
+from pathlib import Path
+
 import chess
 import pytest
 import torch
@@ -28,6 +31,8 @@ FENS = [
     "r1bqkb1r/pppp1Qpp/2n2n2/4p3/2B1P3/8/PPPP1PPP/RNB1K1NR b KQkq - 0 4",
     "r1bqkbnr/pppp1ppp/2n5/4p3/2B1P3/5Q2/PPPP1PPP/RNB1K1NR w KQkq - 0 3",
 ]
+
+ROOT = Path(__file__).parents[1]
 
 
 def worth(board: chess.Board, colour: chess.Color) -> float:
@@ -103,3 +108,11 @@ def test_ties_fall_at_random_and_repeat_with_the_seed():
     first, again, other = (player.choose(state, torch.Generator().manual_seed(seed)) for seed in (0, 0, 1))
     assert torch.equal(first, again) and not torch.equal(first, other)
     assert len(set(first.tolist())) < 10, "far fewer moves are best than there are"
+
+
+def test_the_yardstick_is_the_one_that_the_docs_name():
+    """Whoever changes the book, greedy or minimax gives the yardstick another name, in docs/strength.md too."""
+    sys.path.insert(0, str(ROOT / "tools"))
+    from strength import yardstick
+
+    assert f"`{yardstick('chess')}`" in (ROOT / "docs" / "strength.md").read_text(encoding="utf-8")
