@@ -50,11 +50,14 @@ ladder_games = 20  # @param {type:"slider", min:2, max:200, step:2}
 
 # %% [markdown]
 # ## The run
-# You should see a table with a line for each iteration. Without a run in the folder you see a short training first.
+# You should see its story: what was trained, how strong it was while it trained, its curves. Without a run in the folder you see a
+# short training first.
 
 # %%
 import os
 from pathlib import Path
+
+from IPython.display import display
 
 from chessnn_colab.arena.evaluate import run_game
 from chessnn_colab.config import TrainConfig
@@ -65,6 +68,7 @@ from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.training import train
 from chessnn_colab.views.progress import make_progress
 from chessnn_colab.views.run_table import print_tables
+from chessnn_colab.views.story import run_story
 
 os.chdir(root)  # names of runs begin at the folder that has them
 run = str(root / Path(run_folder).expanduser())
@@ -74,6 +78,7 @@ if not (Path(run) / "config.json").is_file():
 if rules(run_game(run)).num_players == 1:
     raise ConfigError(f"{run} is for one player: expected a run of a game for two. `evaluate RUN` compares mean scores")
 print_tables([run], last=10)
+display(run_story(run))
 reports = [Report.from_dict(values) for values in RunFolder.open(run).read_reports()]
 
 # %% [markdown]

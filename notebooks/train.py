@@ -74,8 +74,9 @@ match_games = 40  # @param {type:"slider", min:10, max:400, step:10}
 # %% [markdown]
 # <a name="Train"></a>
 # ## Train
-# Bars move while games are played; after every iteration the curves and a game from it are drawn anew. Losses fall first; wins
-# come later. The last line says what happened.
+# Bars move while games are played; after every iteration the curves and the end of a game from it are drawn anew. The largest
+# figure is strength: puzzles that the network solves, and in longer runs a short match. At the end the panel becomes the story
+# of the whole run, earlier sessions included.
 
 # %%
 from chessnn_colab.config import TrainConfig
@@ -92,16 +93,6 @@ config = TrainConfig(run=str(run), game=game, minutes=minutes, preset=preset, se
 print(what_to_expect(config))
 for report in train(config, make_progress()):
     pass
-
-# %% [markdown]
-# ## How it went
-# The story of the whole run, earlier sessions included: what was trained, how strong it was before and after, and the curves. The
-# largest one is strength: puzzles that the network solved while it trained, or in longer runs a short match.
-
-# %%
-from chessnn_colab.views.story import run_story
-
-run_story(run)
 
 # %% [markdown]
 # ## Games it played against itself
@@ -180,7 +171,8 @@ print(list_runs(run.parent))
 
 # %% [markdown]
 # ## What next
-# Run the training cell again: it goes on where it stopped, games, optimizer and all. `tensorboard --logdir runs` shows
+# Run the training cell again: it goes on where it stopped, games, optimizer and all. `evaluate.ipynb` tells the story of any run
+# again. `tensorboard --logdir runs` shows
 # every curve. From a shell: `python -m chessnn_colab train --run runs/chess --minutes 60`, `... evaluate runs/chess
 # --opponent minimax --games 200`, `... ladder runs/chess` to rate its snapshots, `... uci runs/chess` for a chess program.
 # `by_hand.ipynb` has the same loop in forty lines to rearrange. When something goes wrong, `docs/troubleshooting.md` has the
