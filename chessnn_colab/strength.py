@@ -138,11 +138,11 @@ class StrengthProbe:
 def measures_of(game: Game, kit: MatchKit, seconds: float | None) -> list[Measure]:
     """How the strength of a network is measured in a session of so many seconds, the cheapest measure first."""
     measures = []
-    if kit.solve is not None:
-        solve, total = kit.solve, kit.num_puzzles
+    if total := kit.num_puzzles:
+        suite = kit.require("puzzles")(game)
 
         def solved(player: Player) -> Outcome:
-            share = solve(player, game) / total
+            share = suite.number_solved(player) / total
             return share, *wilson_interval(share, total)
 
         ahead = f"puzzles, looking at {SMALL_SEARCH.evaluations - 1} positions"

@@ -148,15 +148,15 @@ display(strength_curves(ladder, reports))
 # from the beginning, because the rules are looked at; with "policy" it is learned.
 
 # %%
+from chessnn_colab.arena.puzzles import solved_over_run
 from chessnn_colab.arena.registry import match_kit
 
-solve = match_kit(run_game(run)).puzzles
 shares = {}
-if solve is None:
+if not match_kit(run_game(run)).num_puzzles:
     print(f"There are no puzzles for {run_game(run)}.")
 else:
     with watching() as watch:
-        shares = solve(run, looks_ahead, list(ladder.snapshots.values()), watch=watch)
+        shares = solved_over_run(run, looks_ahead, list(ladder.snapshots.values()), watch=watch)
     for iteration, solved in shares.items():
         print(f"iteration {iteration:4}:", ", ".join(f"{kind} {share:.0%}" for kind, share in solved.items()))
 if shares:

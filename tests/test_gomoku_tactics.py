@@ -5,8 +5,9 @@ import torch
 
 from chessnn_colab.arena.gomoku.alphabeta import AlphaBetaPlayer
 from chessnn_colab.arena.gomoku.heuristic import HeuristicPlayer
-from chessnn_colab.arena.gomoku.tactics import KINDS, Puzzle, load_suite, solved_over_run, solved_share
+from chessnn_colab.arena.gomoku.tactics import KINDS, Puzzle, load_suite, make_suite
 from chessnn_colab.arena.players import NetworkPlayer, Player, RandomPlayer, play_search
+from chessnn_colab.arena.puzzles import solved_over_run
 from chessnn_colab.arena.registry import match_kit
 from chessnn_colab.errors import ConfigError, RunError
 from chessnn_colab.games.base import finished
@@ -107,11 +108,11 @@ class Oracle(Player):
 @pytest.mark.parametrize("size", [9, 15])
 def test_marks_an_oracle_a_guesser_and_those_who_look_ahead(size):
     game, suite = make_game(f"gomoku:{size}"), load_suite(size)
-    assert solved_share(Oracle(size), suite, game) == dict.fromkeys(KINDS, 1.0)
-    assert all(share < 0.3 for share in solved_share(RandomPlayer(game), suite, game).values())
-    heuristic = solved_share(HeuristicPlayer(game), suite, game)
+    assert make_suite(game, suite).solved_share(Oracle(size)) == dict.fromkeys(KINDS, 1.0)
+    assert all(share < 0.3 for share in make_suite(game, suite).solved_share(RandomPlayer(game)).values())
+    heuristic = make_suite(game, suite).solved_share(HeuristicPlayer(game))
     assert heuristic["win-in-one"] == heuristic["block-in-one"] == 1.0 and heuristic["double-threat"] < 0.8
-    deep = solved_share(AlphaBetaPlayer(game, 4), suite[:: full(6, 1)], game)
+    deep = make_suite(game, suite[:: full(6, 1)]).solved_share(AlphaBetaPlayer(game, 4))
     assert (
         deep["win-in-one"] == deep["block-in-one"] == 1.0 and deep["open-three"] > 0.9 and deep["double-threat"] > 0.5
     )
@@ -120,7 +121,7 @@ def test_marks_an_oracle_a_guesser_and_those_who_look_ahead(size):
 def test_marks_every_snapshot_of_a_run(tmp_path):
     run = make_gomoku_run(tmp_path / "run", (0, 3))
     search = play_search("two-rung", 4, 2)
-    assert match_kit("gomoku:9").puzzles is solved_over_run
+    assert match_kit("gomoku:9").puzzles is make_suite
     shares = solved_over_run(run, search, device="cpu")
     assert list(shares) == [0, 3] and all(set(share) == set(KINDS) for share in shares.values())
     assert all(share["win-in-one"] == 1.0 for share in shares.values()), "a five is always completed"
@@ -137,5 +138,5 @@ def test_a_small_board_has_no_puzzles(tmp_path):
 def test_the_policy_alone_shows_what_was_learned():
     network = build_network(NetworkConfig(planes=5, height=9, width=9, actions=81, channels=2, blocks=1), "cpu")
     game, suite = make_game("gomoku:9"), of_kind("win-in-one")
-    alone = solved_share(NetworkPlayer(game, network, play_search("policy")), suite, game)
+    alone = make_suite(game, suite).solved_share(NetworkPlayer(game, network, play_search("policy")))
     assert alone["win-in-one"] < 0.3

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from chessnn_colab.__main__ import main
-from chessnn_colab.arena.chess.tactics import solved_over_run
 from chessnn_colab.arena.chess.uci import Engine
 from chessnn_colab.arena.evaluate import evaluate_run, find_player, load_network, run_game
 from chessnn_colab.arena.players import play_search
+from chessnn_colab.arena.puzzles import solved_over_run
 from chessnn_colab.arena.registry import match_game
 from chessnn_colab.errors import CheckpointError, ChessnnError, RunError
 from chessnn_colab.network import build_network, to_arrays

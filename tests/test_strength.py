@@ -134,7 +134,7 @@ def test_chess_has_puzzles_and_long_sessions_a_match_and_games_without_puzzles_h
 
 def test_the_puzzles_of_chess_count_what_a_player_solves():
     game, kit = match_game("chess"), match_kit("chess")
-    solved = kit.solve(kit.players["minimax"](game), game)
+    solved = kit.puzzles(game).number_solved(kit.players["minimax"](game))
     assert 0.6 * kit.num_puzzles < solved <= kit.num_puzzles == 300
 
 

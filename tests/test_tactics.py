@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from chessnn_colab.arena.chess.minimax import MinimaxPlayer
-from chessnn_colab.arena.chess.tactics import load_suite, solved_over_run, solved_share
+from chessnn_colab.arena.chess.tactics import load_suite, make_suite
 from chessnn_colab.arena.players import NetworkPlayer, Player, RandomPlayer, play_search
+from chessnn_colab.arena.puzzles import solved_over_run
 from chessnn_colab.errors import RunError
 from chessnn_colab.games.chess.notation import action_from_move, state_from_boards
 from chessnn_colab.games.chess.rules import Chess
@@ -84,10 +85,10 @@ class Oracle(Player):
 
 def test_marks_an_oracle_a_guesser_and_one_who_looks_ahead():
     game = Chess()
-    assert solved_share(Oracle(), SUITE, game) == dict.fromkeys(KINDS, 1.0)
-    assert all(share < 0.3 for share in solved_share(RandomPlayer(game), SUITE, game).values())
+    assert make_suite(game, SUITE).solved_share(Oracle()) == dict.fromkeys(KINDS, 1.0)
+    assert all(share < 0.3 for share in make_suite(game, SUITE).solved_share(RandomPlayer(game)).values())
     short = (of_kind("mate-in-one") + of_kind("hanging-piece"))[:: full(5, 1)]
-    minimax = solved_share(MinimaxPlayer(game), short, game)
+    minimax = make_suite(game, short).solved_share(MinimaxPlayer(game))
     assert minimax["mate-in-one"] == 1.0 and minimax["hanging-piece"] > 0.8
 
 
@@ -105,6 +106,6 @@ def test_marks_every_snapshot_of_a_run(tmp_path):
 def test_a_mate_in_one_is_always_played_even_by_a_network_that_knows_nothing(search):
     network = build_network(NetworkConfig(channels=2, blocks=1, value_hidden=2), "cpu")
     suite = [puzzle for puzzle in SUITE if puzzle.kind == "mate-in-one"]
-    assert solved_share(NetworkPlayer(Chess(), network, search), suite, Chess()) == {"mate-in-one": 1.0}
-    alone = solved_share(NetworkPlayer(Chess(), network, play_search("policy")), suite, Chess())
+    assert make_suite(Chess(), suite).solved_share(NetworkPlayer(Chess(), network, search)) == {"mate-in-one": 1.0}
+    alone = make_suite(Chess(), suite).solved_share(NetworkPlayer(Chess(), network, play_search("policy")))
     assert alone["mate-in-one"] < 0.3  # the policy by itself shows what was learned

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from chessnn_colab.arena.chess.tactics import solved_over_run
 from chessnn_colab.arena.players import play_search
+from chessnn_colab.arena.puzzles import solved_over_run
 from chessnn_colab.arena.shipped import shipped_cards, shipped_files, shipped_networks
 from chessnn_colab.errors import ChessnnError, RunError
 from chessnn_colab.files import file_sha256

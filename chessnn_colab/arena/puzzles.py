@@ -6,15 +6,19 @@ import functools
 import random
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from ..cpu import one_thread
+from ..devices import detect_device
 from ..games.base import Game
+from ..games.registry import make_game
 from ..runs.shared import networks
 from ..search import SearchConfig
-from .evaluate import network_player
+from .evaluate import network_player, run_game
 from .players import GamesChance, Player
+from .registry import match_kit
 from .standing import Part, Standing, Watch, left, unwatched
 
 AT_ONCE = 100  # puzzles in one batch
@@ -57,36 +61,37 @@ class Suite:
         self.solved_share(player, on_puzzles=counts.append)
         return counts[-1]
 
-    def solved_over_run(
-        self,
-        run: str,
-        search: SearchConfig,
-        snapshots: Sequence[int] | None = None,
-        seed: int = 0,
-        watch: Watch = unwatched,
-    ) -> dict[int, dict[str, float]]:
-        """Iteration -> `solved_share` of that network of `run`. snapshots: the iterations; None is all of them.
 
-        watch is told how far it is. KeyboardInterrupt ends it: the answer then has the snapshots that were done before.
-        Raises RunError for a snapshot that is not there.
-        """
-        if snapshots is None:
-            snapshots = sorted(networks(run))
-        total = len(self.kinds)
-        parts = {iteration: Part(f"iteration {iteration}", 0, total) for iteration in snapshots}
-        shares: dict[int, dict[str, float]] = {}
-        started = time.monotonic()
+def solved_over_run(
+    run: str,
+    search: SearchConfig,
+    snapshots: Sequence[int] | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    watch: Watch = unwatched,
+) -> dict[int, dict[str, float]]:
+    """Iteration -> the share of its game's puzzles that this network of `run` solves, by kind.
 
-        def tell(iteration: int, solved: int) -> None:
-            done = min(parts[iteration].done + AT_ONCE, total)
-            parts[iteration] = Part(parts[iteration].name, done, total, f"{solved} solved")
-            seconds, all_done = time.monotonic() - started, sum(part.done for part in parts.values())
-            watch(Standing(tuple(parts.values()), "puzzle", seconds, left(all_done, total * len(parts), seconds)))
+    snapshots: the iterations; None is all of them. watch is told how far it is. KeyboardInterrupt ends it: the answer
+    then has the snapshots that were done before. Raises ConfigError for a game without puzzles, RunError for a snapshot
+    that is not there.
+    """
+    game = make_game(run_game(run), device=detect_device(device).device)
+    suite: Suite = match_kit(game.name).require("puzzles")(game)
+    snapshots = sorted(networks(run)) if snapshots is None else snapshots
+    total = len(suite.kinds)
+    parts = {iteration: Part(f"iteration {iteration}", 0, total) for iteration in snapshots}
+    shares: dict[int, dict[str, float]] = {}
+    started = time.monotonic()
 
-        try:
-            for iteration in snapshots:
-                player = network_player(run, iteration, self.game, search)
-                shares[iteration] = self.solved_share(player, seed, functools.partial(tell, iteration))
-        except KeyboardInterrupt:
-            pass
-        return shares
+    def tell(iteration: int, solved: int) -> None:
+        done = min(parts[iteration].done + AT_ONCE, total)
+        parts[iteration] = Part(parts[iteration].name, done, total, f"{solved} solved")
+        seconds, all_done = time.monotonic() - started, sum(part.done for part in parts.values())
+        watch(Standing(tuple(parts.values()), "puzzle", seconds, left(all_done, total * len(parts), seconds)))
+
+    with suppress(KeyboardInterrupt):  # who called sees by the number of shares that it was interrupted
+        for iteration in snapshots:
+            player = network_player(run, iteration, game, search)
+            shares[iteration] = suite.solved_share(player, seed, functools.partial(tell, iteration))
+    return shares

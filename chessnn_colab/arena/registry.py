@@ -48,9 +48,8 @@ class MatchKit:
     push: Callable[[Any, int], None] = lambda board, action: None  # plays an action on a board object
     engine: Callable[[str], Player] | None = None  # the player for "engine:PATH"
     games_folder: Callable[[str], Any] | None = None  # a folder by its path; its `save(MatchResult)` keeps all games
-    puzzles: Callable[..., dict[int, dict[str, float]]] | None = None  # as chess.tactics.solved_over_run
-    solve: Callable[[Player, Any], int] | None = None  # how many of the `num_puzzles` puzzles a player solves
-    num_puzzles: int = 0
+    puzzles: Callable[[Any], Any] | None = None  # (game) -> puzzles.Suite
+    num_puzzles: int = 0  # in it
     uci: Callable[[str, int | None, str], None] | None = None  # as chess.uci.serve
     pbrain: Callable[[str, int | None, str], None] | None = None  # as gomoku.pbrain.serve
 

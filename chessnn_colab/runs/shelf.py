@@ -2,6 +2,7 @@
 
 import shutil
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,13 +94,10 @@ def megabytes(size: float) -> str:
 
 def _shelved(path: Path) -> ShelvedRun:
     game, iterations, seconds = "?", 0, 0.0
-    try:
+    with suppress(RunError):  # a damaged run is listed all the same, so that it can be deleted
         run = RunFolder.open(path)
-        reports = run.read_reports()
         game = str(run.config.get("game", "chess"))
-        if reports:
+        if reports := run.read_reports():
             iterations, seconds = int(reports[-1]["iteration"]), float(reports[-1]["seconds"])
-    except RunError:
-        pass  # damaged: it is listed, so that it can be deleted
     newest = max(part.stat().st_mtime for part in (path / METRICS_FILE, path / CONFIG_FILE) if part.exists())
     return ShelvedRun(path, game, iterations, seconds, folder_bytes(path), newest)

@@ -109,18 +109,16 @@ def run_ladder(options: argparse.Namespace) -> None:
 
 def run_tactics(options: argparse.Namespace) -> None:
     """The command tactics. Ctrl-C prints the snapshots that were done."""
-    from ..arena.evaluate import run_game
-    from ..arena.registry import match_kit
+    from ..arena.puzzles import solved_over_run
     from ..errors import RunError
     from ..runs.shared import networks
     from ..views.measuring import watching
 
-    solve = match_kit(run_game(options.run)).require("puzzles")
     snapshots = sorted(networks(options.run)) if options.snapshot is None else [options.snapshot]
     if not snapshots:
         raise RunError(f"{options.run} has no snapshot of its weights yet; let it train for an iteration")
     with watching(stream=sys.stderr) as watch:
-        shares = solve(options.run, search_of(options), snapshots, options.seed, options.device, watch)
+        shares = solved_over_run(options.run, search_of(options), snapshots, options.seed, options.device, watch)
     if options.json:
         print(json.dumps(shares), flush=True)
     for iteration, solved in shares.items() if not options.json else ():

@@ -16,7 +16,7 @@ from .greedy import GreedyPlayer
 from .match_pgn import GamesFolder
 from .minimax import MinimaxPlayer
 from .openings import BOOK, board_after
-from .tactics import NUM_PUZZLES, puzzles_solved, solved_over_run
+from .tactics import NUM_PUZZLES, make_suite
 from .uci import serve
 
 
@@ -40,8 +40,7 @@ KIT = MatchKit(
     push=push,
     engine=parse_engine,
     games_folder=GamesFolder,
-    puzzles=solved_over_run,
-    solve=puzzles_solved,
+    puzzles=make_suite,
     num_puzzles=NUM_PUZZLES,
     uci=serve,
 )

@@ -12,14 +12,10 @@ from importlib import resources
 
 import chess
 
-from ...devices import detect_device
 from ...games.chess.notation import board_from_fen, move_from_action, state_from_boards
 from ...games.chess.rules import Chess
 from ...games.chess.state import ChessState
-from ...search import SearchConfig
-from ..players import Player
 from ..puzzles import Suite
-from ..standing import Watch, unwatched
 
 NUM_PUZZLES = 300  # in the package's suite
 
@@ -43,30 +39,9 @@ def load_suite() -> list[Puzzle]:
     return puzzles
 
 
-def solved_share(player: Player, suite: Sequence[Puzzle], game: Chess, seed: int = 0) -> dict[str, float]:
-    """Kind of puzzle -> the share of them whose first move `player` finds, from 0 to 1."""
-    return _suite(suite, game).solved_share(player, seed)
-
-
-def puzzles_solved(player: Player, game: Chess) -> int:
-    """How many of the package's NUM_PUZZLES puzzles `player` solves."""
-    return _suite(load_suite(), game).number_solved(player)
-
-
-def solved_over_run(
-    run: str,
-    search: SearchConfig,
-    snapshots: Sequence[int] | None = None,
-    seed: int = 0,
-    device: str = "auto",
-    watch: Watch = unwatched,
-) -> dict[int, dict[str, float]]:
-    """Iteration -> `solved_share` of that network of `run` (see puzzles.Suite.solved_over_run)."""
-    game = Chess(device=detect_device(device).device)
-    return _suite(load_suite(), game).solved_over_run(run, search, snapshots, seed, watch)
-
-
-def _suite(puzzles: Sequence[Puzzle], game: Chess) -> Suite:
+def make_suite(game: Chess, puzzles: Sequence[Puzzle] | None = None) -> Suite:
+    """`puzzles` on the device of `game`; None is all of the package's."""
+    puzzles = load_suite() if puzzles is None else puzzles
     boards = [board_from_fen(puzzle.fen) for puzzle in puzzles]
 
     def start(numbers: Sequence[int]) -> tuple[ChessState, Sequence[chess.Board]]:

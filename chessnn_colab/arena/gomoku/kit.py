@@ -22,7 +22,7 @@ from .heuristic import HeuristicPlayer
 from .match_psq import GamesFolder
 from .openings import book
 from .pbrain import serve
-from .tactics import NUM_PUZZLES, SUITE_SIZE, puzzles_solved, solved_over_run
+from .tactics import NUM_PUZZLES, SUITE_SIZE, make_suite
 
 
 def start(game: Gomoku, openings: Sequence[Opening]) -> tuple[GomokuState, list[GomokuBoard]]:
@@ -49,8 +49,7 @@ def kit(name: str) -> MatchKit:
         push=GomokuBoard.push,
         engine=parse_engine,
         games_folder=partial(GamesFolder, variant.size),
-        puzzles=solved_over_run,
-        solve=puzzles_solved if variant.size >= SUITE_SIZE else None,
-        num_puzzles=NUM_PUZZLES,
+        puzzles=make_suite,
+        num_puzzles=NUM_PUZZLES if variant.size >= SUITE_SIZE else 0,
         pbrain=serve,
     )

@@ -17,21 +17,14 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
-from typing import cast
 
 import torch
 
-from ...devices import detect_device
 from ...errors import ConfigError
 from ...games.gomoku.notation import parse_cell
 from ...games.gomoku.rules import Gomoku
 from ...games.gomoku.state import GomokuState
-from ...games.registry import make_game
-from ...search import SearchConfig
-from ..evaluate import run_game
-from ..players import Player
 from ..puzzles import Suite
-from ..standing import Watch, unwatched
 from .board import GomokuBoard
 
 SUITE_SIZE = 9  # of the boards in the file, and the smallest that has puzzles
@@ -69,33 +62,10 @@ def on_board(action: int, size: int) -> int:
     return (row + margin) * size + column + margin
 
 
-def solved_share(player: Player, puzzles: Sequence[Puzzle], game: Gomoku, seed: int = 0) -> dict[str, float]:
-    """Kind of puzzle -> the share of them whose first move `player` finds, from 0 to 1."""
-    return _suite(puzzles, game).solved_share(player, seed)
+def make_suite(game: Gomoku, puzzles: Sequence[Puzzle] | None = None) -> Suite:
+    """`puzzles` on the device of `game`; None is all of the package's. Raises ConfigError for a board without any."""
+    puzzles = load_suite(game.size) if puzzles is None else puzzles
 
-
-def puzzles_solved(player: Player, game: Gomoku) -> int:
-    """How many of the package's NUM_PUZZLES puzzles `player` solves. Raises ConfigError for a small board."""
-    return _suite(load_suite(game.size), game).number_solved(player)
-
-
-def solved_over_run(
-    run: str,
-    search: SearchConfig,
-    snapshots: Sequence[int] | None = None,
-    seed: int = 0,
-    device: str = "auto",
-    watch: Watch = unwatched,
-) -> dict[int, dict[str, float]]:
-    """Iteration -> `solved_share` of that network of `run` (see puzzles.Suite.solved_over_run).
-
-    Raises ConfigError for a run on a board without puzzles.
-    """
-    game = cast(Gomoku, make_game(run_game(run), device=detect_device(device).device))
-    return _suite(load_suite(game.size), game).solved_over_run(run, search, snapshots, seed, watch)
-
-
-def _suite(puzzles: Sequence[Puzzle], game: Gomoku) -> Suite:
     def start(numbers: Sequence[int]) -> tuple[GomokuState, Sequence[GomokuBoard]]:
         lines = [puzzles[number].actions for number in numbers]
         boards = [GomokuBoard(game.size, game.exact, list(line)) for line in lines]
