@@ -1,4 +1,4 @@
-"""Games of Gomoku as PSQ and SGF, both ways; broken texts are refused in a sentence."""
+"""Games of Gomoku as PSQ, both ways; broken texts are refused in a sentence."""
 
 import random
 
@@ -9,7 +9,6 @@ from chessnn_colab.errors import NotationError
 from chessnn_colab.games.base import finished
 from chessnn_colab.games.gomoku.psq import psq_text, read_psq
 from chessnn_colab.games.gomoku.record import Record, moves_to, position_after
-from chessnn_colab.games.gomoku.sgf import read_sgf, sgf_text
 from chessnn_colab.games.registry import game_text, make_game
 
 from .counts import full
@@ -20,8 +19,6 @@ GOMOCUP = (
 )
 # As Piskvork itself saves a game of two people.
 PISKVORK = "Piskvorky 15x15, 0:0, 0\r\n8,8,0\r\n9,9,0\r\n0\r\n"
-# A variation, an escape, a comment and spaces, as board programs write them.
-SGF = "(;FF[4] GM[4]\nSZ[15] PB[A \\] B] C[a ; b (c)];B[hh]C[good];W[ii]\n(;B[gg];W[aa])(;B[ff]))"
 
 
 def played(name: str, seed: int) -> tuple:
@@ -74,20 +71,17 @@ def test_texts_of_other_programs():
     assert (record.size, record.black, record.white) == (20, "pbrain-a.zip", "pbrain-b.zip")
     assert record.actions == (9 * 20 + 9, 9 * 20 + 10, 8 * 20 + 8, 19 * 20)
     assert read_psq(PISKVORK) == Record(15, (7 * 15 + 7, 8 * 15 + 8))
-    record = read_sgf(SGF)
-    assert record.black == "A ] B" and record.actions == (7 * 15 + 7, 8 * 15 + 8, 6 * 15 + 6, 0)
 
 
-@pytest.mark.parametrize("write, read", [(psq_text, read_psq), (sgf_text, read_sgf)])
-def test_records_come_back_whole(write, read):
+def test_records_come_back_whole():
     rng = random.Random(0)
     for size in (5, 9, 15, 20):
         cells = rng.sample(range(size**2), 20)
         record = Record(size, tuple(cells), "A", "B (two)", {"Event": "x against y", "Round": "3"})
-        assert read(write(record)) == record
-        assert read(write(Record(size, ()))) == Record(size, ())
+        assert read_psq(psq_text(record)) == record
+        assert read_psq(psq_text(Record(size, ()))) == Record(size, ())
     awkward = Record(9, (1, 2), "12,12,0", "]\\\nC", {"Reason": "a [b] c"})
-    assert read(write(awkward)).actions == (1, 2)
+    assert read_psq(psq_text(awkward)).actions == (1, 2)
 
 
 @pytest.mark.parametrize(
@@ -110,43 +104,18 @@ def test_broken_psq_is_refused(text, words):
         read_psq(text)
 
 
-@pytest.mark.parametrize(
-    "text, words",
-    [
-        ("", "bad SGF ''"),
-        ("(;GM[1]SZ[19];B[aa])", r"GM\[1\] is another game"),
-        ("(;SZ[19];B[aa])", r"GM\[1\] is another game"),
-        ("(;GM[4]SZ[15]AB[aa];B[bb])", "AB sets up stones"),
-        ("(;GM[4]SZ[15];W[aa])", "move 1 is W, expected Black and White in turn"),
-        ("(;GM[4]SZ[15];B[aa];B[bb])", "move 2 is B"),
-        ("(;GM[4]SZ[15];B[zz])", "move 1 is 'zz'"),
-        ("(;GM[4]SZ[15];B[])", "move 1 is ''"),
-        ("(;GM[4]SZ[9];B[pp])", "expected 0 to 8"),
-        ("(;GM[4]SZ[15:9];B[aa])", "expected one number"),
-        ("(;GM[4]SZ[15];B[aa]", "the text ends before its game"),
-        ("(;GM[4]SZ[15];B[aa", "bad SGF at"),
-        ("(;GM[4]SZ[15];B[aa];W[aa])", "there is a stone already"),
-        ("(" * 1_000_001, "SGF of 1,000,001 characters"),
-    ],
-)
-def test_broken_sgf_is_refused(text, words):
-    with pytest.raises(NotationError, match=words):
-        read_sgf(text)
-
-
-@pytest.mark.parametrize("read, seeds", [(read_psq, [GOMOCUP, PISKVORK]), (read_sgf, [SGF])])
-def test_whatever_is_read_can_be_played(read, seeds):
+def test_whatever_is_read_can_be_played():
     """Texts with characters changed, lost and doubled give a record that makes sense, or the project's own error."""
     rng, good = random.Random(5), 0
     for _ in range(full(500, 20_000)):
-        text = list(rng.choice(seeds))
+        text = list(rng.choice([GOMOCUP, PISKVORK]))
         for _ in range(rng.randint(1, 6)):
             at = rng.randrange(len(text))
             text[at : at + rng.randint(0, 2)] = rng.choice(
                 ["", "9" * 30, "[", "]", "\n", ",", "-", "\0", "\u0663", "x", ";", "("]
             )
         try:
-            record = read("".join(text))
+            record = read_psq("".join(text))
         except NotationError:
             continue
         good += 1

@@ -8,7 +8,6 @@ import types
 import numpy as np
 import pytest
 
-from chessnn_colab.errors import RunError
 from chessnn_colab.views import curves, plots, strength_plots
 from tests.sample_reports import make_report, make_strength
 
@@ -32,10 +31,10 @@ def names(axis) -> list[str]:
 
 
 @pytest.mark.parametrize("count", [1, 2, 400])
-def test_learning_curves_draw_any_number_of_reports(count):
+def test_curves_draw_any_number_of_reports(count):
     reports = [make_report(iteration, policy_kl=math.nan, value_loss=None) for iteration in range(1, count + 1)]
-    figure = plots.learning_curves(reports)
-    assert plots.figure_png(figure, 50).startswith(PNG) and len(figure.axes) == 5
+    for name in curves.SMALL_PANELS:
+        assert plots.figure_png(curves.small_figure(name, reports), 50).startswith(PNG), name
 
 
 def test_strength_is_drawn_over_minutes_with_intervals_and_the_untrained_level():
@@ -84,11 +83,6 @@ def test_losses_are_those_above_the_targets_own_entropy_on_an_axis_that_shows_ch
     assert list(axis.lines[0].get_ydata()) == pytest.approx([0.49, 0.48, 0.47]) and axis.get_ylim()[0] > 0.4
     axis = curves.small_figure("losses", [make_report(policy_kl=math.nan)]).axes[0]
     assert list(axis.lines[0].get_ydata()) == [2.31] and names(axis) == ["policy", "value"]
-
-
-def test_learning_curves_without_a_report_say_what_to_do():
-    with pytest.raises(RunError, match="train for one iteration first"):
-        plots.learning_curves([])
 
 
 def test_firing_is_drawn_by_block_with_short_names():

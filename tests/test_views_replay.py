@@ -6,7 +6,7 @@ import re
 import pytest
 
 from chessnn_colab.errors import NotationError, RunError
-from chessnn_colab.games.registry import make_game
+from chessnn_colab.games.registry import game_text, make_game
 from chessnn_colab.views import replay
 from chessnn_colab.views.drawings import make_drawing
 from tests.sample_reports import MATE, make_report
@@ -93,7 +93,21 @@ def test_a_run_folder_shows_its_games_and_a_missing_one_says_so(tmp_path):
         replay.sample_replay(tmp_path / "nothing")
 
 
-def test_a_game_that_is_not_pgn_is_shown_as_it_stands():
+@pytest.mark.parametrize("name", ["gomoku:9", "gomoku:6:exact"])
+def test_a_game_of_gomoku_is_played_back_stone_by_stone(name):
+    game = make_game(name)
+    size, start = game.size, game.init(1)
+    line = [0, size, 1, size + 1, 2, size + 2, 3, size + 3, 4]  # Black fills the first row from the left
+    text = game_text(game, start, line, 1, 1, Event="Self-play")
+    (played,) = held(replay.sample_replay([make_report(3, sample_game=text)]).html)
+    boards = positions(played)
+    assert played["title"] == "Iteration 3" and played["end"] == "Five in a row: Black won." and not played["players"]
+    assert len(boards) == 10 and boards[-1] == "BBBBB".ljust(size, ".") + "WWWW".ljust(size, ".") + "." * size * (
+        size - 2
+    )
+
+
+def test_a_game_that_has_no_board_is_shown_as_it_stands():
     text = "Ending: <three> in a row\nx o ."
     assert (
         "<pre>Ending: &lt;three&gt; in a row\nx o .</pre>"

@@ -17,6 +17,7 @@ from ..search import PolicyOutput
 from ..tree import Expansion, tree_search
 
 FIRST_TREE = 16  # simulations of the smallest search
+MOST_SIMULATIONS = 4096  # of the largest, because its tree is in memory whole
 
 
 class Stopped(Exception):

@@ -89,17 +89,12 @@ class SoloResult:
         return f"{self.own}\n{self.others}"
 
 
-def play_solo(game: PointsGame, player: Player, opponent: Player, games: int, seed: int = 0) -> SoloResult:
-    """Let `player` and `opponent` play `games` games each, from the same first positions.
+@one_thread()
+def solo_games(game: PointsGame, player: Player, games: int, seed: int = 0) -> SoloGames:
+    """The `games` games of `player` that begin as `seed` says.
 
     Raises ConfigError for fewer than one game and for a game that is not for one player.
     """
-    return SoloResult(solo_games(game, player, games, seed), solo_games(game, opponent, games, seed))
-
-
-@one_thread()
-def solo_games(game: PointsGame, player: Player, games: int, seed: int = 0) -> SoloGames:
-    """The `games` games of `player` that begin as `seed` says. Raises ConfigError as play_solo does."""
     if games < 1:
         raise ConfigError(f"games={games}: expected a whole number from 1 up")
     if game.num_players != 1:

@@ -232,3 +232,9 @@ def move_list(game: Game, start: Any, actions: Sequence[int], ending: int, resul
             *game.to_text(state),
         ]
     )
+
+
+def square_symmetries(size: int) -> Tensor:
+    """int64 [8, size * size]: a square board's cells, turned by quarters, and mirrored and turned by quarters."""
+    board = torch.arange(size**2).view(size, size)
+    return torch.stack([torch.rot90(side, turns).flatten() for side in (board, board.flip(1)) for turns in range(4)])

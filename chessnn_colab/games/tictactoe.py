@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ..errors import ConfigError
-from .base import finished, where
+from .base import finished, square_symmetries, where
 
 UNFINISHED, THREE_IN_A_ROW, BOARD_FULL, TRUNCATED = range(4)
 LINES = (0o007, 0o070, 0o700, 0o111, 0o222, 0o444, 0o421, 0o124)  # an octal digit per row of the board
@@ -59,7 +59,7 @@ class TicTacToe:
     def __init__(self, max_plies: int = 9, device: torch.device | str = "cpu"):
         self.max_plies = max_plies
         self.device = torch.device(device)
-        self.action_images = _symmetries().to(self.device)
+        self.action_images = square_symmetries(3).to(self.device)
         self._bits = torch.arange(18, device=self.device)
         self._opponents_lines = torch.tensor(LINES, device=self.device) << 9
 
@@ -153,9 +153,3 @@ class TicTacToe:
             rewards=torch.stack((x_reward, -x_reward), 1),
             ending=ending,
         )
-
-
-def _symmetries() -> Tensor:
-    """int64 [8, 9]: where each square goes when the board is turned, or mirrored and then turned."""
-    board = torch.arange(9).view(3, 3)
-    return torch.stack([torch.rot90(side, turns).flatten() for side in (board, board.flip(1)) for turns in range(4)])

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from ..errors import ConfigError
-from .base import finished, where
+from .base import finished, square_symmetries, where
 
 UNFINISHED, NO_MOVES, TRUNCATED = range(3)
 UP, RIGHT, DOWN, LEFT = range(4)  # the actions, numbered as OpenSpiel numbers them
@@ -75,7 +75,8 @@ class Twenty48:
         self.max_plies, self.reward = max_plies, reward
         self.score_limit = self.reward_kinds[reward]
         self.device = torch.device(device)
-        self._squares, self.action_images = (table.to(self.device) for table in _symmetries())
+        self._squares = square_symmetries(4).to(self.device)  # which cell comes to each cell
+        self.action_images = _action_images().to(self.device)
         self._slides = _slides().to(self.device)
         self._moves = self._slides >= 0  # whether a line moves
         board = torch.arange(16, device=self.device).view(4, 4)
@@ -258,10 +259,7 @@ def _slides() -> Tensor:
     return torch.where((after == lines).all(1), -1, packed)
 
 
-def _symmetries() -> tuple[Tensor, Tensor]:
-    """int64 [8, 16], which cell comes to each cell when the board is turned, or mirrored and then turned; and int64
-    [8, 4], what each action becomes there. A quarter turn to the left makes left of up, down of left."""
-    board, actions = torch.arange(16).view(4, 4), torch.arange(4)
-    squares = [torch.rot90(side, turns).flatten() for side in (board, board.flip(1)) for turns in range(4)]
-    images = [(way - turns) % 4 for way in (actions, -actions) for turns in range(4)]
-    return torch.stack(squares), torch.stack(images)
+def _action_images() -> Tensor:
+    """int64 [8, 4], what each action becomes in each symmetry. A quarter turn to the left makes left of up."""
+    actions = torch.arange(4)
+    return torch.stack([(way - turns) % 4 for way in (actions, -actions) for turns in range(4)])

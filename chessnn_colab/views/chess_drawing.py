@@ -175,8 +175,8 @@ def ending(board: chess.Board) -> str:
     return next((f"{reason}: drawn." for reason, holds in reasons.items() if holds), "")
 
 
-def played_game(pgn_text: str) -> tuple[ChessDrawing, tuple[str, str], str]:
-    """The first game of a PGN text: the game played to its end, its players' names, its result.
+def read_pgn(pgn_text: str) -> tuple[ChessDrawing, Mapping[str, str]]:
+    """The first game of a PGN text, played to its end, and its headers.
 
     Raises NotationError for text that games_from_pgn refuses, and for a game without a move.
     """
@@ -185,4 +185,4 @@ def played_game(pgn_text: str) -> tuple[ChessDrawing, tuple[str, str], str]:
     drawing.load(pgn_text)
     if not drawing.actions:
         raise NotationError(f"no move in PGN {pgn_text!r:.120}: expected a game such as 1. e4 e5 2. Nf3")
-    return drawing, (headers.get("White", "?"), headers.get("Black", "?")), headers.get("Result", "*")
+    return drawing, headers

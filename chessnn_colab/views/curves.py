@@ -12,8 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from ..errors import RunError
-from ..report import Report, Strength, strength_points
+from ..report import Report, Strength
 from .ink import (
     BLUE,
     DRAWS,
@@ -37,21 +36,6 @@ MAX_LAYER_LINES = 8
 NARROW = 8.0  # points, of the small figures' text
 # The curve of a normal run: {"label": ..., "game": ..., "preset": ..., "curves": {measure: [[minutes, share], ...]}}
 Reference = Mapping[str, Any]
-
-
-def learning_curves(reports: Sequence[Report], reference: Reference | None = None) -> Figure:
-    """A run in one picture: its strength large, then four small panels. `reports`: a single one, or thousands.
-
-    reference: the curve of a normal run, drawn pale behind. Raises RunError when there is no report yet.
-    """
-    if not reports:
-        raise RunError("no report to draw yet: train for one iteration first")
-    figure = new_figure(10.0, 4.6)
-    grid = figure.add_gridspec(2, 4)
-    draw_strength(figure.add_subplot(grid[:, :2]), reports, strength_points(reports), reference)
-    for place, draw in zip(((0, 2), (0, 3), (1, 2), (1, 3)), SMALL_PANELS.values(), strict=True):
-        draw(figure.add_subplot(grid[place]), reports)
-    return figure
 
 
 def strength_figure(

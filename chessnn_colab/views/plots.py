@@ -10,23 +10,14 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from .curves import learning_curves, short_layer
+from .curves import short_layer
 from .ink import BLUE, INK, ORANGE, PERCENT, RED, figure_html, figure_png
 from .ink import dress as _dress
 from .ink import new_figure as _figure
 from .ink import percent as _percent
 from .match_plots import match_bar
 
-__all__ = [
-    "energy_bars",
-    "figure_html",
-    "figure_png",
-    "firing_rates",
-    "layer_names",
-    "learning_curves",
-    "match_bar",
-    "spike_raster",
-]
+__all__ = ["energy_bars", "figure_html", "figure_png", "firing_rates", "layer_names", "match_bar", "spike_raster"]
 
 SILENT_RATE = 0.001  # a layer that fires less than this passes next to nothing on
 MAX_RASTER_ROWS = 400

@@ -9,20 +9,19 @@ from __future__ import annotations
 import html
 import json
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ..report import Report
 from ..runs.folder import RunFolder
-from .chess_drawing import played_game
 from .drawings import EMPTY, Drawing
 from .picture import picture_html
 from .play.controls import moves_html
+from .played import Played, from_pgn, played_game
 from .squares import board_css, data_text, overlay_svg, svg_url
 
 MOST_GAMES = 12  # iterations to choose from; of more, so many are taken evenly
-_RESULTS = {"1-0": "White won.", "0-1": "Black won.", "1/2-1/2": "Drawn.", "*": "Stopped without a result."}
 _NO_TEXT = "No game to show yet: an iteration has to finish first."
 
 
@@ -42,42 +41,36 @@ class Replay:
 def sample_replay(source: str | Path | Sequence[Report]) -> Replay:
     """The sample games of a run's folder or of its reports, one for each of up to MOST_GAMES iterations.
 
-    Chess is played back; a game without moves on a chess board is shown as the text of its newest sample. Raises
-    RunError when there is no such run, NotationError for a PGN that cannot be read.
+    Chess and Gomoku are played back; of any other game the newest sample is shown as text. Raises RunError when there
+    is no such run, NotationError for a PGN or PSQ that cannot be read.
     """
     if isinstance(source, str | Path):
         source = [Report.from_dict(values) for values in RunFolder.open(source).read_reports()]
     reports = [report for report in source if report.sample_game]
     if not reports:
         return Replay(f"<p>{_NO_TEXT}</p>", 0)
-    if not _is_pgn(reports[-1].sample_game):
+    last = played_game(reports[-1].sample_game)
+    if last is None:
         return text_replay(reports[-1].sample_game, f"Iteration {reports[-1].iteration}")
-    shown = [(report.iteration, *played_game(report.sample_game)) for report in _evenly(reports, MOST_GAMES)]
-    games = [
-        _game(drawing, f"Iteration {iteration}", _names(players), _end(drawing, result))
-        for iteration, drawing, players, result in shown
-    ]
-    return Replay(_page(shown[-1][1], games), len(games))
+    shown = [(report.iteration, played_game(report.sample_game)) for report in _evenly(reports, MOST_GAMES)]
+    games = [_game(played, f"Iteration {iteration}") for iteration, played in shown if played is not None]
+    return Replay(_page(last.drawing, games), len(games))
 
 
 def game_replay(pgn_text: str, title: str = "") -> Replay:
     """The first game of a PGN text. Raises NotationError when it cannot be read or has no move."""
-    drawing, players, result = played_game(pgn_text)
-    return Replay(_page(drawing, [_game(drawing, title, _names(players), _end(drawing, result))]), 1)
+    played = from_pgn(pgn_text)
+    return Replay(_page(played.drawing, [_game(played, title)]), 1)
 
 
 def drawing_replay(drawing: Drawing, title: str = "", players: str = "", end: str = "") -> Replay:
     """The game that was played on `drawing`, of any game that has a board. end: how it ended, in words."""
-    return Replay(_page(drawing, [_game(drawing, title, players, end)]), 1)
+    return Replay(_page(drawing, [_game(Played(drawing, players, end), title)]), 1)
 
 
 def text_replay(text: str, title: str = "") -> Replay:
     """A game without a board as the text that its players write."""
     return Replay(f"<p><b>{html.escape(title)}</b></p><pre>{html.escape(text)}</pre>", 1)
-
-
-def _is_pgn(text: str) -> bool:
-    return text.startswith("[")
 
 
 def _evenly(items: Sequence[Any], most: int) -> list[Any]:
@@ -87,16 +80,9 @@ def _evenly(items: Sequence[Any], most: int) -> list[Any]:
     return [items[round(number * (len(items) - 1) / (most - 1))] for number in range(most)]
 
 
-def _names(players: Iterable[str]) -> str:
-    return "" if set(players) == {"?"} else " - ".join(players)
-
-
-def _end(drawing: Drawing, result: str) -> str:
-    return drawing.ending() or _RESULTS.get(result, _RESULTS["*"])
-
-
-def _game(drawing: Drawing, title: str, players: str, end: str) -> dict[str, Any]:
+def _game(played: Played, title: str) -> dict[str, Any]:
     """What replay.js needs of a game (its head says what): the start, and what each ply changes."""
+    drawing = played.drawing
     actions, moves = list(drawing.actions), drawing.moves()
     for _ in actions:
         drawing.pop()
@@ -108,7 +94,7 @@ def _game(drawing: Drawing, title: str, players: str, end: str) -> dict[str, Any
         changed = {square: new for square, (old, new) in enumerate(zip(before, after)) if old != new}
         plies.append({"c": changed, "l": list(drawing.last()), "k": list(drawing.alarms()), "n": number, "m": move})
         before = after
-    about = {"title": title, "players": players, "note": note, "end": end}
+    about = {"title": title, "players": played.players, "note": note, "end": played.end}
     return {**about, "start": "".join(start), "k": alarms, "plies": plies}
 
 

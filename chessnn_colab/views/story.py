@@ -15,10 +15,10 @@ from ..network_config import preset
 from ..report import Report, Strength, strength_points
 from ..runs.folder import RunFolder
 from ..words import counted, duration
-from .chess_drawing import played_game
 from .curves import Reference
 from .panel import LINE, box, figures_html, table_html
 from .picture import picture_html
+from .played import played_game
 
 REFERENCE_FILE = "reference.json"  # in data/, made by tools/reference_curve.py
 NOTHING_YET = "No iteration has finished yet: run the training cell again."
@@ -127,16 +127,15 @@ def network_words(config: Mapping[str, Any]) -> str:
 
 
 def sample_part(reports: Sequence[Report]) -> str:
-    """How a game of the latest iteration that has one ended: its last position, or its text where it is no PGN."""
+    """How a game of the latest iteration that has one ended: its last position, or its text where it has no board."""
     newest = next((report for report in reversed(reports) if report.sample_game), None)
     if newest is None:
         return ""
     head, text = f"<p><b>A game of iteration {newest.iteration}</b></p>", newest.sample_game
-    if not text.startswith("["):
+    if (played := played_game(text)) is None:
         return f"{head}<pre>{html.escape(text)}</pre>"
-    drawing, _, result = played_game(text)
-    told = f"After {counted(len(drawing.actions), 'move')}. {drawing.ending() or result}"
-    return f"{head}{picture_html(drawing, size=320)}<p>{html.escape(told)}</p>"
+    told = f"After {counted(len(played.drawing.actions), 'move')}. {played.end}"
+    return f"{head}{picture_html(played.drawing, size=320)}<p>{html.escape(told)}</p>"
 
 
 def reference_for(config: Mapping[str, Any]) -> Reference | None:

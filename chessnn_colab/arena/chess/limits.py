@@ -8,8 +8,8 @@ from typing import Any
 import chess
 
 from ...games.chess.notation import parse_move, quote
+from ..growing import MOST_SIMULATIONS
 
-MOST_SIMULATIONS = 4096  # of one search, because its tree is in memory whole
 MARGIN = 0.05  # seconds of the clock that are kept for everything but thinking
 MAX_DIGITS = 18  # of a number after `go`
 MOVES_TO_GO = 30  # moves that the time on the clock must last for, if the command does not say

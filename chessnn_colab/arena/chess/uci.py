@@ -7,34 +7,23 @@ stop between any two evaluations. The protocol: https://www.chessprogramming.org
 
 from __future__ import annotations
 
-import io
 import math
-import queue
 import sys
-import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TextIO
 
 import chess
 import torch
 
-from ...actor import Actor
 from ...cpu import one_thread
-from ...devices import choose_dtype
 from ...errors import ChessnnError
 from ...games.base import winning_actions
 from ...games.chess.notation import board_from_fen, move_from_action, parse_move, quote, state_from_boards
-from ...games.chess.rules import Chess
-from ...network import actor_copy
 from ...search import PolicyOutput, sample_prior
-from ..evaluate import load_network
-from ..growing import Stopped, grown_tree, tree_sizes
-from ..players import PLAY_SEARCH
-from .limits import MOST_SIMULATIONS, Limits, read_limits
-
-CONSIDERED = 32  # root moves that sequential halving begins with
+from ..conversation import Conversation, playing_actor
+from ..growing import MOST_SIMULATIONS, Stopped, grown_tree, tree_sizes
+from .limits import Limits, read_limits
 
 
 def serve(run: str, snapshot: int | None = None, device: str = "auto") -> None:
@@ -43,12 +32,14 @@ def serve(run: str, snapshot: int | None = None, device: str = "auto") -> None:
         Engine(run, snapshot, device).loop()
 
 
-class Engine:
+class Engine(Conversation):
     """The state of one UCI conversation. It reads `commands` and writes `answers`.
 
     The answer to bad input is an `info string`; nothing else changes. Raises RunError, CheckpointError or DeviceError
     when the run's network cannot be loaded.
     """
+
+    last_word = "quit"
 
     def __init__(
         self,
@@ -58,21 +49,11 @@ class Engine:
         commands: TextIO = sys.stdin,
         answers: TextIO = sys.stdout,
     ):
+        super().__init__(commands, answers)
         self.run, self.snapshot, self.device = run, snapshot, device
-        self.commands, self.answers = commands, answers
         self.num_simulations = 128
         self.board = chess.Board()
-        self.inbox: queue.Queue[str | None] = queue.Queue()
         self._load()
-
-    def loop(self) -> None:
-        """Obey until `quit` or the end of the input."""
-        for stream in (self.commands, self.answers):
-            if isinstance(stream, io.TextIOWrapper):  # a character that the system cannot write must not end a game
-                stream.reconfigure(errors="backslashreplace")
-        threading.Thread(target=self._read, daemon=True, name="uci-input").start()
-        while (line := self.inbox.get()) is not None and line != "quit":
-            self.obey(line)
 
     def obey(self, line: str) -> None:
         """Carry out one command. As UCI wants it, unknown words in front of a command are skipped."""
@@ -88,23 +69,10 @@ class Engine:
             if words[0] == "go":  # the program waits for an answer
                 self.say(f"bestmove {next(iter(self.board.legal_moves), '(none)')}")
 
-    def say(self, text: str) -> None:
-        """Write one line to the program."""
-        print(text, file=self.answers, flush=True)
-
-    def _read(self) -> None:
-        for line in self.commands:
-            self.inbox.put(line.strip())
-        self.inbox.put(None)
-
     def _load(self) -> None:
         """Load the network onto the device that the options name."""
-        network, self.iteration = load_network(self.run, self.snapshot, self.device)
-        device = str(next(network.parameters()).device)
-        self.game = Chess(10**6, device)
-        config = replace(PLAY_SEARCH, max_num_considered_actions=CONSIDERED, solve="all")
-        network = actor_copy(network, choose_dtype("auto", device))
-        self.actor = Actor(self.game, network, config, self.game.discount)
+        self.actor, self.iteration = playing_actor(self.run, self.snapshot, self.device)
+        self.game = self.actor.game
 
     # --- commands ----------------------------------------------------------------------------------------------------
 
@@ -263,7 +231,7 @@ class Search:
 
     def _heed(self, line: str | None) -> None:
         """Obey a command that comes during the search."""
-        if line is None or line in ("quit", "stop"):
+        if line is None or line in (self.engine.last_word, "stop"):
             self.stopped = True
             if line != "stop":
                 self.engine.inbox.put(line)  # the loop must see it too

@@ -6,38 +6,27 @@ https://plastovicka.github.io/protocl2en.htm. Bad input is answered with ERROR o
 
 from __future__ import annotations
 
-import io
-import queue
 import re
 import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from typing import TextIO, cast
 
 import torch
 
-from ...actor import Actor
 from ...cpu import one_thread
-from ...devices import choose_dtype
 from ...errors import ChessnnError
 from ...games.base import finished, winning_actions
 from ...games.gomoku.notation import cell_at
 from ...games.gomoku.rules import Gomoku
 from ...games.gomoku.state import BLACK, WHITE, GomokuState
-from ...games.registry import make_game
-from ...network import actor_copy
 from ...search import sample_prior
-from ..evaluate import load_network, run_game
-from ..growing import Stopped, grown_tree, tree_sizes
-from ..players import PLAY_SEARCH
+from ..conversation import Conversation, playing_actor
+from ..growing import MOST_SIMULATIONS, Stopped, grown_tree, tree_sizes
 
-MOST_SIMULATIONS = 4096  # of one search, because its tree is in memory whole
 SIMULATIONS = 128  # of the largest search when no time is given
-CONSIDERED = 32  # root moves that sequential halving begins with
 MARGIN = 0.1  # seconds of a turn that are kept for everything but thinking
 MOVES_TO_GO = 20  # turns that the time left for the game must last for
 EXACT = 1  # INFO rule: exactly five
@@ -56,11 +45,13 @@ def serve(run: str, snapshot: int | None = None, device: str = "auto") -> None:
         Brain(run, snapshot, device).loop()
 
 
-class Brain:
+class Brain(Conversation):
     """The state of one conversation. It reads `commands` and writes `answers`.
 
     Raises RunError, CheckpointError or DeviceError when the run's network cannot be loaded.
     """
+
+    last_word = "end"
 
     def __init__(
         self,
@@ -70,29 +61,16 @@ class Brain:
         commands: TextIO = sys.stdin,
         answers: TextIO = sys.stdout,
     ):
-        self.commands, self.answers = commands, answers
-        network, self.iteration = load_network(run, snapshot, device)
-        place = str(next(network.parameters()).device)
-        self.game = cast(Gomoku, make_game(run_game(run), 10**6, place))
-        config = replace(PLAY_SEARCH, max_num_considered_actions=CONSIDERED, solve="all")
-        self.actor = Actor(self.game, actor_copy(network, choose_dtype("auto", place)), config, self.game.discount)
-        self.inbox: queue.Queue[str | None] = queue.Queue()
+        super().__init__(commands, answers)
+        self.actor, self.iteration = playing_actor(run, snapshot, device)
+        self.game = cast(Gomoku, self.actor.game)
         self.pending: deque[str | None] = deque()  # commands that came during a search; None: the end of the input
         self.times: dict[str, int] = {}
         self.stones: dict[int, int] | None = None  # cell -> 1 our own, 2 the opponent's; None before START
 
-    def loop(self) -> None:
-        """Obey until END or the end of the input."""
-        for stream in (self.commands, self.answers):
-            if isinstance(stream, io.TextIOWrapper):  # a character that the system cannot write must not end a game
-                stream.reconfigure(errors="backslashreplace")
-        threading.Thread(target=self._read, daemon=True, name="pbrain-input").start()
-        while (line := self.next_command()) is not None and line.upper() != "END":
-            self.obey(line)
-
     def next_command(self) -> str | None:
-        """The next line, or None at the end of the input."""
-        return self.pending.popleft() if self.pending else self.inbox.get()
+        """The next line, one that came during a search first, or None at the end of the input."""
+        return self.pending.popleft() if self.pending else super().next_command()
 
     def obey(self, line: str) -> None:
         """Carry out one command."""
@@ -106,15 +84,6 @@ class Brain:
             command(self, rest.strip())
         except (ChessnnError, ValueError) as error:
             self.say(f"ERROR {' '.join(str(error).split())}")
-
-    def say(self, text: str) -> None:
-        """Write one line to the manager."""
-        print(text, file=self.answers, flush=True)
-
-    def _read(self) -> None:
-        for line in self.commands:
-            self.inbox.put(line.strip())
-        self.inbox.put(None)
 
     # --- commands ----------------------------------------------------------------------------------------------------
 
@@ -273,7 +242,7 @@ class Search:
         brain = self.brain
         while not brain.inbox.empty():
             brain.pending.append(brain.inbox.get())
-        ended = any(line is None or line.upper() == "END" for line in brain.pending)
+        ended = any(line is None or line.lower() == brain.last_word for line in brain.pending)
         if ended or (self.seconds is not None and time.monotonic() - self.started >= self.seconds):
             raise Stopped
 

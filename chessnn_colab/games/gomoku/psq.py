@@ -17,6 +17,7 @@ from .record import Record, check_size, game_record
 from .rules import Gomoku
 from .state import GomokuState
 
+FIRST_WORD = "Piskvorky"
 _EXPECTED = "expected lines like 'Piskvorky 15x15, 0:0, 0' and then '8,8,0'"
 _FIRST = re.compile(r"Piskvorky\s+(\d{1,4})x(\d{1,4})\b", re.IGNORECASE)
 _MOVE = re.compile(r"\s*(\d{1,4})\s*,\s*(\d{1,4})\s*(?:,\s*\d+\s*)?\Z", re.ASCII)
@@ -36,7 +37,7 @@ def psq_text(record: Record) -> str:
     moves = [f"{action % record.size + 1},{action // record.size + 1},0" for action in record.actions]
     told = [f"{name}: {' '.join(value.split())}" for name, value in record.headers.items()]
     names = [_one_line(record.black), _one_line(record.white)]
-    return "\n".join([f"Piskvorky {record.size}x{record.size}, 0:0, 0", *moves, *names, "-1", *told])
+    return "\n".join([f"{FIRST_WORD} {record.size}x{record.size}, 0:0, 0", *moves, *names, "-1", *told])
 
 
 def read_psq(text: str) -> Record:

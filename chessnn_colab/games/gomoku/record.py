@@ -1,4 +1,4 @@
-"""A game of Gomoku from the first stone on: what its text forms (psq, sgf) hold, and how it is played again."""
+"""A game of Gomoku from the first stone on: what its text form (psq) holds, and how it is played again."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from .rules import LARGEST, SMALLEST, Gomoku
 from .state import BLACK, EMPTY, WHITE, GomokuState
 
 MAX_BYTES = 1_000_000
+EXACTLY_FIVE = "exactly five"  # the rule of a record where six in a row win nothing
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def game_record(
     names = {"black": "Black", "white": "White"}
     players = {key: headers[name] for key, name in names.items() if name in headers}
     told = {name: value for name, value in headers.items() if name not in names.values()}
-    told["Rule"] = "exactly five" if game.exact else "five or more"
+    told["Rule"] = EXACTLY_FIVE if game.exact else "five or more"
     return Record(game.size, tuple(line), **players, headers={**told, "Ending": f"{game.endings[ending]}, {winner}"})
 
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ...errors import ConfigError
-from ..base import where
+from ..base import square_symmetries, where
 from .lines import LineTables, completed_fives
 from .notation import board_text
 from .state import BLACK, BOARD_FULL, EMPTY, ENDINGS, FIVE_IN_A_ROW, TRUNCATED, UNFINISHED, WHITE, GomokuState
@@ -53,7 +53,7 @@ class Gomoku:
     def __init__(self, max_plies: int = LARGEST**2, device: torch.device | str = "cpu"):
         self.max_plies = max_plies
         self.device = torch.device(device)
-        self.action_images = _symmetries(self.size).to(self.device)
+        self.action_images = square_symmetries(self.size).to(self.device)
         self._sources = self.action_images.argsort(1)  # of the symmetries: which cell comes to each place
         self.lines = LineTables(self.size, self.exact, self.device)
         self._cells = torch.arange(self.num_actions, device=self.device)
@@ -237,9 +237,3 @@ def _log_density(size: int) -> Tensor:
     """float32 [size * size]: the logarithm of how likely a random stone is on each cell, a bell around the centre."""
     place = torch.arange(size, dtype=torch.float32) - (size - 1) / 2
     return -((place.unsqueeze(1) ** 2 + place**2) / (2 * SPREAD**2)).flatten()
-
-
-def _symmetries(size: int) -> Tensor:
-    """int64 [8, size * size]: where each cell goes when the board is turned, or mirrored and then turned."""
-    board = torch.arange(size**2).view(size, size)
-    return torch.stack([torch.rot90(side, turns).flatten() for side in (board, board.flip(1)) for turns in range(4)])
