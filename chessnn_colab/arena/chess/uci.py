@@ -11,7 +11,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Mapping
-from typing import TextIO
+from typing import TextIO, cast
 
 import chess
 import torch
@@ -20,6 +20,7 @@ from ...cpu import one_thread
 from ...errors import ChessnnError
 from ...games.base import winning_actions
 from ...games.chess.notation import board_from_fen, move_from_action, parse_move, quote, state_from_boards
+from ...games.chess.rules import Chess
 from ...search import PolicyOutput, sample_prior
 from ..conversation import Conversation, playing_actor
 from ..growing import MOST_SIMULATIONS, Stopped, grown_tree, tree_sizes
@@ -72,7 +73,7 @@ class Engine(Conversation):
     def _load(self) -> None:
         """Load the network onto the device that the options name."""
         self.actor, self.iteration = playing_actor(self.run, self.snapshot, self.device)
-        self.game = self.actor.game
+        self.game = cast(Chess, self.actor.game)
 
     # --- commands ----------------------------------------------------------------------------------------------------
 
