@@ -158,8 +158,8 @@ def time_convolutions(device: str | torch.device) -> None:
 def choose_dtype(precision: str, device: str | torch.device) -> torch.dtype:
     """Return the dtype of convolutions for one of PRECISIONS. Raises ConfigError for an unknown name.
 
-    "auto" is the fastest: bfloat16 where there are units for it (GPUs from Ampere on, CPUs with AMX tiles), float16 on
-    older CUDA GPUs, else float32. It depends on the hardware and on no timing, so that runs can be repeated exactly.
+    "auto" is the fastest: bfloat16 where there are units for it (GPUs from Ampere on, CPUs with AVX-512 BF16 or AMX),
+    float16 on older CUDA GPUs, else float32. It depends on the hardware and on no timing, so that runs can be repeated exactly.
     """
     if precision not in PRECISIONS:
         raise ConfigError(f"unknown precision {precision!r}: expected one of {', '.join(PRECISIONS)}")
@@ -168,8 +168,9 @@ def choose_dtype(precision: str, device: str | torch.device) -> torch.dtype:
     device = torch.device(device)
     if device.type == "cuda":
         return torch.bfloat16 if torch.cuda.get_device_capability(device)[0] >= 8 else torch.float16
-    tiles = getattr(torch.cpu, "_is_amx_tile_supported", None)  # public only in part: absent before torch 2.6
-    return torch.bfloat16 if device.type == "cpu" and tiles is not None and tiles() else torch.float32
+    # Public only in part, and absent before torch 2.6. Every CPU with AMX tiles has these units too.
+    units = getattr(torch.cpu, "_is_avx512_bf16_supported", None)
+    return torch.bfloat16 if device.type == "cpu" and units is not None and units() else torch.float32
 
 
 def plan_workers(

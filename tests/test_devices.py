@@ -331,6 +331,14 @@ def test_a_device_that_is_required_and_does_not_work():
         devices.require_device("cuda:77")
 
 
+@pytest.mark.parametrize("units, dtype", [(True, torch.bfloat16), (False, torch.float32)])
+def test_a_cpu_convolves_in_bfloat16_where_it_has_units_for_it(units, dtype, monkeypatch):
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: units)
+    assert devices.choose_dtype("auto", "cpu") is dtype
+    monkeypatch.delattr(torch.cpu, "_is_avx512_bf16_supported")  # torch before 2.6
+    assert devices.choose_dtype("auto", "cpu") is torch.float32
+
+
 def test_choose_dtype_refuses_unknown_names():
     with pytest.raises(ConfigError, match="unknown precision 'float8': expected one of auto, float32"):
         devices.choose_dtype("float8", "cpu")
