@@ -159,7 +159,8 @@ def choose_dtype(precision: str, device: str | torch.device) -> torch.dtype:
     """Return the dtype of convolutions for one of PRECISIONS. Raises ConfigError for an unknown name.
 
     "auto" is the fastest: bfloat16 where there are units for it (GPUs from Ampere on, CPUs with AVX-512 BF16 or AMX),
-    float16 on older CUDA GPUs, else float32. It depends on the hardware and on no timing, so that runs can be repeated exactly.
+    float16 on older CUDA GPUs, else float32. It depends on the hardware and on no timing, so that runs can be repeated
+    exactly.
     """
     if precision not in PRECISIONS:
         raise ConfigError(f"unknown precision {precision!r}: expected one of {', '.join(PRECISIONS)}")
