@@ -68,7 +68,9 @@ def test_lines_on_crowded_boards(name, share):
 def test_cells_that_complete_five(name):
     game = make_game(name)
     boards = random_boards(game.size, 60, 0.7, seed=3)
-    completes = LineTables(game.size, game.exact, "cpu").completes(boards == 1) & (boards == 0)
+    tables = LineTables(game.size, game.exact, "cpu")
+    assert torch.equal(tables.completes(boards == 1), tables.completes_by_codes(boards == 1)), "two ways, one answer"
+    completes = tables.completes(boards == 1) & (boards == 0)
     for board, cells in zip(boards.tolist(), completes.tolist()):
         own, theirs = ({cell for cell, stone in enumerate(board) if stone == colour} for colour in (1, 2))
         assert {cell for cell, there in enumerate(cells) if there} == fives(own, theirs, game.size, game.exact)
