@@ -51,6 +51,7 @@ match_games = 20  # @param {type:"slider", min:2, max:200, step:2}
 
 # %%
 # %matplotlib inline
+# %config InlineBackend.print_figure_kwargs = {"bbox_inches": None}
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
@@ -59,7 +60,9 @@ from IPython.display import display
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.devices import detect_device, inventory
 from chessnn_colab.games.registry import make_game
+from chessnn_colab.views.ink import STYLE
 
+plt.rcParams.update(STYLE)  # ink for light and dark pages
 machine = inventory()
 choice = detect_device("auto", machine)
 config = TrainConfig(run=str(root / "runs" / f"{game_name.replace(':', '-')}-by-hand"), game=game_name)
@@ -83,7 +86,6 @@ with torch.no_grad():
 legal = game.legal_action_mask(start)[0]
 untrained = torch.softmax(logits[legal], 0).cpu()
 print(network.config, f"{sum(weights.numel() for weights in network.parameters()):,} weights", sep="\n")
-plt.figure(figsize=(7, 2))
 plt.bar(range(len(untrained)), untrained)
 plt.xlabel("legal action at the start")
 plt.ylabel("probability")
@@ -113,7 +115,6 @@ records = joined(chunks, game)
 print(
     f"\n{records.num_games} games, {records.num_positions:,} positions, {records.nbytes / records.num_positions:.0f} bytes each"
 )
-plt.figure(figsize=(7, 2))
 plt.hist(records.game_lengths, bins=30)
 plt.xlabel("plies")
 plt.ylabel("games")
@@ -169,7 +170,7 @@ for version in range(1, rounds + 1):
     pool.set_weights(version, to_arrays(network))
     records = joined(pool.play(shares, seed=version), game)
     replay.add(records)
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 2.5))
+figure, (left, right) = plt.subplots(1, 2)
 left.plot(policy_losses)
 left.set(title="policy loss", xlabel="update")
 right.plot(value_losses)

@@ -5,10 +5,11 @@ import subprocess
 import sys
 import types
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from chessnn_colab.views import curves, plots, strength_plots
+from chessnn_colab.views import curves, ink, plots, strength_plots
 from tests.sample_reports import make_report, make_strength
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -184,3 +185,13 @@ def test_strength_and_puzzles_stand_against_games_and_minutes():
     games, minutes = strength_plots.puzzle_curves(shares, reports).axes
     assert games.lines[0].get_xydata().tolist() == [[0, 0.1], [800, 0.5]]
     assert minutes.lines[1].get_xydata().tolist() == [[0, 0.2], [2, 0.4]]
+
+
+def test_pyplots_own_figures_get_no_page_behind_them():
+    """What IPython would say of them to the front end: nothing, so that a dark page stays dark."""
+    pylabtools = pytest.importorskip("matplotlib_inline.backend_inline")
+    with plt.rc_context(ink.STYLE):
+        figure, axis = plt.subplots()
+        axis.plot([1, 2, 3])
+        assert pylabtools._fetch_figure_metadata(figure) is None and figure.get_facecolor()[3] == 0
+        plt.close(figure)

@@ -12,6 +12,7 @@ import io
 from typing import Any
 
 import numpy as np
+from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -27,6 +28,20 @@ PERCENT = FuncFormatter(lambda share, _: f"{100 * share:.3g} %")
 MAX_MARKED_POINTS = 30
 PAGE_WIDTH = 1000  # CSS pixels, of everything that a cell shows
 PIXELS_AN_INCH = 100  # CSS pixels on the page; pictures have twice as many, so that they are sharp on dense displays
+
+
+# For pyplot's own figures: plt.rcParams.update(STYLE). Jupyter puts white behind a transparent figure whose tick labels
+# are all dark, and black where all are light. With one axis a shade lighter than the other it puts nothing.
+STYLE: dict[str, Any] = {
+    **dict.fromkeys(("figure.facecolor", "axes.facecolor"), "none"),
+    **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK),
+    "ytick.labelcolor": "#80848A",
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right"), False),
+    "axes.prop_cycle": cycler(color=(BLUE, ORANGE, GREEN, RED, PURPLE)),
+    "figure.constrained_layout.use": True,
+    "figure.figsize": (9.0, 2.4),
+    "font.size": 9.0,
+}
 
 
 def new_figure(width: float, height: float, pad: float = 0.08) -> Figure:
