@@ -23,6 +23,7 @@ BLUE, ORANGE, GREEN, RED, PURPLE = "#2A8FD0", "#E69F00", "#009E73", "#D55E00", "
 INK = QUIET = "#787C82"
 DRAWS = "#A9B4BF"
 BOARD_LIGHT, BOARD_DARK, BOARD_LAST = "#EAE6DA", "#8FA3B5", "#E9D48A"  # as in data/board.css
+NO_FIRE, FULL_FIRE = "#3A4048", "#FFD166"  # dark to light, as if lit: reads on any page and without colour
 HAIRLINE = "#80868C40"  # with a quarter of its strength
 PERCENT = FuncFormatter(lambda share, _: f"{100 * share:.3g} %")
 MAX_MARKED_POINTS = 30

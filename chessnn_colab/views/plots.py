@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from .curves import short_layer
-from .ink import BLUE, INK, ORANGE, PERCENT, RED, figure_html, figure_png
+from .ink import BLUE, FULL_FIRE, INK, NO_FIRE, ORANGE, PERCENT, RED, figure_html, figure_png
 from .ink import dress as _dress
 from .ink import new_figure as _figure
 from .ink import percent as _percent
@@ -38,12 +38,12 @@ def spike_raster(spikes: np.ndarray) -> Figure:
     above, beside = figure.add_subplot(grid[0, 0], sharex=raster), figure.add_subplot(grid[1, 1], sharey=raster)
     group = -(-neurons // MAX_RASTER_ROWS)
     rows = np.add.reduceat(spikes, np.arange(0, neurons, group), axis=1) / group
-    white_to_ink = LinearSegmentedColormap.from_list("spikes", ["#FFFFFF", "#222222"])
+    colours = LinearSegmentedColormap.from_list("spikes", [NO_FIRE, FULL_FIRE])
     raster.imshow(
-        rows.T, aspect="auto", origin="lower", cmap=white_to_ink, vmin=0, vmax=1, interpolation="nearest",
+        rows.T, aspect="auto", origin="lower", cmap=colours, vmin=0, vmax=1, interpolation="nearest",
         extent=(0.5, steps + 0.5, -0.5, neurons - 0.5),
     )  # fmt: skip
-    raster.vlines(np.arange(1, steps) + 0.5, -0.5, neurons - 0.5, color="white", lw=min(1.5, 48 / steps))
+    raster.vlines(np.arange(1, steps) + 0.5, -0.5, neurons - 0.5, color=INK, lw=min(1.5, 48 / steps))
     _dress(raster, None, "neuron" if group == 1 else f"neuron (a row is {group} neighbours)", "time step", grid=False)
     for axis in (raster.xaxis, raster.yaxis):
         axis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))

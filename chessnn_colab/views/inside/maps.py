@@ -12,7 +12,7 @@ from matplotlib.colors import Colormap, LinearSegmentedColormap, ListedColormap
 from matplotlib.figure import Figure
 
 from ...network import SpikingNetwork
-from ..ink import BLUE, HAIRLINE, INK, ORANGE, figure_html, new_figure, percent
+from ..ink import BLUE, FULL_FIRE, HAIRLINE, INK, NO_FIRE, ORANGE, figure_html, new_figure, percent
 from .position import Position, board_image, caption, firing_maps, row
 from .show import Controlled, Picture, one_of
 
@@ -25,7 +25,6 @@ PLANES = (
 )  # fmt: skip
 COLUMNS = 9
 CHANNEL_COLUMNS = 8
-NO_FIRE, FULL_FIRE = "#3A4048", "#FFD166"  # dark to light, as if lit: reads on any page and without colour
 LIGHT = LinearSegmentedColormap.from_list("light", [NO_FIRE, "#8C6D31", "#D9A441", FULL_FIRE, "#FFF6DC"])
 UNLIT_LIT = ListedColormap([NO_FIRE, FULL_FIRE])
 PUSH_PULL = LinearSegmentedColormap.from_list("push", [ORANGE, NO_FIRE, BLUE])
