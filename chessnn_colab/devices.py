@@ -169,9 +169,9 @@ def choose_dtype(precision: str, device: str | torch.device) -> torch.dtype:
     device = torch.device(device)
     if device.type == "cuda":
         return torch.bfloat16 if torch.cuda.get_device_capability(device)[0] >= 8 else torch.float16
-    # Public only in part, and absent before torch 2.6. Every CPU with AMX tiles has these units too.
-    units = getattr(torch.cpu, "_is_avx512_bf16_supported", None)
-    return torch.bfloat16 if device.type == "cpu" and units is not None and units() else torch.float32
+    # Public only in part: an older torch has one of these questions or neither.
+    units = any(getattr(torch.cpu, f"_is_{unit}_supported", bool)() for unit in ("avx512_bf16", "amx_tile"))
+    return torch.bfloat16 if device.type == "cpu" and units else torch.float32
 
 
 def plan_workers(

@@ -331,12 +331,16 @@ def test_a_device_that_is_required_and_does_not_work():
         devices.require_device("cuda:77")
 
 
-@pytest.mark.parametrize("units, dtype", [(True, torch.bfloat16), (False, torch.float32)])
-def test_a_cpu_convolves_in_bfloat16_where_it_has_units_for_it(units, dtype, monkeypatch):
-    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: units)
-    assert devices.choose_dtype("auto", "cpu") is dtype
-    monkeypatch.delattr(torch.cpu, "_is_avx512_bf16_supported")  # torch before 2.6
-    assert devices.choose_dtype("auto", "cpu") is torch.float32
+@pytest.mark.parametrize("avx", [True, False, None])
+@pytest.mark.parametrize("amx", [True, False, None])
+def test_a_cpu_convolves_in_bfloat16_where_it_has_units_for_it(avx, amx, monkeypatch):
+    for unit, there in (("avx512_bf16", avx), ("amx_tile", amx)):
+        name = f"_is_{unit}_supported"
+        if there is None:  # an older torch
+            monkeypatch.delattr(torch.cpu, name, raising=False)
+        else:
+            monkeypatch.setattr(torch.cpu, name, lambda there=there: there, raising=False)
+    assert devices.choose_dtype("auto", "cpu") is (torch.bfloat16 if avx or amx else torch.float32)
 
 
 def test_choose_dtype_refuses_unknown_names():

@@ -153,13 +153,13 @@ def test_one_file_in_an_empty_folder(tmp_path):
     carried.write_text(run_all_notebook(), encoding="utf-8")
     assert carried.stat().st_size < 4_000_000 and "/OWNER/" not in carried.read_text(encoding="utf-8")
     python = environment / "bin" / "python"
-    for session in range(2):
-        short = (*SECONDS, "game='tictactoe'")
+    for session, game in enumerate(("chess", "tictactoe", "tictactoe")):
+        short = (*SECONDS, f"game={game!r}")
         done = run_notebook(carried, tmp_path / "executed.ipynb", *short, python=python, PYTHONPATH="")
         assert done.returncode == 0, done.stderr[-3000:]
         says(done.stdout, ("chessnn_colab 0.", "Iteration ", "against random"))
         assert ("installed chess" in done.stdout) == (session == 0)
-        assert ("Resuming" in done.stdout) == (session == 1)
+        assert ("Resuming" in done.stdout) == (session == 2)
     assert not [output for output in outputs(tmp_path / "executed.ipynb") if output.output_type == "error"]
     assert {path.name.partition("-")[0] for path in folder.iterdir()} == {"run_all.ipynb", "chessnn_colab", "runs"}
 

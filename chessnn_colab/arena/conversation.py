@@ -33,8 +33,12 @@ class Conversation:
             if isinstance(stream, io.TextIOWrapper):  # a character that the system cannot write must not end a game
                 stream.reconfigure(errors="backslashreplace")
         threading.Thread(target=self._read, daemon=True, name="commands").start()
-        while (line := self.next_command()) is not None and line.lower() != self.last_word:
+        while (line := self.next_command()) is not None and not self.ends(line):
             self.obey(line)
+
+    def ends(self, line: str | None) -> bool:
+        """Whether this command, or the end of the input, ends the conversation."""
+        return line is None or line.lower() == self.last_word
 
     def obey(self, line: str) -> None:
         """Carry out one command."""

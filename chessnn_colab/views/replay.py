@@ -49,11 +49,13 @@ def sample_replay(source: str | Path | Sequence[Report]) -> Replay:
     reports = [report for report in source if report.sample_game]
     if not reports:
         return Replay(f"<p>{_NO_TEXT}</p>", 0)
-    last = played_game(reports[-1].sample_game)
+    shown = [
+        (f"Iteration {report.iteration}", played_game(report.sample_game)) for report in _evenly(reports, MOST_GAMES)
+    ]
+    title, last = shown[-1]
     if last is None:
-        return text_replay(reports[-1].sample_game, f"Iteration {reports[-1].iteration}")
-    shown = [(report.iteration, played_game(report.sample_game)) for report in _evenly(reports, MOST_GAMES)]
-    games = [_game(played, f"Iteration {iteration}") for iteration, played in shown if played is not None]
+        return text_replay(reports[-1].sample_game, title)
+    games = [_game(played, title) for title, played in shown if played is not None]
     return Replay(_page(last.drawing, games), len(games))
 
 

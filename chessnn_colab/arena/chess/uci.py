@@ -232,10 +232,11 @@ class Search:
 
     def _heed(self, line: str | None) -> None:
         """Obey a command that comes during the search."""
-        if line is None or line in (self.engine.last_word, "stop"):
+        if self.engine.ends(line):
             self.stopped = True
-            if line != "stop":
-                self.engine.inbox.put(line)  # the loop must see it too
+            self.engine.inbox.put(line)  # the loop must see it too
+        elif line == "stop":
+            self.stopped = True
         elif line == "ponderhit":
             self.limits.until_stopped, self.started = False, time.monotonic()
         elif line == "isready":

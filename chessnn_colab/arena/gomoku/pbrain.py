@@ -242,7 +242,7 @@ class Search:
         brain = self.brain
         while not brain.inbox.empty():
             brain.pending.append(brain.inbox.get())
-        ended = any(line is None or line.lower() == brain.last_word for line in brain.pending)
+        ended = any(map(brain.ends, brain.pending))
         if ended or (self.seconds is not None and time.monotonic() - self.started >= self.seconds):
             raise Stopped
 

@@ -51,7 +51,7 @@ class LineTables:
     def completes(self, stones: Tensor) -> Tensor:
         """bool [B, size * size]: the cells where one more of `stones` bool [B, size * size] would complete five.
 
-        A CPU joins shifted copies of the board, in a tenth of the time; a GPU would have to be asked for each of them.
+        A CPU joins shifted copies of the board, on 15x15 in an eighth of the time; a GPU would be asked for each.
         """
         if stones.device.type == "cpu":
             return completing_cells(stones.view(-1, self.size, self.size), self.exact)
@@ -95,31 +95,11 @@ def wins_a_game(runs: Tensor, exact: bool) -> Tensor:
     return runs == FIVE if exact else runs >= FIVE
 
 
-def completed_fives(stones: Tensor, exact: bool) -> Tensor:
-    """bool [B]: whether `stones` bool [B, size, size] have a line that wins, wherever it is.
-
-    Shifted copies of the whole board are joined, with an empty column between its rows.
-    """
-    size = stones.shape[1]
-    flat = torch.cat((stones, torch.zeros_like(stones[:, :, :1])), 2).flatten(1)
-    found = torch.zeros_like(flat[:, 0])
-    for rows, columns in DIRECTIONS:
-        step = rows * (size + 1) + columns
-        two = flat[:, :-step] & flat[:, step:]
-        four = two[:, : -2 * step] & two[:, 2 * step :]
-        five = four[:, :-step] & flat[:, 4 * step :]
-        if exact:
-            beside = torch.cat((torch.zeros_like(flat[:, :step]), five, torch.zeros_like(flat[:, :step])), 1)
-            five = five & ~beside[:, 2 * step :] & ~beside[:, : -2 * step]
-        found = found | five.any(1)
-    return found
-
-
 def completing_cells(stones: Tensor, exact: bool) -> Tensor:
     """bool [B, size * size]: the cells where one more of `stones` bool [B, size, size] makes a line that wins.
 
-    As in completed_fives, with all boards in one line and room between them, so that a shift is a slice. Through a cell
-    goes a line of five where `a` stones in a row lie before it and 4 - a after.
+    All boards lie in one line, an empty column between rows and room between boards, so that a shift is a slice. Through
+    a cell goes a line of five where `a` stones in a row lie before it and 4 - a after.
     """
     size = stones.shape[1]
     room = FIVE * (size + 2)  # more than the longest shift

@@ -19,7 +19,7 @@ from .state import GomokuState
 
 FIRST_WORD = "Piskvorky"
 _EXPECTED = "expected lines like 'Piskvorky 15x15, 0:0, 0' and then '8,8,0'"
-_FIRST = re.compile(r"Piskvorky\s+(\d{1,4})x(\d{1,4})\b", re.IGNORECASE)
+_FIRST = re.compile(FIRST_WORD + r"\s+(\d{1,4})x(\d{1,4})\b", re.IGNORECASE)
 _MOVE = re.compile(r"\s*(\d{1,4})\s*,\s*(\d{1,4})\s*(?:,\s*\d+\s*)?\Z", re.ASCII)
 _NUMBER = re.compile(r"-?\d+(?:,.*)?\Z", re.ASCII)
 _HEADER = re.compile(r"([A-Za-z][\w ]*): (.*)\Z")

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ...errors import ConfigError
 from ..base import square_symmetries, where
-from .lines import LineTables, completed_fives
+from .lines import LineTables
 from .notation import board_text
 from .state import BLACK, BOARD_FULL, EMPTY, ENDINGS, FIVE_IN_A_ROW, TRUNCATED, UNFINISHED, WHITE, GomokuState
 
@@ -174,7 +174,8 @@ class Gomoku:
         """Games that begin with `board` int8 [B, size * size]. Whoever did not just move cannot have won."""
         player = (board != EMPTY).sum(1) & 1
         mover_before = (WHITE - player).to(torch.int8).unsqueeze(1)
-        won = completed_fives((board == mover_before).view(-1, self.size, self.size), self.exact)
+        stones = board == mover_before
+        won = (self.lines.completes(stones) & stones).any(1)
         return self._state(board, torch.zeros_like(player), player, won)
 
     def _state(self, board: Tensor, plies_played: Tensor, player: Tensor, won: Tensor) -> GomokuState:
