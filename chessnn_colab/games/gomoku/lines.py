@@ -98,7 +98,7 @@ def wins_a_game(runs: Tensor, exact: bool) -> Tensor:
 def completing_cells(stones: Tensor, exact: bool) -> Tensor:
     """bool [B, size * size]: the cells where one more of `stones` bool [B, size, size] makes a line that wins.
 
-    All boards lie in one line, an empty column between rows and room between boards, so that a shift is a slice. Through
+    All boards lie in one line, an empty column between rows and room between boards: a shift is a slice. Through
     a cell goes a line of five where `a` stones in a row lie before it and 4 - a after.
     """
     size = stones.shape[1]
