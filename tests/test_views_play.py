@@ -1,5 +1,7 @@
 """A game to play by hand: two clicks make a move, and nothing that a person clicks or types can lose the game."""
 
+import asyncio
+
 import chess
 import ipywidgets
 import pytest
@@ -8,6 +10,7 @@ from chessnn_colab.errors import ChessnnError, ConfigError
 from chessnn_colab.views import board
 from chessnn_colab.views.play import board as play_board
 from chessnn_colab.views.play import play_widget
+from chessnn_colab.views.play.controls import SETTLES
 from tests.small_run import make_run
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
@@ -149,10 +152,19 @@ def test_a_click_while_it_thinks_is_not_taken_for_a_move(monkeypatch, queued):
 
 
 @pytest.mark.parametrize("text", ["e2e4", "e4", "E2E4", " e4 "])
-def test_play_takes_uci_and_san_and_the_network_answers(text):
+@pytest.mark.parametrize("late", [False, True], ids=["text first", "Enter first"])
+def test_play_takes_uci_and_san_and_the_network_answers(text, late):
+    """A page sends the text after the news that Enter was pressed; it may come before, too."""
     view = play_widget(first_move)
-    view.controls.entry.value = text
-    view.controls.entry._handle_custom_msg({"event": "submit"}, [])
+    entry = view.controls.entry
+    entry.value = "a3" if late else text  # typed before, and not entered
+
+    async def press_enter():
+        entry._handle_custom_msg({"event": "submit"}, [])
+        entry.value = text
+        await asyncio.sleep(2 * SETTLES)
+
+    asyncio.run(press_enter())
     assert moves(view) == ["e2e4", "a7a5"]
     assert view.controls.entry.value == "" and "a5</b>" in view.controls.moves.value
 

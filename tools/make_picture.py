@@ -23,8 +23,8 @@ from chessnn_colab.games.chess.notation import state_from_boards
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.search import SearchConfig
-from chessnn_colab.views.chess_drawing import played_game
 from chessnn_colab.views.ink import BOARD_DARK, BOARD_LIGHT
+from chessnn_colab.views.played import from_pgn
 
 ROOT = Path(__file__).resolve().parent.parent
 INK, QUIET = "#222222", "#5F6770"
@@ -50,7 +50,7 @@ def draw(run: str, games: int) -> Figure:
 
 def chosen_position(pgn: str) -> chess.Board:
     """A position with White to move in the middle of the game: White's planes are not turned round."""
-    board = played_game(pgn)[0].board.copy()
+    board = from_pgn(pgn).drawing.board.copy()
     for _ in range(len(board.move_stack) // 2):
         board.pop()
     if board.turn == chess.BLACK:

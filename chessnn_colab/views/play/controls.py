@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 import json
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from ..squares import Arrow, Squares, data_text
 EVALUATIONS = (1, 8, 16, 48, 128, 400)  # offered as strengths
 MOST_CHOICES = 4
 TURN, HINT = "Flip board", "Hint"
+SETTLES = 0.2  # seconds in which the text follows the news that Enter was pressed
 
 
 class Session(Protocol):
@@ -45,7 +47,8 @@ class Controls:
         self.said = ""
         self.squares = Squares(drawing, session.click)
         self.says, self.moves, self.thoughts = ipywidgets.HTML(), ipywidgets.HTML(), ipywidgets.HTML()
-        self.entry = ipywidgets.Text(placeholder=drawing.hint, layout=ipywidgets.Layout(width="150px"))
+        layout = ipywidgets.Layout(width="150px")
+        self.entry = ipywidgets.Text(placeholder=drawing.hint, continuous_update=False, layout=layout)
         self.entry.add_class("cn-entry")
         self.game_text = ipywidgets.Textarea(rows=8, layout=ipywidgets.Layout(width="100%", height="auto"))
         self._choices = self._row([self._button("", lambda n=n: session.choose(n)) for n in range(MOST_CHOICES)])
@@ -59,9 +62,8 @@ class Controls:
 
     def _left(self, session: Session) -> ipywidgets.VBox:
         """The board and what one does with it."""
-        # The Enter key: ipywidgets 8 deprecates on_submit, but both send this message.
         self.entry.on_msg(
-            lambda _, content, __: content.get("event") == "submit" and session.enter(self.entry.value) and None
+            lambda _, content, __: self._heed_enter(session) if content.get("event") == "submit" else None
         )
         typed = self._row([self.entry, self._button("Move", lambda: session.enter(self.entry.value))])
         actions = {"Take back": session.take_back, HINT: session.hint, TURN: session.turn_board}
@@ -75,6 +77,13 @@ class Controls:
             self._row([self._button(name, act) for name, act in {**actions, **ends}.items()]),
         )
         return box
+
+    def _heed_enter(self, session: Session) -> None:
+        """Enter the text a moment later, on the kernel's loop: the page sends it only after this message.
+
+        ipywidgets 8 deprecates on_submit, but every version sends the message.
+        """
+        asyncio.get_running_loop().call_later(SETTLES, lambda: session.enter(self.entry.value))
 
     def _right(self, session: Session, network: bool) -> ipywidgets.VBox:
         """Sides and strength, what the network thinks, the moves, the game as text."""
