@@ -9,18 +9,20 @@
 # make notebooks     write the notebooks again from the .py files beside them
 # make colab         write dist/run_all.ipynb, one file to upload to Colab or Kaggle, or to open in an empty folder
 # make browser       every test in a real browser, with screenshots in the folder screenshots
+# make shipped MACHINE="two cores of ..."    train the networks that come with the package, their curve and the README's picture
 # make repository URL=https://github.com/you/your-fork   point the badge and the install cell there
 PYTHON ?= python3
 MINUTES ?= 5
 RUN ?= runs/chess
 PART ?=
+MACHINE ?=
 BIN := .venv/bin
 # A test process for each core, four at most: a test may start several processes itself.
 PYTEST := $(BIN)/python -m pytest -q -n logical --maxprocesses 4
 QUICK := actor checkpoint chess_endings chess_moves chess_perft corruption devices floors games learner network notation \
 	openings packaging public_names ratings records run_folder saved_run search tactics tictactoe tree views_board views_plots
 .DEFAULT_GOAL := help
-.PHONY: help run lab quick test check fix reliability gpu notebooks colab browser repository
+.PHONY: help run lab quick test check fix reliability gpu notebooks colab browser shipped repository
 
 help:
 	@grep '^# make' Makefile | cut -c3-
@@ -74,6 +76,12 @@ browser: .venv/colab/made
 .venv/colab/made: .venv/installed tools/colab_like.py
 	$(BIN)/python tools/colab_like.py .venv/colab || mkdir -p .venv/colab
 	@touch $@
+
+shipped: .venv/installed
+	$(BIN)/python -m chessnn_colab train --run runs/shipped --minutes 20 --checkpoint-every 1
+	$(BIN)/python tools/make_snapshots.py runs/shipped --machine "$(MACHINE)"
+	$(BIN)/python tools/reference_curve.py runs/shipped "$(MACHINE)"
+	$(BIN)/python tools/make_picture.py runs/shipped
 
 repository: .venv/installed
 	$(BIN)/python tools/set_repository.py '$(URL)'

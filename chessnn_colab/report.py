@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Protocol
 
 _WINS = "_wins"
+TIME_SHARE = 0.05  # of a session's time, at most, for measuring strength
 
 
 @dataclass(frozen=True)

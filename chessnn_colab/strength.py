@@ -20,10 +20,9 @@ from .arena.result import wilson_interval
 from .budget import Budget
 from .games.base import Game
 from .network import SpikingNetwork
-from .report import Progress, Report, Strength, strength_points
+from .report import TIME_SHARE, Progress, Report, Strength, strength_points
 from .search import SearchConfig
 
-TIME_SHARE = 0.05  # of the session's time, for all measures together
 MATCH_MINUTES = 20.0  # a game with puzzles has matches too in sessions that are as long as this
 MATCH_GAMES = 20
 LEAST_SECONDS = 20.0  # a shorter session has no time to measure anything

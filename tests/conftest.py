@@ -8,6 +8,15 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("CHESSNN_UI", "text")
 
 
+# Files with tests of a minute and more. They go first, so that no process is left with one of them at the end.
+LONGEST = ("notebook", "gpu_tool", "bench", "browser", "cluster", "cluster_network", "leak")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first, the others by their names."""
+    items.sort(key=lambda item: item.path.stem.removeprefix("test_") not in LONGEST)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log):
     """With `pytest -n`: a file's tests stay in one process, and so does whatever starts a Ray cluster.
@@ -21,5 +30,5 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log):
         def _split_scope(self, nodeid: str) -> str:
             return "ray" if "cluster" in nodeid or "scale_out" in nodeid else nodeid.partition("::")[0]
 
-    config.option.loadscopereorder = False  # files by their names: the longest do not come last
+    config.option.loadscopereorder = False  # files in the order above, not by how many tests they have
     return OneClusterAtATime(config, log)

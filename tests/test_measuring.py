@@ -15,6 +15,7 @@ from dataclasses import replace
 import ipywidgets
 import pytest
 from rich.console import Console
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from chessnn_colab.__main__ import main
 from chessnn_colab.arena.chess import kit
@@ -22,6 +23,7 @@ from chessnn_colab.arena.result import MatchResult
 from chessnn_colab.arena.standing import Part, Standing, left
 from chessnn_colab.errors import ChessnnError, ConfigError
 from chessnn_colab.runs.folder import RunFolder
+from chessnn_colab.runs.tensorboard import TensorBoard
 from chessnn_colab.search import SearchConfig
 from chessnn_colab.views import measuring
 from chessnn_colab.views.measuring import text, widget
@@ -327,6 +329,22 @@ def test_several_runs_stand_side_by_side_where_there_is_room(trained, tmp_path, 
     with pytest.raises(KeyboardInterrupt):
         follow([trained, trained], 2, console, stop)
     assert any(line.count("Iteration") == 2 for line in stream.getvalue().splitlines())
+
+
+def test_watch_and_tensorboard_leave_out_what_would_be_false_of_games_that_the_clock_cut(tmp_path):
+    with RunFolder.create_or_open(tmp_path / "run", {"game": "chess"}) as folder:
+        board = TensorBoard(folder.tensorboard_folder, 0)
+        for report in (make_report(1), make_report(2, cut=True, average_plies=9.0)):
+            folder.append_report(report.to_dict())
+            board.write(report)
+        board.close()
+    print_tables([tmp_path / "run"], stream=(out := io.StringIO()))
+    whole, cut = (line.split() for line in out.getvalue().splitlines() if line.strip().startswith(("1 ", "(2)")))
+    assert whole[0] == "1" and "81" in whole and cut[0] == "(2)" and cut.count("-") == 4 and "9" not in cut
+    events = EventAccumulator(str(folder.tensorboard_folder)).Reload()
+    steps = {name: [event.step for event in events.Scalars(name)] for name in events.Tags()["scalars"]}
+    assert steps["games/average_plies"] == steps["games/draw_rate"] == steps["games/white_win_rate"] == [1]
+    assert steps["loss/value"] == [1, 2] and "value/accuracy" not in steps
 
 
 def test_watch_follows_a_run_that_grows(trained):

@@ -1,5 +1,6 @@
 """What installs, and what the README promises about it."""
 
+import importlib.util
 import re
 import shutil
 import subprocess
@@ -107,6 +108,15 @@ def test_texts_name_only_commands_that_exist():
     help_text = build_parser().format_help()
     for command in set(re.findall(r"python -m chessnn_colab ([a-z-]+)", text)):
         assert command in help_text, command
+
+
+@pytest.mark.parametrize("tool", sorted(path.stem for path in (ROOT / "tools").glob("*.py")))
+def test_every_tool_starts(tool):
+    """What it imports is there. jax and mctx, which one tool needs, are not among our requirements."""
+    if tool == "mctx_golden":
+        pytest.importorskip("mctx")
+    spec = importlib.util.spec_from_file_location(f"tool_{tool}", ROOT / "tools" / f"{tool}.py")
+    spec.loader.exec_module(importlib.util.module_from_spec(spec))
 
 
 @pytest.fixture

@@ -15,12 +15,14 @@ from chessnn_colab.arena.players import play_search
 from chessnn_colab.arena.puzzles import solved_over_run
 from chessnn_colab.arena.registry import match_game
 from chessnn_colab.errors import CheckpointError, ChessnnError, RunError
+from chessnn_colab.files import encode_sealed
 from chessnn_colab.network import build_network, to_arrays
 from chessnn_colab.network_config import NetworkConfig
-from chessnn_colab.runs.folder import RunFolder, find_checkpoint
+from chessnn_colab.runs.folder import RATINGS_FILE, RunFolder, find_checkpoint
 from chessnn_colab.runs.shared import card_lines, card_of, share
 from chessnn_colab.runs.snapshot import load_snapshot, save_snapshot
 
+from .sample_reports import make_report, make_strength
 from .small_run import CONFIG, TICTACTOE, make_run
 from .test_hostile import endless, huge, payloads, silent
 
@@ -79,6 +81,32 @@ def test_the_card_says_what_made_it_and_nothing_of_the_machine(file):
     assert card["settings"] == {"game": "chess", "seed": 3}
     text = Path(file).read_bytes()
     assert b"/home/me" not in text and b"/drive" not in text and b"10.0.0.1" not in text
+
+
+def test_the_best_network_is_shared_once_the_ladder_has_rated_the_last_one(run, tmp_path):
+    players = [{"name": "iteration 0", "snapshot": 0}, {"name": "random", "snapshot": None}]
+    ratings = Path(run) / RATINGS_FILE
+    try:
+        for rated, best in ((players, 5), ([*players, {"name": "iteration 5", "snapshot": 5}], 0)):
+            ratings.write_bytes(encode_sealed({"best": 0, "players": rated}))
+            assert share(run, tmp_path / f"{best}.net")["iteration"] == best
+        ratings.write_bytes(b"torn")
+        assert share(run, tmp_path / "torn.net")["iteration"] == 5
+    finally:
+        ratings.unlink()
+
+
+def test_the_card_says_how_strong_the_network_is(tmp_path):
+    with RunFolder.create_or_open(tmp_path / "run", SETTINGS) as folder:
+        weights = to_arrays(build_network(CONFIG, "cpu"))
+        metadata = {"game": "chess", "network": CONFIG.to_dict(), "config": SETTINGS}
+        for iteration in (1, 2):
+            folder.save_snapshot(iteration, weights, metadata)
+            point = make_strength(iteration, 0.1 * iteration)
+            folder.append_report(make_report(iteration, strength=(point,)).to_dict())
+    for iteration, share_solved in ((1, "10 %"), (2, "20 %")):
+        card = share(tmp_path / "run", tmp_path / f"{iteration}.net", iteration)
+        assert card["figures"]["strength"] == {"puzzles, by policy": f"{share_solved} of 300"}
 
 
 def test_the_command_line_shares_an_older_network(run, tmp_path, capsys):

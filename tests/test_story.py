@@ -1,6 +1,7 @@
 """What a run has come to, what to expect of one, and the runs on the disk."""
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -12,10 +13,10 @@ from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.shelf import delete_run, list_runs
 from chessnn_colab.training import train
 from chessnn_colab.views import story
-from chessnn_colab.views.card import result_card
+from chessnn_colab.views.card import best_sample, result_card
 from chessnn_colab.views.expect import what_to_expect
 from chessnn_colab.views.story import run_story
-from tests.sample_reports import make_report, make_strength
+from tests.sample_reports import MATE, make_report, make_strength
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
 import reference_curve
@@ -105,7 +106,8 @@ def test_the_disk_that_a_run_takes_is_known_before(tmp_path):
     config = TrainConfig(run=str(tmp_path / "new"), preset="cpu", device="cpu", replay_capacity=1_000)
     expected = what_to_expect(config)
     assert expected.disk == 3 * expected.checkpoint > 3 * expected.snapshot and reference_for({}) is None
-    assert "Disk: at most" in str(expected)
+    assert "Disk: at most" in str(expected) and str(expected).endswith("are free")
+    assert 0 < expected.free <= shutil.disk_usage(tmp_path).total
 
 
 def test_runs_are_listed_with_their_sizes_the_newest_first(run):
@@ -134,18 +136,27 @@ def test_an_empty_folder_goes_with_its_run(run):
     assert not run.exists()
 
 
-def test_a_card_is_one_picture_of_a_run(tmp_path):
+@pytest.mark.parametrize("game, squares", [("chess", 64), ("gomoku:6", 36)])
+def test_a_card_is_one_picture_of_a_run(game, squares, tmp_path):
     settings = dict(preset="cpu", channels=8, blocks=1, games_per_iteration=4, boards=4, max_plies=16, candidates=2)
     small = dict(survivors=1, batch_size=16, device="cpu", pool="inline", iterations=1, measure_strength=True)
-    list(train(TrainConfig(run=str(tmp_path / "run"), **settings, **small)))
+    list(train(TrainConfig(run=str(tmp_path / "run"), game=game, **settings, **small)))
     figure = result_card(tmp_path / "run", tmp_path / "card.png")
     assert (tmp_path / "card.png").read_bytes().startswith(b"\x89PNG")
     strength, firing, energy, board = figure.axes
     assert strength.get_title("left") == "Is it getting stronger?" and len(firing.lines) == 2
     assert [label.get_text() for label in energy.get_yticklabels()] == ["spikes", "ReLU"]
-    assert len(board.patches) == 64 and len(board.texts) >= 2
+    assert len(board.patches) == squares and len(board.texts) >= 2
     with pytest.raises(RunError, match="cannot write the card"):
         result_card(tmp_path / "run", tmp_path / "nowhere" / "card.png")
+
+
+def test_the_card_has_the_newest_game_that_somebody_won():
+    drawn = MATE.replace("1-0", "1/2-1/2").replace(" 4. Qxf7#", "")
+    reports = [make_report(1), make_report(2), make_report(3, sample_game=drawn), make_report(4, sample_game="")]
+    assert best_sample(reports).iteration == 2
+    assert best_sample(reports[2:]).iteration == 3
+    assert best_sample([make_report(5, sample_game="")]).iteration == 5
 
 
 def test_a_run_without_an_iteration_has_no_card(tmp_path):

@@ -40,10 +40,11 @@ def test_curves_draw_any_number_of_reports(count):
 
 def test_strength_is_drawn_over_minutes_with_intervals_and_the_untrained_level():
     points = [make_strength(0), make_strength(4, 0.2), make_strength(0, 0.3, "games"), make_strength(4, 0.6, "games")]
-    reference = {"curves": {"games": [[0, 0.3], [10, 0.9]]}}
+    reference = {"machine": "two cores", "curves": {"games": [[0, 0.3], [10, 0.9]]}}
     axis = curves.strength_figure([], points, reference, minutes=20).axes[0]
     dashed = [line.get_ydata()[0] for line in axis.lines if line.get_linestyle() == "--"]
     assert dashed == [0.09, 0.3] and names(axis) == ["300 puzzles, by policy: 20 %", "300 games: 60 %"]
+    assert axis.get_xlabel().splitlines()[1] == "pale: a run on two cores"
     pale = [line for line in axis.lines if line.get_alpha() == 0.18]
     assert [list(line.get_ydata()) for line in pale] == [[0.3, 0.9]]
     assert len(axis.containers) == 2 and axis.get_xlim()[1] > 20

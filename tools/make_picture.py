@@ -23,11 +23,11 @@ from chessnn_colab.games.chess.notation import state_from_boards
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.search import SearchConfig
-from chessnn_colab.views.ink import BOARD_DARK, BOARD_LIGHT
+from chessnn_colab.views.ink import BOARD_DARK, BOARD_LIGHT, HAIRLINE, INK, QUIET
 from chessnn_colab.views.played import from_pgn
 
 ROOT = Path(__file__).resolve().parent.parent
-INK, QUIET = "#222222", "#5F6770"
+PIECE = "#222222"
 MOST_BYTES = 300_000
 SHOWN_SNAPSHOTS = 4
 LOOKS_AHEAD = SearchConfig()  # as in training
@@ -39,7 +39,7 @@ def draw(run: str, games: int) -> Figure:
     reports = RunFolder.open(run).read_reports()
     board = chosen_position(reports[-1]["sample_game"])
     network, iteration = load_network(run, device="cpu")
-    figure = Figure(figsize=(11, 3.9), dpi=100, layout="constrained", facecolor="white")
+    figure = Figure(figsize=(11, 3.9), dpi=100, layout="constrained", facecolor="none")  # for light and dark pages
     left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1.25, 1.25))
     draw_board(left, board)
     left.set_title(f"A game against itself, iteration {iteration}", size=11, color=INK)
@@ -65,8 +65,8 @@ def draw_board(axis: Axes, board: chess.Board) -> None:
     for square, piece in board.piece_map().items():
         place = (chess.square_file(square) + 0.5, chess.square_rank(square) + 0.45)
         solid = chess.Piece(piece.piece_type, chess.BLACK).unicode_symbol()
-        axis.text(*place, solid, size=21, ha="center", va="center", color="white" if piece.color else INK)
-        axis.text(*place, piece.unicode_symbol(), size=21, ha="center", va="center", color=INK)
+        axis.text(*place, solid, size=21, ha="center", va="center", color="white" if piece.color else PIECE)
+        axis.text(*place, piece.unicode_symbol(), size=21, ha="center", va="center", color=PIECE)
     axis.set_axis_off()
 
 
@@ -102,13 +102,16 @@ def draw_scores(axis: Axes, run: str, reports: list[dict], games: int) -> None:
         played = [thousands[iteration] for iteration in chosen]
         axis.plot(played, scores, color=colour, marker="o", lw=2, label=f"against {opponent}")
         axis.fill_between(played, *bounds, color=colour, alpha=0.15, lw=0)
-    axis.legend(loc="lower right", frameon=False)
+    axis.patch.set_alpha(0)
+    axis.tick_params(colors=INK)
+    axis.legend(loc="lower right", frameon=False, labelcolor=INK)
     axis.set_ylim(0, 1.03)
     axis.yaxis.set_major_formatter(PercentFormatter(1, 0))
     axis.set_title(f"Score in {games} games, {LOOKS_AHEAD.evaluations} evaluations a move", size=11, color=INK)
     axis.set_xlabel("thousand positions played (band: 95 %)", color=QUIET, size=9)
     axis.spines[["top", "right"]].set_visible(False)
-    axis.grid(axis="y", color="#D9DDE2")
+    axis.spines[["bottom", "left"]].set_color(QUIET)
+    axis.grid(axis="y", color=HAIRLINE)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ It may come from a stranger: it is read with the same suspicion as a checkpoint,
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,14 @@ import numpy as np
 
 from .. import __version__
 from ..errors import CheckpointError, RunError
-from ..files import AnyPath, absolute, unusable
-from .folder import RunFolder
+from ..files import AnyPath, absolute, decode_sealed, read_whole, unusable
+from .folder import RATINGS_FILE, RunFolder
 from .snapshot import load_snapshot, save_snapshot
 
 # A run's settings that name places on the machine that trained it: nobody else needs them.
 PRIVATE = frozenset({"run", "copy_to", "from_checkpoint", "address"})
 FIGURES = ("seconds", "total_games", "total_positions", "policy_loss", "value_loss", "firing_rates")  # of the report
+_MOST_BYTES = 10 * 2**20  # of ratings.json
 _LONGEST = 160  # characters of a card's line that are shown
 
 
@@ -78,23 +79,25 @@ def share(
 ) -> dict[str, Any]:
     """Write one network of a run to `file` with its card, and return the card.
 
-    snapshot: its iteration; None is the last. more: entries added to the card. change: what becomes of the weights.
+    snapshot: its iteration; None is the best, as far as that is known. more: entries added to the card. change: what
+    becomes of the weights.
     Raises RunError for a run or snapshot that is not there, CheckpointError when `file` exists or cannot be written.
     """
     target, folder = absolute(Path(file).expanduser()), RunFolder.open(run)
     if target.exists():
         raise CheckpointError(f"{target} exists: nothing was written. Choose another name, or delete it first")
     paths = networks(run)
-    iteration = max(paths, default=None) if snapshot is None else snapshot
+    iteration = best_snapshot(folder, paths) if snapshot is None else snapshot
     if iteration is None or iteration not in paths:
         raise RunError(f"{run} has no snapshot {iteration}: expected one of {', '.join(map(str, paths)) or 'none yet'}")
     saved = load_snapshot(paths[iteration])
-    report = next((report for report in folder.read_reports() if report.get("iteration") == iteration), {})
+    reports = folder.read_reports()
+    report = next((report for report in reports if report.get("iteration") == iteration), {})
     card = {
         "game": game_of(run),
         "iteration": iteration,
         "version": __version__,
-        "figures": {name: report[name] for name in FIGURES if name in report},
+        "figures": {name: report[name] for name in FIGURES if name in report} | _strength(reports, iteration),
         "settings": {name: value for name, value in folder.config.items() if name not in PRIVATE and value is not None},
         **(more or {}),
     }
@@ -103,3 +106,25 @@ def share(
     metadata = {**saved.metadata, "config": public, "game": card["game"], "iteration": iteration, "card": card}
     save_snapshot(target, change(saved.groups["weights"]), metadata)
     return card
+
+
+def best_snapshot(folder: RunFolder, iterations: Collection[int]) -> int | None:
+    """The snapshot that the ladder rated highest, if it rated the last of `iterations` too; else the last."""
+    last = max(iterations, default=None)
+    try:
+        ratings = decode_sealed(read_whole(folder.path / RATINGS_FILE, _MOST_BYTES))
+    except (OSError, ValueError):  # none yet, or damaged
+        return last
+    players, best = ratings.get("players"), ratings.get("best")
+    rated = [player.get("snapshot") for player in players if isinstance(player, dict)] if type(players) is list else []
+    return best if last in rated and best in list(iterations) else last
+
+
+def _strength(reports: Sequence[Mapping[str, Any]], iteration: int) -> dict[str, Any]:
+    """The latest of each measure of strength up to `iteration`, in words; nothing where none was measured."""
+    told = {}
+    for report in reports:
+        for point in report.get("strength", ()):
+            if point["iteration"] <= iteration:
+                told[point["measure"]] = f"{100 * point['share']:.0f} % of {point['trials']}"
+    return {"strength": told} if told else {}

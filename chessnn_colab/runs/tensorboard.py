@@ -17,9 +17,6 @@ _SCALARS = {
     "loss/value": "value_loss",
     "loss/policy_kl": "policy_kl",
     "policy/entropy": "entropy",
-    "value/accuracy": "value_accuracy",
-    "games/average_plies": "average_plies",
-    "games/draw_rate": "draw_rate",
     "speed/positions": "positions_per_second",
     "speed/games": "games_per_second",
     "seconds/selfplay": "seconds_selfplay",
@@ -44,8 +41,8 @@ class TensorBoard:
         try:
             for tag, name in _SCALARS.items():
                 self._writer.add_scalar(tag, getattr(report, name), report.iteration)
-            for player, rate in report.win_rates.items():
-                self._writer.add_scalar(f"games/{player}_win_rate", rate, report.iteration)
+            for name, value in {} if report.cut else _of_whole_games(report).items():
+                self._writer.add_scalar(name, value, report.iteration)
             for name, score in report.scores.items():
                 self._writer.add_scalar(f"games/{name}_score", score, report.iteration)
             for milestone, share in report.reached.items():
@@ -65,3 +62,9 @@ class TensorBoard:
         """Close the event file."""
         with suppress(OSError):  # every write was flushed, or has said why not
             self._writer.close()
+
+
+def _of_whole_games(report: Report) -> dict[str, float]:
+    """What would be false where the clock cut games short: the short ones alone are left."""
+    rates = {f"games/{player}_win_rate": rate for player, rate in report.win_rates.items()}
+    return {"games/average_plies": report.average_plies, "games/draw_rate": report.draw_rate, **rates}

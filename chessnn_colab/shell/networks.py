@@ -21,7 +21,11 @@ def add_network_commands(command: Callable[..., argparse.ArgumentParser]) -> Non
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run")
-    parser.add_argument("--snapshot", type=int, help="iteration of the weights (default: the last)")
+    parser.add_argument(
+        "--snapshot",
+        type=int,
+        help="iteration of the weights (default: the last; for share the best, where the ladder has said which)",
+    )
 
 
 def run_share(options: argparse.Namespace) -> None:

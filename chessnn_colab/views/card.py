@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import chess
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -14,17 +14,19 @@ from matplotlib.patheffects import withStroke
 from ..arena.evaluate import load_network
 from ..errors import RunError
 from ..files import reason, write_atomically
-from ..games.chess.pgn import games_from_pgn
 from ..games.registry import make_game
 from ..report import Report, strength_points
 from ..runs.folder import RunFolder
 from ..spikes import estimate_energy
-from .chess_drawing import ending
+from ..words import counted
 from .curves import draw_firing, draw_strength
+from .drawings import Drawing
 from .ink import BLUE, BOARD_DARK, BOARD_LAST, BOARD_LIGHT, INK, ORANGE, dress, figure_png, new_figure, percent
+from .played import played_game
 from .story import headline, reference_for, strength_sentences
 
 PAPER, PIECE = "#FFFFFF", "#1B1F24"
+CHESSBOARD = "cn-chess"  # the drawing whose squares are light and dark
 SYMBOLS = dict(zip("kqrbnp", "♚♛♜♝♞♟"))
 ENERGY_POSITIONS = 64  # over which the energy of an evaluation is averaged
 
@@ -86,28 +88,44 @@ def _random_positions(game: Any) -> Any:
 
 
 def _draw_game(axis: Axes, reports: list[Report]) -> None:
-    """The end of the latest sample game: a board for chess, else its text."""
+    """The end of the best sample game: a board where the game has one, else its text."""
     axis.set_axis_off()
-    newest = next((report for report in reversed(reports) if report.sample_game), reports[-1])
-    if not newest.sample_game.startswith("["):
-        axis.text(0, 1, newest.sample_game[:900], va="top", fontsize=7, family="monospace", color=PIECE)
+    best = best_sample(reports)
+    if (played := played_game(best.sample_game)) is None:
+        axis.text(0, 1, best.sample_game[:900], va="top", fontsize=7, family="monospace", color=PIECE)
         return
-    last = games_from_pgn(newest.sample_game, len(newest.sample_game))[0].end()
+    drawing = played.drawing
     axis.set_aspect("equal")
-    axis.set_xlim(0, 8)
-    axis.set_ylim(0, 8)
-    board, marked = last.board(), (last.move.from_square, last.move.to_square) if last.move else ()
-    for square in chess.SQUARES:
-        file, rank = chess.square_file(square), chess.square_rank(square)
-        colour = BOARD_LAST if square in marked else BOARD_LIGHT if (file + rank) % 2 else BOARD_DARK
-        axis.fill((file, file + 1, file + 1, file), (rank, rank, rank + 1, rank + 1), color=colour, lw=0)
-        piece = board.piece_at(square)
-        if piece is not None:
-            symbol, white = SYMBOLS[piece.symbol().lower()], piece.color == chess.WHITE
-            text = axis.text(
-                file + 0.5, rank + 0.46, symbol, ha="center", va="center", fontsize=17, family="DejaVu Sans"
-            )
-            text.set_color(PAPER if white else PIECE)
-            text.set_path_effects([withStroke(linewidth=1.4, foreground=PIECE)] if white else [])
-    title = f"Iteration {newest.iteration}: {ending(board) or 'not finished'} {last.ply()} plies"
+    axis.set_xlim(0, drawing.columns)
+    axis.set_ylim(drawing.rows, 0)
+    for square, glyph in enumerate(drawing.squares()):
+        row, column = divmod(square, drawing.columns)
+        light = BOARD_LIGHT if (row + column) % 2 == 0 or drawing.css != CHESSBOARD else BOARD_DARK
+        colour, edge = BOARD_LAST if square in drawing.last() else light, BOARD_DARK
+        corners = (column, column + 1, column + 1, column), (row, row, row + 1, row + 1)
+        axis.fill(*corners, facecolor=colour, edgecolor=edge, lw=0 if drawing.css == CHESSBOARD else 0.5)
+        if glyph:
+            _draw_piece(axis, column + 0.5, row + 0.54, drawing, glyph)
+    title = f"Iteration {best.iteration}: {played.end} {counted(len(drawing.actions), 'move')}"
     axis.set_title(title, loc="left", fontsize=8, color=INK)
+
+
+def _draw_piece(axis: Axes, x: float, y: float, drawing: Drawing, glyph: str) -> None:
+    """What stands on a square: a chess piece, a stone, or the glyph as it is."""
+    words = drawing.glyphs[glyph][0]  # "white pawn", "black stone", "X"
+    symbol = SYMBOLS[glyph.lower()] if drawing.css == CHESSBOARD else "●" if "stone" in words else glyph
+    white = words.startswith("white")
+    size = 136 / drawing.rows
+    text = axis.text(x, y, symbol, ha="center", va="center", fontsize=size, family="DejaVu Sans")
+    text.set_color(PAPER if white else PIECE)
+    text.set_path_effects([withStroke(linewidth=1.4, foreground=PIECE)] if white else [])
+
+
+def best_sample(reports: Sequence[Report]) -> Report:
+    """The newest report whose sample game has a winner; where none has, the newest with a game."""
+    with_game = [report for report in reversed(reports) if report.sample_game]
+    for report in with_game:
+        played = played_game(report.sample_game)
+        if played is not None and " won" in played.end:
+            return report
+    return next(iter(with_game), reports[-1])

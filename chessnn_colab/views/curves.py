@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from ..report import Report, Strength
+from ..report import TIME_SHARE, Report, Strength
 from .ink import (
     BLUE,
     DRAWS,
@@ -34,7 +34,7 @@ FIRST_WINS, PLY_CAP, SECOND_WINS = "#E6D9A8", "#6FA8CF", "#4B535C"
 MEASURE_COLOURS = (BLUE, ORANGE, GREEN, PURPLE)
 MAX_LAYER_LINES = 8
 NARROW = 8.0  # points, of the small figures' text
-# The curve of a normal run: {"label": ..., "game": ..., "preset": ..., "curves": {measure: [[minutes, share], ...]}}
+# The curve of a normal run: {"machine": ..., "game": ..., "preset": ..., "curves": {measure: [[minutes, share], ...]}}
 Reference = Mapping[str, Any]
 
 
@@ -74,7 +74,10 @@ def draw_strength(
     scores = [(report.seconds / 60, getattr(report, "scores", {}).get("mean")) for report in reports]
     scores = [(minute, score) for minute, score in scores if score is not None]
     if measures:
-        dress(axis, "Is it getting stronger?", None, "minutes of training")
+        below = f"minutes of training, {100 * TIME_SHARE:.0f} % of them to measure this"
+        if reference is not None and set(measures) & set(reference["curves"]):
+            below += f"\npale: a run on {reference['machine']}"
+        dress(axis, "Is it getting stronger?", None, below)
         axis.yaxis.set_major_formatter(PERCENT)
         axis.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
         axis.set_ylim(0, min(1.02, 1.25 * max(point.high for point in points)))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 
 from ..config import TrainConfig
 from ..devices import detect_device, inventory
+from ..files import absolute
 from ..games.registry import make_game
 from ..launch import planned_workers
 from ..network import SpikingNetwork
@@ -29,6 +32,7 @@ class Expectation:
     disk: int  # bytes that the run takes at most, without its snapshots
     snapshot: int  # bytes of one snapshot
     reference: Reference | None
+    free: int  # bytes left on the disk of the run folder
 
     def __str__(self) -> str:
         lines = []
@@ -37,7 +41,8 @@ class Expectation:
             for measure, points in self.reference["curves"].items():
                 lines.append(f"  {measure}: {_by_minutes(points, self.minutes)}")
         lines.append(
-            f"Disk: at most {megabytes(self.disk)} once its replay is full, and {megabytes(self.snapshot)} a snapshot"
+            f"Disk: at most {megabytes(self.disk)} once its replay is full, and {megabytes(self.snapshot)} a snapshot; "
+            f"{megabytes(self.free)} are free"
         )
         return "\n".join(lines)
 
@@ -60,7 +65,13 @@ def what_to_expect(config: TrainConfig) -> Expectation:
     moments = 2 * sum(parameter.numel() * 4 for parameter in network.parameters())
     checkpoint = weights + moments + settled.replay_capacity * position_bytes(game.packed_words)
     kept = settled.keep_checkpoints + 1  # one more while it is being written
-    return Expectation(config.minutes, checkpoint, kept * checkpoint, weights, reference_for(settled.to_dict()))
+    reference, free = reference_for(settled.to_dict()), free_bytes(absolute(Path(config.run).expanduser()))
+    return Expectation(config.minutes, checkpoint, kept * checkpoint, weights, reference, free)
+
+
+def free_bytes(folder: Path) -> int:
+    """Bytes left on the disk where `folder` is or will be."""
+    return shutil.disk_usage(next(path for path in (folder, *folder.parents) if path.exists())).free
 
 
 def position_bytes(packed_words: int) -> int:

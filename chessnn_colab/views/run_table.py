@@ -73,20 +73,24 @@ def run_table(run: AnyPath, last: int | None = None) -> Table:
 
 
 def _results(report: Report) -> dict[str, str]:
-    """Column -> its text: the shares of wins and draws, or the scores of a game that pays points."""
-    if report.scores:
-        return {f"{name} score": f"{score:,.0f}" for name, score in report.scores.items()}
-    wins = {f"{player} wins": f"{100 * share:.0f} %" for player, share in report.win_rates.items()}
-    return {**wins, "draws": f"{100 * report.draw_rate:.0f} %"}
+    """Column -> its text: the shares of wins and draws, or the scores of a game that pays points.
+
+    Where the clock cut the games short, shares would be false: they are those of the short games alone.
+    """
+    texts = {f"{name} score": f"{score:,.0f}" for name, score in report.scores.items()}
+    if not texts:
+        shares = {**{f"{player} wins": rate for player, rate in report.win_rates.items()}, "draws": report.draw_rate}
+        texts = {name: f"{100 * share:.0f} %" for name, share in shares.items()}
+    return dict.fromkeys(texts, "-") if report.cut else texts
 
 
 def _cells(report: Report) -> list[str]:
     return [
-        f"{report.iteration}",
+        f"({report.iteration})" if report.cut else f"{report.iteration}",
         duration(report.seconds),
         f"{report.games}",
         *_results(report).values(),
-        f"{report.average_plies:.0f}",
+        "-" if report.cut else f"{report.average_plies:.0f}",
         figure(report.policy_loss),
         figure(report.value_loss),
         figure(report.entropy),

@@ -134,7 +134,8 @@ def sample_part(reports: Sequence[Report]) -> str:
     head, text = f"<p><b>A game of iteration {newest.iteration}</b></p>", newest.sample_game
     if (played := played_game(text)) is None:
         return f"{head}<pre>{html.escape(text)}</pre>"
-    told = f"After {counted(len(played.drawing.actions), 'move')}. {played.end}"
+    start = played.drawing.opening_words()
+    told = f"{start and start + ' '}After {counted(len(played.drawing.actions), 'move')}. {played.end}"
     return f"{head}{picture_html(played.drawing, size=320)}<p>{html.escape(told)}</p>"
 
 
