@@ -2,6 +2,7 @@
 
 import json
 
+import chess
 import pytest
 
 from chessnn_colab.views.replay import game_replay
@@ -120,6 +121,35 @@ def test_a_game_by_clicks_with_a_promotion_and_a_take_back(page):
     for width in (500, NARROW, WIDE):
         page.width(width)
         assert not page.cut()
+    assert not page.errors()
+
+
+@long
+@pytest.mark.parametrize(
+    "page", [(BOARD.replace("7k/P7/8/8/8/8/5PPP/6K1 w - - 0 1", chess.STARTING_FEN),)], indirect=True
+)
+def test_a_whole_game_by_clicks_from_the_first_move_to_mate(page):
+    """The opponent makes the first quiet move by name."""
+    board = Board(page)
+    for move in ("h2 h4", "h4 h5", "h5 h6", "h6 g7"):
+        board.click(*move.split())
+        board.says("Your move")
+    board.press("Take back")
+    board.says("Taken back")
+    assert board.has("h6, white pawn") and board.has("g7, black pawn")
+    board.click("h6", "g7")
+    board.says("Your move")
+    board.click("g7", "h8")
+    board.says("Promote to what?")
+    board.press("Queen")
+    board.says("Your move")
+    for move in ("h8 g8", "h1 h7", "h7 f7"):
+        board.click(*move.split())
+        board.says("Your move")
+    board.click("g8", "f8")
+    board.says("Checkmate: White won.")
+    written = page.tab.locator(".cn-table textarea").input_value()
+    assert "5. gxh8=Q" in written and '[Result "1-0"]' in written and written.rstrip().endswith("9. Qxf8# 1-0")
     assert not page.errors()
 
 

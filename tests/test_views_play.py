@@ -11,6 +11,7 @@ from chessnn_colab.views import board
 from chessnn_colab.views.play import board as play_board
 from chessnn_colab.views.play import play_widget
 from chessnn_colab.views.play.controls import SETTLES
+from tests.gomoku_run import make_gomoku_run
 from tests.small_run import make_run
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
@@ -72,8 +73,11 @@ def test_two_clicks_make_a_move_and_the_answer_comes_in_few_messages(messages):
     assert 2 < len(messages) <= MOST_MESSAGES
 
 
-def test_every_move_of_a_long_game_takes_few_messages(messages, tmp_path):
-    view = play_widget(make_run(tmp_path / "run", (1,)), human="black")
+@pytest.mark.parametrize("game, side", [("chess", "black"), ("gomoku", "white")])
+def test_every_move_of_a_long_game_takes_few_messages(game, side, messages, tmp_path):
+    """Of Gomoku's 225 squares, too, only those that changed are sent."""
+    run = tmp_path / "run"
+    view = play_widget(make_run(run, (1,)) if game == "chess" else make_gomoku_run(run, (1,), game), human=side)
     view.set_evaluations(1)
     view.controls._switch.value = True
     for _ in range(12):
