@@ -116,8 +116,8 @@ class Progress(Protocol):
     """What a training run tells.
 
     Once: `start_run`. Per iteration: start_selfplay, worker_update many times, finish_selfplay, start_learning,
-    learning_update many times, start_measuring and measured where strength is measured, report. While workers play
-    beside the learner (`overlap`), the start_selfplay of the next iteration comes before start_learning.
+    learning_update many times, start_measuring, measuring_update and measured where strength is measured, report. While
+    workers play beside the learner (`overlap`), the start_selfplay of the next iteration comes before start_learning.
     """
 
     def message(self, text: str) -> None:
@@ -143,6 +143,9 @@ class Progress(Protocol):
 
     def start_measuring(self, what: str) -> None:
         """The strength is measured now; `what` says how, such as "300 puzzles, by policy"."""
+
+    def measuring_update(self, share: float) -> None:
+        """It goes on. share: how much is done, 0 to 1, by the time it took last; 0 where that is not known."""
 
     def measured(self, points: Sequence[Strength]) -> None:
         """What came out. The next report has these points too."""

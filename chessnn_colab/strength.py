@@ -107,9 +107,15 @@ class StrengthProbe:
     def _point(self, network: SpikingNetwork, measure: Measure, iteration: int, seconds: float) -> Strength | None:
         """Measure once; None when it took longer than it may."""
         self.progress.start_measuring(f"{measure.trials} {measure.name}")
-        started = time.monotonic()
+        started, expected = time.monotonic(), measure.cost
         limit = started + max(self._allowed(measure, at_end=True) - measure.spent, 1.0)
-        player = _Timed(NetworkPlayer(self.game, network, measure.search), limit)
+
+        def on_move(now: float) -> None:
+            if now > limit:
+                raise _TimeUp
+            self.progress.measuring_update(min((now - started) / expected, 1.0) if expected else 0.0)
+
+        player = _Timed(NetworkPlayer(self.game, network, measure.search), on_move)
         device = self.game.device
         with torch.random.fork_rng([device] if device.type == "cuda" else []):  # the encoding "rate" draws from it
             try:
@@ -167,13 +173,12 @@ class _TimeUp(Exception):
 
 
 class _Timed(Player):
-    """A player that raises _TimeUp at its first move after `limit`, a time.monotonic()."""
+    """A player that tells `on_move` the time, time.monotonic(), before each of its moves."""
 
-    def __init__(self, player: Player, limit: float):
-        self.player, self.limit = player, limit
+    def __init__(self, player: Player, on_move: Callable[[float], None]):
+        self.player, self.on_move = player, on_move
         self.name, self.evaluations, self.wants_boards = player.name, player.evaluations, player.wants_boards
 
     def choose(self, state: Any, generator: torch.Generator, boards: Sequence[Any] | None = None) -> Tensor:
-        if time.monotonic() > self.limit:
-            raise _TimeUp
+        self.on_move(time.monotonic())
         return self.player.choose(state, generator, boards)

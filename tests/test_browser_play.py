@@ -5,10 +5,10 @@ import json
 import chess
 import pytest
 
-from chessnn_colab.views.replay import game_replay
+from chessnn_colab.views.replay import game_replay, panel_replay
 
 from .browser import COLAB, NARROW, WIDE, browse, long, needs_browser, needs_colab, serve
-from .sample_reports import MATE
+from .sample_reports import MATE, make_report
 
 pytestmark = [needs_browser, pytest.mark.timeout(600)]
 
@@ -296,3 +296,38 @@ def test_a_replay_plays_without_a_kernel(tmp_path, browser):
     plain = browser.new_context(java_script_enabled=False).new_page()
     plain.goto(path.as_uri())
     assert plain.get_by_alt_text("white queen f7").is_visible() and not plain.locator("button").count()
+
+
+@long
+def test_the_games_of_a_panel_play_by_themselves_until_somebody_touches_them(browser):
+    pages = [panel_replay([make_report(number) for number in range(1, last + 1)], "here") for last in (1, 2, 3, 4)]
+    tab = browser.new_page()
+
+    def draw(page: str) -> None:
+        """As a notebook does when an iteration has ended."""
+        tab.evaluate(
+            "page => document.body.replaceChildren(document.createRange().createContextualFragment(page))", page
+        )
+
+    def shows() -> list[str]:
+        game = "[...document.querySelectorAll('.cn-replay-live option')].find(each => each.selected)?.textContent"
+        return [tab.evaluate(game), tab.inner_text(".cn-replay-live [aria-live]")]
+
+    def reaches(words: str) -> None:
+        tab.wait_for_function("words => document.body.innerText.includes(words)", arg=words)
+
+    draw(pages[0])
+    reaches("Ply 2 of 7")
+    draw(pages[1])
+    assert shows()[0] == "Iteration 1" and shows()[1].startswith(("Ply 2", "Ply 3"))
+    reaches("Ply 7 of 7: Qxf7#. Checkmate: White won.")
+    draw(pages[2])
+    assert shows()[0] == "Iteration 3"
+    reaches("Ply 1 of 7")
+    tab.get_by_role("button", name="play or pause").click()
+    stopped = shows()
+    draw(pages[3])
+    tab.wait_for_timeout(1500)
+    assert shows() == stopped and stopped[0] == "Iteration 3"
+    tab.locator("select").select_option("Iteration 4")
+    assert shows() == ["Iteration 4", "Ply 0 of 7: start"]

@@ -112,14 +112,41 @@ def test_a_resumed_session_knows_the_cost_and_leaves_the_untrained_network_alone
 
 
 def test_a_measurement_that_takes_too_long_is_given_up():
-    game, late = (
-        match_game("tictactoe"),
-        strength._Timed(match_kit("tictactoe").players["random"](match_game("tictactoe")), 0.0),
-    )
+    game = match_game("tictactoe")
+
+    def too_late(now: float) -> None:
+        raise strength._TimeUp
+
+    late = strength._Timed(match_kit("tictactoe").players["random"](game), too_late)
     with pytest.raises(strength._TimeUp):
         late.choose(game.init(1), torch.Generator())
     with pytest.raises(strength._TimeUp):
         strength.measures_of(game, match_kit("tictactoe"), 60.0)[0].run(late)
+
+
+def test_a_measurement_says_how_far_it_is_and_ends_when_its_time_is_up(monkeypatch):
+    probe, _, clock = probe_of(monkeypatch, 600.0, {POLICY: 0.3, SEARCH: 0.6})
+    player = SimpleNamespace(name="", evaluations=0, wants_boards=False, choose=lambda *_: None)
+    monkeypatch.setattr(strength, "NetworkPlayer", lambda *_: player)
+    probe.progress, shares = Silence(), []
+    monkeypatch.setattr(probe.progress, "measuring_update", shares.append)
+    measure = probe.measures[0]
+
+    def moves(each: float):
+        def run(player):
+            for _ in range(3):
+                clock.now += each
+                player.choose(None, None)
+            return 0.5, 0.4, 0.6
+
+        return run
+
+    measure.run = moves(2.0)
+    assert probe._point(None, measure, 1, 0.0) is not None and shares == [0.0] * 3, "nobody knows how long it takes"
+    assert measure.cost == 6.0 and probe._point(None, measure, 2, 9.0) is not None
+    assert shares[3:] == pytest.approx([1 / 3, 2 / 3, 1.0])
+    measure.run = moves(100.0)
+    assert probe._point(None, measure, 3, 18.0) is None
 
 
 def test_chess_has_puzzles_and_long_sessions_a_match_and_games_without_puzzles_have_a_match():

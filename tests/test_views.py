@@ -263,7 +263,9 @@ def test_a_point_counts_once_before_and_after_its_report():
     face, _ = live_face()
     point = make_strength(0)
     face.start_measuring("300 puzzles, by policy")
-    assert face.phase == "measuring strength"
+    assert face.phase == "measuring strength" and face.bars()[1].share == 0.0
+    face.measuring_update(0.4)
+    assert face.bars()[1].share == 0.4 and face.bars()[1].words == "300 puzzles, by policy"
     face.measured([point])
     assert face.points == [point]
     face.report(make_report(1, strength=(point,)))
@@ -318,9 +320,11 @@ def test_the_panel_keeps_its_place_and_its_height(monkeypatch):
         face.report(make_report(iteration))
         sizes[figures].add((figures.shown[-1].count("<tr"), figures.shown[-1].count("aspect-ratio")))
     assert [len(size) for size in (sizes[bars], sizes[figures])] == [1, 1] and output.places == [bars, figures, sample]
-    assert "A game of iteration 2" in sample.shown[-1] and "data:image/svg+xml" in sample.shown[-1]
+    assert "data:image/svg+xml" in sample.shown[-1] and "<b>Iteration 2" in sample.shown[-1]
+    assert len({re.search(r'data-place="(\w+)"', shown)[1] for shown in sample.shown if "<script" in shown}) == 1
     face.close()
     face.close()
+    assert "A game of iteration 2" in sample.shown[-1] and "<script" not in sample.shown[-1]
     assert "2,400 games of chess against itself" in bars.shown[-1] and "progress-bar" not in bars.shown[-1]
     assert "Primary training device" in bars.shown[-1]
 
@@ -361,7 +365,7 @@ def test_the_panel_begins_with_the_whole_run(monkeypatch):
     output = Output(monkeypatch)
     face = NotebookProgress(Clock())
     face.start_run(session(history=[make_report(1), make_report(2)]))
-    assert ">2</td>" in output.places[1].shown[-1] and "A game of iteration 2" in output.places[2].shown[-1]
+    assert ">2</td>" in output.places[1].shown[-1] and "<b>Iteration 2" in output.places[2].shown[-1]
 
 
 def test_a_panel_without_an_iteration_ends_with_its_messages(monkeypatch):

@@ -81,6 +81,13 @@ def test_sample_games_of_a_run_are_chosen_by_iteration():
     assert [game["title"] for game in held(few.html)] == ["Iteration 1", "Iteration 3"]
 
 
+def test_a_panel_has_the_newest_games_and_none_without_a_board():
+    shown = replay.panel_replay([make_report(iteration) for iteration in range(1, 41)], "here")
+    titles = [f"Iteration {iteration}" for iteration in range(41 - replay.PANEL_GAMES, 41)]
+    assert [game["title"] for game in held(shown)] == titles and 'data-place="here"' in shown
+    assert replay.panel_replay([], "here") == replay.panel_replay([make_report(1, sample_game="X O")], "here") == ""
+
+
 def test_a_run_folder_shows_its_games_and_a_missing_one_says_so(tmp_path):
     from chessnn_colab.runs.folder import RunFolder
 

@@ -6,12 +6,13 @@ trusted. Nothing is loaded from elsewhere.
 
 from __future__ import annotations
 
+import functools
 import html
 import json
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..report import Report
 from ..runs.folder import RunFolder
@@ -21,6 +22,7 @@ from .play.controls import moves_html
 from .played import Played, from_pgn, played_game
 from .squares import board_css, data_text, overlay_svg, svg_url
 
+PANEL_GAMES = 6  # the newest, in the panel of a run that trains
 MOST_GAMES = 12  # iterations to choose from; of more, so many are taken evenly
 _NO_TEXT = "No game to show yet: an iteration has to finish first."
 
@@ -49,14 +51,36 @@ def sample_replay(source: str | Path | Sequence[Report]) -> Replay:
     reports = [report for report in source if report.sample_game]
     if not reports:
         return Replay(f"<p>{_NO_TEXT}</p>", 0)
-    shown = [
-        (f"Iteration {report.iteration}", played_game(report.sample_game)) for report in _evenly(reports, MOST_GAMES)
-    ]
-    title, last = shown[-1]
-    if last is None:
-        return text_replay(reports[-1].sample_game, title)
-    games = [_game(played, title) for title, played in shown if played is not None]
-    return Replay(_page(last.drawing, games), len(games))
+    shown = [_sample(f"Iteration {report.iteration}", report.sample_game) for report in _evenly(reports, MOST_GAMES)]
+    if shown[-1] is None:
+        return text_replay(reports[-1].sample_game, f"Iteration {reports[-1].iteration}")
+    games = [sample.game for sample in shown if sample is not None]
+    return Replay(_page(shown[-1].drawing, games), len(games))
+
+
+def panel_replay(reports: Sequence[Report], place: str) -> str:
+    """HTML: the newest sample games of a run that trains, the last of them playing by itself.
+
+    It is "" where there is no game yet, or none with a board. place: a name that every drawing has that replaces
+    another; the next one goes on where the last one was.
+    """
+    newest = [report for report in reports if report.sample_game][-PANEL_GAMES:]
+    shown = [_sample(f"Iteration {report.iteration}", report.sample_game) for report in newest]
+    if not shown or shown[-1] is None:
+        return ""
+    return _page(shown[-1].drawing, [sample.game for sample in shown if sample is not None], place)
+
+
+class _Sample(NamedTuple):
+    drawing: Drawing  # at the end of the game
+    game: dict[str, Any]  # as replay.js has it
+
+
+@functools.lru_cache(maxsize=2 * MOST_GAMES)
+def _sample(title: str, text: str) -> _Sample | None:
+    """A game that comes as text; None where it has no board."""
+    played = played_game(text)
+    return None if played is None else _Sample(played.drawing, _game(played, title))
 
 
 def game_replay(pgn_text: str, title: str = "") -> Replay:
@@ -100,8 +124,8 @@ def _game(played: Played, title: str) -> dict[str, Any]:
     return {**about, "start": "".join(start), "k": alarms, "plies": plies}
 
 
-def _page(drawing: Drawing, games: Sequence[dict[str, Any]]) -> str:
-    """The games as HTML. `drawing` shows the last position of the last one."""
+def _page(drawing: Drawing, games: Sequence[dict[str, Any]], place: str = "") -> str:
+    """The games as HTML. `drawing` shows the last position of the last one. place: as panel_replay has it."""
     name = f"cn-{uuid.uuid4().hex[:10]}"
     newest = games[-1]
     said = " ".join(filter(None, (newest["title"], newest["players"])))
@@ -111,6 +135,7 @@ def _page(drawing: Drawing, games: Sequence[dict[str, Any]]) -> str:
     # "</" would end the script that holds the games.
     held = json.dumps(games, separators=(",", ":")).replace("<", "\\u003c")
     data = f'data-replay="{name}" data-scope="{name}" data-css="{drawing.css}" data-names="{" ".join(drawing.names)}"'
+    data += f' data-place="{place}"' if place else ""
     still = f'{picture_html(drawing)}<div class="cn-side"><p>{about}</p><p>{moves_html(drawing)}</p></div>'
     css = f"{board_css(name, drawing)}.{name}{{--over:{svg_url(overlay_svg(drawing, (), False))}}}"
     return (

@@ -1,6 +1,8 @@
 /* Plays games back without a kernel. Called with the id of the element that holds them: a picture, and the games as JSON.
    A game: {title, players, note, start: "glyph per square", plies: [{c: {square: glyph}, l: last squares, k: in danger,
-   n: number, m: move}], end}. */
+   n: number, m: move}], end}.
+   A replay with a place is drawn anew there with every iteration of a training. It plays the newest game by itself, and
+   goes on where it was; whoever touches it decides from then on. */
 (id => {
   const TRIES = 200, MILLISECONDS = 700;
   const make = (tag, parent, text, name) => {
@@ -24,7 +26,11 @@
       square.title = names[n];
       return square;
     });
-    let game = games[games.length - 1], ply = 0, timer = null;
+    const newest = games[games.length - 1], place = root.dataset.place;
+    const memory = window.chessnnPlaces = window.chessnnPlaces || {}, kept = place ? memory[place] : null;
+    const calm = matchMedia('(prefers-reduced-motion: reduce)').matches;
+    let game = newest, ply = 0, timer = null, auto = Boolean(place) && !calm && (!kept || kept.auto);
+    const remember = () => { if (place) memory[place] = {title: game.title, ply, auto, playing: Boolean(timer)}; };
 
     const controls = make('div', board, '', 'cn-row cn-keys');
     const button = (text, label, act) => {
@@ -35,17 +41,23 @@
       element.addEventListener('click', act);
       return element;
     };
-    const stop = () => { clearInterval(timer); timer = null; play.textContent = 'Play'; };
-    const go = to => { ply = Math.max(0, Math.min(game.plies.length, to)); draw(); };
-    const step = to => { stop(); go(to); };
-    const toggle = () => {
-      if (timer) return stop();
-      if (ply === game.plies.length) go(0);
+    const stop = () => { clearInterval(timer); timer = null; play.textContent = 'Play'; remember(); };
+    const go = to => { ply = Math.max(0, Math.min(game.plies.length, to)); draw(); remember(); };
+    const step = to => { auto = false; stop(); go(to); };
+    const run = () => {
       play.textContent = 'Pause';
       timer = setInterval(() => {
-        if (!root.isConnected || ply >= game.plies.length) return stop();
+        if (!root.isConnected) return clearInterval(timer);
+        if (ply >= game.plies.length) return stop();
         go(ply + 1);
       }, MILLISECONDS);
+      remember();
+    };
+    const toggle = () => {
+      auto = false;
+      if (timer) return stop();
+      if (ply === game.plies.length) go(0);
+      run();
     };
     button('Start', 'first position', () => step(0));
     button('Back', 'one move back', () => step(ply - 1));
@@ -64,7 +76,7 @@
     pick.value = games.length - 1;
     const title = make('b', side), note = make('div', side, '', 'cn-note');
     const said = make('div', side), moves = make('div', side, '', 'cn-moves');
-    said.setAttribute('aria-live', 'polite');
+    said.setAttribute('aria-live', auto ? 'off' : 'polite');
 
     const list = () => {
       moves.textContent = '';
@@ -102,7 +114,8 @@
         moves.scrollTop = current.offsetTop - moves.offsetTop - moves.clientHeight / 2;
       }
     };
-    pick.addEventListener('change', () => { stop(); game = games[+pick.value]; list(); go(0); });
+    const choose = number => { game = games[number]; pick.value = number; list(); };
+    pick.addEventListener('change', () => { auto = false; stop(); choose(+pick.value); go(0); });
     root.tabIndex = 0;
     root.addEventListener('keydown', event => {
       if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || event.key === 'Tab') return;
@@ -114,8 +127,17 @@
       else return;
       event.preventDefault();
     });
-    list();
-    go(game.plies.length);
+    const again = kept ? games.findIndex(each => each.title === kept.title) : -1;
+    const over = again < 0 || kept.ply >= games[again].plies.length;
+    choose(auto && over || again < 0 ? games.length - 1 : again);
+    if (auto) {
+      go(over ? 0 : kept.ply);
+      run();
+    } else {
+      const playing = again >= 0 && kept.playing;
+      go(again < 0 ? game.plies.length : kept.ply);
+      if (playing) run();
+    }
   };
   const wait = tries => {
     const found = [...document.querySelectorAll('[data-replay="' + id + '"]')].filter(root => !root.dataset.ready);

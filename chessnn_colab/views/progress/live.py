@@ -85,6 +85,9 @@ class LiveProgress(Progress):
     def start_measuring(self, what: str) -> None:
         self._show(MEASURING, 0.0, what)
 
+    def measuring_update(self, share: float) -> None:
+        self._show(MEASURING, share, self._bar.words)
+
     def measured(self, points: Sequence[Strength]) -> None:
         self._pending += points
         self._show(MEASURING, 1.0, "")

@@ -6,12 +6,14 @@ What is shown is HTML, replaced through its display id, always on the caller's t
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Callable, Sequence
 
 from IPython.display import HTML, DisplayHandle
 
 from ...report import Session, Strength
 from ..panel import box, figures_html, live_html, messages_html, quiet, table_html
+from ..replay import panel_replay
 from ..story import reference_for, sample_part, summary_html
 from .live import MEASURING, LiveProgress
 
@@ -22,11 +24,12 @@ SAMPLE_HEIGHT = 430  # CSS pixels
 
 
 class NotebookProgress(LiveProgress):
-    """Header and bars; below them figures, the last results and the newest messages; below them a game."""
+    """Header and bars; below them figures, the last results, the newest messages; below them games that play."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic):
         super().__init__(now)
         self._bars, self._figures, self._sample = _Place(), _Place(), _Place()
+        self._place = uuid.uuid4().hex  # where games play
         self._last_draw = self._last_figures = self._figure_seconds = 0.0
         self._pictures = ""
         self._worker_rows = 0
@@ -75,7 +78,8 @@ class NotebookProgress(LiveProgress):
         minutes = None if self._ended else minutes
         self._pictures = figures_html(self.reports, self.points, reference_for(self.session.config), minutes)
         self._show_below()
-        sample = sample_part(self.reports) or quiet("A game of the first iteration comes here.")
+        moving = "" if self._ended else panel_replay(self.reports, self._place)
+        sample = moving or sample_part(self.reports) or quiet("A game of the first iteration comes here.")
         self._sample.show(box(sample, SAMPLE_HEIGHT))
         self._drawn, self._last_figures = drawn, self._now()
         self._figure_seconds = self._last_figures - started
