@@ -19,7 +19,7 @@ from .search import SearchConfig
 from .selfplay import BOARDS, BOARDS_ON_CPU, SelfPlayConfig
 
 POOLS = ("local", "inline", "ray")
-NETWORK_SETTINGS = ("channels", "blocks", "steps", "levels", "encoding")
+NETWORK_SETTINGS = ("channels", "blocks", "steps", "levels", "encoding", "activation")
 # These cannot change when a run is resumed: they give the weights their shape.
 FIXED_FIELDS = frozenset({"preset", *NETWORK_SETTINGS})
 
@@ -38,11 +38,12 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
     iterations: int | None = None  # or how many rounds, this time; neither: 20 minutes
     total_minutes: float | None = None  # spreads the learning rate's schedule over all sessions; None: over each alone
     preset: str = "auto"  # network size: cpu, t4, a100, h100, or by device
-    channels: int | None = None  # these five override the preset's
+    channels: int | None = None  # these six override the preset's
     blocks: int | None = None
     steps: int | None = None
     levels: int | None = None
     encoding: str | None = None
+    activation: str | None = None
     games_per_iteration: int | None = None
     sample_reuse: float = 3.0  # how often a position is learned from, on average
     batch_size: int | None = None  # positions per update

@@ -51,7 +51,7 @@ class SpikingLayer(nn.Module):
     v[t] = v[t-1] (1 - 1/tau) + x[t]. The spikes are v divided by the threshold, rounded, at most `levels` of them; each
     takes one threshold off the membrane (soft reset). With levels=1 a spike needs the whole threshold, and training
     runs SpikingJelly's LIFNode. With more levels this is SpikingJelly's ILIFNode in fewer passes over memory. Tests
-    hold all of them equal.
+    hold all of them equal. A twin without spikes gives on v itself, neither rounded nor, as a ReLU, limited above.
     """
 
     def __init__(self, config: NetworkConfig, portable: bool):
@@ -60,6 +60,7 @@ class SpikingLayer(nn.Module):
         self.keep = 1 - 1 / config.tau
         self.threshold = config.threshold
         self.levels = config.levels
+        self.activation = config.activation
         self.node = neuron.LIFNode(
             tau=config.tau,
             decay_input=False,
@@ -72,6 +73,9 @@ class SpikingLayer(nn.Module):
 
     def forward(self, currents: Tensor) -> Tensor:
         """Spikes of the shape of `currents` [T, B, ...], from membranes at rest."""
+        if self.activation != "spikes":  # of one step: nothing lasts
+            thresholds = currents if self.threshold == 1 else currents / self.threshold
+            return thresholds.relu() if self.activation == "relu" else functional.hardtanh(thresholds, 0, self.levels)
         steps = currents.shape[0]
         if steps > 1 or self.levels == 1:  # a membrane that lasts is float32: half precision would drift
             currents = currents.float()

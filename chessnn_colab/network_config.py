@@ -10,6 +10,9 @@ from typing import Any
 from .errors import ConfigError
 
 ENCODINGS = ("direct", "rate")
+ACTIVATIONS = ("spikes", "clipped", "relu")
+SIZES = ("planes", "height", "width", "actions", "channels", "blocks", "steps", "levels", "value_hidden")
+LEAST = {**dict.fromkeys(SIZES, 1), "score_bins": 2}
 LARGEST = 10_000  # of any size of a network: a larger one is a slip of the hand, or a file made to harm
 
 
@@ -28,29 +31,32 @@ class NetworkConfig:
     tau: float = 2.0  # membrane time constant, in steps
     threshold: float = 1.0  # membrane potential at which a neuron fires
     encoding: str = "direct"  # "direct": the same current each step; "rate": planes thinned at random each step
+    # What neurons give on: whole spikes; or, as twins to compare with, numbers from 0 to `levels`, or from 0 up.
+    activation: str = "spikes"
     value_hidden: int = 64  # width of the value head's hidden layer
     score_limit: float = 0.0  # above 0 the value head tells scores, up to this one; 0: win, draw and loss
     score_bins: int = 128  # into which a value head for scores divides them
 
     def __post_init__(self):
-        for name in ("planes", "height", "width", "actions", "channels", "blocks", "steps", "levels", "value_hidden"):
+        for name, least in LEAST.items():
             value = getattr(self, name)
-            if type(value) is not int or not 1 <= value <= LARGEST:
-                raise ConfigError(f"network {name}={value!r:.60}: expected a whole number from 1 to {LARGEST:,}")
+            if type(value) is not int or not least <= value <= LARGEST:
+                raise ConfigError(f"network {name}={value!r:.60}: expected a whole number from {least} to {LARGEST:,}")
         for name in ("tau", "threshold"):
             value = getattr(self, name)
             if type(value) not in (int, float) or not 0 < value < math.inf:
                 raise ConfigError(f"network {name}={value!r:.60}: expected a number above 0")
         if type(self.score_limit) not in (int, float) or not 0 <= self.score_limit < math.inf:
             raise ConfigError(f"network score_limit={self.score_limit!r:.60}: expected a number from 0 up")
-        if type(self.score_bins) is not int or not 2 <= self.score_bins <= LARGEST:
-            raise ConfigError(
-                f"network score_bins={self.score_bins!r:.60}: expected a whole number from 2 to {LARGEST:,}"
-            )
         if not self.tau > 1:
             raise ConfigError(f"network tau={self.tau}: expected more than 1 time step")
-        if self.encoding not in ENCODINGS:
-            raise ConfigError(f"unknown encoding {self.encoding!r:.60}: expected one of {', '.join(ENCODINGS)}")
+        for name, known in (("encoding", ENCODINGS), ("activation", ACTIVATIONS)):
+            if (value := getattr(self, name)) not in known:
+                raise ConfigError(f"unknown {name} {value!r:.60}: expected one of {', '.join(known)}")
+        if self.activation != "spikes" and self.steps > 1:
+            raise ConfigError(
+                f"activation={self.activation!r} with steps={self.steps}: expected steps=1 without spikes"
+            )
 
     @property
     def squares(self) -> int:

@@ -111,7 +111,9 @@ def test_positions_are_many_kinds_and_repeatable():
 
 
 def test_what_cannot_run_so_is_refused(capsys, tmp_path):
-    with pytest.raises(ConfigError, match="2 steps with 1 levels: expected 1 step with 2 levels or more"):
+    with pytest.raises(ConfigError, match="2 steps with 1 levels of spikes: expected 1 step with 2 levels"):
         EventDriven(build_network(NetworkConfig(channels=8, blocks=1, steps=2, levels=1), "cpu"))
+    with pytest.raises(ConfigError, match="1 steps with 4 levels of relu"):
+        EventDriven(build_network(NetworkConfig(channels=8, blocks=1, activation="relu"), "cpu"))
     sys.argv = ["event_driven", str(tmp_path / "nothing")]
     assert main() == 2 and "there is no run" in capsys.readouterr().err

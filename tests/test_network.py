@@ -1,6 +1,7 @@
 """The spiking network: shapes, spikes, folding, portability, precision."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -239,6 +240,25 @@ def test_rate_encoding_thins_the_planes():
     assert first.shape == (4, 4672) and not torch.equal(first, second)
 
 
+@pytest.mark.parametrize("activation", ["clipped", "relu"])
+@pytest.mark.parametrize("threshold", [1.0, 0.5])
+def test_a_twin_without_spikes_gives_on_numbers_and_learns(activation, threshold):
+    """The same weights and currents: rounded, limited and as they are."""
+    config = replace(SMALL, steps=1, levels=4, threshold=threshold, activation=activation)
+    currents = 9 * torch.rand(1, 2, 16, 8, 8, generator=torch.Generator().manual_seed(0)) - 4
+    expected = (currents / threshold).clamp(min=0, max=4 if activation == "clipped" else None)
+    layer, spiking = (SpikingLayer(each, portable=True) for each in (config, replace(config, activation="spikes")))
+    torch.testing.assert_close(layer(currents), expected)
+    assert torch.equal(spiking(currents.clone()), expected.clamp(max=4).round())
+    twin, network = (build_network(each, "cpu", seed=3) for each in (config, replace(config, activation="spikes")))
+    assert all(np.array_equal(one, to_arrays(network)[name]) for name, one in to_arrays(twin).items())
+    twin(planes(4)).wdl_logits.square().sum().backward()
+    assert twin.stem.conv.weight.grad.abs().sum() > 0
+    actor = actor_copy(twin)
+    with torch.no_grad():
+        torch.testing.assert_close(actor(planes(4)).wdl_logits, twin.eval()(planes(4)).wdl_logits)
+
+
 @pytest.mark.parametrize("height, width, actions", [(3, 3, 9), (15, 15, 225), (4, 4, 4), (6, 7, 84)])
 def test_any_board_and_any_number_of_actions(height, width, actions):
     config = NetworkConfig(planes=3, height=height, width=width, actions=actions, channels=8, blocks=1, value_hidden=8)
@@ -257,6 +277,8 @@ def test_any_board_and_any_number_of_actions(height, width, actions):
     [
         ({"steps": 0}, "steps=0"),
         ({"encoding": "morse"}, "direct, rate"),
+        ({"activation": "gelu"}, "spikes, clipped, relu"),
+        ({"activation": "relu", "steps": 4}, "activation='relu' with steps=4: expected steps=1"),
         ({"actions": 0}, "actions=0"),
         ({"height": 2.5}, "height=2.5"),
         ({"tau": 0.5}, "tau=0.5"),

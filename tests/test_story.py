@@ -48,6 +48,10 @@ def test_a_story_says_what_was_trained_how_long_and_what_came_of_it(run):
     assert "<script" not in page and "<style" not in page and "(2)</td>" in page
 
 
+def test_a_twin_is_not_called_a_spiking_network():
+    assert "A twin without spikes (relu) of 3 blocks" in story.network_words({**CONFIG, "activation": "relu"})
+
+
 def test_a_story_without_an_iteration_says_so_and_without_a_run_raises(tmp_path):
     RunFolder.create_or_open(tmp_path / "new", CONFIG).close()
     assert "No iteration has finished yet" in str(run_story(tmp_path / "new"))

@@ -41,10 +41,11 @@ class EventDriven:
     """
 
     def __init__(self, network: SpikingNetwork, dtype: torch.dtype = torch.float64):
-        if network.config.steps != 1 or network.config.levels < 2:
+        shape = network.config
+        if shape.steps != 1 or shape.levels < 2 or shape.activation != "spikes":
             raise ConfigError(
-                f"a network of {network.config.steps} steps with {network.config.levels} levels: "
-                "expected 1 step with 2 levels or more"
+                f"a network of {shape.steps} steps with {shape.levels} levels of {shape.activation}: "
+                "expected 1 step with 2 levels of spikes or more"
             )
         folded = actor_copy(copy.deepcopy(network).to(dtype), dtype)
         self.config, self.dtype = network.config, dtype

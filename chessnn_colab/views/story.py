@@ -120,10 +120,11 @@ def network_words(config: Mapping[str, Any]) -> str:
     name = config.get("preset") or "cpu"
     base = preset(name if name != "auto" else "cpu").to_dict()
     shape = {key: config.get(key) or base[key] for key in ("channels", "blocks", "steps", "levels")}
-    return (
-        f"A spiking network of {shape['blocks']} blocks with {shape['channels']} channels, {shape['steps']} time "
-        f"step{'s' * (shape['steps'] != 1)} of at most {shape['levels']} spikes; search: {config.get('search')}. "
-    )
+    size, search = f"{shape['blocks']} blocks with {shape['channels']} channels", f"search: {config.get('search')}. "
+    if (twin := config.get("activation") or "spikes") != "spikes":
+        return f"A twin without spikes ({twin}) of {size}; {search}"
+    spikes = f"{shape['steps']} time step{'s' * (shape['steps'] != 1)} of at most {shape['levels']} spikes"
+    return f"A spiking network of {size}, {spikes}; {search}"
 
 
 def sample_part(reports: Sequence[Report]) -> str:
