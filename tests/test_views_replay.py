@@ -1,14 +1,18 @@
 """Games played back as HTML with a script, after a static picture that shows where no script runs."""
 
 import json
+import random
 import re
 
 import pytest
+import torch
 
 from chessnn_colab.errors import NotationError, RunError
+from chessnn_colab.games.base import finished, select
 from chessnn_colab.games.registry import game_text, make_game
 from chessnn_colab.views import replay
-from chessnn_colab.views.drawings import make_drawing
+from chessnn_colab.views.drawings import CROSSES, make_drawing
+from chessnn_colab.views.tiles import TILES
 from tests.sample_reports import MATE, make_report
 
 
@@ -98,6 +102,46 @@ def test_a_run_folder_shows_its_games_and_a_missing_one_says_so(tmp_path):
     assert held(replay.sample_replay(str(path)).html)[0]["title"] == "Iteration 5"
     with pytest.raises(RunError):
         replay.sample_replay(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("name, kind", [("2048", "standard"), ("tictactoe", "random-plies")])
+def test_a_game_written_as_a_list_is_played_back_from_its_own_start(name, kind):
+    game = make_game(name)
+    start = state = game.starts(3, kind, torch.Generator().manual_seed(5))
+    start = state = select(start, slice(2, 3))
+    chance, boards, actions = random.Random(1), [game.to_text(state)[0]], []
+    while not bool(finished(state)[0]) and len(actions) < 60:
+        actions.append(chance.choice(game.legal_action_mask(state)[0].nonzero().squeeze(1).tolist()))
+        state = game.step(state, torch.tensor(actions[-1:]))
+        boards.append(game.to_text(state)[0])
+    text = game_text(game, start, actions, int(state.ending), int(state.rewards[0, 0]) if name != "2048" else 0)
+    (shown,) = held(replay.sample_replay([make_report(4, sample_game=text)]).html)
+    assert len(shown["plies"]) == len(actions) > 1 and shown["title"] == "Iteration 4"
+    words = {key: told for key, (told, _) in (TILES if name == "2048" else CROSSES).items()} | {".": "."}
+    for standing, board in zip(positions(shown), boards, strict=True):
+        assert [words[glyph] for glyph in standing] == board.split("score")[0].split()
+    if name == "2048":
+        assert all(len(ply["l"]) == 1 for ply in shown["plies"]) and shown["plies"][0]["n"] == "1."
+
+
+@pytest.mark.parametrize(
+    "text, reason",
+    [("Game: go\nStart: 1\nActions: 0", "unknown game"), ("Game: 2048\nActions: 0", "'Start'"),
+     ("Game: 2048\nStart: x\nActions: 0", "invalid literal"), ("Game: 2048\nStart: 1\nActions: 0", "cannot be read"),
+     ("Game: tictactoe\nStart: 0\nActions: 3 3", "move 2: action 3 is not legal"),
+     ("Game: chess\nStart: 0 0 0 0 0\nActions: 0", "expected the form that its players write")],
+)  # fmt: skip
+def test_a_list_that_cannot_be_played_is_refused_in_one_sentence(text, reason):
+    with pytest.raises(NotationError, match=reason):
+        replay.sample_replay([make_report(1, sample_game=text)])
+
+
+def test_the_longest_games_leave_room_for_fewer(monkeypatch):
+    monkeypatch.setattr(replay, "MOST_PLIES", 20)
+    shown = held(replay.sample_replay([make_report(iteration) for iteration in range(1, 6)]).html)
+    assert [game["title"] for game in shown] == ["Iteration 4", "Iteration 5"], "seven plies each"
+    monkeypatch.setattr(replay, "MOST_PLIES", 1)
+    assert len(held(replay.sample_replay([make_report(1), make_report(2)]).html)) == 1
 
 
 @pytest.mark.parametrize("name", ["gomoku:9", "gomoku:6:exact"])

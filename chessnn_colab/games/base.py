@@ -215,7 +215,10 @@ def winning_actions(game: Game, state: Any) -> Tensor:
 
 
 def move_list(game: Game, start: Any, actions: Sequence[int], ending: int, result: int, **headers: str) -> str:
-    """A finished game as plain text: headers, actions, the last position (see registry.game_text)."""
+    """A finished game as plain text: headers, start, actions, the last position (see registry.game_text).
+
+    The start is in the words of `pack`, with the key of its chance, so that the game can be played again.
+    """
     state = start
     for action in actions:
         if not (0 <= action < game.num_actions and bool(game.legal_action_mask(state)[0, action])):
@@ -226,7 +229,9 @@ def move_list(game: Game, start: Any, actions: Sequence[int], ending: int, resul
     moves = " ".join(map(str, actions))
     return "\n".join(
         [
+            f"Game: {game.name}",
             *lines,
+            f"Start: {' '.join(map(str, game.pack(start)[0].tolist()))}",
             f"Ending: {game.endings[ending]}{winner if game.num_players > 1 else ''}",
             f"Actions: {moves}",
             *game.to_text(state),

@@ -112,10 +112,10 @@ def _draw_game(axis: Axes, reports: list[Report]) -> None:
 
 def _draw_piece(axis: Axes, x: float, y: float, drawing: Drawing, glyph: str) -> None:
     """What stands on a square: a chess piece, a stone, or the glyph as it is."""
-    words = drawing.glyphs[glyph][0]  # "white pawn", "black stone", "X"
-    symbol = SYMBOLS[glyph.lower()] if drawing.css == CHESSBOARD else "●" if "stone" in words else glyph
+    words = drawing.glyphs[glyph][0]  # "white pawn", "black stone", "X", "2048"
+    symbol = SYMBOLS[glyph.lower()] if drawing.css == CHESSBOARD else "●" if "stone" in words else words
     white = words.startswith("white")
-    size = 136 / drawing.rows
+    size = 136 / drawing.rows / max(1.0, 0.6 * len(symbol))
     text = axis.text(x, y, symbol, ha="center", va="center", fontsize=size, family="DejaVu Sans")
     text.set_color(PAPER if white else PIECE)
     text.set_path_effects([withStroke(linewidth=1.4, foreground=PIECE)] if white else [])

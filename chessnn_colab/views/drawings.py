@@ -117,6 +117,8 @@ class StonesDrawing(Drawing):
 
     hint = "b2"
 
+    actions: list[int]
+
     def __init__(self, game: Game, css: str, glyphs: Mapping[str, tuple[str, str]]):
         self.game, self.css, self.glyphs = game, css, glyphs
         self.players = game.player_names
@@ -222,22 +224,26 @@ class StonesDrawing(Drawing):
 
     def reset(self) -> None:
         """An empty board."""
-        self._states = [self.game.init(1)]
-        self.actions: list[int] = []
+        self.begin(self.game.init(1))
+
+    def begin(self, state: Any) -> None:
+        """Begin from a state of one row."""
+        self._states, self.actions = [state], []
 
 
-def _svg(body: str) -> str:
+def svg(body: str) -> str:
+    """A glyph: `body` on a square of 45 units."""
     return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 45 45">{body}</svg>'
 
 
 _DISC = '<circle cx="22.5" cy="22.5" r="19" fill="{}" stroke="{}" stroke-width="1.5"/>'
 DISCS = {
-    "B": ("black stone", _svg(_DISC.format("#1b1b1b", "#000"))),
-    "W": ("white stone", _svg(_DISC.format("#fbfbf6", "#555"))),
+    "B": ("black stone", svg(_DISC.format("#1b1b1b", "#000"))),
+    "W": ("white stone", svg(_DISC.format("#fbfbf6", "#555"))),
 }
 CROSSES = {
-    "X": ("X", _svg('<path d="M10 10L35 35M35 10L10 35" stroke="#0b5394" stroke-width="6" stroke-linecap="round"/>')),
-    "O": ("O", _svg('<circle cx="22.5" cy="22.5" r="14" fill="none" stroke="#b45309" stroke-width="6"/>')),
+    "X": ("X", svg('<path d="M10 10L35 35M35 10L10 35" stroke="#0b5394" stroke-width="6" stroke-linecap="round"/>')),
+    "O": ("O", svg('<circle cx="22.5" cy="22.5" r="14" fill="none" stroke="#b45309" stroke-width="6"/>')),
 }
 
 

@@ -15,7 +15,7 @@ from .squares import overlay_svg
 SIZE = 416  # CSS pixels, the width of the boards in data/board.css
 _CELL = 45  # units of a square; a glyph has as many
 _LIGHT, _DARK = "#eae6da", "#8fa3b5"
-_GROUNDS = {"cn-cells": "#f2efe6", "cn-lines": "#dcb877"}
+_GROUNDS = {"cn-cells": "#f2efe6", "cn-tiles": "#cdc1b4", "cn-lines": "#dcb877"}
 
 
 def picture_svg(drawing: Drawing, turned: bool = False) -> str:
@@ -66,7 +66,7 @@ def _ground(css: str, x: int, y: int, dark: bool) -> str:
     rect = f'<rect x="{x}" y="{y}" width="{_CELL}" height="{_CELL}" '
     if css not in _GROUNDS:
         return f'{rect}fill="{_DARK if dark else _LIGHT}"/>'
-    if css == "cn-cells":
+    if css != "cn-lines":
         return f'{rect}fill="{_GROUNDS[css]}" stroke="#6b7680"/>'
     half = _CELL / 2
     lines = f"M{x} {y + half}h{_CELL}M{x + half} {y}v{_CELL}"

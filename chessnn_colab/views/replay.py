@@ -24,6 +24,7 @@ from .squares import board_css, data_text, overlay_svg, svg_url
 
 PANEL_GAMES = 6  # the newest, in the panel of a run that trains
 MOST_GAMES = 12  # iterations to choose from; of more, so many are taken evenly
+MOST_PLIES, PANEL_PLIES = 6000, 2000  # of all games together: a ply takes some 80 bytes of the page
 _NO_TEXT = "No game to show yet: an iteration has to finish first."
 
 
@@ -43,8 +44,8 @@ class Replay:
 def sample_replay(source: str | Path | Sequence[Report]) -> Replay:
     """The sample games of a run's folder or of its reports, one for each of up to MOST_GAMES iterations.
 
-    Chess and Gomoku are played back; of any other game the newest sample is shown as text. Raises RunError when there
-    is no such run, NotationError for a PGN or PSQ that cannot be read.
+    A game that an older version wrote without its start is shown as text. Raises RunError when there is no such run,
+    NotationError for a game that cannot be read.
     """
     if isinstance(source, str | Path):
         source = [Report.from_dict(values) for values in RunFolder.open(source).read_reports()]
@@ -54,7 +55,7 @@ def sample_replay(source: str | Path | Sequence[Report]) -> Replay:
     shown = [_sample(f"Iteration {report.iteration}", report.sample_game) for report in _evenly(reports, MOST_GAMES)]
     if shown[-1] is None:
         return text_replay(reports[-1].sample_game, f"Iteration {reports[-1].iteration}")
-    games = [sample.game for sample in shown if sample is not None]
+    games = _newest(shown, MOST_PLIES)
     return Replay(_page(shown[-1].drawing, games), len(games))
 
 
@@ -68,12 +69,20 @@ def panel_replay(reports: Sequence[Report], place: str) -> str:
     shown = [_sample(f"Iteration {report.iteration}", report.sample_game) for report in newest]
     if not shown or shown[-1] is None:
         return ""
-    return _page(shown[-1].drawing, [sample.game for sample in shown if sample is not None], place)
+    return _page(shown[-1].drawing, _newest(shown, PANEL_PLIES), place)
 
 
 class _Sample(NamedTuple):
     drawing: Drawing  # at the end of the game
     game: dict[str, Any]  # as replay.js has it
+
+
+def _newest(samples: Sequence[_Sample | None], most: int) -> list[dict[str, Any]]:
+    """The last of the games, and those before it as long as all have `most` plies together at most."""
+    games = [sample.game for sample in samples if sample is not None]
+    while len(games) > 1 and sum(len(game["plies"]) for game in games) > most:
+        games = games[1:]
+    return games
 
 
 @functools.lru_cache(maxsize=2 * MOST_GAMES)

@@ -4,7 +4,7 @@
    A replay with a place is drawn anew there with every iteration of a training. It plays the newest game by itself, and
    goes on where it was; whoever touches it decides from then on. */
 (id => {
-  const TRIES = 200, MILLISECONDS = 700;
+  const TRIES = 200, MILLISECONDS = 700, LEAST = 60, WHOLE_GAME = 90000;
   const make = (tag, parent, text, name) => {
     const element = parent.appendChild(document.createElement(tag));
     if (text) element.textContent = text;
@@ -50,7 +50,7 @@
         if (!root.isConnected) return clearInterval(timer);
         if (ply >= game.plies.length) return stop();
         go(ply + 1);
-      }, MILLISECONDS);
+      }, Math.max(LEAST, Math.min(MILLISECONDS, WHOLE_GAME / game.plies.length)));
       remember();
     };
     const toggle = () => {
