@@ -50,17 +50,14 @@ match_games = 20  # @param {type:"slider", min:2, max:200, step:2}
 # positions, and each method works on all of them.
 
 # %%
-# %matplotlib inline
-# %config InlineBackend.print_figure_kwargs = {"bbox_inches": None}
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
-from IPython.display import display
 
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.devices import detect_device, inventory
 from chessnn_colab.games.registry import make_game
-from chessnn_colab.views.ink import STYLE
+from chessnn_colab.views.ink import STYLE, show
 
 plt.rcParams.update(STYLE)  # ink for light and dark pages
 machine = inventory()
@@ -74,8 +71,8 @@ print(f"{choice.device}: {'; '.join(choice.reasons)}", *game.to_text(start), sep
 
 # %% [markdown]
 # ## A network
-# It sees planes and answers with a logit for each action and for win, draw and loss (in 2048 for each range of scores). Untrained, it prefers nothing: the bars of
-# the legal actions should be about equally high.
+# It sees planes and answers with a logit for each action and for win, draw and loss (in 2048 for each range of scores). You should
+# see a bar for each legal action, all about equally high: untrained, it prefers nothing.
 
 # %%
 from chessnn_colab.network import build_network
@@ -87,9 +84,8 @@ legal = game.legal_action_mask(start)[0]
 untrained = torch.softmax(logits[legal], 0).cpu()
 print(network.config, f"{sum(weights.numel() for weights in network.parameters()):,} weights", sep="\n")
 plt.bar(range(len(untrained)), untrained)
-plt.xlabel("legal action at the start")
-plt.ylabel("probability")
-plt.show()
+plt.gca().set(xlabel="legal action at the start", ylabel="probability")
+show(plt.gcf(), f"Probabilities of the legal actions: {untrained.min():.1%} to {untrained.max():.1%}")
 
 # %% [markdown]
 # ## A pool of workers
@@ -109,16 +105,14 @@ pool = open_pool(config, network.config, plan, logs, print)
 shares = share_games(games_per_round, len(plan.devices))
 
 pool.set_weights(0, to_arrays(network))
-show = "worker {}: {} games, {:,} plies".format
-chunks = pool.play(shares, seed=0, on_update=lambda *counts: print(show(*counts), end="\r"))
+told = "worker {}: {} games, {:,} plies".format
+chunks = pool.play(shares, seed=0, on_update=lambda *counts: print(told(*counts), end="\r"))
 records = joined(chunks, game)
-print(
-    f"\n{records.num_games} games, {records.num_positions:,} positions, {records.nbytes / records.num_positions:.0f} bytes each"
-)
+size = records.nbytes / records.num_positions
+print(f"\n{records.num_games} games, {records.num_positions:,} positions, {size:.0f} bytes each")
 plt.hist(records.game_lengths, bins=30)
-plt.xlabel("plies")
-plt.ylabel("games")
-plt.show()
+plt.gca().set(xlabel="plies", ylabel="games")
+show(plt.gcf(), f"The lengths of the games: {records.game_lengths.min()} to {records.game_lengths.max()} plies")
 
 # %% [markdown]
 # ## Games are numpy arrays
@@ -131,9 +125,8 @@ for name, array in records.to_arrays().items():
 middle = records.num_positions // 2
 position = game.unpack(torch.from_numpy(records.positions[middle : middle + 1]).to(game.device))
 print("\nA position:", *game.to_text(position), sep="\n")
-print(
-    "the search's actions:", records.policy_actions[middle], "their weights:", records.policy_weights[middle].round(2)
-)
+preferred = records.policy_actions[middle], records.policy_weights[middle].round(2)
+print("the search's actions: {} their weights: {}".format(*preferred))
 
 # %% [markdown]
 # ## A replay, and one update
@@ -153,29 +146,26 @@ print(", ".join(f"{name} {float(value):.3f}" for name, value in losses._asdict()
 
 # %% [markdown]
 # ## The loop
-# Play, keep, learn; then the workers get the new weights. Batch norm is re-estimated after learning. Both losses should fall within
-# a round, and may jump between rounds, when new games come.
+# Play, keep, learn; then the workers get the new weights. Batch norm is re-estimated after learning. You should see a line for each
+# round, then two curves. Both losses fall within a round, and may jump between rounds, when new games come.
 
 # %%
-policy_losses, value_losses = [], []
+history = []
 for version in range(1, rounds + 1):
     for _ in range(max(1, round(records.num_positions * config.sample_reuse / config.batch_size))):
         losses = learner.update(replay.sample(config.batch_size, generator), generator=generator)
-        policy_losses.append(float(losses.policy_loss))
-        value_losses.append(float(losses.value_loss))
+        history.append((float(losses.policy_loss), float(losses.value_loss)))
     learner.reestimate_norms(replay.sample(config.batch_size, generator) for _ in range(8))
-    print(
-        f"round {version}: {learner.updates} updates, policy loss {policy_losses[-1]:.3f}, value loss {value_losses[-1]:.3f}"
-    )
+    now = "policy loss {:.3f}, value loss {:.3f}".format(*history[-1])
+    print(f"round {version}: {learner.updates} updates, {now}")
     pool.set_weights(version, to_arrays(network))
     records = joined(pool.play(shares, seed=version), game)
     replay.add(records)
-figure, (left, right) = plt.subplots(1, 2)
-left.plot(policy_losses)
-left.set(title="policy loss", xlabel="update")
-right.plot(value_losses)
-right.set(title="value loss", xlabel="update")
-plt.show()
+figure, axes = plt.subplots(1, 2)
+for axis, name, curve in zip(axes, ("policy loss", "value loss"), zip(*history)):
+    axis.plot(curve)
+    axis.set(title=name, xlabel="update")
+show(figure, f"Two curves over {len(history)} updates, which end at {now}")
 
 # %% [markdown]
 # ## A checkpoint
@@ -189,16 +179,14 @@ folder = Path(config.run) / "checkpoint"
 save_checkpoint(folder, {"weights": to_arrays(network)}, {"game": game.name, "iteration": rounds})
 loaded = load_checkpoint(folder, game.name)
 same = all(np.array_equal(array, loaded.groups["weights"][name]) for name, array in to_arrays(network).items())
-print(
-    *(f"{path.name}: {path.stat().st_size:,} bytes" for path in sorted(folder.iterdir())),
-    f"same weights: {same}",
-    sep="\n",
-)
+for path in sorted(folder.iterdir()):
+    print(f"{path.name}: {path.stat().st_size:,} bytes")
+print(f"same weights: {same}")
 
 # %% [markdown]
 # ## A match
-# The network, looking ahead as in training, against a player that moves at random, before and after. After a few rounds the bars differ little; raise `rounds`, and
-# the second one grows.
+# The network, looking ahead as in training, against a player that moves at random, before and after. You should see two bars. After
+# a few rounds they differ little; raise `rounds`, and the second one grows.
 
 # %%
 from chessnn_colab.arena.evaluate import find_player
@@ -218,7 +206,7 @@ if game.num_players == 2:
     ]
     results = [play_match(arena, player, find_player("random", arena), match_games) for player in players]
     print(*results, sep="\n")
-    display(match_bar(results))
+    show(match_bar(results), "The results above as bars: games won, drawn and lost, the score and its interval")
 else:
     print(f"{game_name} is a game for one player: there is nobody to play a match against.")
 

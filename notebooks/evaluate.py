@@ -4,7 +4,7 @@
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/chessnn-colab/blob/main/notebooks/evaluate.ipynb)
 #
 # This notebook measures a run of `train.ipynb`: matches with intervals, a ladder of its snapshots, puzzles, and strength against
-# the games and minutes that it took. Choose a run folder and press **Run all**. If there is no run in it yet, the notebook first
+# the games and minutes that it took. Choose a run and press **Run all**. If there is no run in its folder yet, the notebook first
 # trains a small one. Every long cell says how far it is. The stop button ends a cell, and the games that had ended count.
 
 # %% cellView="form" jupyter={"source_hidden": true} tags=["fetch"]
@@ -35,13 +35,15 @@ root = install()
 
 # %% [markdown]
 # ## Choose
-# The run folder is the one that `train.ipynb` wrote to. The limit is for each of the long cells below. "two-rung" is the quickest
-# way to look ahead in many games at once; "policy" does not look ahead and shows what the network knows by itself.
+# The run folder is the one that `train.ipynb` wrote to; "auto" is the folder of the game's name. A run in another folder
+# remembers its own game. The limit is for each of the long cells below. "two-rung" is the quickest way to look ahead in many games
+# at once; "policy" does not look ahead and shows what the network knows by itself.
 
 # %% tags=["parameters"]
 # @title What to measure { run: "auto" }
-run_folder = "runs/chess"  # @param {type:"string"}
-train_minutes_if_none = 2  # @param {type:"number"}
+game = "chess"  # @param ["chess", "gomoku", "gomoku:9", "tictactoe", "2048"]
+run_folder = "auto"  # @param {type:"string"}
+train_minutes_if_none = 2  # @param {type:"slider", min:0.5, max:60, step:0.5}
 games = 40  # @param {type:"slider", min:2, max:400, step:2}
 search = "two-rung"  # @param ["two-rung", "tree", "policy"]
 minutes_a_cell = 3  # @param {type:"slider", min:0.05, max:60, step:0.05}
@@ -55,28 +57,30 @@ ladder_games = 20  # @param {type:"slider", min:2, max:200, step:2}
 
 # %%
 import os
-from pathlib import Path
 
 from IPython.display import display
 
 from chessnn_colab.arena.evaluate import run_game
 from chessnn_colab.config import TrainConfig
-from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.registry import rules
 from chessnn_colab.report import Report
 from chessnn_colab.runs.folder import RunFolder
+from chessnn_colab.runs.shelf import chosen_run
 from chessnn_colab.training import train
+from chessnn_colab.views.front_end import stay_here
 from chessnn_colab.views.progress import make_progress
 from chessnn_colab.views.run_table import print_tables
 from chessnn_colab.views.story import run_story
 
 os.chdir(root)  # names of runs begin at the folder that has them
-run = str(root / Path(run_folder).expanduser())
-if not (Path(run) / "config.json").is_file():
-    for report in train(TrainConfig(run=run, minutes=train_minutes_if_none), make_progress()):
+folder = chosen_run(root, run_folder, game)
+run = str(folder)
+if not (folder / "config.json").is_file():
+    stay_here()
+    for report in train(TrainConfig(run=run, game=game, minutes=train_minutes_if_none), make_progress()):
         pass
-if rules(run_game(run)).num_players == 1:
-    raise ConfigError(f"{run} is for one player: expected a run of a game for two. `evaluate RUN` compares mean scores")
+game = run_game(run)
+for_two = rules(game).num_players == 2
 print_tables([run], last=10)
 display(run_story(run))
 reports = [Report.from_dict(values) for values in RunFolder.open(run).read_reports()]
@@ -89,19 +93,20 @@ reports = [Report.from_dict(values) for values in RunFolder.open(run).read_repor
 # You should see a bar for each match. Its colours are games won, drawn and lost. The dot is the score, a draw counting half, and
 # the line across it is the interval that holds the true score 95 times out of 100. Few games make a wide line. If two lines
 # overlap widely, the games do not say which network is stronger.
+#
+# In 2048 every player plays on its own. You should see their mean scores, and no bars. All games are played to their ends, however
+# long that takes.
 
 # %%
-# %matplotlib inline
-from IPython.display import display
-
 from chessnn_colab.arena.players import play_search
+from chessnn_colab.views.ink import show
 from chessnn_colab.views.measuring import measure
 from chessnn_colab.views.plots import match_bar
 
 looks_ahead = play_search(search)
 results = measure(run, games=games, search=looks_ahead, seconds=60 * minutes_a_cell)
-if any(result.games for result in results):
-    display(match_bar(results))
+if for_two and any(result.games for result in results):
+    show(match_bar(results), "The results above as bars: games won, drawn and lost, the score and its interval")
 
 # %% [markdown]
 # ## How its games ended
@@ -109,8 +114,11 @@ if any(result.games for result in results):
 # stopped at the limit on plies, or a position comes back three times. Later the share of wins by checkmate grows.
 
 # %%
-for ending, counts in results[-1].results_by_ending.items():
-    print(f"{ending.replace('_', ' '):25}", *(f"{counts[name]:4} {name}" for name in counts))
+if for_two:
+    for ending, counts in results[-1].results_by_ending.items():
+        print(f"{ending.replace('_', ' '):25}", *(f"{counts[name]:4} {name}" for name in counts))
+else:
+    print(f"{game} is for one player: no game is won or lost. The scores above say how far the games went.")
 
 # %% [markdown]
 # ## A ladder
@@ -127,22 +135,20 @@ from chessnn_colab.arena.ladder import rate_run
 from chessnn_colab.views.measuring import watching
 from chessnn_colab.views.strength_plots import puzzle_curves, strength_curves
 
-with watching() as watch:
-    ladder = rate_run(
-        run,
-        games=ladder_games,
-        snapshots=ladder_snapshots,
-        search=looks_ahead,
-        watch=watch,
-        seconds=60 * minutes_a_cell,
-    )
-print(ladder)
-display(strength_curves(ladder, reports))
+if for_two:
+    limits = {"games": ladder_games, "snapshots": ladder_snapshots, "seconds": 60 * minutes_a_cell}
+    with watching() as watch:
+        ladder = rate_run(run, search=looks_ahead, watch=watch, **limits)
+    print(ladder)
+    show(strength_curves(ladder, reports), "The ratings above, against games of self-play and minutes of training")
+else:
+    print(f"{game} is for one player: there is no ladder, because nobody plays against anybody.")
 
 # %% [markdown]
 # ## Puzzles
-# For chess and Gomoku. In chess: a hundred positions each with a mate in one, a mate in two, and a piece that hangs, with the network's first move
-# checked against all solutions. Puzzles tell snapshots apart sooner than matches do, since there is no luck in them.
+# For chess and Gomoku. In chess: a hundred positions each with a mate in one, a mate in two, and a piece that hangs, with the
+# network's first move checked against all solutions. Puzzles tell snapshots apart sooner than matches do, since there is no luck
+# in them.
 #
 # You should see a line for each snapshot and three rising curves. With a search that looks ahead, every mate in one is found
 # from the beginning, because the rules are looked at; with "policy" it is learned.
@@ -152,15 +158,15 @@ from chessnn_colab.arena.puzzles import solved_over_run
 from chessnn_colab.arena.registry import match_kit
 
 shares = {}
-if not match_kit(run_game(run)).num_puzzles:
-    print(f"There are no puzzles for {run_game(run)}.")
+if not match_kit(game).num_puzzles:
+    print(f"There are no puzzles for {game}.")
 else:
     with watching() as watch:
         shares = solved_over_run(run, looks_ahead, list(ladder.snapshots.values()), watch=watch)
     for iteration, solved in shares.items():
         print(f"iteration {iteration:4}:", ", ".join(f"{kind} {share:.0%}" for kind, share in solved.items()))
 if shares:
-    display(puzzle_curves(shares, reports))
+    show(puzzle_curves(shares, reports), "The shares above, against games of self-play and minutes of training")
 
 # %% [markdown]
 # ## What next

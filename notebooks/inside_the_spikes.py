@@ -42,7 +42,7 @@ root = install()
 # @title Look at { run: "auto" }
 fen = "r1bqkb1r/pppp1ppp/2n2n2/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"  # @param {type:"string"}
 own_run = ""  # @param {type:"string"}
-probe_positions = 3000  # @param {type:"integer"}
+probe_positions = 3000  # @param {type:"slider", min:500, max:20000, step:500}
 
 # %% [markdown]
 # ## One neuron

@@ -45,7 +45,7 @@ network = ""  # @param {type:"string"}
 you_play = ""  # @param ["", "white", "black"]
 evaluations = 48  # @param {type:"slider", min:1, max:400, step:1}
 opponent = "random"  # @param {type:"string"}
-plies_to_watch = 300  # @param {type:"integer"}
+plies_to_watch = 300  # @param {type:"slider", min:10, max:600, step:10}
 
 # %% [markdown]
 # ## Play
@@ -77,8 +77,8 @@ watch_game(found.run, opponent, evaluations=evaluations, plies=plies_to_watch)
 
 # %% [markdown]
 # ## Another game
-# The same board plays every game with squares. Tic-tac-toe against a random mover shows how; a run of your own, trained with
-# `game="tictactoe"`, goes in its place.
+# You should see the same board with another game: it plays every game with squares. Here you play tic-tac-toe against a random
+# mover; a run of your own, trained with `game="tictactoe"`, goes in its place.
 
 # %%
 play_widget("random", game="tictactoe")

@@ -1,6 +1,8 @@
 # %% [markdown]
 # # The same training on many GPUs, or many machines
 #
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/chessnn-colab/blob/main/notebooks/scale_out.ipynb)
+#
 # `train.ipynb` uses every GPU of its machine by itself: a worker for each. This notebook runs the same workers as
 # [Ray](https://docs.ray.io) actors, which may be on other machines too. Here there is one machine, and the cluster is made up:
 # a head and two nodes of one core each, on this computer. On a real cluster only the address changes; `docs/cluster.md` has
@@ -32,12 +34,17 @@ from chessnn_colab.install import install
 
 root = install(also=["ray>=2.50"])
 
+# %% [markdown]
+# ## Choose
+# Nothing needs to be changed. `address` is that of a cluster: `auto` on one of its machines. Left empty, a cluster is made up on
+# this computer. `games_with_a_loss` are played in the section that takes a node away.
+
 # %% tags=["parameters"]
 # @title Training { run: "auto" }
-minutes = 2  # @param {type:"number"}
+minutes = 2  # @param {type:"slider", min:1, max:240, step:1}
 address = ""  # @param {type:"string"}
 run_folder = "runs/cluster"  # @param {type:"string"}
-games_with_a_loss = 256  # @param {type:"integer"}
+games_with_a_loss = 256  # @param {type:"slider", min:64, max:1024, step:64}
 
 # %% [markdown]
 # ## A cluster
@@ -67,14 +74,16 @@ print(plan_cluster(resources))
 
 # %% [markdown]
 # ## Train
-# The same bars and curves as ever; only `pool` and `address` are new. Weights go to each machine once a version, games come
-# back as packed numpy, and the learner stays here.
+# You should see the same bars and curves as ever; only `pool` and `address` are new. Weights go to each machine once a version,
+# games come back as packed numpy, and the learner stays here.
 
 # %%
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.training import train
+from chessnn_colab.views.front_end import stay_here
 from chessnn_colab.views.progress import make_progress
 
+stay_here()
 run = root / run_folder
 config = TrainConfig(run=str(run), minutes=minutes, pool="ray", address=address)
 for report in train(config, make_progress()):

@@ -74,20 +74,21 @@ match_games = 40  # @param {type:"slider", min:10, max:400, step:10}
 # %% [markdown]
 # <a name="Train"></a>
 # ## Train
-# Bars move while games are played; after every iteration the curves and the end of a game from it are drawn anew. The largest
-# figure is strength: puzzles that the network solves, and in longer runs a short match. At the end the panel becomes the story
-# of the whole run, earlier sessions included.
+# You should see bars that move while games are played. After every iteration the curves and the end of a game from it are drawn
+# anew. The largest figure is strength: puzzles that the network solves, and in longer runs a short match. At the end the panel
+# becomes the story of the whole run, earlier sessions included.
 
 # %%
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.runs.drive import drive_copy
+from chessnn_colab.runs.shelf import chosen_run
 from chessnn_colab.training import train
 from chessnn_colab.views.expect import what_to_expect
 from chessnn_colab.views.front_end import stay_here
 from chessnn_colab.views.progress import make_progress
 
 stay_here()
-run = root / (f"runs/{game.replace(':', '-')}" if run_folder == "auto" else run_folder)
+run = chosen_run(root, run_folder, game)
 copy_to = drive_copy(run) if copy_to_drive else None
 config = TrainConfig(run=str(run), game=game, minutes=minutes, preset=preset, search=search, copy_to=copy_to)
 print(what_to_expect(config))
@@ -96,8 +97,8 @@ for report in train(config, make_progress()):
 
 # %% [markdown]
 # ## Games it played against itself
-# Press Play, click a move, or use the arrow keys; the list has the games of earlier iterations. Early games wander. In chess,
-# look for captures that are answered, and for mates.
+# You should see a board: press Play, click a move, or use the arrow keys. The list has the games of earlier iterations. Early
+# games wander. In chess, look for captures that are answered, and for mates. A game of tic-tac-toe or 2048 is text.
 
 # %%
 from chessnn_colab.views.replay import sample_replay
@@ -106,45 +107,54 @@ sample_replay(run)
 
 # %% [markdown]
 # ## Look inside
-# The network looks at one position. First the spikes of its last layer, a dot for each neuron that fires at each of its
-# time steps; then how often each layer fires (a layer near zero is dead); then an estimate of the arithmetic's energy
-# beside a ReLU network of the same shape. It leaves memory traffic out, which costs more on real chips.
+# You should see the position that the network looks at. Then come the spikes of its last layer, a dot for each neuron that fires
+# at each of its time steps; then how often each layer fires (a layer near zero is dead); then an estimate of the arithmetic's
+# energy beside a ReLU network of the same shape. It leaves memory traffic out, which costs more on real chips.
 
 # %%
-# %matplotlib inline
 from IPython.display import display
 
 from chessnn_colab import spikes
 from chessnn_colab.arena.evaluate import load_network
 from chessnn_colab.games.registry import make_game
 from chessnn_colab.views import plots
+from chessnn_colab.views.ink import show
+from chessnn_colab.views.picture import start_picture
 
 network, iteration = load_network(run, device="cpu")
 rules = make_game(game)
 position = rules.init(1)
-print(f"After iteration {iteration}, at the start of a game:", *rules.to_text(position), sep="\n")
+print(f"The network of iteration {iteration} looks at the start of a game:")
+display(start_picture(rules, position))
 layers = spikes.probe(network, rules.observe(position))
-display(plots.spike_raster(layers["neurons"][:, 0].flatten(1).numpy()))
-display(plots.firing_rates({name: float(layer.mean()) for name, layer in layers.items()}))
-display(plots.energy_bars(spikes.estimate_energy(network, rules.observe(position)).to_dict()))
+raster = plots.spike_raster(layers["neurons"][:, 0].flatten(1).numpy())
+rates = {name: float(layer.mean()) for name, layer in layers.items()}
+energy = spikes.estimate_energy(network, rules.observe(position))
+show(raster, "The spikes of the last layer: its neurons from bottom to top, time steps from left to right")
+show(plots.firing_rates(rates), "Firing rates: " + ", ".join(f"{name} {rate:.0%}" for name, rate in rates.items()))
+nanojoules = f"{energy.spiking_nanojoules:,.0f} nJ with spikes, {energy.dense_nanojoules:,.0f} nJ in the ReLU twin"
+show(plots.energy_bars(energy.to_dict()), f"Estimated energy of one evaluation: {nanojoules}")
 
 # %% [markdown]
 # ## Measure
 # Against each of the game's own players (in chess a random mover, a greedy capturer, and minimax, which looks two plies ahead):
-# the network as it was before training, and as it is. A bar is a score; the line across it its 95 % interval: few games, wide
-# line. It takes a quarter of the training time, and three minutes at most. In 2048 every player plays on its own, mean scores
-# are compared, and all games are played to their ends, however long that takes.
+# the network as it was before training, and as it is. It takes a quarter of the training time, and three minutes at most.
+#
+# You should see the results as text, then a bar for each match: games won, drawn and lost. The dot on it is the score, the line
+# its 95 % interval: few games, wide line. In 2048 every player plays on its own, mean scores are compared as text, and all games
+# are played to their ends, however long that takes.
 
 # %%
 from chessnn_colab.views.measuring import measure
 
 results = measure(run, games=match_games)
 if rules.num_players == 2 and any(result.games for result in results):
-    display(plots.match_bar(results))
+    show(plots.match_bar(results), "The results above as bars: games won, drawn and lost, the score and its interval")
 
 # %% [markdown]
 # ## Play against it
-# You move first: click a piece, then where it goes, or type a move (e2e4 or Nf3). A wrong one is refused and nothing is lost.
+# You should see a board. You move first: click a piece, then where it goes, or type a move (e2e4 or Nf3). A wrong one is refused
+# and nothing is lost.
 
 # %%
 from chessnn_colab.views.play import play_widget
@@ -153,27 +163,59 @@ play_widget(run) if rules.num_players == 2 else print(f"{game} is for one player
 
 # %% [markdown]
 # ## A card to keep
-# One picture of the result: strength, spikes, energy and the end of a game. It is also a file in the run folder.
+# You should see one picture of the result: strength, spikes, energy and the end of a game. It is also a file in the run folder.
 
 # %%
 from chessnn_colab.views.card import result_card
 
-result_card(run, run / "card.png")
+show(result_card(run, run / "card.png"), "The result on one card: strength, firing, energy, and the end of a game")
+
+# %% [markdown]
+# ## The whole run again
+# You should see the story of the run once more, drawn from its folder alone. So a new session needs no training to show it: run
+# the two cells at the top, those under *Choose*, and this one.
+
+# %%
+from chessnn_colab.runs.shelf import chosen_run
+from chessnn_colab.views.story import run_story
+
+run = chosen_run(root, run_folder, game)
+run_story(run)
+
+# %% [markdown]
+# ## Every curve in TensorBoard
+# Tick the box and run the cell, on Colab or in Jupyter on your own machine. You should see TensorBoard below it: a curve for each
+# loss, strength, speed and firing rate, with all runs of the folder in one picture.
+
+# %%
+# @title TensorBoard
+open_tensorboard = False  # @param {type:"boolean"}
+
+from IPython import get_ipython
+
+if open_tensorboard:  # the magics %load_ext tensorboard and %tensorboard --logdir
+    get_ipython().run_line_magic("load_ext", "tensorboard")
+    get_ipython().run_line_magic("tensorboard", f"--logdir '{run.parent}'")
 
 # %% [markdown]
 # ## The runs on this machine
-# Each with its size. `delete_run("runs/NAME")` from the same module deletes one for good.
+# You should see a line for each run, with its size. To delete one for good, write its name here and run the cell. Empty the field
+# afterwards: with the name in it, the next Run all deletes the run of that name again.
 
 # %%
-from chessnn_colab.runs.shelf import list_runs
+# @title Runs
+delete_this_run = ""  # @param {type:"string"}
 
+from chessnn_colab.runs.shelf import delete_run, list_runs, megabytes
+
+if delete_this_run:
+    print(f"{delete_this_run} is deleted: {megabytes(delete_run(run.parent / delete_this_run))} are free again")
 print(list_runs(run.parent))
 
 # %% [markdown]
 # ## What next
-# Run the training cell again: it goes on where it stopped, games, optimizer and all. `evaluate.ipynb` tells the story of any run
-# again. `tensorboard --logdir runs` shows
-# every curve. From a shell: `python -m chessnn_colab train --run runs/chess --minutes 60`, `... evaluate runs/chess
-# --opponent minimax --games 200`, `... ladder runs/chess` to rate its snapshots, `... uci runs/chess` for a chess program.
-# `by_hand.ipynb` has the same loop in forty lines to rearrange. When something goes wrong, `docs/troubleshooting.md` has the
-# messages and what to do.
+# Run the training cell again: it goes on where it stopped, games, optimizer and all. `evaluate.ipynb` measures any run in more
+# ways. From a shell: `python -m chessnn_colab train --run runs/chess --minutes 60`, `... evaluate runs/chess --opponent minimax
+# --games 200`, `... ladder runs/chess` to rate its snapshots, `... uci runs/chess` for a chess program. `by_hand.ipynb` has the
+# same loop in some eighty lines to rearrange. When something goes wrong, `docs/troubleshooting.md` has the messages and what to
+# do.

@@ -93,6 +93,7 @@ def page(tmp_path, browser, request):
 def test_a_game_by_clicks_with_a_promotion_and_a_take_back(page):
     board = Board(page)
     assert board.has("a7, white pawn") and board.has("h8, black king") and board.has("e4")
+    assert page.tab.get_by_role("combobox", name="your side").count() == 1
     board.click("a7")
     board.says("Now click where it goes")
     assert board.has("a8, possible") and board.has("a7, white pawn, chosen")
@@ -203,6 +204,7 @@ def test_clicks_while_it_thinks_and_a_kernel_that_is_gone_are_told(page):
 @pytest.mark.parametrize("page", [(NETWORK, NOTHING)], indirect=True)
 def test_what_the_network_thinks_is_shown_beside_the_board(page):
     board = Board(page)
+    assert page.tab.get_by_role("combobox", name="strength").count() == 1
     board.press("What it thinks")
     page.wait_until(lambda: page.tab.query_selector(".cn-wdl"), 60)
     for origin, target in (("e2", "e4"), ("g1", "f3")):

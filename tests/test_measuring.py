@@ -19,7 +19,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from chessnn_colab.__main__ import main
 from chessnn_colab.arena.chess import kit
-from chessnn_colab.arena.result import MatchResult
+from chessnn_colab.arena.result import MatchGame, MatchResult, Opening, wilson_interval
 from chessnn_colab.arena.standing import Part, Standing, left
 from chessnn_colab.errors import ChessnnError, ConfigError
 from chessnn_colab.runs.folder import RunFolder
@@ -170,6 +170,21 @@ def test_measure_plays_before_and_after_prints_and_returns(run, capsys):
     out = capsys.readouterr().out
     assert out.startswith("8 games to go, about ")
     assert "iteration 5 (1 evaluations a move) against random: " in out
+
+
+def test_a_longer_match_is_told_of_those_that_are_whole_and_repeat_nothing():
+    def match(points: float, asked: int = 10) -> MatchResult:
+        games = [MatchGame(Opening(str(n), ()), True, points if n % 2 else 1.0, "", (n,)) for n in range(10)]
+        return MatchResult("net", "random", tuple(games), 1, 1, 1.0, 1.0, asked)
+
+    even, sure = match(0.0), match(1.0)
+    said = "Four times the games would bring the widest interval from ± {} to about ± {}."
+    wide = (even.interval[1] - even.interval[0]) / 2
+    assert measuring.longer_match([sure, even]) == said.format(f"{wide:.3f}", f"{wide / 2:.3f}")
+    low, _ = wilson_interval(1.0, 40)
+    assert measuring.longer_match([sure]) == said.format(f"{(1 - sure.interval[0]) / 2:.3f}", f"{(1 - low) / 2:.3f}")
+    again = replace(even, played=even.played[:5] * 2)
+    assert measuring.longer_match([match(0.0, 40), replace(even, interrupted=True), again]) == ""
 
 
 def test_measure_takes_a_quarter_of_the_training_and_three_minutes_at_most(tmp_path):

@@ -34,7 +34,12 @@ def outputs(executed: Path) -> list:
 
 
 def pictures(executed: Path) -> int:
-    return sum("image/png" in output.get("data", {}) for output in outputs(executed))
+    """How many figures there are. Each is an image that says in words what it shows."""
+    shown = [output.get("data", {}) for output in outputs(executed)]
+    assert not any("image/png" in data for data in shown), "a figure without words"
+    figures = [page for data in shown if (page := data.get("text/html", "")).startswith('<img src="data:image/png')]
+    assert all(re.search(r' alt="[^"]{20,}"', page) for page in figures)
+    return len(figures)
 
 
 def says(text: str, lines: Iterable[str]) -> None:
@@ -55,9 +60,11 @@ def test_run_all_in_seconds(tmp_path):
     assert (run / "config.json").is_file() and list((run / "checkpoints").iterdir())
     assert not [output for output in outputs(executed) if output.output_type == "error"]
     assert pictures(executed) == 5, "raster, firing rates, energy, match, card"
-    assert any("<img" in output.get("data", {}).get("text/html", "") for output in outputs(executed)), (
-        "the game's board"
-    )
+    pages = [output.get("data", {}).get("text/html", "") for output in outputs(executed)]
+    assert any("<img" in page and "application/json" in page for page in pages), "the game's board"
+    boards = [page for page in pages if page.startswith('<img src="data:image/svg+xml')]
+    assert len(boards) == 2, "the position looked at, and the one to play from"
+    assert sum("games of chess against itself" in page for page in pages) == 1, "the story"
 
 
 @pytest.mark.timeout(600)
@@ -78,6 +85,16 @@ def test_evaluate_makes_a_run_where_there_is_none_and_measures_it(tmp_path):
     assert not [output for output in outputs(executed) if output.output_type == "error"]
     assert pictures(executed) == 3, "matches, ladder, puzzles"
     assert (tmp_path / "run" / "ratings.json").is_file()
+
+
+@pytest.mark.timeout(600)
+def test_evaluate_compares_mean_scores_where_nobody_plays_against_anybody(tmp_path):
+    executed, where = tmp_path / "executed.ipynb", f"run_folder={str(tmp_path / 'run')!r}"
+    short = ("game='2048'", "train_minutes_if_none=0.02", "games=2", "search='policy'")
+    done = run_notebook(ROOT / "notebooks/evaluate.ipynb", executed, *short, where)
+    assert done.returncode == 0, done.stderr[-3000:]
+    says(done.stdout, ("snake: mean score", "there is no ladder", "There are no puzzles for 2048."))
+    assert pictures(executed) == 0
 
 
 @pytest.mark.timeout(600)

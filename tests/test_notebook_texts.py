@@ -17,7 +17,8 @@ sys.path.insert(0, str(ROOT / "tools"))
 from make_notebook import notebook_text  # noqa: E402
 
 FORM = re.compile(r"^(\w+) = (.+?)  # @param (.+)$", re.MULTILINE)
-FIELD_TYPES = {"string", "number", "integer", "boolean", "slider", "raw"}
+FIELD_TYPES = {"string", "boolean", "slider"}  # a number is a slider
+SHOW_NOTHING = {"Choose", "Leave", "What next"}  # sections
 MOST_PICTURE_BYTES = 300_000
 
 every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -109,12 +110,20 @@ def test_form_fields_parse_and_hold_their_defaults(path):
         assert shape["type"] in FIELD_TYPES, name
         if shape["type"] == "slider":
             assert shape["min"] <= value <= shape["max"] and shape["step"] > 0, name
-        elif shape["type"] != "raw":
-            kinds = {"string": str, "boolean": bool, "integer": int, "number": (int, float)}
-            assert isinstance(value, kinds[shape["type"]]), name
+        else:
+            assert isinstance(value, {"string": str, "boolean": bool}[shape["type"]]), name
 
 
-@pytest.mark.parametrize("name, field", [("train", "game"), ("by_hand", "game_name")])
+@every_notebook
+def test_it_has_its_badge_and_says_what_one_should_see(path):
+    first, *sections = [cell.source for cell in cells(path, "markdown")]
+    assert f"/blob/main/notebooks/{path.name})" in first
+    for section in sections:
+        title = re.search(r"^## (.+)$", section, re.MULTILINE)[1]
+        assert title in SHOW_NOTHING or "ou should see" in " ".join(section.split()), title
+
+
+@pytest.mark.parametrize("name, field", [("train", "game"), ("by_hand", "game_name"), ("evaluate", "game")])
 def test_the_form_offers_every_game(name, field):
     registry = ast.parse((ROOT / "chessnn_colab" / "games" / "registry.py").read_text(encoding="utf-8"))
     table = next(

@@ -10,7 +10,7 @@ import pytest
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.errors import RunError
 from chessnn_colab.runs.folder import RunFolder
-from chessnn_colab.runs.shelf import delete_run, list_runs
+from chessnn_colab.runs.shelf import chosen_run, delete_run, list_runs
 from chessnn_colab.training import train
 from chessnn_colab.views import story
 from chessnn_colab.views.card import best_sample, result_card
@@ -124,6 +124,14 @@ def test_runs_are_listed_with_their_sizes_the_newest_first(run):
     }
     assert "2 iterations in 6m 40s" in str(shelf) and str(shelf).endswith("in all")
     assert list_runs(run.parent / "nowhere") == [] and "no run here" in str(list_runs(run.parent / "nowhere"))
+
+
+def test_a_form_names_a_run_by_its_folder_or_by_its_game(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/me")
+    root = Path("/content")
+    assert chosen_run(root, "auto", "gomoku:9") == root / "runs" / "gomoku-9"
+    assert chosen_run(root, "runs/mine", "chess") == root / "runs" / "mine"
+    assert chosen_run(root, "~/mine", "chess") == Path("/home/me/mine")
 
 
 def test_deleting_a_run_frees_its_bytes_and_leaves_what_is_not_its_own(run):

@@ -118,6 +118,15 @@ def test_a_picture_shows_every_piece_and_says_it_in_words(game):
     assert ("white king e1" if game == "chess" else "X a3") in words and "to move" in words
 
 
+def test_the_start_of_a_game_is_a_board_or_its_text():
+    for name, words in (("chess", "white king e1"), ("gomoku:9", "Board: empty. Black to move.")):
+        game = make_game(name)
+        assert words in repr(picture.start_picture(game, game.init(1)))
+    game = make_game("2048")
+    start = game.init(1)
+    assert picture.start_picture(game, start).html == f"<pre>{chr(10).join(game.to_text(start))}</pre>"
+
+
 def test_a_style_sheet_names_what_stands_and_what_is_marked():
     position = drawing()
     css = squares_css("here", position, {"last": [52], "target": [36, 44]})

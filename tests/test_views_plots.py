@@ -189,6 +189,15 @@ def test_strength_and_puzzles_stand_against_games_and_minutes():
     assert minutes.lines[1].get_xydata().tolist() == [[0, 0.2], [2, 0.4]]
 
 
+def test_a_shown_figure_says_what_it_shows_and_is_drawn_once(monkeypatch):
+    shown = []
+    monkeypatch.setattr("IPython.display.display", shown.append)
+    for figure in (plt.figure(), plots.energy_bars({"spiking_nanojoules": 1.0, "dense_nanojoules": 2.0})):
+        ink.show(figure, "One & two")
+    assert [repr(picture) for picture in shown] == ["One & two"] * 2 and not plt.get_fignums()
+    assert all('alt="One &amp; two"' in picture._repr_html_() for picture in shown)
+
+
 def test_pyplots_own_figures_get_no_page_behind_them():
     """What IPython would say of them to the front end: nothing, so that a dark page stays dark."""
     pylabtools = pytest.importorskip("matplotlib_inline.backend_inline")

@@ -139,6 +139,16 @@ class MatchResult:
         low, high = self.elo_interval
         return (high - low) / 2
 
+    def width_with(self, games: int) -> str:
+        """Half of the interval, and about what `games` games with this score make of it: "± 0.141 to about ± 0.071"."""
+        low, high = self.interval
+        wide, more = (high - low) / 2, games / self.games
+        then = wide / math.sqrt(more)
+        if self.score in (0.0, 1.0):  # such an interval shrinks faster
+            low, high = wilson_interval(self.score, more * len(self.distinct()))
+            then = (high - low) / 2
+        return f"± {wide:.3f} to about ± {then:.3f}"
+
     def to_dict(self) -> dict[str, Any]:
         """Everything except the moves as plain data, computed figures included. An infinite Elo is None, and so is
         the score without a game."""
@@ -177,12 +187,8 @@ class MatchResult:
                 f"  interrupted: {self.games} of {self.asked} games had ended; short games end first, so this score "
                 "may differ from that of the whole match"
             ]
-        low, high = self.interval
-        wide = (high - low) / 2
-        return [
-            f"  there was time for {self.games} of {self.asked} games: all of them would bring ± {wide:.3f} to about "
-            f"± {wide * math.sqrt(self.games / self.asked):.3f}"
-        ]
+        told = f"there was time for {self.games} of {self.asked} games: all of them would bring"
+        return [f"  {told} {self.width_with(self.asked)}"]
 
     def _describe_elo(self) -> str:
         """ "+191 ± 160 (+40 to +360)"; of a score of 1 or 0 only one side is known."""

@@ -1,5 +1,6 @@
 """All the runs in a folder: how large they are, how far they have come, and how to be rid of one."""
 
+import os
 import shutil
 import time
 from contextlib import suppress
@@ -40,6 +41,12 @@ class Shelf(list[ShelvedRun]):
         return "\n".join([*map(str, self), f"{megabytes(sum(run.size for run in self))} in all"])
 
     __repr__ = __str__
+
+
+def chosen_run(root: Path, run_folder: str, game: str) -> Path:
+    """The folder of the run that a notebook's form names: "auto" is the game's own folder in root/runs."""
+    named = f"runs/{game.replace(':', '-')}" if run_folder == "auto" else run_folder
+    return root / os.path.expanduser(named)
 
 
 def list_runs(parent: AnyPath = "runs") -> Shelf:

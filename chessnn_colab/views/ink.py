@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import html
 import io
+import sys
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter
+
+from .picture import Picture
 
 BLUE, ORANGE, GREEN, RED, PURPLE = "#2A8FD0", "#E69F00", "#009E73", "#D55E00", "#CC79A7"
 INK = QUIET = "#787C82"
@@ -96,3 +99,12 @@ def figure_html(figure: Figure, alt: str, width: int | None = None) -> str:
     data = base64.b64encode(figure_png(figure)).decode()
     style = f"display:block;width:{size}px;max-width:100%;height:auto;aspect-ratio:{size}/{height};margin:0"
     return f'<img src="data:image/png;base64,{data}" alt="{html.escape(alt)}" width="{size}" style="{style}">'
+
+
+def show(figure: Figure, alt: str) -> None:
+    """Show the figure in a cell, as an image that needs no kernel. alt: as for figure_html."""
+    from IPython.display import display  # a terminal needs no IPython
+
+    display(Picture(figure_html(figure, alt)))
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close(figure)  # Jupyter draws pyplot's own figures again at the end of the cell

@@ -19,8 +19,10 @@
     grid.setAttribute('aria-label', 'board');
     const said = root.querySelector('.cn-says');
     if (said) said.parentElement.setAttribute('aria-live', 'polite');
-    root.querySelectorAll('.cn-entry input').forEach(input => input.setAttribute('aria-label', 'your move'));
-    root.querySelectorAll('textarea').forEach(text => text.setAttribute('aria-label', 'the game as text'));
+    const named = {'.cn-entry input': 'your move', 'textarea': 'the game as text', '.cn-your-side select': 'your side',
+      '.cn-strength select': 'strength'};
+    for (const [which, words] of Object.entries(named))
+      root.querySelectorAll(which).forEach(control => control.setAttribute('aria-label', words));
     root.tabIndex = -1;
 
     let answered = 0, asked = 0;

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ...spikes import Energy
 from ..ink import BLUE, INK, ORANGE, dress, figure_html, new_figure
+from ..picture import Picture
 from .position import caption
-from .show import Picture
 
 
 def energy_picture(energy: Energy) -> Picture:

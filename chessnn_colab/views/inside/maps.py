@@ -13,8 +13,9 @@ from matplotlib.figure import Figure
 
 from ...network import SpikingNetwork
 from ..ink import BLUE, FULL_FIRE, HAIRLINE, INK, NO_FIRE, ORANGE, figure_html, new_figure, percent
+from ..picture import Picture
 from .position import Position, board_image, caption, firing_maps, row
-from .show import Controlled, Picture, one_of
+from .show import Controlled, one_of
 
 # What each input plane says, in the order of Chess.observe.
 PLANES = (

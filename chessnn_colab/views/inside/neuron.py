@@ -10,8 +10,9 @@ import torch
 from ...network import SpikingLayer
 from ...network_config import NetworkConfig
 from ..ink import BLUE, INK, ORANGE, dress, figure_html, new_figure
+from ..picture import Picture
 from .position import caption
-from .show import Controlled, Picture, number
+from .show import Controlled, number
 
 # A story in 40 steps: too little, a rest, enough, a push the other way, a burst.
 CURRENT = np.repeat([0.0, 0.3, 0.0, 0.75, -0.6, 0.45, 1.6, 0.0], [2, 9, 3, 10, 3, 5, 4, 4])

@@ -1,9 +1,7 @@
-"""What the cells of a look inside show: a picture that needs no kernel, and sliders where there is one."""
+"""What the cells of a look inside show where there is a kernel: sliders and lists above a picture."""
 
 from __future__ import annotations
 
-import html
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -13,19 +11,6 @@ from ..board import WidgetOrHtml
 
 WIDE = {"description_width": "110px"}
 SLIDER = {"width": "360px", "max_width": "98%"}
-
-
-class Picture:
-    """HTML that a cell shows as it is; where only text is shown, the texts of its images."""
-
-    def __init__(self, text: str):
-        self.html = text
-
-    def _repr_html_(self) -> str:
-        return self.html
-
-    def __repr__(self) -> str:
-        return html.unescape(" ".join(re.findall(r'alt="([^"]*)"', self.html)))
 
 
 class Controlled(WidgetOrHtml):

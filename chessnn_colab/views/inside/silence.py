@@ -10,9 +10,10 @@ import numpy as np
 from ...network import SpikingNetwork
 from ...spikes import layer_names, silenced
 from ..ink import INK, figure_html, new_figure, percent
+from ..picture import Picture
 from .maps import LIGHT
 from .position import Opinion, Position, board_image, caption, moves_in_words, opinion, outcome_bar, row
-from .show import Controlled, Picture, one_of, whole_number
+from .show import Controlled, one_of, whole_number
 
 CELL = 'style="padding:2px 12px 2px 0;text-align:left;background:transparent"'
 

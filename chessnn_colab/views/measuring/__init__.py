@@ -70,7 +70,23 @@ def measure(
         results = measure_run(str(run), opponents, snapshots, games, search, seconds, seed, device, watch=watch)
     for result in results:
         print(result)
+    if told := longer_match(results):
+        print(told)
     return results
+
+
+def longer_match(results: Sequence[MatchResult | SoloResult]) -> str:
+    """What four times the games would add to matches whose games were all played; "" without such a match."""
+    matches = [result for result in results if isinstance(result, MatchResult) and result.games]
+    whole = [
+        match
+        for match in matches
+        if match.games >= (match.asked or 0) and not match.interrupted and len(match.distinct()) == match.games
+    ]
+    if not whole:
+        return ""
+    widest = max(whole, key=lambda match: match.interval[1] - match.interval[0])
+    return f"Four times the games would bring the widest interval from {widest.width_with(4 * widest.games)}."
 
 
 def measuring_seconds(run: str | Path) -> float:

@@ -89,6 +89,7 @@ class Controls:
         """Sides and strength, what the network thinks, the moves, the game as text."""
         names = [(f"You play {name}", player) for player, name in enumerate(session.drawing.players)]
         side = ipywidgets.Dropdown(options=names, value=session.human, layout=ipywidgets.Layout(width="160px"))
+        side.add_class("cn-your-side")
         side.observe(lambda change: session.play_as(change["new"]), names="value")
         load = self._button("Load", lambda: session.load(self.game_text.value))
         title = ipywidgets.HTML("<b>The game as text.</b> Paste a position or a game here and press Load.")
@@ -110,6 +111,7 @@ class Controls:
         options = [(f"{number} evaluation{'s' if number > 1 else ''} per move", number) for number in offered]
         layout = ipywidgets.Layout(width="220px")
         strength = ipywidgets.Dropdown(options=options, value=evaluations or 1, layout=layout)
+        strength.add_class("cn-strength")
         strength.observe(lambda change: session.set_evaluations(change["new"]), names="value")
         return strength
 

@@ -1,0 +1,44 @@
+"""Cells of the train notebook that do something only when a person fills in their form."""
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import nbformat
+import pytest
+
+from chessnn_colab.errors import RunError
+
+from .small_run import make_run
+
+ROOT = Path(__file__).parent.parent
+
+
+def cell_of_train(field: str, value: str) -> str:
+    """The code of the train notebook's cell with this form field, which is `value`."""
+    notebook = nbformat.read(ROOT / "notebooks" / "train.ipynb", as_version=4)
+    (source,) = (cell.source for cell in notebook.cells if cell.cell_type == "code" and f"\n{field} = " in cell.source)
+    return re.sub(rf"^{field} = \S+", lambda _: f"{field} = {value}", source, flags=re.MULTILINE)
+
+
+def test_a_cell_lists_the_runs_and_deletes_the_one_that_is_named(tmp_path, capsys):
+    run = Path(make_run(tmp_path / "first", (0,)))
+    make_run(tmp_path / "second", (0,))
+    exec(cell_of_train("delete_this_run", '""'), {"run": run})
+    assert {line.split()[0] for line in capsys.readouterr().out.splitlines()[:-1]} == {"first", "second"}
+    exec(cell_of_train("delete_this_run", '"second"'), {"run": run})
+    told, *listed, _ = capsys.readouterr().out.splitlines()
+    assert told.startswith("second is deleted: ") and [line.split()[0] for line in listed] == ["first"]
+    for wrong in ("second", "../first/checkpoints", "first\0"):
+        with pytest.raises(RunError):
+            exec(cell_of_train("delete_this_run", repr(wrong)), {"run": run})
+    assert (run / "config.json").is_file()
+
+
+def test_a_ticked_box_opens_tensorboard(tmp_path, monkeypatch):
+    called = []
+    shell = SimpleNamespace(run_line_magic=lambda *words: called.append(words))
+    monkeypatch.setattr("IPython.get_ipython", lambda: shell)
+    for ticked in ("False", "True"):
+        exec(cell_of_train("open_tensorboard", ticked), {"run": tmp_path / "my run"})
+    assert called == [("load_ext", "tensorboard"), ("tensorboard", f"--logdir '{tmp_path}'")]
