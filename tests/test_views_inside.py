@@ -257,3 +257,11 @@ def test_every_move_of_a_control_is_answered_even_with_the_same_picture():
     before = answers.value
     view.set(layer="b")
     assert view.picture.value == "<p>one</p>" and answers.value != before and answers.layout.display == "none"
+
+
+def test_a_rate_is_a_share_of_what_can_fire_in_all_time_steps():
+    loud = lively(NetworkConfig(channels=8, blocks=1, steps=3, levels=2))
+    seen = position(MATE)
+    rates = {name: float(board.mean()) for name, board in maps.layer_maps(loud, seen).items()}
+    by_layer = {layer_names(loud)[name]: rate for name, rate in firing_rates(loud, seen.planes).items()}
+    assert rates == pytest.approx(by_layer) and max(rates.values()) > 0
