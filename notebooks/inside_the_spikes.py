@@ -35,8 +35,9 @@ root = install()
 
 # %% [markdown]
 # ## Choose
-# The position to look at, as FEN. `own_run` may be a run folder of yours, or a file that somebody shared: its network then
-# takes the place of the last of the four. `probe_positions` are played for the section on what each layer knows.
+# The position to look at, as FEN. `own_run` may be a run folder of yours: you then see its own networks, from the untrained
+# one to the last. Or it may be a file that somebody shared: its network then takes the place of the last of the four.
+# `probe_positions` are played for the section on what each layer knows.
 
 # %% tags=["parameters"]
 # @title Look at { run: "auto" }
@@ -114,11 +115,13 @@ maps.firing_view(trained, seen)
 
 # %% [markdown]
 # ## How it learned
-# One position and four moments of one run. The untrained network fires less than 1 %, and three of its layers are silent: those
-# in the middle of each block, whose currents stay too small until learning raises them. All moves are nearly as likely as each other.
+# One position and several moments of one run. Below each board stands how much of what it could fire the network fires here, and
+# how many of its layers are silent. Look at these two figures first.
 #
-# Move the slider. You should see layers light up, arrows that turn to attacks and captures, and the bar of win, draw and loss
-# (for the player to move) change. Arrows are what the network thinks by itself, without looking ahead. In the position given
+# Move the slider. You should see an untrained network that is almost silent: of the four shipped ones it fires less than 1 %, and
+# three of its seven layers fire nothing. These are the layers in the middle of each block, whose currents stay too small until
+# learning raises them; all moves are nearly as likely as each other. Then more and more fires and no layer stays silent, arrows
+# turn to attacks and captures, and the bar of win, draw and loss (for the player to move) changes. Arrows are what the network thinks by itself, without looking ahead. In the position given
 # Qxf7 mates; to be sure of it a network looks ahead, as it does when it plays.
 
 # %%

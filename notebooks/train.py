@@ -98,7 +98,7 @@ for report in train(config, make_progress()):
 # %% [markdown]
 # ## Games it played against itself
 # You should see a board: press Play, click a move, or use the arrow keys. The list has the games of earlier iterations. Early
-# games wander. In chess, look for captures that are answered, and for mates. A game of tic-tac-toe or 2048 is text.
+# games wander. In chess, look for captures that are answered, and for mates.
 
 # %%
 from chessnn_colab.views.replay import sample_replay

@@ -13,11 +13,12 @@ from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.layers import SpikingLayer
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.spikes import Energy, firing_rates, layer_names, probe, silenced
+from chessnn_colab.views import board
 from chessnn_colab.views.inside import maps, neuron, probes
 from chessnn_colab.views.inside.energy import energy_picture
 from chessnn_colab.views.inside.growth import growth, played_positions
 from chessnn_colab.views.inside.position import firing_maps, opinion, outcome_bar, position
-from chessnn_colab.views.inside.show import Controlled
+from chessnn_colab.views.inside.show import Controlled, one_of
 from chessnn_colab.views.inside.silence import channel_importance, moved, silence_table, silence_view, without
 from chessnn_colab.views.picture import Picture
 
@@ -25,6 +26,7 @@ from .test_network import lively, planes
 
 MATE = "r1bqkb1r/pppp1ppp/2n2n2/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"
 SMALL = NetworkConfig(channels=8, blocks=1)
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
 
 @pytest.fixture(scope="module")
@@ -226,3 +228,41 @@ def test_a_cell_shows_html_without_a_kernel_and_text_in_a_terminal():
     view = Controlled(lambda: "<p>one</p>", {}, "<p>still</p>")
     assert view._repr_mimebundle_()["text/html"] == "<p>still</p>"
     assert repr(Picture('<img alt="a &amp; b">')) == "a & b"
+
+
+@pytest.mark.parametrize(
+    "front_end_there, colab, shown",
+    [(False, False, {"text/html"}), (True, False, {"text/html", WIDGET_VIEW}), (True, True, {WIDGET_VIEW})],
+)
+def test_sliders_show_as_widget_or_html_by_the_front_end_and_a_still_before(monkeypatch, front_end_there, colab, shown):
+    monkeypatch.setattr(board, "has_widget_front_end", lambda: front_end_there)
+    monkeypatch.setattr(board, "in_colab", lambda: colab)
+    view = neuron.neuron_sliders()
+    view.set(leak=0.2)
+    assert set(view._repr_mimebundle_()) == shown | {"text/plain"}
+    displayed = []
+    monkeypatch.setattr("IPython.display.display", lambda content, raw=False: displayed.append(content))
+    view._ipython_display_()
+    assert set(displayed[-1]) == {"text/plain", WIDGET_VIEW if front_end_there else "text/html"}
+    before = [content.data.split("<script>") for content in displayed[:-1]]
+    assert len(before) == front_end_there
+    for still, script in before:
+        assert "leak of 20%" in images(still)[0] and f'data-of="{view.scope}"' in still
+        assert view.scope in script and "run this cell again" in script and "press Load" not in script
+        assert f"{view.scope}-root" in view.widget._dom_classes and view.scope in view.picture._dom_classes
+
+
+def test_every_move_of_a_control_is_answered_even_with_the_same_picture():
+    view = Controlled(lambda layer: "<p>one</p>", {"layer": one_of("layer", ["a", "b"])})
+    answers = view.widget.children[-1].children[-1]
+    before = answers.value
+    view.set(layer="b")
+    assert view.picture.value == "<p>one</p>" and answers.value != before and answers.layout.display == "none"
+
+
+def test_a_rate_is_a_share_of_what_can_fire_in_all_time_steps():
+    loud = lively(NetworkConfig(channels=8, blocks=1, steps=3, levels=2))
+    seen = position(MATE)
+    rates = {name: float(board.mean()) for name, board in maps.layer_maps(loud, seen).items()}
+    by_layer = {layer_names(loud)[name]: rate for name, rate in firing_rates(loud, seen.planes).items()}
+    assert rates == pytest.approx(by_layer) and max(rates.values()) > 0

@@ -28,7 +28,7 @@ assert len(tactics.load_suite(15)) > 200 and len(openings.book(15)) == 50
 from chessnn_colab.arena.shipped import shipped_networks
 assert len(shipped_networks()) == 4
 from chessnn_colab.views.squares import data_text
-assert all(map(data_text, ("board.css", "keys.js", "replay.js")))
+assert all(map(data_text, ("board.css", "keys.js", "live.js", "replay.js", "sliders.js")))
 assert resources.files("chessnn_colab").joinpath("py.typed").is_file()
 print(chessnn_colab.__file__, *modules)
 """

@@ -5,30 +5,45 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from ...arena.evaluate import load_network, run_game
+from ...arena.ladder import spread
 from ...arena.shipped import shipped_cards, shipped_networks
 from ...errors import ConfigError
 from ...network import SpikingNetwork
+from ...runs.folder import RunFolder
+from ...runs.shared import card_of, is_file
+from ..ink import percent
 from .maps import brightest, layer_maps, strip_html
 from .position import Position, board_image, caption, moves_in_words, opinion, outcome_bar, row
 from .show import Controlled, stops
 
+MOST_STOPS = 8  # of the slider
+
 
 def networks_to_show(own_run: str = "") -> tuple[dict[int, SpikingNetwork], dict[int, int]]:
-    """The networks that come with the package by iteration, the untrained one first, and the positions they had played.
+    """Networks by iteration, the untrained one first, and the positions they had played, where that is known.
 
-    own_run: a run of chess, or a shared file, whose network then comes last; those of later iterations are left out.
-    Raises ConfigError for another game, and what load_network raises.
+    Without a run, the four that come with the package. own_run: a run of chess; its own snapshots, MOST_STOPS of them
+    at most, evenly spread with the first and the last. Of a shared file there is one network: it comes after those of
+    the four that are of earlier iterations. Raises ConfigError for another game, and what load_network raises.
     """
-    networks, played = shipped_networks(), played_positions(shipped_cards())
-    if not own_run:
-        return networks, played
-    if (game := run_game(own_run)) != "chess":
+    if own_run and (game := run_game(own_run)) != "chess":
         raise ConfigError(f"{own_run} plays {game}: expected a run of chess")
+    if own_run and not is_file(own_run):
+        folder = RunFolder.open(own_run)
+        played = {report["iteration"]: report["total_positions"] for report in folder.read_reports()}
+        chosen = spread([int(path.stem) for path in folder.snapshots()], MOST_STOPS)
+        return {key: load_network(own_run, key, "cpu")[0] for key in chosen}, played
+    shipped, played = shipped_networks(), played_positions(shipped_cards())
+    if not own_run:
+        return shipped, played
     own, iteration = load_network(own_run, device="cpu")
-    *earlier, _ = networks
+    *earlier, _ = shipped
     kept = [key for key in earlier if key < max(iteration, 1)]
-    return {**{key: networks[key] for key in kept}, iteration: own}, {key: played[key] for key in kept}
+    its_own = played_positions({iteration: card_of(own_run)})
+    return {**{key: shipped[key] for key in kept}, iteration: own}, {**{key: played[key] for key in kept}, **its_own}
 
 
 def growth(
@@ -47,8 +62,22 @@ def growth(
 
 
 def played_positions(cards: Mapping[int, Mapping[str, Any]]) -> dict[int, int]:
-    """Positions played by iteration, as the cards of shared files say; 0 for an untrained network."""
-    return {iteration: int(card["figures"].get("total_positions", 0)) for iteration, card in cards.items()}
+    """Positions played by iteration, of the cards of shared files that say so; 0 for an untrained network."""
+    found = {}
+    for iteration, card in cards.items():
+        figures = card.get("figures")
+        count = figures.get("total_positions", None if iteration else 0) if isinstance(figures, dict) else None
+        if type(count) is int:
+            found[iteration] = count
+    return found
+
+
+def firing_in_words(network: SpikingNetwork, seen: Position) -> str:
+    """How much of what it could fire the whole network fires in this position, and how many layers fire nothing."""
+    rates = list(layer_maps(network, seen).values())  # every layer has as many neurons as any other
+    silent = sum(not rate.any() for rate in rates)
+    words = f"{silent} of {len(rates)} layers silent" if silent else "no layer silent"
+    return f"Fires {percent(float(np.mean(rates)))} of its possible spikes, {words}."
 
 
 def _name(iteration: int, positions: int | None) -> str:
@@ -60,12 +89,13 @@ def _name(iteration: int, positions: int | None) -> str:
 def _frame(network: SpikingNetwork, seen: Position, told: str, most: float, size: int = 340) -> str:
     thought = opinion(network, seen)
     left = board_image(seen, thought, size) + outcome_bar(thought, size)
-    words = f"Learned from {told}. Likeliest: {moves_in_words(seen, thought)}."
-    return row(left + caption(words, size), strip_html(network, seen, 6.4, None, most))
+    words = caption(f"Learned from {told}. {firing_in_words(network, seen)}", size)
+    words += caption(f"Likeliest: {moves_in_words(seen, thought)}.", size)
+    return row(left + words, strip_html(network, seen, 6.4, None, most))
 
 
 def _small(network: SpikingNetwork, seen: Position, told: str, most: float, size: int = 225) -> str:
     thought = opinion(network, seen)
     fired = strip_html(network, seen, 6.4, size, most)
-    words = caption(f"Learned from {told}. {moves_in_words(seen, thought)}.", size)
+    words = caption(f"Learned from {told}. {firing_in_words(network, seen)} {moves_in_words(seen, thought)}.", size)
     return board_image(seen, thought, size) + outcome_bar(thought, size) + words + fired

@@ -50,8 +50,7 @@ def first_spikes(network: SpikingNetwork, seen: Position) -> Picture:
     left, right = figure.subplots(1, 2)
     most = max(1.0, float(np.abs(current[channel]).max()))
     draw_map(left, current[channel], most, PUSH_PULL, f"channel {channel + 1}: its current", -most, "{:.1f}")
-    levels = network.config.levels
-    draw_map(right, spikes[channel], levels, LIGHT, "its spikes: the current, rounded", 0, "{:.0f}")
+    draw_map(right, spikes[channel], slots(network), LIGHT, "its spikes: the current, rounded", 0, "{:.0f}")
     alt = f"Channel {channel + 1}: a current on each square, and {spikes[channel].sum():.0f} spikes"
     return Picture(figure_html(figure, alt))
 
@@ -69,7 +68,12 @@ def layer_strip(network: SpikingNetwork, seen: Position, width: float = 9.0, mos
 
 def layer_maps(network: SpikingNetwork, seen: Position) -> dict[str, np.ndarray]:
     """Short layer name -> mean rate [8, 8] of the neurons of each square, 0 to 1."""
-    return {name: spikes.mean(0) / network.config.levels for name, spikes in firing_maps(network, seen).items()}
+    return {name: spikes.mean(0) / slots(network) for name, spikes in firing_maps(network, seen).items()}
+
+
+def slots(network: SpikingNetwork) -> int:
+    """The most spikes that a neuron can fire in one evaluation."""
+    return network.config.steps * network.config.levels
 
 
 def brightest(maps: Mapping[str, np.ndarray]) -> float:
@@ -81,7 +85,7 @@ def channel_grid(network: SpikingNetwork, seen: Position, layer: str) -> str:
     """Every channel of a layer as a small board, as HTML; the number above each is its spikes."""
     spikes = firing_maps(network, seen)[layer]
     titles = [f"{number}: {board.sum():.0f}" for number, board in enumerate(spikes, 1)]
-    figure = mosaic(spikes, titles, CHANNEL_COLUMNS, LIGHT, network.config.levels, 8.6)
+    figure = mosaic(spikes, titles, CHANNEL_COLUMNS, LIGHT, slots(network), 8.6)
     silent = int((spikes.sum((1, 2)) == 0).sum())
     alt = f"{layer}: {len(spikes)} channels, {silent} of them silent"
     return figure_html(figure, alt) + caption(f"{alt}. Above each board: its number, and its spikes here.", 800)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -16,13 +17,20 @@ SLIDER = {"width": "360px", "max_width": "98%"}
 class Controlled(WidgetOrHtml):
     """Controls above a picture that `draw` makes of their values, one keyword for each. Without a kernel: `still`.
 
-    still: HTML for readers without a kernel; what `draw` makes of the first values when it is not given.
+    still: HTML for readers without a kernel; the picture on show when it is not given.
     """
+
+    script = "sliders.js"
+    silent = "The kernel does not answer: it is busy, or it was restarted. After a restart, run this cell again."
 
     def __init__(self, draw: Callable[..., str], controls: dict[str, Any], still: str | None = None):
         self._draw, self._controls, self._still = draw, controls, still
-        self.picture = ipywidgets.HTML()
-        self.widget = ipywidgets.VBox([*controls.values(), self.picture])
+        self.scope = f"cn-{uuid.uuid4().hex[:10]}"
+        self.picture, self._answers = ipywidgets.HTML(), ipywidgets.HTML(layout={"display": "none"})
+        self.picture.add_class(self.scope)
+        self.widget = ipywidgets.VBox([*controls.values(), ipywidgets.VBox([self.picture, self._answers])])
+        self.widget.add_class(f"{self.scope}-root")
+        self._drawn = 0
         for control in controls.values():
             control.observe(lambda _: self.refresh(), names="value")
         self.refresh()
@@ -30,6 +38,8 @@ class Controlled(WidgetOrHtml):
     def refresh(self) -> None:
         """Draw the picture for what the controls say now."""
         self.picture.value = self._draw(**{name: control.value for name, control in self._controls.items()})
+        self._drawn += 1
+        self._answers.value = str(self._drawn)  # the page sees an answer even in the same picture
 
     def set(self, **values: Any) -> None:
         """Move controls, as a person does."""

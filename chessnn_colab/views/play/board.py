@@ -36,6 +36,12 @@ class PlayBoard(WidgetOrHtml):
     `drawing` is the game so far. Nothing that a person clicks or types can lose it.
     """
 
+    script = "keys.js"
+    silent = (
+        "The kernel does not answer: it is busy, or it was restarted. After a restart, copy the game as text from "
+        "beside the board, run this cell again, paste the text and press Load."
+    )
+
     def __init__(self, drawing: Drawing, opponent: Answering, human: int):
         self.drawing, self.opponent, self.human = drawing, opponent, human
         self.chosen: tuple[int, ...] = ()  # squares clicked of a move that needs more clicks
@@ -48,9 +54,8 @@ class PlayBoard(WidgetOrHtml):
         self._network = opponent if isinstance(opponent, NetworkOpponent) else None
         self.controls = Controls(drawing, self, self._network.evaluations if self._network else None)
         self.controls.squares.turn(human == 1)
-        self.widget = self.controls.widget
+        self.widget, self.scope = self.controls.widget, self.controls.squares.scope
         self._begin("Your move.")
-        self.script = self.controls.script(self.static_html())
 
     # What a person does
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import html
-import json
 from collections.abc import Sequence
 from typing import Any, Protocol
 
 import ipywidgets
 
 from ..drawings import Drawing
-from ..squares import Arrow, Squares, data_text
+from ..squares import Arrow, Squares
 
 EVALUATIONS = (1, 8, 16, 48, 128, 400)  # offered as strengths
 MOST_CHOICES = 4
@@ -58,7 +57,7 @@ class Controls:
         self._strength = self._strengths(session, evaluations)
         self.widget = ipywidgets.Box([self._left(session), self._right(session, evaluations is not None)])
         self.widget.add_class("cn-table")
-        self.widget.add_class(f"{self.squares.scope}-table")
+        self.widget.add_class(f"{self.squares.scope}-root")
 
     def _left(self, session: Session) -> ipywidgets.VBox:
         """The board and what one does with it."""
@@ -155,15 +154,6 @@ class Controls:
         for button, name in zip(self._choices.children, choices):
             button.description = name
         self._choices.layout.display = None if choices else "none"
-
-    def script(self, still: str) -> str:
-        """What makes keys and a silent kernel known to the page, after `still`, which it hides while the board lives.
-
-        Without it, clicks work all the same.
-        """
-        scope = self.squares.scope
-        held = f'<div class="cn-still" data-board="{scope}">{still}</div>'
-        return f"{held}<script>{data_text('keys.js')}({json.dumps(scope)});</script>"
 
 
 def moves_html(drawing: Drawing) -> str:
