@@ -74,9 +74,10 @@ match_games = 40  # @param {type:"slider", min:10, max:400, step:10}
 # %% [markdown]
 # <a name="Train"></a>
 # ## Train
-# You should see bars that move while games are played. After every iteration the curves and the end of a game from it are drawn
-# anew. The largest figure is strength: puzzles that the network solves, and in longer runs a short match. At the end the panel
-# becomes the story of the whole run, earlier sessions included.
+# You should see bars that move while games are played. After every iteration the curves are drawn anew, and below them one of its
+# games plays by itself: pause it, step through it, or choose an earlier one. The largest figure is strength: puzzles that the
+# network solves, and in longer runs a short match. At the end the panel becomes the story of the whole run, earlier sessions
+# included.
 
 # %%
 from chessnn_colab.config import TrainConfig
