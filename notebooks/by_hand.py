@@ -190,10 +190,12 @@ print(f"same weights: {same}")
 
 # %%
 from chessnn_colab.arena.evaluate import find_player
-from chessnn_colab.arena.match import play_match
+from chessnn_colab.arena.match import play_matches
 from chessnn_colab.arena.players import NetworkPlayer
 from chessnn_colab.arena.registry import match_game
+from chessnn_colab.arena.table import Match
 from chessnn_colab.search import SearchConfig
+from chessnn_colab.views.measuring import watching
 from chessnn_colab.views.plots import match_bar
 
 if game.num_players == 2:
@@ -204,7 +206,9 @@ if game.num_players == 2:
         NetworkPlayer(arena, before, looks_ahead, "untrained"),
         NetworkPlayer(arena, network.eval(), looks_ahead, f"after {rounds} rounds"),
     ]
-    results = [play_match(arena, player, find_player("random", arena), match_games) for player in players]
+    with watching() as watch:
+        matches = [Match(player, find_player("random", arena), match_games) for player in players]
+        results = play_matches(arena, matches, watch=watch)
     print(*results, sep="\n")
     show(match_bar(results), "The results above as bars: games won, drawn and lost, the score and its interval")
 else:
