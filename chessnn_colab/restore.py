@@ -22,6 +22,7 @@ from .network_config import NetworkConfig
 from .replay import Replay
 from .runs.checkpoint import Checkpoint
 from .runs.folder import find_checkpoint
+from .words import counted
 
 LARGEST_COUNT = 2**53
 
@@ -57,10 +58,18 @@ def saved_weights(path: Path | str, checkpoint: Checkpoint) -> dict[str, np.ndar
 
 
 def start_from(other: str, network: SpikingNetwork, game: str) -> str:
-    """Give `network` the weights of another run and say so. Raises what find_checkpoint raises."""
+    """Give `network` the weights of another run and say so. Raises what find_checkpoint raises.
+
+    Blocks that the other network lacks stay new. A new block changes nothing until it learns, so the network has grown
+    and answers as before (Chen et al. 2016, Net2Net).
+    """
     checkpoint = find_checkpoint(other, game)
-    load_arrays(network, saved_weights(other, checkpoint))
-    return f"Starting from the weights of {other}, iteration {checkpoint.metadata.get('iteration')}"
+    weights, own = saved_weights(other, checkpoint), to_arrays(network)
+    missing = {name: array for name, array in own.items() if name not in weights and name.startswith("blocks.")}
+    load_arrays(network, {**missing, **weights})
+    grown = len({name.split(".")[1] for name in missing})
+    more = f", and {counted(grown, 'new block')}" if grown else ""
+    return f"Starting from the weights of {other}, iteration {checkpoint.metadata.get('iteration')}{more}"
 
 
 def state_to_save(learner: Learner, replay: Replay) -> dict[str, dict[str, np.ndarray]]:

@@ -10,6 +10,7 @@ import time
 
 import numpy as np
 import pytest
+import torch
 
 from chessnn_colab import training
 from chessnn_colab.arena.evaluate import evaluate_run, load_network
@@ -19,6 +20,7 @@ from chessnn_colab.config import TrainConfig
 from chessnn_colab.errors import CheckpointError, ChessnnError, ConfigError, RunError
 from chessnn_colab.games.chess.pgn import games_from_pgn
 from chessnn_colab.games.chess.rules import ENDINGS
+from chessnn_colab.games.registry import make_game
 from chessnn_colab.network import to_arrays
 from chessnn_colab.report import Report
 from chessnn_colab.runs.folder import RunFolder
@@ -291,6 +293,21 @@ def test_budget_by_time():
 def test_from_another_runs_weights(run, tmp_path):
     list(train(tiny(tmp_path, iterations=1, from_checkpoint=str(run[0]))))
     assert_same(weights(tmp_path, 0), weights(run[0], 3))
+
+
+def test_a_network_grows_by_blocks_that_change_nothing_yet(run, tmp_path, capsys):
+    list(train(tiny(tmp_path, iterations=1, from_checkpoint=str(run[0]), blocks=3)))
+    small, _ = load_network(str(run[0]), 3, "cpu")
+    grown, _ = load_network(str(tmp_path), 0, "cpu")
+    assert (small.config.blocks, grown.config.blocks) == (1, 3)
+    observation = make_game("chess").observe(make_game("chess").init(4))
+    with torch.no_grad():
+        for one, other in zip(small(observation), grown(observation), strict=True):
+            torch.testing.assert_close(one, other, rtol=0, atol=0)
+    learned = weights(tmp_path, 1)["blocks.2.conv2.norm.weight"]
+    assert np.abs(learned).max() > 0, "the new blocks learn"
+    with pytest.raises(ConfigError, match="weights do not fit"):
+        list(train(tiny(tmp_path / "less", iterations=1, from_checkpoint=str(tmp_path), blocks=2)))
 
 
 def test_policy_gradient_mode_runs(tmp_path):
