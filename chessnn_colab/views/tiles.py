@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
 from ..games.base import finished
-from ..games.twenty48 import EXPONENTS, Twenty48
+from ..games.twenty48 import EXPONENTS
 from .drawings import EMPTY, StonesDrawing, svg
 
 ARROWS = "↑→↓←"  # of each action
@@ -36,9 +37,8 @@ TILES = {chr(_FIRST + exponent - 1): _tile(exponent) for exponent in range(1, EX
 class TilesDrawing(StonesDrawing):
     """A game of 2048 that was played. There is nothing to click."""
 
-    game: Twenty48
-
-    def __init__(self, game: Twenty48):
+    def __init__(self, game: Any):
+        """game: a games.twenty48.Twenty48."""
         super().__init__(game, "cn-tiles", TILES)
 
     def squares(self) -> list[str]:
