@@ -1,6 +1,7 @@
 """The measurements: every figure is there, and what they compare with is the same work."""
 
 import json
+import re
 
 import pytest
 import torch
@@ -8,7 +9,7 @@ from torch import nn
 
 from chessnn_colab.__main__ import main
 from chessnn_colab.bench import compare as bench_compare
-from chessnn_colab.bench import neighbour
+from chessnn_colab.bench import neighbour, table
 from chessnn_colab.bench.clock import random_observations
 from chessnn_colab.bench.compare import plain_network
 from chessnn_colab.games.chess.rules import Chess
@@ -93,3 +94,45 @@ def test_a_busy_neighbour_is_measured_beside_every_part(capsys, monkeypatch):
         for suffix in ("", "_two"):
             low, high = result[f"{part}_ratio{suffix}_range"]
             assert 0 < low <= result[f"{part}_ratio{suffix}"] <= high
+
+
+def small_benches(monkeypatch, *interrupted: str) -> None:
+    """Three benches that take no time; those in `interrupted` are stopped by Ctrl-C."""
+
+    def measuring_what(name):
+        def bench(setting):
+            if name in interrupted:
+                raise KeyboardInterrupt
+            return {"figure": float(len(name))}
+
+        return bench
+
+    monkeypatch.setattr(table, "BENCHES", {name: measuring_what(name) for name in ("rules", "network", "tree")})
+
+
+def test_bench_says_beforehand_which_bench_runs(monkeypatch, capsys):
+    small_benches(monkeypatch)
+    assert main(["bench", "all", "--device", "cpu", "--json"]) == 0
+    captured = capsys.readouterr()
+    said = captured.err.splitlines()
+    assert said.index("bench network, 2 of 3 ...") == said.index("bench rules 1/3 ... 1/1") + 1
+    assert said[-1] == "bench tree 3/3 ... 1/1"
+    figures = json.loads(captured.out)
+    assert figures["tree"] == {"figure": 4.0} and "not_measured" not in figures
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_ctrl_c_keeps_the_figures_of_the_benches_that_were_done(more, monkeypatch, capsys):
+    small_benches(monkeypatch, "network")
+    assert main(["bench", "all", "--device", "cpu", *more]) == 130
+    captured = capsys.readouterr()
+    assert captured.err.splitlines()[-1] == "chessnn_colab: interrupted; not measured: network, tree"
+    if more:
+        figures = json.loads(captured.out)
+        assert figures["rules"] == {"figure": 5.0} and figures["device"] == "cpu"
+        assert "network" not in figures and figures["not_measured"] == ["network", "tree"]
+    else:
+        assert re.search(r"^rules figure +5\.000$", captured.out, re.MULTILINE) and "network figure" not in captured.out
+    assert main(["bench", "network", "--device", "cpu", *more]) == 130
+    captured = capsys.readouterr()
+    assert "interrupted; not measured: network" in captured.err and "figure" not in captured.out

@@ -8,15 +8,19 @@ import pytest
 import torch
 
 from chessnn_colab.__main__ import main
+from chessnn_colab.arena import solo
 from chessnn_colab.arena.evaluate import evaluate_run, find_player, network_player
 from chessnn_colab.arena.players import RandomPlayer
 from chessnn_colab.arena.registry import match_game, match_kit
-from chessnn_colab.arena.solo import SoloResult, solo_games
+from chessnn_colab.arena.solo import SoloResult, all_solo_games, solo_games
 from chessnn_colab.arena.twenty48 import CORNER_ORDER, ExpectimaxPlayer, SnakePlayer
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.errors import ConfigError
+from chessnn_colab.games.base import select
 from chessnn_colab.search import SearchConfig
 from chessnn_colab.training import train
+from chessnn_colab.views import measuring
+from chessnn_colab.views.measuring import text
 
 
 @pytest.fixture(scope="module")
@@ -143,6 +147,107 @@ def test_a_run_plays_with_the_reward_and_the_discount_that_it_learned(run, game)
     player = network_player(run, None, game)
     assert player.actor.game.reward == "hybrid" and player.actor.discount == 0.9
     assert player.actor.game.score_limit == player.actor.network.config.score_limit == 14
+
+
+# Progress, time, interrupts
+
+
+class Clock:
+    """In place of solo's `time`: a move of any game takes a hundredth of a second."""
+
+    now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    perf_counter = monotonic
+
+
+class Ticking(FixedOrder):
+    """Moves the clock on, for each game that it moves in."""
+
+    def __init__(self, game, clock: Clock, name: str = "ticking"):
+        super().__init__(game)
+        self.clock, self.name = clock, name
+
+    def choose(self, state, generator, boards=None):
+        self.clock.now += 0.01 * len(state.score)
+        return super().choose(state, generator, boards)
+
+
+def test_the_watch_hears_of_every_player_while_games_end_and_changes_nothing(game):
+    players, heard = [FixedOrder(game), find_player("greedy", game)], []
+    told = all_solo_games(game, players, 20, seed=4, watch=heard.append)
+    assert [found.scores for found in told] == [solo_games(game, player, 20, seed=4).scores for player in players]
+    first, last = heard[0], heard[-1]
+    assert first.done == 0 and first.total == 40 and first.unit == "game" and first.seconds_left > 0
+    assert [(part.name, part.done, part.total) for part in last.parts] == [("fixed order", 20, 20), ("greedy", 20, 20)]
+    assert last.parts[1].note == f"mean {told[1].mean:,.0f}" and last.seconds_left == 0
+    done = [standing.done for standing in heard]
+    assert done == sorted(done) and len({*done}) > 10
+
+
+@pytest.mark.parametrize("seconds", [0.0, 120.0, 240.0])
+def test_a_limit_on_time_ends_no_game_and_every_player_plays_as_many(game, monkeypatch, seconds):
+    clock, heard = Clock(), []
+    monkeypatch.setattr(solo, "time", clock)
+    players = [Ticking(game, clock), Ticking(game, clock, "another")]
+    told = all_solo_games(game, players, 200, seed=5, watch=heard.append, seconds=seconds)
+    (games,) = {len(found.scores) for found in told}
+    assert games == solo.FIRST_ROUND if seconds == 0 else 10 < games < 200 and clock.now < seconds
+    starts = game.starts(200, "standard", torch.Generator().manual_seed(5))
+    seat = solo.Seat(game, players[0], 5, select(starts, slice(0, games)))
+    while len(seat.state.score):
+        seat.step()
+    assert sorted(game.score for game in seat.ended) == sorted(told[0].scores), (
+        "the first games, all to their ends, the long ones too"
+    )
+    assert f"there was time for {games} of 200 games: all of them would bring ±" in str(told[0])
+    assert not told[0].interrupted
+    assert heard[-1].done == heard[-1].total == 2 * games and told[0].to_dict()["games_asked"] == 200
+    assert all(standing.seconds_left <= seconds for standing in heard) or not seconds
+
+
+def test_a_whole_number_of_games_is_played_where_there_is_time(game):
+    told = solo_games(game, FixedOrder(game), 11, seconds=600.0)
+    assert len(told.scores) == 11 and "there was time" not in str(told)
+
+
+def interrupting(games: int):
+    def watch(standing):
+        if standing.done >= games:
+            raise KeyboardInterrupt
+
+    return watch
+
+
+def test_an_interrupt_keeps_the_games_that_ended_and_says_what_they_are_worth(game):
+    own, others = all_solo_games(game, [FixedOrder(game), RandomPlayer(game)], 60, seed=6, watch=interrupting(8))
+    assert own.interrupted and 8 <= len(own.scores) + len(others.scores) < 120
+    result = SoloResult(own, others)
+    assert result.interrupted and f"interrupted: {len(others.scores)} of 60 games had ended; short games" in str(result)
+    json.dumps(result.to_dict())
+    at_once = solo_games(game, FixedOrder(game), 60, watch=interrupting(0))
+    values = at_once.to_dict()
+    assert str(at_once) == "fixed order: no game had ended" and values["mean_score"] is None and values["games"] == 0
+    json.dumps(SoloResult(at_once, others).to_dict(), allow_nan=False)
+
+
+def test_ctrl_c_prints_the_mean_so_far_and_exits_with_130(run, monkeypatch, capsys):
+    monkeypatch.setattr(text.TextFace, "__call__", lambda self, standing: interrupting(5)(standing))
+    assert main(["evaluate", run, "--games", "200", "--search", "policy", "--device", "cpu"]) == 130
+    captured = capsys.readouterr()
+    assert "mean score" in captured.out and "of 200 games had ended" in captured.out and "Traceback" not in captured.err
+
+
+def test_measure_plays_what_there_is_time_for_and_shows_progress(run, capsys):
+    search = SearchConfig(search="policy")
+    results = measuring.measure(run, ["random"], games=30, search=search, seconds=0.0, device="cpu")
+    played = [(result.own.player, len(result.own.scores)) for result in results]
+    assert played == [("iteration 0", solo.FIRST_ROUND), ("iteration 1", solo.FIRST_ROUND)]
+    out = capsys.readouterr().out
+    assert out.startswith("90 games to go, about ") and "random 3/3 ... 8/8 mean " in out
+    assert "there was time for 8 of 30 games" in out
 
 
 @pytest.mark.parametrize(

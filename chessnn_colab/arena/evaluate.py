@@ -20,7 +20,7 @@ from .match import Match, play_matches
 from .players import PLAY_SEARCH, NetworkPlayer, Player
 from .registry import match_game, match_kit
 from .result import MatchResult
-from .solo import SoloResult, solo_games
+from .solo import SoloResult, all_solo_games
 from .standing import Watch, unwatched
 
 
@@ -63,7 +63,7 @@ def evaluate_run(
 ) -> MatchResult | SoloResult:
     """Play a match between a run's network and `opponent` (see find_player and match.play_match).
 
-    In a game for one player each plays its own games instead (see solo.solo_games), without `watch`.
+    In a game for one player each plays its own games instead (see solo.solo_games).
     search: how far the network looks ahead, and an opponent that is a network too (see players.play_search).
     save: a folder that gets the file with every game. watch: see match.play_matches, which also says what an interrupt
     does. Raises ConfigError, RunError or CheckpointError.
@@ -86,8 +86,8 @@ def measure_run(
     """A match of each of `snapshots` of a run against each of `opponents`, all in one batch (see match.play_matches).
 
     Results come opponent by opponent, in the order of `snapshots`; one that is named twice (0 and the last one of a run
-    that has learned nothing yet) plays once. games: of each match. seconds: start no game that would end later. For the
-    rest see evaluate_run.
+    that has learned nothing yet) plays once. games: of each match, or of each player in a game for one. seconds: start
+    no game that would end later. For the rest see evaluate_run.
     """
     name = run_game(run)
     folder = None if save is None else match_kit(name).require("games_folder")(save)
@@ -98,8 +98,8 @@ def measure_run(
         others += [find_player(opponent, game, search) for opponent in dict.fromkeys(opponents)]
         if game.num_players == 1:
             rules = cast(PointsGame, game)
-            played = [[solo_games(rules, player, games, seed) for player in side] for side in (own.values(), others)]
-            return [SoloResult(mine, theirs) for theirs in played[1] for mine in played[0]]
+            played = all_solo_games(rules, [*own.values(), *others], games, seed, watch, seconds)
+            return [SoloResult(mine, theirs) for theirs in played[len(own) :] for mine in played[: len(own)]]
         matches = [Match(player, other, games) for other in others for player in own.values()]
         results = play_matches(game, matches, seed, watch=watch, seconds=seconds)
     finally:

@@ -24,6 +24,7 @@ class Standing:
     unit: str  # what `done` and `total` count, in the singular: "game"
     seconds: float  # since the beginning
     seconds_left: float | None = None  # an estimate; None before there is one
+    now: str = ""  # what is being measured, where parts come one after the other: "bench rules, 1 of 10"
 
     @property
     def done(self) -> int:

@@ -5,8 +5,10 @@ Machines are noisy: quote medians of several runs, and the machine.
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from multiprocessing import get_context
 from typing import Any
@@ -47,10 +49,11 @@ def bench(
     Returns figures by name, with the game, device, threads and preset that they belong to; for "all", the figures of
     each bench by its name. precision: of the convolutions (devices.choose_dtype). search, num_simulations: of a
     SearchConfig. boards: games in lockstep in "rules" and self-play; None: each bench's own number. watch is told
-    before each bench. Raises ConfigError for an unknown name or search, and for seconds that are not positive.
+    before each bench. KeyboardInterrupt ends it: the figures are then those of the benches that were done, and
+    "not_measured" names the others. Raises ConfigError for an unknown name or search, and for seconds that are not
+    positive.
     """
-    if name not in (*BENCHES, "all"):
-        raise ConfigError(f"unknown bench {name!r}: expected one of {', '.join(BENCHES)}, or all")
+    names = _benches(name, game)
     if not seconds > 0:
         raise ConfigError(f"seconds={seconds}: expected more than 0")
     chosen = detect_device(device).device
@@ -71,19 +74,35 @@ def bench(
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
     }
-    names = [each for each in BENCHES if each not in ALONE and (game == "chess" or each not in CHESS_ONLY)]
-    names = names if name == "all" else [name]
-    figures = {each: BENCHES[each](setting) for each in watched(names, seconds, watch)}
-    return {**about, **(figures if name == "all" else figures[name])}
+    figures: dict[str, Any] = {}
+    with suppress(KeyboardInterrupt):  # who called sees by "not_measured" that it was interrupted
+        for each in watched(names, seconds, watch):
+            figures[each] = BENCHES[each](setting)
+    rest = {"not_measured": names[len(figures) :]} if len(figures) < len(names) else {}
+    return {**about, **(figures if name == "all" else figures.get(name, {})), **rest}
+
+
+def _benches(name: str, game: str) -> list[str]:
+    """The benches that `name` stands for."""
+    if name == "all":
+        return [each for each in BENCHES if each not in ALONE and (game == "chess" or each not in CHESS_ONLY)]
+    if name not in BENCHES:
+        raise ConfigError(f"unknown bench {name!r}: expected one of {', '.join(BENCHES)}, or all")
+    return [name]
 
 
 def watched(names: list[str], seconds: float, watch: Watch) -> Iterator[str]:
-    """`names`, one after the other, while `watch` is told which are done; each takes about `seconds`."""
+    """`names`, one after the other, while `watch` is told which is next and which are done; each takes `seconds`."""
     started = time.monotonic()
+
+    def tell(done: int, now: str) -> None:
+        parts = tuple(Part(f"bench {each}", int(place < done), 1) for place, each in enumerate(names))
+        watch(Standing(parts, "measurement", time.monotonic() - started, (len(names) - done) * seconds, now))
+
     for number, name in enumerate(names):
-        parts = tuple(Part(f"bench {each}", int(place < number), 1) for place, each in enumerate(names))
-        watch(Standing(parts, "measurement", time.monotonic() - started, (len(names) - number) * seconds))
+        tell(number, f"bench {name}, {number + 1} of {len(names)}")
         yield name
+    tell(len(names), "")
 
 
 def bench_rules(setting: Setting) -> dict[str, Any]:
@@ -111,7 +130,7 @@ def bench_transport(setting: Setting) -> dict[str, Any]:
 
     clock.time(job.play, 512, 0, collect)
     transport = Clock("cpu")
-    with get_context("spawn").Pool(1) as other:
+    with get_context("spawn").Pool(1, signal.signal, (signal.SIGINT, signal.SIG_IGN)) as other:
         other.apply(echo, ({},))  # the process is up and has imported what it needs
         for arrays in played:
             transport.time(lambda a: GameRecords.from_arrays(other.apply(echo, (a,))), arrays)

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from ..errors import Interrupted
+
 
 def add_bench(command: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the command that measures speed."""
@@ -25,7 +27,7 @@ def add_bench(command: Callable[..., argparse.ArgumentParser]) -> None:
 
 
 def run_bench(options: argparse.Namespace) -> None:
-    """The command bench."""
+    """The command bench. Ctrl-C prints the figures of the benches that were done."""
     from ..bench.table import bench
     from ..views.measuring import watching
 
@@ -33,13 +35,16 @@ def run_bench(options: argparse.Namespace) -> None:
         given = (options.device, options.preset, options.seconds, options.precision, options.game)
         figures = bench(options.name, *given, options.search, options.simulations, options.boards, watch)
     if options.json:
-        return print(json.dumps(figures))
-    for name, value in figures.items():
+        print(json.dumps(figures), flush=True)
+    rest = figures.pop("not_measured", [])
+    for name, value in figures.items() if not options.json else ():
         if isinstance(value, dict) and figures["bench"] == "all":
             for part, figure in value.items():
                 print_figure(f"{name} {part}", figure)
         else:
             print_figure(name, value)
+    if rest:
+        raise Interrupted(f"interrupted; not measured: {', '.join(rest)}")
 
 
 def print_figure(name: str, value: Any) -> None:

@@ -56,8 +56,8 @@ def measure(
     game that would end later (see arena.match.play_matches); None is a quarter of the time that the run has trained,
     three minutes at most. search: None is two rungs, which serve a large batch best: 48 evaluations a move, or the 13
     of training where there is less than a minute. Returns the matches, opponent by opponent; prints each, and what a
-    longer match would add. An interrupt ends it, and the games that had ended count. In a game for one player all games
-    are played, without progress.
+    longer match would add. An interrupt ends it, and the games that had ended count. In a game for one player every
+    player plays the same number of games, as many as fit into that time (see arena.solo).
     Raises ConfigError, RunError or CheckpointError.
     """
     if seconds is None:

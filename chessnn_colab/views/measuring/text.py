@@ -16,12 +16,13 @@ MOST_PARTS = 8  # of more than these, a face shows those that are under way
 
 
 class TextFace:
-    """Lines: how long it will take, each part as it ends, and every quarter of a minute how far all of them are."""
+    """Lines: how long it will take, what begins, what ends, and every quarter of a minute how far all parts are."""
 
     def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic):
         self._stream, self._clock = stream, clock
         self._last_line: float | None = None
         self._ended: set[int] = set()
+        self._now = ""
 
     def __call__(self, standing: Standing) -> None:
         now = self._clock()
@@ -33,10 +34,13 @@ class TextFace:
                 if part.done >= part.total and number not in self._ended:
                     self._ended.add(number)
                     self._say(part_line(part, number, standing))
+        if standing.now not in ("", self._now):
+            self._now = standing.now
+            self._say(f"{self._now} ...")
         if now - self._last_line >= HEARTBEAT_SECONDS:
             self._last_line = now
             for number, part in shown_parts(standing):
-                if number not in self._ended:
+                if number not in self._ended and not standing.now:
                     self._say(part_line(part, number, standing))
             if len(standing.parts) > 1:
                 self._say(total_line(standing))
@@ -63,7 +67,8 @@ def part_line(part: Part, number: int, standing: Standing) -> str:
 
 def total_line(standing: Standing) -> str:
     """The line for all parts: "104/240 games | 58s left"."""
-    return f"{standing.done}/{counted(standing.total, standing.unit)}{_left(standing)}"
+    now = f" | {standing.now}" if standing.now else ""
+    return f"{standing.done}/{counted(standing.total, standing.unit)}{now}{_left(standing)}"
 
 
 def shown_parts(standing: Standing) -> list[tuple[int, Part]]:
