@@ -94,8 +94,8 @@ reports = [Report.from_dict(values) for values in RunFolder.open(run).read_repor
 # the line across it is the interval that holds the true score 95 times out of 100. Few games make a wide line. If two lines
 # overlap widely, the games do not say which network is stronger.
 #
-# In 2048 every player plays on its own. You should see their mean scores, and no bars. All games are played to their ends, however
-# long that takes.
+# In 2048 every player plays on its own. You should see their mean scores, and no bars. Each game is played to its end, and where time
+# is short there are fewer of them.
 
 # %%
 from chessnn_colab.arena.players import play_search

@@ -142,8 +142,8 @@ show(plots.energy_bars(energy.to_dict()), f"Estimated energy of one evaluation: 
 # the network as it was before training, and as it is. It takes a quarter of the training time, and three minutes at most.
 #
 # You should see the results as text, then a bar for each match: games won, drawn and lost. The dot on it is the score, the line
-# its 95 % interval: few games, wide line. In 2048 every player plays on its own, mean scores are compared as text, and all games
-# are played to their ends, however long that takes.
+# its 95 % interval: few games, wide line. In 2048 every player plays on its own, and mean scores are compared as text. Each game is
+# played to its end, and where time is short there are fewer of them.
 
 # %%
 from chessnn_colab.views.measuring import measure
