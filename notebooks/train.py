@@ -192,11 +192,10 @@ run_story(run)
 # @title TensorBoard
 open_tensorboard = False  # @param {type:"boolean"}
 
-from IPython import get_ipython
+from chessnn_colab.views.tensorboard import show_tensorboard
 
-if open_tensorboard:  # the magics %load_ext tensorboard and %tensorboard --logdir
-    get_ipython().run_line_magic("load_ext", "tensorboard")
-    get_ipython().run_line_magic("tensorboard", f"--logdir '{run.parent}'")
+if open_tensorboard:
+    show_tensorboard(run.parent)
 
 # %% [markdown]
 # ## The runs on this machine

@@ -1,8 +1,10 @@
 """Cells of the train notebook that do something only when a person fills in their form."""
 
+import os
 import re
+import sys
+from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 
 import nbformat
 import pytest
@@ -35,10 +37,13 @@ def test_a_cell_lists_the_runs_and_deletes_the_one_that_is_named(tmp_path, capsy
     assert (run / "config.json").is_file()
 
 
-def test_a_ticked_box_opens_tensorboard(tmp_path, monkeypatch):
-    called = []
-    shell = SimpleNamespace(run_line_magic=lambda *words: called.append(words))
-    monkeypatch.setattr("IPython.get_ipython", lambda: shell)
+def test_a_ticked_box_opens_this_pythons_own_tensorboard(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(import_module("tensorboard.notebook"), "start", asked.append)
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setenv("TENSORBOARD_BINARY", "to be put back")
+    monkeypatch.delenv("TENSORBOARD_BINARY")
     for ticked in ("False", "True"):
-        exec(cell_of_train("open_tensorboard", ticked), {"run": tmp_path / "my run"})
-    assert called == [("load_ext", "tensorboard"), ("tensorboard", f"--logdir '{tmp_path}'")]
+        exec(cell_of_train("open_tensorboard", ticked), {"run": tmp_path / "my runs" / "first"})
+    assert asked == [f"--logdir '{tmp_path / 'my runs'}'"]
+    assert Path(os.environ["TENSORBOARD_BINARY"]).parent == Path(sys.executable).parent

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..errors import RunError
 from ..files import AnyPath, reason
-from ..words import duration
+from ..words import counted, duration
 from .config_file import CONFIG_FILE
 from .folder import CARD_FILE, METRICS_FILE, RATINGS_FILE, SUBFOLDERS, RunFolder, folder_path
 from .lock import LOCK_FILE, RunLock
@@ -28,7 +28,7 @@ class ShelvedRun:
 
     def __str__(self) -> str:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(self.changed))
-        trained = f"{self.iterations} iterations in {duration(self.seconds)}"
+        trained = f"{counted(self.iterations, 'iteration')} in {duration(self.seconds)}"
         return f"{self.path.name:20} {self.game:12} {trained:28} {megabytes(self.size):>10}   {when}"
 
 

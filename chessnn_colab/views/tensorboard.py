@@ -1,0 +1,19 @@
+"""TensorBoard in a cell, for all runs of a folder."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+
+def show_tensorboard(folder: str | Path) -> None:
+    """Show TensorBoard's curves of all runs in `folder`, as `%tensorboard --logdir` does."""
+    from tensorboard.notebook import start  # who does not look waits for nothing
+
+    beside = shutil.which("tensorboard", path=os.path.dirname(sys.executable))
+    if beside:  # a kernel whose environment is not activated does not have it on its PATH
+        os.environ.setdefault("TENSORBOARD_BINARY", beside)
+    start(f"--logdir {shlex.quote(str(folder))}")
