@@ -125,9 +125,8 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
         With preset "auto" it takes that run's network, whatever device the run is on now. Raises ConfigError when that
         run plays another game, or for another reward.
         """
-        if not (Path(self.run).expanduser() / "config.json").is_file():
+        if (saved := self._saved()) is None:
             return self
-        saved = RunFolder.open(self.run).config
         if self.game != (game := saved.get("game", "chess")):
             raise ConfigError(
                 f"game={self.game!r}, but the run in {self.run} plays {game}: expected game={game!r}, or another folder"
@@ -142,6 +141,20 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
             return self
         kept = {name: saved[name] for name in FIXED_FIELDS if name in saved and getattr(self, name) in (None, "auto")}
         return dataclasses.replace(self, **kept)
+
+    def changeable(self) -> set[str]:
+        """The settings that may differ from those of a run in the folder.
+
+        All but FIXED_FIELDS, and of these the ones that are not set and that the version of the run did not know.
+        """
+        saved = self._saved() or {}
+        unknown = {name for name in FIXED_FIELDS if getattr(self, name) is None and name not in saved}
+        return {field.name for field in fields(self)} - FIXED_FIELDS | unknown
+
+    def _saved(self) -> dict[str, Any] | None:
+        """The config of the run that is already in the folder."""
+        there = (Path(self.run).expanduser() / "config.json").is_file()
+        return RunFolder.open(self.run).config if there else None
 
     def for_device(self, device: str, machine: Inventory, plan: WorkerPlan) -> SettledTrainConfig:
         """The same config with every None filled in that the device, the workers or the preset decide."""

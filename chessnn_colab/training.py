@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .budget import Budget
-from .config import FIXED_FIELDS, TrainConfig
+from .config import TrainConfig
 from .cpu import keep_freed_memory
 from .devices import detect_device, inventory
 from .errors import RunError, WorkerError
@@ -83,7 +83,7 @@ class Trainer:
         self._parts = ExitStack()  # the workers and TensorBoard
         self.probe = StrengthProbe(config.measure_strength, config.game, choice.device, self.budget, progress)
         self._points: tuple[Strength, ...] = ()  # measured, and in no report yet
-        self.folder = RunFolder.create_or_open(config.run, config.to_dict(), set(config.to_dict()) - FIXED_FIELDS)
+        self.folder = RunFolder.create_or_open(config.run, config.to_dict(), config.changeable())
         try:
             self._resume_or_begin()
             if config.copy_to:

@@ -116,7 +116,7 @@ def test_best_play_from_both_sides_is_a_draw():
         squares.append(min(keeping(boards_of(state)[0])))
         state = GAME.step(state, torch.tensor(squares[-1:]))
     text = game_text(GAME, GAME.init(1), squares, int(state.ending), 0, Round="3")
-    assert text.splitlines()[:2] == ["Round: 3", "Ending: board_full, no winner"]
+    assert text.splitlines()[:4] == ["Game: tictactoe", "Round: 3", "Start: 0", "Ending: board_full, no winner"]
     assert text.endswith("\n".join(GAME.to_text(state)))
 
 

@@ -11,6 +11,7 @@ from chessnn_colab.arena.chess.choose_move import choose_move
 from chessnn_colab.arena.evaluate import evaluate_run, load_network
 from chessnn_colab.arena.players import play_search
 from chessnn_colab.config import TrainConfig
+from chessnn_colab.errors import ConfigError
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.training import train
 
@@ -52,3 +53,8 @@ def test_it_resumes_and_keeps_its_network(run):
     assert report.iteration == 3 and report.total_games == 24 and report.wins.keys() == {"white", "black"}
     assert RunFolder.open(run).config["channels"] == 2 and RunFolder.open(run).config["game"] == "chess"
     assert [path.stem for path in RunFolder.open(run).snapshots()] == ["000000", "000002", "000003"]
+
+
+def test_a_setting_that_it_did_not_know_cannot_be_given_to_it(run):
+    with pytest.raises(ConfigError, match=r"cannot change .*activation \(was not there, now \"?relu"):
+        list(train(TrainConfig(run=run, iterations=1, pool="inline", device="cpu", activation="relu")))

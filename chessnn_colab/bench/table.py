@@ -49,9 +49,8 @@ def bench(
     Returns figures by name, with the game, device, threads and preset that they belong to; for "all", the figures of
     each bench by its name. precision: of the convolutions (devices.choose_dtype). search, num_simulations: of a
     SearchConfig. boards: games in lockstep in "rules" and self-play; None: each bench's own number. watch is told
-    before each bench. KeyboardInterrupt ends it: the figures are then those of the benches that were done, and
-    "not_measured" names the others. Raises ConfigError for an unknown name or search, and for seconds that are not
-    positive.
+    before each bench. KeyboardInterrupt ends it: then "not_measured" names the benches without figures. Raises
+    ConfigError for an unknown name or search, and for seconds that are not positive.
     """
     names = _benches(name, game)
     if not seconds > 0:
@@ -74,12 +73,18 @@ def bench(
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
     }
-    figures: dict[str, Any] = {}
-    with suppress(KeyboardInterrupt):  # who called sees by "not_measured" that it was interrupted
-        for each in watched(names, seconds, watch):
-            figures[each] = BENCHES[each](setting)
+    figures = _measured(names, setting, watch)
     rest = {"not_measured": names[len(figures) :]} if len(figures) < len(names) else {}
     return {**about, **(figures if name == "all" else figures.get(name, {})), **rest}
+
+
+def _measured(names: list[str], setting: Setting, watch: Watch) -> dict[str, Any]:
+    """The figures of each bench by its name; after KeyboardInterrupt those of the ones that were done."""
+    figures = {}
+    with suppress(KeyboardInterrupt):
+        for name in watched(names, setting.seconds, watch):
+            figures[name] = BENCHES[name](setting)
+    return figures
 
 
 def _benches(name: str, game: str) -> list[str]:
