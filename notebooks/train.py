@@ -6,8 +6,8 @@
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/chessnn-colab/blob/main/notebooks/train.ipynb)
 #
 # **After twenty minutes on two CPU cores it won all of 200 games against a random mover**, and scored 0.40 and 0.55 (two seeds)
-# in 400 games each against a program that looks two plies ahead. It is given the rules, the piece values and planes of attacked squares, and no games of
-# people.
+# in 400 games each against a program that looks two plies ahead. It is given the rules, the piece values and planes of attacked
+# squares, and no games of people.
 #
 # Press **Run all**, then watch it under [Train](#Train): bars move as games finish, and curves show what it has learned. At the
 # end there is a network to look into, to measure and to play against. Stop with the stop button whenever you like: everything
