@@ -165,7 +165,7 @@ figure, axes = plt.subplots(1, 2)
 for axis, name, curve in zip(axes, ("policy loss", "value loss"), zip(*history)):
     axis.plot(curve)
     axis.set(title=name, xlabel="update")
-show(figure, f"Two curves over {len(history)} updates, which end at {now}")
+show(figure, f"The losses by update; at the end {now}")
 
 # %% [markdown]
 # ## A checkpoint
