@@ -248,6 +248,7 @@ def test_measure_plays_what_there_is_time_for_and_shows_progress(run, capsys):
     out = capsys.readouterr().out
     assert out.startswith("90 games to go, about ") and "random 3/3 ... 8/8 mean " in out
     assert "there was time for 8 of 30 games" in out
+    assert out.count("random: mean score") == 1, "compared with two networks, and told once"
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import torch
@@ -28,6 +29,7 @@ from .story import headline, reference_for, strength_sentences
 PAPER, PIECE = "#FFFFFF", "#1B1F24"
 CHESSBOARD = "cn-chess"  # the drawing whose squares are light and dark
 SYMBOLS = dict(zip("kqrbnp", "♚♛♜♝♞♟"))
+TITLE_WIDTH = 48  # letters above the board
 ENERGY_POSITIONS = 64  # over which the energy of an evaluation is averaged
 
 
@@ -106,8 +108,8 @@ def _draw_game(axis: Axes, reports: list[Report]) -> None:
         axis.fill(*corners, facecolor=colour, edgecolor=edge, lw=0 if drawing.css == CHESSBOARD else 0.5)
         if glyph:
             _draw_piece(axis, column + 0.5, row + 0.54, drawing, glyph)
-    title = f"Iteration {best.iteration}: {played.end} {counted(len(drawing.actions), 'move')}"
-    axis.set_title(title, loc="left", fontsize=8, color=INK)
+    title = [f"Iteration {best.iteration}, {counted(len(drawing.actions), 'move')}", *wrap(played.end, TITLE_WIDTH)]
+    axis.set_title("\n".join(title), loc="left", fontsize=8, color=INK)
 
 
 def _draw_piece(axis: Axes, x: float, y: float, drawing: Drawing, glyph: str) -> None:

@@ -68,11 +68,18 @@ def measure(
         opponents = list(match_kit(run_game(str(run))).players)
     with watching() as watch:
         results = measure_run(str(run), opponents, snapshots, games, search, seconds, seed, device, watch=watch)
-    for result in results:
-        print(result)
+    print(*told_once(results), sep="\n")
     if told := longer_match(results):
         print(told)
     return results
+
+
+def told_once(results: Sequence[MatchResult | SoloResult]) -> list[str]:
+    """Every match in words; of games for one player every player once, though it is compared with several."""
+    told = []
+    for result in results:
+        told += [str(result)] if isinstance(result, MatchResult) else [str(result.own), str(result.others)]
+    return list(dict.fromkeys(told))
 
 
 def longer_match(results: Sequence[MatchResult | SoloResult]) -> str:
