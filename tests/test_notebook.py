@@ -42,6 +42,15 @@ def pictures(executed: Path) -> int:
     return len(figures)
 
 
+# Of two tests of a notebook the second runs it in an environment like Colab's, where there is one.
+LIKE_COLAB = COLAB if COLAB.is_file() else Path(sys.executable)
+
+
+both_environments = pytest.mark.parametrize(
+    "python", [pytest.param(Path(sys.executable), id="newest"), pytest.param(COLAB, marks=needs_colab, id="colab-like")]
+)
+
+
 def says(text: str, lines: Iterable[str]) -> None:
     for line in lines:
         assert line in text, f"{line!r} is not in\n{text[-3000:]}"
@@ -91,7 +100,8 @@ def test_evaluate_makes_a_run_where_there_is_none_and_measures_it(tmp_path):
 def test_evaluate_compares_mean_scores_where_nobody_plays_against_anybody(tmp_path):
     executed, where = tmp_path / "executed.ipynb", f"run_folder={str(tmp_path / 'run')!r}"
     short = ("game='2048'", "train_minutes_if_none=0.02", "games=2", "search='policy'")
-    done = run_notebook(ROOT / "notebooks/evaluate.ipynb", executed, *short, where)
+    notebook = ROOT / "notebooks/evaluate.ipynb"
+    done = run_notebook(notebook, executed, *short, where, python=LIKE_COLAB, PYTHONPATH="")
     assert done.returncode == 0, done.stderr[-3000:]
     says(done.stdout, ("snake: mean score", "there is no ladder", "There are no puzzles for 2048."))
     assert pictures(executed) == 0
@@ -127,11 +137,10 @@ def test_the_loop_by_hand(tmp_path, game, python):
 
 
 @pytest.mark.timeout(600)
-def test_the_look_inside_needs_no_training(tmp_path):
-    executed = tmp_path / "executed.ipynb"
-    notebook = str(ROOT / "notebooks/inside_the_spikes.ipynb")
-    command = [sys.executable, str(ROOT / "tools/run_notebook.py"), notebook, str(executed), "probe_positions=300"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+@both_environments
+def test_the_look_inside_needs_no_training(tmp_path, python):
+    executed, notebook = tmp_path / "executed.ipynb", ROOT / "notebooks/inside_the_spikes.ipynb"
+    done = run_notebook(notebook, executed, "probe_positions=300", python=python, PYTHONPATH="")
     assert done.returncode == 0, done.stderr[-3000:]
     cells = nbformat.read(executed, as_version=4).cells
     shown = [output for cell in cells if cell.cell_type == "code" for output in cell.outputs]

@@ -3,7 +3,7 @@
 import pytest
 
 from .small_run import make_run
-from .test_notebook import ROOT, outputs, run_notebook, says
+from .test_notebook import LIKE_COLAB, ROOT, outputs, run_notebook, says
 
 QUICK = ("evaluations=2", "plies_to_watch=4")
 
@@ -24,6 +24,7 @@ def test_it_plays_a_run_of_another_game(tmp_path):
     from .small_run import TICTACTOE
 
     run = make_run(tmp_path / "run", (1,), "tictactoe", TICTACTOE)
-    done = run_notebook(ROOT / "notebooks/play.ipynb", tmp_path / "out.ipynb", *QUICK, f"network={run!r}")
+    where, notebook = f"network={run!r}", ROOT / "notebooks/play.ipynb"
+    done = run_notebook(notebook, tmp_path / "out.ipynb", *QUICK, where, python=LIKE_COLAB, PYTHONPATH="")
     assert done.returncode == 0, done.stderr[-3000:]
     says(done.stdout, (f"The network of {run}.", "run iteration 1 - random"))
