@@ -81,6 +81,7 @@ def draw_firing(axis: Axes, network, board: chess.Board) -> None:
     for channel, rate in enumerate(rates):
         top, left = 9 * (channel // columns), 9 * (channel % columns)
         mosaic[top : top + 8, left : left + 8] = rate[::-1]
+    axis.set_facecolor("none")
     axis.imshow(mosaic, cmap="cividis", vmin=0, vmax=1, interpolation="nearest")
     axis.set_title(f"Its last {len(rates)} channels, firing there", size=11, color=INK)
     axis.set_xlabel(f"{100 * rates.mean():.0f} % of all possible spikes", color=QUIET, size=9)
