@@ -14,13 +14,13 @@ from chessnn_colab.layers import SpikingLayer
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.spikes import Energy, firing_rates, layer_names, probe, silenced
 from chessnn_colab.views import board
+from chessnn_colab.views.cell import Picture
 from chessnn_colab.views.inside import maps, neuron, probes
 from chessnn_colab.views.inside.energy import energy_picture
 from chessnn_colab.views.inside.growth import growth, played_positions
 from chessnn_colab.views.inside.position import firing_maps, opinion, outcome_bar, position
 from chessnn_colab.views.inside.show import Controlled, one_of
 from chessnn_colab.views.inside.silence import channel_importance, moved, silence_table, silence_view, without
-from chessnn_colab.views.picture import Picture
 
 from .test_network import lively, planes
 

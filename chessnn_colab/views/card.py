@@ -100,10 +100,11 @@ def _draw_game(axis: Axes, reports: list[Report]) -> None:
     axis.set_aspect("equal")
     axis.set_xlim(0, drawing.columns)
     axis.set_ylim(drawing.rows, 0)
+    last = drawing.last()
     for square, glyph in enumerate(drawing.squares()):
         row, column = divmod(square, drawing.columns)
         light = BOARD_LIGHT if (row + column) % 2 == 0 or drawing.css != CHESSBOARD else BOARD_DARK
-        colour, edge = BOARD_LAST if square in drawing.last() else light, BOARD_DARK
+        colour, edge = BOARD_LAST if square in last else light, BOARD_DARK
         corners = (column, column + 1, column + 1, column), (row, row, row + 1, row + 1)
         axis.fill(*corners, facecolor=colour, edgecolor=edge, lw=0 if drawing.css == CHESSBOARD else 0.5)
         if glyph:

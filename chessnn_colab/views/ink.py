@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter
 
-from .picture import Picture
+from .cell import Picture
 
 BLUE, ORANGE, GREEN, RED, PURPLE = "#2A8FD0", "#E69F00", "#009E73", "#D55E00", "#CC79A7"
 INK = QUIET = "#787C82"

@@ -1,6 +1,6 @@
-"""What a cell shows as it is: HTML that needs no kernel, and a board as SVG within an image, which shows anywhere.
+"""A board as a static picture: SVG within an image, which shows anywhere.
 
-A board needs no widget front end and no style sheet, and it stays visible in a notebook that is not trusted, from which
+It needs no widget front end and no style sheet, and it stays visible in a notebook that is not trusted, from which
 Jupyter removes scripts, style sheets and inline SVG.
 """
 
@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import base64
 import html
-import re
 from typing import Any
 
 from ..games.base import Game
 from ..games.registry import family
+from .cell import Picture
 from .drawings import DRAWINGS, EMPTY, Drawing, make_drawing
 from .squares import overlay_svg
 
@@ -21,19 +21,6 @@ _CELL = 45  # units of a square; a glyph has as many
 _LIGHT, _DARK = "#eae6da", "#8fa3b5"
 _GROUNDS = {"cn-cells": "#f2efe6", "cn-tiles": "#cdc1b4", "cn-lines": "#dcb877"}
 _SMALL = 320  # CSS pixels
-
-
-class Picture:
-    """HTML that a cell shows as it is; where only text is shown, the texts of its images."""
-
-    def __init__(self, text: str):
-        self.html = text
-
-    def _repr_html_(self) -> str:
-        return self.html
-
-    def __repr__(self) -> str:
-        return html.unescape(" ".join(re.findall(r'alt="([^"]*)"', self.html)))
 
 
 def start_picture(game: Game, start: Any) -> Picture:

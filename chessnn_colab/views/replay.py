@@ -85,7 +85,7 @@ def _newest(samples: Sequence[_Sample | None], most: int) -> list[dict[str, Any]
     return games
 
 
-@functools.lru_cache(maxsize=2 * MOST_GAMES)
+@functools.lru_cache(maxsize=PANEL_GAMES)  # a panel is drawn anew with one game more
 def _sample(title: str, text: str) -> _Sample | None:
     """A game that comes as text; None where it has no board."""
     played = played_game(text)

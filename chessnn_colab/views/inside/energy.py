@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...spikes import Energy
+from ..cell import Picture
 from ..ink import BLUE, INK, ORANGE, dress, figure_html, new_figure
-from ..picture import Picture
 from .position import caption
 
 

@@ -12,8 +12,8 @@ from matplotlib.colors import Colormap, LinearSegmentedColormap, ListedColormap
 from matplotlib.figure import Figure
 
 from ...network import SpikingNetwork
+from ..cell import Picture
 from ..ink import BLUE, FULL_FIRE, HAIRLINE, INK, NO_FIRE, ORANGE, figure_html, new_figure, percent
-from ..picture import Picture
 from .position import Position, board_image, caption, firing_maps, row
 from .show import Controlled, one_of
 

@@ -9,8 +9,8 @@ import torch
 
 from ...network import SpikingLayer
 from ...network_config import NetworkConfig
+from ..cell import Picture
 from ..ink import BLUE, INK, ORANGE, dress, figure_html, new_figure
-from ..picture import Picture
 from .position import caption
 from .show import Controlled, number
 

@@ -16,8 +16,8 @@ from torch import Tensor
 from ...games.chess.rules import Chess
 from ...network import SpikingNetwork
 from ...spikes import layer_names, probe
+from ..cell import Picture
 from ..ink import BLUE, HAIRLINE, INK, ORANGE, dress, figure_html, new_figure
-from ..picture import Picture
 
 PIECE_VALUES = (1.0, 3.0, 3.0, 5.0, 9.0)  # pawn to queen
 OWN, THEIRS, OWN_ATTACKS, THEIR_ATTACKS, CHECK = slice(0, 5), slice(6, 11), 13, 14, 20  # planes of Chess.observe

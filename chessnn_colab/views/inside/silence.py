@@ -9,8 +9,8 @@ import numpy as np
 
 from ...network import SpikingNetwork
 from ...spikes import layer_names, silenced
+from ..cell import Picture
 from ..ink import INK, figure_html, new_figure, percent
-from ..picture import Picture
 from .maps import LIGHT
 from .position import Opinion, Position, board_image, caption, moves_in_words, opinion, outcome_bar, row
 from .show import Controlled, one_of, whole_number
