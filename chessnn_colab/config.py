@@ -20,8 +20,10 @@ from .selfplay import BOARDS, BOARDS_ON_CPU, SelfPlayConfig
 
 POOLS = ("local", "inline", "ray")
 NETWORK_SETTINGS = ("channels", "blocks", "steps", "levels", "encoding", "activation")
+POLICY_HEADS = ("from", "from-to")
 # These cannot change when a run is resumed: they give the weights their shape.
-FIXED_FIELDS = frozenset({"preset", *NETWORK_SETTINGS})
+FIXED_FIELDS = frozenset({"preset", *NETWORK_SETTINGS, "policy_head"})
+BEFORE = {"policy_head": "from"}  # what versions did that did not know a setting
 
 Part = TypeVar("Part", SelfPlayConfig, SearchConfig, LearnerConfig)
 
@@ -44,6 +46,7 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
     levels: int | None = None
     encoding: str | None = None
     activation: str | None = None
+    policy_head: str | None = None  # squares a move's logit reads: from, or from-to; None: both where a move has two
     games_per_iteration: int | None = None
     sample_reuse: float = 3.0  # how often a position is learned from, on average
     batch_size: int | None = None  # positions per update
@@ -96,6 +99,10 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
     def _check_game(self) -> None:
         check_reward(self.game, self.reward)
         self.start_shares(rules(self.game))
+        if self.policy_head not in (None, *POLICY_HEADS):
+            raise ConfigError(f"unknown policy_head {self.policy_head!r}: expected one of {', '.join(POLICY_HEADS)}")
+        if self.policy_head == "from-to" and not rules(self.game).jumps:
+            raise ConfigError(f"policy_head='from-to': moves of {self.game} lead to no second square, expected 'from'")
         if self.chance_samples > 1 and not rules(self.game).chance:
             raise ConfigError(f"chance_samples={self.chance_samples}: {self.game} has no chance, expected 1")
 
@@ -137,18 +144,19 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
                 f"reward={self.reward!r}, but the run in {self.run} has reward={reward!r}: expected the same, or "
                 "another folder"
             )
+        old = {name: value for name, value in BEFORE.items() if name not in saved and getattr(self, name) is None}
         if self.preset != "auto":
-            return self
+            return dataclasses.replace(self, **old)
         kept = {name: saved[name] for name in FIXED_FIELDS if name in saved and getattr(self, name) in (None, "auto")}
-        return dataclasses.replace(self, **kept)
+        return dataclasses.replace(self, **kept, **old)
 
     def changeable(self) -> set[str]:
         """The settings that may differ from those of a run in the folder.
 
-        All but FIXED_FIELDS, and of these the ones that are not set and that the version of the run did not know.
+        All but FIXED_FIELDS, and of these the ones that the version of the run did not know, set to what it did.
         """
         saved = self._saved() or {}
-        unknown = {name for name in FIXED_FIELDS if getattr(self, name) is None and name not in saved}
+        unknown = {name for name in FIXED_FIELDS - saved.keys() if getattr(self, name) in (None, BEFORE.get(name))}
         return {field.name for field in fields(self)} - FIXED_FIELDS | unknown
 
     def _saved(self) -> dict[str, Any] | None:
@@ -175,6 +183,7 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
         """The preset with this run's overrides, for a game's planes, board and actions."""
         planes, height, width = game.observation_shape
         board = {"planes": planes, "height": height, "width": width, "actions": game.num_actions}
+        board["jumps"] = () if self.policy_head == "from" else game.jumps
         return dataclasses.replace(self._network(), **board, score_limit=game.score_limit)
 
     def job_settings(self, network: NetworkConfig) -> dict[str, Any]:

@@ -143,26 +143,62 @@ class Block(nn.Module):
 class SquarePolicy(nn.Conv2d):
     """Policy logits per square: a 1x1 convolution [B, channels, H, W] -> [B, planes * H * W].
 
-    It is computed as one matrix product, which a CPU trains twice as fast. An action is plane * H * W + square.
+    It is computed as one matrix product, which a CPU trains twice as fast. An action is plane * H * W + square. Where
+    actions lead to another square (NetworkConfig.jumps), a logit is a sum: one part reads the square that the action
+    starts from, one the square that it leads to. So the convolutions need not carry the one to the other.
     """
 
+    targets: Tensor  # int64 [actions], the square that each action leads to
+    sources: Tensor  # int64 [actions], the action of the same plane that leads to the square of this one
+
     def __init__(self, config: NetworkConfig):
-        super().__init__(config.channels, config.actions // config.squares, 1)
+        planes = config.actions // config.squares
+        super().__init__(config.channels, planes * (2 if config.jumps else 1), 1)
+        self.planes, self.jumps = planes, bool(config.jumps)
+        if self.jumps:
+            targets = _targets(config)
+            sources = targets.argsort(1) + config.squares * torch.arange(planes, device=targets.device).unsqueeze(1)
+            self.register_buffer("targets", targets.flatten(), persistent=False)
+            self.register_buffer("sources", sources.flatten(), persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
         """float32 [B, planes * H * W] of x [B, channels, H, W]."""
         assert self.bias is not None
         weight = self.weight.flatten(1).expand(x.shape[0], -1, -1)
-        return torch.baddbmm(self.bias.unsqueeze(1), weight, x.flatten(2)).flatten(1)
+        logits = torch.baddbmm(self.bias.unsqueeze(1), weight, x.flatten(2))
+        if not self.jumps:
+            return logits.flatten(1)
+        here, there = logits[:, : self.planes].flatten(1), logits[:, self.planes :].flatten(1)
+        return here.index_add(1, self.sources, there)
 
     def at(self, x: Tensor, rows: Tensor, actions: Tensor) -> Tensor:
         """float32 [n]: forward(x)[rows, actions], and nothing else; rows and actions int64 [n]."""
-        assert self.bias is not None
         size = x.shape[2] * x.shape[3]
         squares = x.permute(0, 2, 3, 1).flatten(0, 2)  # [B * H * W, channels]
-        plane = torch.div(actions, size, rounding_mode="floor")
-        weight, bias = self.weight.flatten(1).index_select(0, plane), self.bias.index_select(0, plane)
-        return (squares.index_select(0, rows * size + actions % size) * weight).sum(1) + bias
+        plane, first = torch.div(actions, size, rounding_mode="floor"), rows * size
+        logits = self._products(squares, first + actions % size, plane)
+        if not self.jumps:
+            return logits
+        return logits + self._products(squares, first + self.targets.index_select(0, actions), plane + self.planes)
+
+    def _products(self, squares: Tensor, which: Tensor, planes: Tensor) -> Tensor:
+        """float32 [n]: of the squares [B * H * W, channels] in rows `which` with the weights of `planes`."""
+        assert self.bias is not None
+        weight, bias = self.weight.flatten(1).index_select(0, planes), self.bias.index_select(0, planes)
+        return (squares.index_select(0, which) * weight).sum(1) + bias
+
+
+def _targets(config: NetworkConfig) -> Tensor:
+    """int64 [planes, H * W]: the square that each action leads to.
+
+    One that would leave the board, which is never legal, comes in again on the other side. So the actions of a plane
+    lead to all squares, one to each.
+    """
+    columns, rows = torch.tensor(config.jumps).t().unsqueeze(2)
+    squares = torch.arange(config.squares, device=columns.device)
+    column = (squares % config.width + columns) % config.width
+    row = (torch.div(squares, config.width, rounding_mode="floor") + rows) % config.height
+    return row * config.width + column
 
 
 class DensePolicy(nn.Linear):

@@ -34,6 +34,8 @@ class NetworkConfig:
     # What neurons give on: whole spikes; or, as twins to compare with, numbers from 0 to `levels`, or from 0 up.
     activation: str = "spikes"
     value_hidden: int = 64  # width of the value head's hidden layer
+    # How far the actions of each policy plane lead, as (columns, rows): their logits read both squares. None: only one.
+    jumps: tuple[tuple[int, int], ...] = ()
     score_limit: float = 0.0  # above 0 the value head tells scores, up to this one; 0: win, draw and loss
     score_bins: int = 128  # into which a value head for scores divides them
 
@@ -46,6 +48,7 @@ class NetworkConfig:
             value = getattr(self, name)
             if type(value) not in (int, float) or not 0 < value < math.inf:
                 raise ConfigError(f"network {name}={value!r:.60}: expected a number above 0")
+        self._check_jumps()
         if type(self.score_limit) not in (int, float) or not 0 <= self.score_limit < math.inf:
             raise ConfigError(f"network score_limit={self.score_limit!r:.60}: expected a number from 0 up")
         if not self.tau > 1:
@@ -57,6 +60,17 @@ class NetworkConfig:
             raise ConfigError(
                 f"activation={self.activation!r} with steps={self.steps}: expected steps=1 without spikes"
             )
+
+    def _check_jumps(self) -> None:
+        jumps, planes = self.jumps, self.actions // self.squares
+        pairs = isinstance(jumps, (tuple, list)) and all(isinstance(jump, (tuple, list)) for jump in jumps)
+        if not pairs or any(len(jump) != 2 or {*map(type, jump)} != {int} for jump in jumps):
+            raise ConfigError(f"network jumps={jumps!r:.60}: expected pairs of whole numbers")
+        if jumps and (len(jumps) != planes or self.actions % self.squares):
+            raise ConfigError(
+                f"network jumps={jumps!r:.60}: expected one pair for each of {planes} policy planes, or none"
+            )
+        object.__setattr__(self, "jumps", tuple((int(columns), int(rows)) for columns, rows in jumps))
 
     @property
     def squares(self) -> int:

@@ -211,9 +211,9 @@ def estimate_energy(network: SpikingNetwork, observation: Tensor) -> Energy:
     counts = dict.fromkeys(("synaptic_operations", "macs", "dense_macs", "active_macs", "active_head_macs"), 0.0)
     batch = len(observation)
 
-    def count(module: nn.Conv2d | nn.Linear, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+    def count(module: nn.Conv2d | nn.Linear, inputs: tuple[Tensor, ...], _: Tensor) -> None:
         x = inputs[0]
-        fan_out = output[0].numel() * module.weight[0].numel()
+        fan_out = module.weight.numel() * (x[0, 0].numel() if isinstance(module, nn.Conv2d) else 1)
         frames = len(x) // batch  # time steps in one call
         active = float(x.unflatten(0, (frames, batch)).any(0).float().mean()) * fan_out
         counts["dense_macs"] += fan_out

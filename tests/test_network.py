@@ -12,6 +12,8 @@ from torch.profiler import profile
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from chessnn_colab.errors import ConfigError
+from chessnn_colab.games.chess.rules import Chess
+from chessnn_colab.layers import SquarePolicy
 from chessnn_colab.network import (
     SpikingLayer,
     SpikingNetwork,
@@ -137,8 +139,9 @@ def test_folded_actor_equals_the_original_and_leaves_it_alone(config):
     assert all(np.array_equal(before[name], array) for name, array in to_arrays(network).items())
 
 
-def test_the_heads_apart_are_forward():
-    network = actor_copy(lively())
+@pytest.mark.parametrize("jumps", [(), Chess.jumps])
+def test_the_heads_apart_are_forward(jumps):
+    network = actor_copy(lively(replace(SMALL, jumps=jumps)))
     with torch.no_grad():
         (rates, wdl_logits), whole = network.rates_and_wdl(planes(8)), network(planes(8))
         torch.testing.assert_close(network.prior_logits(rates), whole.prior_logits)
@@ -326,9 +329,10 @@ def test_the_value_head_reads_squares_and_sums():
         )
 
 
-def test_learning_sees_the_same_logits_as_playing():
+@pytest.mark.parametrize("jumps", [(), Chess.jumps])
+def test_learning_sees_the_same_logits_as_playing(jumps):
     """forward_at computes a few of forward's numbers, and its gradients are those of all of them."""
-    config = NetworkConfig(channels=8, blocks=1, value_hidden=8)
+    config = NetworkConfig(channels=8, blocks=1, value_hidden=8, jumps=jumps)
     network = build_network(config, "cpu").train()
     nn.init.normal_(network.policy.weight)
     observation = (torch.rand(6, config.planes, 8, 8, generator=torch.Generator().manual_seed(0)) < 0.3).float()
@@ -345,6 +349,28 @@ def test_learning_sees_the_same_logits_as_playing():
         gradients.append([logits, wdl, *(parameter.grad for parameter in network.parameters())])
     for one, other in zip(*gradients):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+
+
+def test_a_moves_logit_reads_the_squares_it_leaves_and_reaches():
+    """Spikes on one square alone move the logits of the moves from there and to there, each by weights of its own."""
+    game = Chess()
+    head = SquarePolicy(NetworkConfig(channels=3, jumps=game.jumps))
+    leave, reach = head.weight.detach().view(2, 73, 3)
+    rates = torch.zeros(1, 3, 8, 8)
+    rates[0, :, 2, 5] = spikes = torch.tensor([1.0, 2.0, 3.0])  # f3
+    with torch.no_grad():
+        moved = head(rates)[0] - head(torch.zeros_like(rates))[0]
+    plane, square = torch.arange(4672) // 64, torch.arange(4672) % 64
+    there = torch.tensor([0 <= s % 8 + c < 8 and 0 <= s // 8 + r < 8 for c, r in game.jumps for s in range(64)])
+    expected = (square == 21) * (leave @ spikes)[plane] + (game.destinations == 21) * (reach @ spikes)[plane]
+    torch.testing.assert_close(moved[there], expected[there])
+    assert (moved[there] != 0).sum() == 2 * (25 + 8 + 9)  # a queen's, a knight's and a promoting pawn's, both ways
+
+
+@pytest.mark.parametrize("jumps", ["up", 3, ((1, 0),), ((1, 0, 0),) * 73, ((0.5, 1),) * 73, ((True, 1),) * 73])
+def test_jumps_that_cannot_be(jumps):
+    with pytest.raises(ConfigError, match="network jumps="):
+        NetworkConfig(jumps=jumps)
 
 
 @pytest.mark.parametrize("device, last", [("cpu", True), ("mps", False)])

@@ -13,6 +13,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from chessnn_colab.arena.shipped import shipped_files
+
 from .browser import COLAB, needs_colab
 
 ROOT = Path(__file__).parent.parent
@@ -177,7 +179,7 @@ def test_one_file_in_an_empty_folder(tmp_path):
     make_environment(environment, bare=True)
     carried = folder / "run_all.ipynb"
     carried.write_text(run_all_notebook(), encoding="utf-8")
-    assert carried.stat().st_size < 4_000_000 and "/OWNER/" not in carried.read_text(encoding="utf-8")
+    assert carried.stat().st_size < 500_000 and "/OWNER/" not in carried.read_text(encoding="utf-8")
     python = environment / "bin" / "python"
     for session, game in enumerate(("chess", "tictactoe", "tictactoe")):
         short = (*SECONDS, f"game={game!r}")
@@ -191,7 +193,7 @@ def test_one_file_in_an_empty_folder(tmp_path):
 
 
 def test_what_is_packed_is_what_runs(tmp_path):
-    """All code and data of the package, and the same bytes every time."""
+    """All code and data of the package but its four networks, and the same bytes every time."""
     text = run_all_notebook()
     assert text == run_all_notebook()
     cell = next(cell for cell in json.loads(text)["cells"] if "fetch" in cell["metadata"].get("tags", []))
@@ -206,7 +208,12 @@ def test_what_is_packed_is_what_runs(tmp_path):
             if path.is_file() and "__pycache__" not in path.parts
         }
 
-    assert files(unpacked) == files(ROOT)
+    given, whole = files(unpacked), files(ROOT)
+    assert sorted(whole.keys() - given.keys()) == [f"chessnn_colab/arena/data/{file.name}" for file in shipped_files()]
+    assert given == {name: whole[name] for name in given}
+    asks = "from chessnn_colab.arena.find_network import find_network; find_network()"
+    done = subprocess.run([sys.executable, "-c", asks], text=True, cwd=unpacked, capture_output=True)
+    assert "CheckpointError: this copy of the package has no networks in it" in done.stderr, done.stderr
     assert any(name.endswith("tactics.txt") for name in files(unpacked))
     assert (unpacked / "requirements.txt").is_file() and (unpacked / "LICENSE").is_file()
 

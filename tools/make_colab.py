@@ -15,6 +15,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LEFT_OUT = {"__pycache__", ".DS_Store"}
+NETWORKS = (
+    ".safetensors"  # those that come with the package are four fifths of its size, and this notebook trains its own
+)
 
 # The cell that takes the place of the one tagged "fetch". A zip file without compression is compressed as a whole: half
 # the size. Runs stand outside the folder, so that a newer notebook goes on with them.
@@ -38,8 +41,12 @@ unpack("{packed}")
 
 
 def packed_package(root: Path = ROOT) -> bytes:
-    """The package with its data, requirements.txt and the licence; the same bytes for the same files."""
-    files = [path for path in (root / "chessnn_colab").rglob("*") if path.is_file() and not LEFT_OUT & {*path.parts}]
+    """The package with its data but for its networks, requirements.txt and the licence; the same bytes each time."""
+    files = [
+        path
+        for path in (root / "chessnn_colab").rglob("*")
+        if path.is_file() and path.suffix != NETWORKS and not LEFT_OUT & {*path.parts}
+    ]
     files += [root / "requirements.txt", root / "LICENSE"]
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as packed:

@@ -21,8 +21,8 @@ class Found(NamedTuple):
 def find_network(wanted: str = "", folder: str | Path = "runs") -> Found:
     """`wanted` if it has a network, else the newest run in `folder`, else the network that comes with the package.
 
-    wanted: RUN, RUN@ITERATION or a shared file; "" is whatever there is. It never fails: the sentence says why it was
-    another one.
+    wanted: RUN, RUN@ITERATION or a shared file; "" is whatever there is. Where that is not there the sentence says why
+    it was another one. Raises CheckpointError only in a copy of the package without networks.
     """
     problem = ""
     if wanted:

@@ -9,15 +9,25 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from ..errors import CheckpointError
 from ..network import SpikingNetwork
 from ..runs.shared import card_of
 from .evaluate import load_network
 
 
 def shipped_files() -> list[Path]:
-    """The four files, the untrained network first. Each opens wherever a run does: the last one is the strongest."""
+    """The four files, the untrained network first. Each opens wherever a run does: the last one is the strongest.
+
+    Raises CheckpointError in a copy without them, such as the one that tools/make_colab.py packs into a notebook.
+    """
     folder = resources.files(__package__ or "").joinpath("data")
-    return sorted(Path(str(file)) for file in folder.iterdir() if file.name.endswith(".safetensors"))
+    files = sorted(Path(str(file)) for file in folder.iterdir() if file.name.endswith(".safetensors"))
+    if not files:
+        raise CheckpointError(
+            "this copy of the package has no networks in it (a notebook that carries the package leaves them out): "
+            "train one first, or take the whole repository"
+        )
+    return files
 
 
 def shipped_networks(device: str = "cpu") -> dict[int, SpikingNetwork]:

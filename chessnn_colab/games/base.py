@@ -57,6 +57,7 @@ class Game(Protocol):
     num_players: int  # 1 or 2
     player_names: tuple[str, ...]  # of each player, the first mover first
     num_actions: int
+    jumps: tuple[tuple[int, int], ...]  # how far the actions of each policy plane lead, see NetworkConfig
     observation_shape: tuple[int, int, int]  # planes, height and width of the board
     packed_words: int
     endings: tuple[str, ...]  # kinds of ending; the first is "unfinished", the last "truncated"

@@ -44,6 +44,7 @@ class TicTacToe:
     num_players = 2
     player_names = ("X", "O")
     num_actions = 9
+    jumps: tuple[tuple[int, int], ...] = ()
     observation_shape = (3, 3, 3)
     packed_words = 1
     endings = ("unfinished", "three_in_a_row", "board_full", "truncated")

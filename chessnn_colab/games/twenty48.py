@@ -57,6 +57,7 @@ class Twenty48:
     num_players = 1
     player_names = ("Player",)
     num_actions = 4
+    jumps: tuple[tuple[int, int], ...] = ()
     observation_shape = (EXPONENTS, 4, 4)
     packed_words = 3
     endings = ("unfinished", "no_moves", "truncated")

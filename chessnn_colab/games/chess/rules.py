@@ -18,7 +18,7 @@ from . import bitboards as bb
 from . import material, packing, starts, symmetry, transitions
 from .endings import ENDINGS, Referee
 from .mates import CheckFinder
-from .moves import NUM_PLANES, MoveGenerator, destinations
+from .moves import NUM_PLANES, PLANES, MoveGenerator, destinations
 from .state import (
     CASTLING_ROOKS,
     CLOCK,
@@ -47,6 +47,7 @@ class Chess:
     num_players = 2
     player_names: tuple[str, ...] = ("White", "Black")
     num_actions = NUM_PLANES * 64
+    jumps: tuple[tuple[int, int], ...] = tuple((files, ranks) for files, ranks, _ in PLANES)
     observation_shape: tuple[int, int, int] = (NUM_OBSERVATION_PLANES, 8, 8)
     packed_words = packing.WORDS
     endings: tuple[str, ...] = ENDINGS

@@ -38,6 +38,7 @@ class Gomoku:
     num_players = 2
     player_names: tuple[str, ...] = ("Black", "White")
     num_actions = DEFAULT_SIZE**2
+    jumps: tuple[tuple[int, int], ...] = ()
     observation_shape: tuple[int, int, int] = (PLANES, DEFAULT_SIZE, DEFAULT_SIZE)
     packed_words = 2 * -(-(DEFAULT_SIZE**2) // WORD)
     endings: tuple[str, ...] = ENDINGS
