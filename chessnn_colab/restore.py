@@ -60,12 +60,16 @@ def saved_weights(path: Path | str, checkpoint: Checkpoint) -> dict[str, np.ndar
 def start_from(other: str, network: SpikingNetwork, game: str) -> str:
     """Give `network` the weights of another run and say so. Raises what find_checkpoint raises.
 
-    Blocks that the other network lacks stay new. A new block changes nothing until it learns, so the network has grown
-    and answers as before (Chen et al. 2016, Net2Net).
+    Blocks that the other network lacks stay new. A new block changes nothing until it learns. The square that a move
+    leads to has no weight at first where the other network did not read it. So a network that has grown answers as
+    before (Chen et al. 2016, Net2Net).
     """
     checkpoint = find_checkpoint(other, game)
     weights, own = saved_weights(other, checkpoint), to_arrays(network)
     missing = {name: array for name, array in own.items() if name not in weights and name.startswith("blocks.")}
+    for name in ("policy.weight", "policy.bias"):
+        if name in weights and 2 * len(weights[name]) == len(own[name]) and network.config.jumps:
+            weights = {**weights, name: np.concatenate((weights[name], np.zeros_like(weights[name])))}
     load_arrays(network, {**missing, **weights})
     grown = len({name.split(".")[1] for name in missing})
     more = f", and {counted(grown, 'new block')}" if grown else ""

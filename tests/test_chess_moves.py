@@ -11,7 +11,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from chessnn_colab.games.base import finished
+from chessnn_colab.games.base import finished, select, winning_actions
 from chessnn_colab.games.chess.notation import state_from_boards, state_from_fens
 from chessnn_colab.games.chess.rules import Chess
 
@@ -295,6 +295,18 @@ def test_a_ply_neither_reads_data_back_nor_uses_float64():
         state = game.step(state, action)
         game.unpack(game.pack(state))
         finished(state)
+
+
+def test_an_illegal_move_makes_nonsense_and_no_error():
+    """Spare rows of a search play one: here the rook goes onto its own king, and what stands there moves on."""
+    game = Chess()
+    state = game.step(state_from_boards([chess.Board("7k/8/8/8/8/8/KP6/RN6 w - - 0 1")], game), torch.tensor([0]))
+    rows, actions = game.legal_actions(state)
+    state = game.step(state, actions[-1:])
+    rows, actions = game.legal_actions(state)
+    assert len(rows) > 10 and set((actions % 64).tolist()) >= {8}
+    game.step(select(state, rows), actions)
+    winning_actions(game, state)
 
 
 def test_what_is_watched_is_noticed():

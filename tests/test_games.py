@@ -60,6 +60,9 @@ def test_a_game_describes_itself(game):
     assert min(game.start_shares.values()) >= 0 and sum(game.start_shares.values()) == pytest.approx(1)
     assert 0 < game.discount <= 1 and game.self_play_plies >= 1 and game.max_plies == CAP
     assert game.device == torch.device("cpu") and len(game.observation_shape) == 3
+    config = TrainConfig(game=game.name).network_config(game)
+    assert config.actions == game.num_actions and config.jumps == game.jumps
+    assert not TrainConfig(game=game.name, policy_head="from").network_config(game).jumps
     assert text_suffix(game.name).startswith(".")
 
 

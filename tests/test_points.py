@@ -274,6 +274,8 @@ def test_no_search_knows_the_tile_that_will_come(search, monkeypatch):
         ({"game": "chess", "chance_samples": 2}, "chance_samples=2: chess has no chance, expected 1"),
         ({"game": "2048", "chance_samples": 0}, "chance_samples=0: expected a whole number from 1 up"),
         ({"game": "2048", "few_piece_starts": 0.5}, "2048 has no such starts, only standard"),
+        ({"game": "gomoku", "policy_head": "from-to"}, "moves of gomoku lead to no second square, expected 'from'"),
+        ({"policy_head": "to"}, "unknown policy_head 'to': expected one of from, from-to"),
     ],
 )
 def test_settings_that_do_not_fit_the_game_are_refused(settings, message):

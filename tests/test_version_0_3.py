@@ -5,6 +5,7 @@ from pathlib import Path
 
 import chess
 import pytest
+import torch
 
 from chessnn_colab.__main__ import main
 from chessnn_colab.arena.chess.choose_move import choose_move
@@ -12,6 +13,7 @@ from chessnn_colab.arena.evaluate import evaluate_run, load_network
 from chessnn_colab.arena.players import play_search
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.errors import ConfigError
+from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.training import train
 
@@ -53,6 +55,20 @@ def test_it_resumes_and_keeps_its_network(run):
     assert report.iteration == 3 and report.total_games == 24 and report.wins.keys() == {"white", "black"}
     assert RunFolder.open(run).config["channels"] == 2 and RunFolder.open(run).config["game"] == "chess"
     assert [path.stem for path in RunFolder.open(run).snapshots()] == ["000000", "000002", "000003"]
+    network, _ = load_network(run, 3, "cpu")
+    assert RunFolder.open(run).config["policy_head"] == "from" and not network.config.jumps
+
+
+def test_a_new_run_starts_from_its_weights_and_answers_as_it_did(run, tmp_path):
+    """Although a move's logit reads two squares in the new one."""
+    small = {"channels": 2, "blocks": 1, "games_per_iteration": 2, "boards": 2, "max_plies": 8, "batch_size": 8}
+    new = str(tmp_path / "new")
+    list(train(TrainConfig(run=new, from_checkpoint=run, iterations=1, pool="inline", device="cpu", **small)))
+    old, grown = load_network(run, 2, "cpu")[0], load_network(new, 0, "cpu")[0]
+    assert grown.config.jumps and not old.config.jumps
+    observation = Chess().observe(Chess().init(1))
+    with torch.no_grad():
+        torch.testing.assert_close(grown(observation).prior_logits, old(observation).prior_logits)
 
 
 def test_a_setting_that_it_did_not_know_cannot_be_given_to_it(run):

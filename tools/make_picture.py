@@ -19,10 +19,10 @@ from matplotlib.ticker import PercentFormatter
 
 from chessnn_colab import spikes
 from chessnn_colab.arena.evaluate import evaluate_run, load_network
+from chessnn_colab.arena.players import PLAY_SEARCH
 from chessnn_colab.games.chess.notation import state_from_boards
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.runs.folder import RunFolder
-from chessnn_colab.search import SearchConfig
 from chessnn_colab.views.ink import BOARD_DARK, BOARD_LIGHT, HAIRLINE, INK, QUIET
 from chessnn_colab.views.played import from_pgn
 
@@ -30,8 +30,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PIECE = "#222222"
 MOST_BYTES = 300_000
 SHOWN_SNAPSHOTS = 4
-LOOKS_AHEAD = SearchConfig()  # as in training
-OPPONENTS = {"random": "#0072B2", "greedy": "#D55E00"}
+LOOKS_AHEAD = PLAY_SEARCH  # as in matches
+OPPONENTS = {"random": "#0072B2", "greedy": "#D55E00", "minimax": "#009E73"}
 
 
 def draw(run: str, games: int) -> Figure:
@@ -105,7 +105,7 @@ def draw_scores(axis: Axes, run: str, reports: list[dict], games: int) -> None:
         axis.fill_between(played, *bounds, color=colour, alpha=0.15, lw=0)
     axis.patch.set_alpha(0)
     axis.tick_params(colors=INK)
-    axis.legend(loc="lower right", frameon=False, labelcolor=INK)
+    axis.legend(loc="center", bbox_to_anchor=(0.62, 0.76), frameon=False, labelcolor=INK)
     axis.set_ylim(0, 1.03)
     axis.yaxis.set_major_formatter(PercentFormatter(1, 0))
     axis.set_title(f"Score in {games} games, {LOOKS_AHEAD.evaluations} evaluations a move", size=11, color=INK)

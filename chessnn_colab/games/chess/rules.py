@@ -101,7 +101,8 @@ class Chess:
         """Play `action` int64 [B], legal in its position; rows of finished games stay as they are."""
         words = state.words[:, :ENDING].t().contiguous()  # batch last
         own, opponent = words[PIECES : PIECES + 6], words[PIECES + 6 : EP_SQUARE]
-        kind = (((own & self._origins.index_select(0, action)) != 0) * self._kinds).sum(0)
+        # One piece moves. Where a search filled a spare row with an illegal move two may stand there: the higher moves.
+        kind = (((own & self._origins.index_select(0, action)) != 0) * self._kinds).amax(0)
         change = transitions.Change.of(self._changes.index_select(0, kind + action))
         captured = opponent & (change.target | ((change.pawn_target & words[EP_SQUARE]) >> 8))
         rights = words[RIGHTS] & change.rights_kept
