@@ -183,8 +183,8 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
         """The preset with this run's overrides, for a game's planes, board and actions."""
         planes, height, width = game.observation_shape
         board = {"planes": planes, "height": height, "width": width, "actions": game.num_actions}
-        board["jumps"] = () if self.policy_head == "from" else game.jumps
-        return dataclasses.replace(self._network(), **board, score_limit=game.score_limit)
+        jumps = () if self.policy_head == "from" else game.jumps
+        return dataclasses.replace(self._network(), **board, jumps=jumps, score_limit=game.score_limit)
 
     def job_settings(self, network: NetworkConfig) -> dict[str, Any]:
         """What a worker needs to make its selfplay.SelfPlay, as plain data that crosses processes."""

@@ -66,11 +66,13 @@ class NetworkConfig:
         pairs = isinstance(jumps, (tuple, list)) and all(isinstance(jump, (tuple, list)) for jump in jumps)
         if not pairs or any(len(jump) != 2 or {*map(type, jump)} != {int} for jump in jumps):
             raise ConfigError(f"network jumps={jumps!r:.60}: expected pairs of whole numbers")
+        if any(abs(columns) >= self.width or abs(rows) >= self.height for columns, rows in jumps):
+            raise ConfigError(f"network jumps={jumps!r:.60}: expected none that leaves a board of this size")
         if jumps and (len(jumps) != planes or self.actions % self.squares):
             raise ConfigError(
                 f"network jumps={jumps!r:.60}: expected one pair for each of {planes} policy planes, or none"
             )
-        object.__setattr__(self, "jumps", tuple((int(columns), int(rows)) for columns, rows in jumps))
+        object.__setattr__(self, "jumps", tuple((columns, rows) for columns, rows in jumps))
 
     @property
     def squares(self) -> int:

@@ -52,9 +52,7 @@ games_with_a_loss = 256  # @param {type:"slider", min:64, max:1024, step:64}
 # see a line for each node and the worker plan: one worker for each GPU, or for each core where there is none.
 
 # %%
-import ray
-
-from chessnn_colab.workers.ray import join_cluster, plan_cluster
+from chessnn_colab.workers.ray import join_cluster, plan_cluster  # before Ray itself, which it asks for fewer words
 
 pretended = None
 if not address:
@@ -64,6 +62,9 @@ if not address:
     nodes = [pretended.add_node(num_cpus=1) for _ in range(2)]
     address = pretended.address
 resources = join_cluster(address)
+
+import ray
+
 for node in ray.nodes():
     print(
         node["NodeManagerAddress"],

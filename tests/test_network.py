@@ -367,7 +367,9 @@ def test_a_moves_logit_reads_the_squares_it_leaves_and_reaches():
     assert (moved[there] != 0).sum() == 2 * (25 + 8 + 9)  # a queen's, a knight's and a promoting pawn's, both ways
 
 
-@pytest.mark.parametrize("jumps", ["up", 3, ((1, 0),), ((1, 0, 0),) * 73, ((0.5, 1),) * 73, ((True, 1),) * 73])
+@pytest.mark.parametrize(
+    "jumps", ["up", 3, ((1, 0),), ((1, 0, 0),) * 73, ((0.5, 1),) * 73, ((True, 1),) * 73, ((0, -8),) * 73]
+)
 def test_jumps_that_cannot_be(jumps):
     with pytest.raises(ConfigError, match="network jumps="):
         NetworkConfig(jumps=jumps)

@@ -15,9 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LEFT_OUT = {"__pycache__", ".DS_Store"}
-NETWORKS = (
-    ".safetensors"  # those that come with the package are four fifths of its size, and this notebook trains its own
-)
+NETWORKS = ".safetensors"  # four fifths of the package's size; this notebook trains its own
 
 # The cell that takes the place of the one tagged "fetch". A zip file without compression is compressed as a whole: half
 # the size. Runs stand outside the folder, so that a newer notebook goes on with them.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from textwrap import fill
 from typing import Any
 
 import matplotlib
@@ -76,7 +77,7 @@ def draw_strength(
     if measures:
         below = f"minutes of training, {100 * TIME_SHARE:.0f} % of them to measure this"
         if reference is not None and set(measures) & set(reference["curves"]):
-            below += f"\npale: a run on {reference['machine']}"
+            below += "\n" + fill(f"pale: a run on {reference['machine']}", 60)
         dress(axis, "Is it getting stronger?", None, below)
         axis.yaxis.set_major_formatter(PERCENT)
         axis.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
