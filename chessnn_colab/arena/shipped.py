@@ -20,8 +20,8 @@ def shipped_files() -> list[Path]:
 
     Raises CheckpointError in a copy without them, such as the one that tools/make_colab.py packs into a notebook.
     """
-    folder = resources.files(__package__ or "").joinpath("data")
-    files = sorted(Path(str(file)) for file in folder.iterdir() if file.name.endswith(".safetensors"))
+    folder = Path(str(resources.files(__package__ or ""))) / "data"
+    files = sorted(folder.glob("*.safetensors"))
     if not files:
         raise CheckpointError(
             "this copy of the package has no networks in it (a notebook that carries the package leaves them out): "
