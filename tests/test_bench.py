@@ -39,6 +39,7 @@ FIGURES = {
 
 # Differences of what was measured at two times, between which other work may come or go.
 MAY_BE_NEGATIVE = ("growth_mib", "overhead_us_per_evaluation")
+CUT = ("self-play", "tree", "policy")  # a bench that stops in the middle of its games: in so short a time none may end
 
 
 def test_bench_all_ends_in_json_with_every_figure(capsys):
@@ -47,7 +48,9 @@ def test_bench_all_ends_in_json_with_every_figure(capsys):
     assert result["device"] == "cpu" and set(FIGURES) < set(result)
     for name, figures in FIGURES.items():
         assert all(isinstance(result[name][figure], float) for figure in figures), name
-        assert [figure for figure in figures if figure not in MAY_BE_NEGATIVE and result[name][figure] <= 0] == [], name
+        least = {"games_per_second": -1e-9} if name in CUT else {}
+        wrong = [figure for figure in figures if result[name][figure] <= least.get(figure, 0)]
+        assert {*wrong} <= {*MAY_BE_NEGATIVE}, name
         assert result[name].get("bytes_per_position", 0) <= 128
     for name in ("self-play", "tree", "policy"):
         rate, bare = (result[name][figure] for figure in ("evaluations_per_second", "bare_evaluations_per_second"))

@@ -11,6 +11,7 @@ import pytest
 from chessnn_colab.__main__ import build_parser, field_types, main
 from chessnn_colab.arena.chess import kit
 from chessnn_colab.config import TrainConfig
+from chessnn_colab.runs.folder import RunFolder
 
 TINY = (
     "--iterations 1 --games-per-iteration 4 --boards 2 --max-plies 12 --channels 8 --blocks 1 --candidates 2 "
@@ -55,7 +56,12 @@ def test_watch_reads_a_run(run, capsys):
     assert main(["watch", run]) == 0
     title, head, row, totals = capsys.readouterr().out.rstrip().splitlines()
     assert title.strip() == "run" and head.split()[:3] == ["Iteration", "time", "games"] and row.split()[0] == "1"
-    assert totals.strip() == "4 games, 48 positions, 4 updates" and "\x1b" not in title + head + row
+    (report,) = RunFolder.open(run).read_reports()
+    assert 4 < report["total_positions"] <= 48  # four games of at most twelve plies
+    assert (
+        totals.strip() == f"4 games, {report['total_positions']} positions, 4 updates"
+        and "\x1b" not in title + head + row
+    )
 
 
 def test_evaluate_ends_in_json(run, capsys, monkeypatch):

@@ -11,9 +11,10 @@ import torch
 from chessnn_colab.arena.players import NetworkPlayer, play_search
 from chessnn_colab.arena.registry import match_game
 from chessnn_colab.arena.shipped import shipped_cards, shipped_files, shipped_networks
+from chessnn_colab.config import TrainConfig
 from chessnn_colab.errors import RunError
 from chessnn_colab.network import build_network
-from chessnn_colab.network_config import NetworkConfig, preset
+from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.snapshot import load_snapshot
 from chessnn_colab.spikes import estimate_energy, firing_rates
@@ -51,7 +52,7 @@ def test_they_are_networks_of_todays_shape_in_float32_that_play():
     networks = shipped_networks()
     game = match_game("chess")
     for network in networks.values():
-        assert network.config == preset("cpu") and not network.training
+        assert network.config == TrainConfig(preset="cpu").network_config(game) and not network.training
         assert {parameter.dtype for parameter in network.parameters()} == {torch.float32}
         action = NetworkPlayer(game, network, play_search("policy")).choose(game.init(1), torch.Generator())
         assert game.legal_action_mask(game.init(1))[0, int(action)]
