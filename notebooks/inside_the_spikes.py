@@ -120,9 +120,10 @@ maps.firing_view(trained, seen)
 #
 # Move the slider. You should see an untrained network that is almost silent: of the four shipped ones it fires less than 1 %, and
 # three of its seven layers fire nothing. These are the layers in the middle of each block, whose currents stay too small until
-# learning raises them; all moves are nearly as likely as each other. Then more and more fires and no layer stays silent, arrows
-# turn to attacks and captures, and the bar of win, draw and loss (for the player to move) changes. Arrows are what the network thinks by itself, without looking ahead. In the position given
-# Qxf7 mates; to be sure of it a network looks ahead, as it does when it plays.
+# learning raises them; all moves are nearly as likely as each other. Then more and more fires and no layer stays silent, and the
+# bar of win, draw and loss (for the player to move) changes. Arrows are what the network thinks by itself, without looking ahead. In
+# the position given they turn to captures first, and later to saving the queen from the knight on f6. It misses that Qxf7 mates: to
+# see that, a network looks ahead, as it does when it plays.
 
 # %%
 growth(networks, seen, played)
