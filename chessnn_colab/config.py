@@ -144,11 +144,9 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
                 f"reward={self.reward!r}, but the run in {self.run} has reward={reward!r}: expected the same, or "
                 "another folder"
             )
-        old = {name: value for name, value in BEFORE.items() if name not in saved and getattr(self, name) is None}
-        if self.preset != "auto":
-            return dataclasses.replace(self, **old)
-        kept = {name: saved[name] for name in FIXED_FIELDS if name in saved and getattr(self, name) in (None, "auto")}
-        return dataclasses.replace(self, **kept, **old)
+        saved, names = {**BEFORE, **saved}, FIXED_FIELDS if self.preset == "auto" else BEFORE
+        kept = {name: saved[name] for name in names if name in saved and getattr(self, name) in (None, "auto")}
+        return dataclasses.replace(self, **kept)
 
     def changeable(self) -> set[str]:
         """The settings that may differ from those of a run in the folder.

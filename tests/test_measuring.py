@@ -168,8 +168,7 @@ def test_measure_plays_before_and_after_prints_and_returns(run, capsys):
     results = measuring.measure(run, ["random"], games=4, search=POLICY, seconds=60, device="cpu")
     assert [result.player for result in results] == ["iteration 0", "iteration 5"]
     out = capsys.readouterr().out
-    first, second, *_ = out.splitlines()
-    assert first.startswith("This takes 1m 00s at most.") and second.startswith("8 games to go, about ")
+    assert out.startswith("8 games to go, about ")
     assert "iteration 5 (1 evaluations a move) against random: " in out
 
 

@@ -57,6 +57,7 @@ def test_it_resumes_and_keeps_its_network(run):
     assert [path.stem for path in RunFolder.open(run).snapshots()] == ["000000", "000002", "000003"]
     network, _ = load_network(run, 3, "cpu")
     assert RunFolder.open(run).config["policy_head"] == "from" and not network.config.jumps
+    assert TrainConfig(run=run, preset="cpu").with_saved().policy_head == "from"
 
 
 def test_a_new_run_starts_from_its_weights_and_answers_as_it_did(run, tmp_path):

@@ -22,7 +22,6 @@ from ...arena.standing import Standing
 from ...errors import ConfigError
 from ...runs.folder import RunFolder
 from ...search import SearchConfig
-from ...words import duration
 from ..front_end import has_widget_front_end
 from ..progress import FACES
 from .text import TextFace
@@ -67,7 +66,6 @@ def measure(
         search = MATCH_SEARCHES["two-rung"] if seconds >= QUICK_SECONDS else play_search("two-rung", 8, 4)
     if opponents is None:
         opponents = list(match_kit(run_game(str(run))).players)
-    print(f"This takes {duration(seconds)} at most. An interrupt keeps the games that have ended.")
     with watching() as watch:
         results = measure_run(str(run), opponents, snapshots, games, search, seconds, seed, device, watch=watch)
     print(*told_once(results), sep="\n")
