@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor
 
-from .games.base import ChanceGame, Game, finished, map_fields, select, winning_actions
+from .games.base import ChanceGame, Game, finished, forced_wins, map_fields, select, winning_actions
 from .network import SpikingNetwork, expected_value
 from .search import (
     ILLEGAL,
@@ -65,7 +65,12 @@ class Actor:
             output = tree_search(root, Branches(self, state, config.num_simulations + 1).expand, config, gumbel)
         else:
             output = two_rung(root, self.recurrent_fn, config, gumbel)
-        return output if config.solve == "off" else play_wins(output, winning_actions(self.game, state))
+        if config.solve == "off":
+            return output
+        if config.solve == "root":
+            return play_wins(output, winning_actions(self.game, state))
+        wins, plies = forced_wins(self.game, state)
+        return play_wins(output, wins, self.discount ** (plies - 1))
 
     def root(self, state: Any, most: int = ROOT_ACTIONS, least: int = 1) -> Root:
         """The network's opinion of `state`: its likeliest legal actions (see likeliest) and its value."""

@@ -80,7 +80,7 @@ class SearchConfig:
     max_depth: int = 12  # tree: plies a simulation goes down at most
     value_scale: float = 0.3  # weight of the values seen against the network's prior
     maxvisit_init: float = 50.0
-    solve: str = "off"  # "root": a move that wins at once is played; "all": proofs count in the whole search
+    solve: str = "off"  # "root": a move that wins at once is played; "all": whatever is proven counts, everywhere
     chance_samples: int = 1  # outcomes of chance looked at per action, in a game that has chance
 
     def __post_init__(self):
@@ -169,10 +169,10 @@ def _proven(first: Step, second: Step, rows: Tensor, q: Tensor) -> Tensor:
     return torch.where(first.proven[rows], (first.reward + first.discount * first.value)[rows], q)
 
 
-def play_wins(output: PolicyOutput, wins: Tensor) -> PolicyOutput:
+def play_wins(output: PolicyOutput, wins: Tensor, value: Tensor | float = 1.0) -> PolicyOutput:
     """`output` with the action of `wins` int64 [B] chosen, and alone in the policy, in the rows where one is given.
 
-    wins: an action that wins at once, -1 in rows without one.
+    wins: an action that wins by force, -1 in rows without one. value: float32 [B] or one number, what it is worth.
     """
     found = (wins >= 0).unsqueeze(1)
     column = (output.actions == wins.unsqueeze(1)).to(torch.uint8).argmax(1, keepdim=True)  # 0 if it is in none
@@ -181,7 +181,7 @@ def play_wins(output: PolicyOutput, wins: Tensor) -> PolicyOutput:
         torch.where(wins >= 0, wins, output.action),
         torch.where(found, output.actions.scatter(1, column, wins.unsqueeze(1)), output.actions),
         torch.where(found, alone, output.action_weights),
-        torch.where(wins >= 0, 1.0, output.value),
+        torch.where(wins >= 0, value, output.value),
     )
 
 

@@ -150,8 +150,8 @@ else:
 # network's first move checked against all solutions. Puzzles tell snapshots apart sooner than matches do, since there is no luck
 # in them.
 #
-# You should see a line for each snapshot and three rising curves. With a search that looks ahead, every mate in one is found
-# from the beginning, because the rules are looked at; with "policy" it is learned.
+# You should see a line for each snapshot and rising curves. With a search that looks ahead, every mate in one and nearly every
+# mate in two is found from the beginning, because the rules are looked at; with "policy" they are learned.
 
 # %%
 from chessnn_colab.arena.puzzles import solved_over_run

@@ -106,7 +106,10 @@ def test_batch_norms_are_reestimated_on_their_device(monkeypatch):
 
 @pytest.mark.parametrize("name", ["two-rung", "tree", "policy"])
 def test_a_network_player_chooses_on_its_device(monkeypatch, name):
-    monkeypatch.setattr(actor, "winning_actions", lambda game, state: torch.full_like(state.current_player, -1))
+    def nothing(game, state):
+        return torch.full_like(state.current_player, -1), torch.ones_like(state.current_player)
+
+    monkeypatch.setattr(actor, "forced_wins", nothing)
     unfolded = SpikingNetwork(TINY, portable=True).to("meta")
     player = players.NetworkPlayer(Chess(device="meta"), unfolded, search(name))
     assert player.choose(moved(Chess().init(3)), torch.Generator()).is_meta

@@ -8,9 +8,16 @@ import torch
 from chessnn_colab.actor import Actor
 from chessnn_colab.arena.chess.tactics import load_suite
 from chessnn_colab.errors import ConfigError
-from chessnn_colab.games.base import select, start_positions, winning_actions
-from chessnn_colab.games.chess.notation import action_from_move, board_from_fen, move_from_action, state_from_fens
-from chessnn_colab.games.chess.rules import Chess
+from chessnn_colab.games.base import forced_wins, select, start_positions, winning_actions
+from chessnn_colab.games.chess.notation import (
+    action_from_move,
+    board_from_fen,
+    boards_from_state,
+    move_from_action,
+    state_from_boards,
+    state_from_fens,
+)
+from chessnn_colab.games.chess.rules import FEW_REPLIES, Chess
 from chessnn_colab.games.registry import make_game
 from chessnn_colab.games.tictactoe import TicTacToe
 from chessnn_colab.search import PolicyOutput, SearchConfig, play_wins
@@ -98,12 +105,76 @@ def test_winning_actions_agree_with_python_chess(fen, mate):
     assert mate is None or chess.Move.from_uci(mate) in mates
 
 
+def mates(board: chess.Board) -> bool:
+    """Whether some move mates, by python-chess."""
+    for move in list(board.legal_moves):
+        board.push(move)
+        mate = board.is_checkmate()
+        board.pop()
+        if mate:
+            return True
+    return False
+
+
+def forces_mate(board: chess.Board, move: chess.Move) -> bool:
+    """Whether every one of at most FEW_REPLIES replies to `move` allows mate, by python-chess."""
+    board = board.copy()
+    board.push(move)
+    replies = [] if board.is_game_over() else list(board.legal_moves)
+    if not 0 < len(replies) <= FEW_REPLIES:
+        return False
+    for reply in replies:
+        board.push(reply)
+        mate = mates(board)
+        board.pop()
+        if not mate:
+            return False
+    return True
+
+
+def test_forced_mates_in_two_are_those_that_python_chess_finds():
+    """In puzzles and random endgames: every row that has such a move gets one, and no other row."""
+    game, generator = Chess(), torch.Generator().manual_seed(3)
+    state = game.starts(64, "few-piece", generator)
+    for _ in range(8):
+        mask = game.legal_action_mask(state)
+        state = game.step(state, torch.where(mask, torch.rand(mask.shape, generator=generator), -1.0).argmax(1))
+    boards = boards_from_state(state)
+    boards += [chess.Board(puzzle.fen) for puzzle in load_suite() if puzzle.kind != "mate-in-one"][:140]
+    found = 0
+    for board, action, plies in zip(
+        boards, *(part.tolist() for part in forced_wins(game, state_from_boards(boards, game)))
+    ):
+        if board.is_game_over() or mates(board):
+            assert board.is_game_over() or plies == 1
+            continue
+        mating = [move for move in board.legal_moves if forces_mate(board, move)]
+        assert (move_from_action(action, board) in mating and plies == 3) if mating else action == -1
+        found += bool(mating)
+    assert 96 <= found < len(boards)
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_mates_in_two_are_played_by_a_network_that_knows_nothing(search):
+    game, puzzles = Chess(), [puzzle for puzzle in load_suite() if puzzle.kind == "mate-in-two"]
+    few = SearchConfig(search=search, num_simulations=2, max_num_considered_actions=2, solve="all")
+    state = state_from_fens([puzzle.fen for puzzle in puzzles], game)
+    output = Actor(game, Ignorant(), few).act(state, torch.Generator(), 0.0)
+    moves = [
+        move_from_action(action, chess.Board(puzzle.fen)) for action, puzzle in zip(output.action.tolist(), puzzles)
+    ]
+    solved = torch.tensor([move in puzzle.solutions for move, puzzle in zip(moves, puzzles)])
+    assert int(solved.sum()) >= 95
+    assert int(torch.isclose(output.value[solved], torch.tensor(game.discount**2)).sum()) >= 95
+
+
 def test_a_game_without_candidates_of_its_own_steps_all():
     game = TicTacToe()
     state = game.init(2)
     for actions in ([0, 0], [3, 4], [1, 8], [4, 1]):
         state = game.step(state, torch.tensor(actions))
     assert winning_actions(game, state).tolist() == [2, -1]
+    assert [part.tolist() for part in forced_wins(game, state)] == [[2, -1], [1, 1]]
 
 
 def test_a_win_is_played_and_taught_alone():

@@ -116,6 +116,11 @@ def test_finds_a_mate_at_once_and_says_so(engine):
     assert result.move == chess.Move.from_uci("d1d8") and result.info["score"].relative == chess.engine.Mate(1)
 
 
+def test_a_mate_in_two_is_played_whatever_the_limits(run):
+    info, answer = said(run, "position fen 8/8/1r2n3/5k2/8/6K1/8/r5b1 b - - 1 4", "go nodes 2")
+    assert " score mate 2 " in info and answer == "bestmove e6f4"
+
+
 def test_chooses_among_the_moves_it_is_told_to(engine):
     only = [chess.Move.from_uci("a2a3"), chess.Move.from_uci("h2h4")]
     assert engine.play(chess.Board(), chess.engine.Limit(nodes=20), root_moves=only).move in only

@@ -20,7 +20,7 @@ from .result import MatchResult, Opening
 from .standing import Watch, unwatched
 from .table import Match, Table
 
-BOARDS = 256  # games side by side
+BOARDS = 512  # games side by side: the more, the less each evaluation costs
 
 
 def play_match(

@@ -215,6 +215,33 @@ def winning_actions(game: Game, state: Any) -> Tensor:
     return torch.full_like(state.current_player, -1).scatter_reduce(0, rows, found, "amax")
 
 
+def forced_wins(game: Game, state: Any) -> tuple[Tensor, Tensor]:
+    """Actions that win by the rules, whatever the other player does: one per row, and the plies until the win.
+
+    The action, int64 [B], is -1 in rows where none is found. The plies, int64 [B], are 1 where it wins at once, and 3
+    where it is one of the game's `forcing_actions` (in the form of `legal_actions`) after which every reply allows a
+    win at once. A game without such a list has the first kind alone.
+    """
+    wins = winning_actions(game, state)
+    plies = torch.ones_like(wins)
+    if not hasattr(game, "forcing_actions"):
+        return wins, plies
+    waiting = ((wins < 0) & ~finished(state)).nonzero().squeeze(1)
+    rows, actions = game.forcing_actions(select(state, waiting))  # pyright: ignore[reportAttributeAccessIssue]
+    rows = waiting[rows]
+    after = game.step(select(state, rows), actions)
+    replying, replies = game.legal_actions(after)
+    counts = torch.bincount(replying, minlength=len(rows))
+    first = counts.cumsum(0) - counts
+    forced = ~finished(after)
+    while len(asked := (forced & (counts > 0)).nonzero().squeeze(1)):  # one more reply to each that still holds
+        counts[asked] -= 1
+        reply = replies[first[asked] + counts[asked]]
+        forced[asked] = winning_actions(game, game.step(select(after, asked), reply)) >= 0
+    plies[waiting] = 3
+    return wins.scatter_reduce(0, rows, torch.where(forced, actions, -1), "amax"), plies
+
+
 def move_list(game: Game, start: Any, actions: Sequence[int], ending: int, result: int, **headers: str) -> str:
     """A finished game as plain text: headers, start, actions, the last position (see registry.game_text).
 

@@ -17,6 +17,7 @@ from ..players import Player, one_of_the_best
 MATE = 1_000_000.0
 PIECE_VALUES = (100, 310, 325, 500, 900, 0)  # P N B R Q K, centipawns
 CHILDREN_AT_ONCE = 512  # positions after one ply, whose replies (about thirty each) are in memory together
+CACHED_CHILDREN = 128  # on a CPU, so that they stay in its cache
 
 
 class MinimaxPlayer(Player):
@@ -39,10 +40,11 @@ class MinimaxPlayer(Player):
 
     def scores(self, state: ChessState) -> Tensor:
         """float32 [B, 4672], centipawns: what each legal action is worth to the mover after the best reply; else 0."""
-        rows, actions = self.game.legal_action_mask(state).nonzero(as_tuple=True)
+        rows, actions = self.game.legal_actions(state)
+        size = CACHED_CHILDREN if rows.device.type == "cpu" else CHILDREN_AT_ONCE
         values = [
             self._after_best_reply(self.game.step(select(state, some), action))
-            for some, action in zip(rows.split(CHILDREN_AT_ONCE), actions.split(CHILDREN_AT_ONCE))
+            for some, action in zip(rows.split(size), actions.split(size))
         ]
         scores = torch.zeros(len(state.ply), self.game.num_actions, device=rows.device)
         scores[rows, actions] = torch.cat(values)
@@ -50,7 +52,9 @@ class MinimaxPlayer(Player):
 
     def _after_best_reply(self, child: ChessState) -> Tensor:
         """float32 [N]: what positions are worth to the player who has just moved, after the other's best reply."""
-        rows, replies = (self.game.legal_action_mask(child) & ~finished(child).unsqueeze(1)).nonzero(as_tuple=True)
+        going_on = (~finished(child)).nonzero().squeeze(1)
+        rows, replies = self.game.legal_actions(select(child, going_on))
+        rows = going_on[rows]
         after = self.game.step(select(child, rows), replies)
         worth = torch.where(after.terminated, torch.where(after.ending == CHECKMATE, -MATE, 0.0), self.evaluate(after))
         least = torch.full(child.ply.shape, MATE, device=rows.device).scatter_reduce(0, rows, worth, "amin")

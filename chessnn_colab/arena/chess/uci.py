@@ -18,7 +18,7 @@ import torch
 
 from ...cpu import one_thread
 from ...errors import ChessnnError
-from ...games.base import winning_actions
+from ...games.base import forced_wins
 from ...games.chess.notation import board_from_fen, move_from_action, parse_move, quote, state_from_boards
 from ...games.chess.rules import Chess
 from ...search import PolicyOutput, sample_prior
@@ -165,16 +165,16 @@ class Search:
     def _at_once(self) -> tuple[chess.Move, bool]:
         """An answer before any search, and whether it wins by the rules; else it is what the policy likes best."""
         actor, state = self.engine.actor, state_from_boards([self.board], self.engine.game)
-        wins = int(winning_actions(self.engine.game, state))
+        wins, plies = map(int, forced_wins(self.engine.game, state))
         if wins >= 0 and not self.limits.moves:
             move = move_from_action(wins, self.board)
-            self._inform(1, move, 1.0)
+            self._inform(plies, move, f"mate {(plies + 1) // 2}")
             return move, True
         with torch.no_grad():
             root = actor.root(state)
         self.nodes += 1
         move = self._chosen(sample_prior(root, torch.zeros_like(root.prior_logits)))
-        self._inform(0, move, float(root.value))
+        self._inform(0, move, self._score(move, float(root.value)))
         return move, False
 
     def _before_evaluation(self) -> None:
@@ -194,7 +194,7 @@ class Search:
         state = state_from_boards([self.board], self.engine.game)
         policy = grown_tree(self.engine.actor, state, num_simulations, self._before_evaluation)
         move = self._chosen(policy)
-        self._inform(depth, move, float(policy.value))
+        self._inform(depth, move, self._score(move, float(policy.value)))
         return move
 
     def _chosen(self, policy: PolicyOutput) -> chess.Move:
@@ -206,10 +206,10 @@ class Search:
         moves = [move_from_action(action, self.board) for action in ranked[:legal]]
         return next((move for move in moves if move in self.limits.moves), self.limits.moves[0])
 
-    def _inform(self, depth: int, move: chess.Move, value: float) -> None:
+    def _inform(self, depth: int, move: chess.Move, score: str) -> None:
         milliseconds = max(1, round(1000 * (time.monotonic() - self.started)))
         self.engine.say(
-            f"info depth {depth} score {self._score(move, value)} nodes {self.nodes} "
+            f"info depth {depth} score {score} nodes {self.nodes} "
             f"nps {1000 * self.nodes // milliseconds} time {milliseconds} pv {move}"
         )
 
