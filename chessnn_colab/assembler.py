@@ -13,14 +13,15 @@ class Assembler:
     """Cuts blocks of lockstep rows into whole games.
 
     truncated: index of the ending "truncated"; position_words: Game.packed_words; discount and td_lambda: see
-    `td_returns`.
+    `td_returns`; bootstrap: how a game stands is what the search says, instead of the game's own label.
     """
 
-    def __init__(self, truncated: int, position_words: int, discount: float, td_lambda: float):
+    def __init__(self, truncated: int, position_words: int, discount: float, td_lambda: float, bootstrap: bool = False):
         self.games = 0  # finished so far
         self.plies = 0  # played so far, in unfinished games too
         self._truncated, self._position_words = truncated, position_words
         self._discount, self._td_lambda = discount, td_lambda
+        self._bootstrap = bootstrap and td_lambda < 1  # where only outcomes count, nothing stands better before the end
         self._rows: dict[str, np.ndarray] | None = None
 
     def add(self, block: Mapping[str, np.ndarray]) -> GameRecords:
@@ -55,8 +56,11 @@ class Assembler:
         if points:
             targets = self._point_targets(rows, lengths, endings)
         else:
-            final = np.where(ended, outcome, self._cut_short(rows, last))
-            targets = self._value_targets(rows, lengths, endings, final)
+            standing = self._standing(rows)
+            label = standing[last] if self._bootstrap else outcome
+            unfinished = standing[last] if self._td_lambda < 1 else np.full(len(last), np.nan)
+            final = np.where(ended, np.where(endings == self._truncated, label, outcome), unfinished)
+            targets = self._value_targets(rows, standing, lengths, endings, final)
         return GameRecords(
             positions=rows["position"],
             actions=rows["action"].astype(np.uint16),
@@ -69,18 +73,25 @@ class Assembler:
             results=results.astype(np.int8),
         )
 
-    def _cut_short(self, rows: Mapping[str, np.ndarray], last: np.ndarray) -> np.ndarray:
-        """[G] how games that the clock stops are labelled: as they stand; not at all where only outcomes count."""
-        return rows["standing"][last] if self._td_lambda < 1 else np.full(len(last), np.nan)
+    def _standing(self, rows: Mapping[str, np.ndarray]) -> np.ndarray:
+        """[N] how each position stands for the first player."""
+        if not self._bootstrap:
+            return rows["standing"]
+        return rows["value"] * np.where(rows["player"] == 0, 1.0, -1.0)
 
     def _value_targets(
-        self, rows: Mapping[str, np.ndarray], lengths: np.ndarray, endings: np.ndarray, final: np.ndarray
+        self,
+        rows: Mapping[str, np.ndarray],
+        standing: np.ndarray,
+        lengths: np.ndarray,
+        endings: np.ndarray,
+        final: np.ndarray,
     ) -> np.ndarray:
         """float16 [N]: what each position was worth to its mover, by `td_returns`; NaN where `final` is."""
         capped = endings == self._truncated
         # A label is not a win: it does not fade with distance unless the standings before it do.
         discount = np.where(capped & (self._td_lambda == 1), 1.0, self._discount)
-        returns = td_returns(final, rows["standing"], lengths, self._td_lambda, discount)
+        returns = td_returns(final, standing, lengths, self._td_lambda, discount)
         return (returns * np.where(rows["player"] == 0, 1.0, -1.0)).astype(np.float16)
 
     def _point_targets(self, rows: Mapping[str, np.ndarray], lengths: np.ndarray, endings: np.ndarray) -> np.ndarray:

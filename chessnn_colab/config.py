@@ -16,7 +16,7 @@ from .learner import LearnerConfig
 from .network_config import NetworkConfig, preset
 from .runs.folder import RunFolder
 from .search import SearchConfig
-from .selfplay import BOARDS, BOARDS_ON_CPU, SelfPlayConfig
+from .selfplay_config import BOARDS, BOARDS_ON_CPU, SelfPlayConfig
 
 POOLS = ("local", "inline", "ray")
 NETWORK_SETTINGS = ("channels", "blocks", "steps", "levels", "encoding", "activation")

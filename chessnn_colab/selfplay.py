@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,81 +20,21 @@ from .actor import Actor
 from .assembler import Assembler
 from .devices import choose_dtype, describe, out_of_memory, require_device, time_convolutions
 from .errors import ConfigError
-from .games.base import Game, finished, select, start_positions, where
+from .games.base import finished, select, start_positions, where
 from .games.registry import make_game
 from .network import actor_copy, build_network, load_arrays
 from .network_config import NetworkConfig
 from .records import POLICY_WIDTH, GameRecords
 from .search import PolicyOutput, SearchConfig, padded, rows_of, sample_gumbel
+from .selfplay_config import SelfPlayConfig
 
 PLIES_A_BLOCK = 8  # plies between two copies to the host
-BOARDS_ON_CPU, BOARDS = 64, 512  # games in lockstep, unless a run says otherwise
 FEW_ROWS = 16  # a batch shrinks by multiples of so many boards
 
-START_SETTINGS = {"few_piece_starts": "few-piece", "random_starts": "random-plies"}  # setting -> kind of start
 
 # on_progress(games done, plies done, records of the games done since the last call) -> go on?
 OnProgress = Callable[[int, int, GameRecords], bool]
 OnArrays = Callable[[int, int, dict[str, np.ndarray] | None], bool]  # the same, of GameRecords.to_arrays
-
-
-@dataclass(frozen=True)
-class SelfPlayConfig:
-    """How games are played for training."""
-
-    game: str = "chess"  # one of games.registry.GAMES
-    boards: int | None = None  # games in lockstep, per worker; None: BOARDS_ON_CPU or BOARDS
-    max_plies: int | None = None  # then a game is stopped and labelled; None: the game decides, chess after 160
-    few_piece_starts: float | None = None  # share of games that start from a few pieces; None: the game decides
-    random_starts: float | None = None  # share that start after a few random moves; None: the game decides
-    sampling_plies: int | None = None  # moves are sampled until a random ply below this, then the search's are taken
-    discount: float | None = None  # what a win is worth one ply later; None: the game decides, chess 0.99
-    td_lambda: float | None = None  # 1: value targets are the outcome alone; below, also how the game soon stands
-    reward: str | None = None  # what a ply pays, in a game with points; None: the game decides, 2048 the score
-
-    def __post_init__(self) -> None:
-        for name in ("boards", "max_plies", "sampling_plies"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ConfigError(f"{name}={value}: expected a whole number from 1 up")
-        for name in ("few_piece_starts", "random_starts"):
-            value = getattr(self, name)
-            if value is not None and not 0 <= value <= 1:
-                raise ConfigError(f"{name}={value}: expected a share from 0 to 1")
-        for name in ("discount", "td_lambda"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value <= 1:
-                raise ConfigError(f"{name}={value}: expected more than 0 and at most 1")
-
-    def settled(self, game: Game) -> SettledSelfPlay:
-        """This config with everything filled in that `game` and its device decide."""
-        given = {name: value for name, value in asdict(self).items() if value is not None}
-        decided = {name: getattr(game, name) for name in ("max_plies", "sampling_plies", "discount", "td_lambda")}
-        return SettledSelfPlay(**{"boards": BOARDS_ON_CPU if game.device.type == "cpu" else BOARDS, **decided, **given})
-
-    def start_shares(self, game: Game) -> dict[str, float]:
-        """Kind of start position -> share of games, the last kind taking what is left. Raises ConfigError."""
-        shares = dict(game.start_shares)
-        for setting, kind in START_SETTINGS.items():
-            share = getattr(self, setting)
-            if share is not None and kind in shares:
-                shares[kind] = share
-            elif share:
-                raise ConfigError(f"{setting}={share}: {game.name} has no such starts, only {', '.join(shares)}")
-        *kinds, rest = shares
-        if (total := sum(shares[kind] for kind in kinds)) > 1:
-            raise ConfigError(f"shares of start positions add up to {total:g}: expected at most 1")
-        return {**shares, rest: 1 - total}
-
-
-class SettledSelfPlay(SelfPlayConfig):
-    """A config that leaves nothing to the game or its device."""
-
-    boards: int
-    max_plies: int
-    sampling_plies: int
-    discount: float
-    td_lambda: float
 
 
 class SelfPlay:
@@ -145,7 +85,9 @@ class SelfPlay:
         hand_over = HandOver(on_progress)
         while hand_over.games < num_games:
             try:
-                return play_games(self._actor, self.config, num_games - hand_over.begin(), seed, hand_over)
+                return play_games(
+                    self._actor, self.config, num_games - hand_over.begin(), seed, hand_over, self.version
+                )
             except (RuntimeError, MemoryError) as error:
                 if not out_of_memory(error):
                     raise
@@ -191,14 +133,19 @@ class HandOver:
         return self._on_progress(self.games, plies, records.to_arrays() if records.num_games else None)
 
 
-def play_games(actor: Actor, config: SelfPlayConfig, num_games: int, seed: int, on_progress: OnProgress) -> None:
+def play_games(
+    actor: Actor, config: SelfPlayConfig, num_games: int, seed: int, on_progress: OnProgress, version: int = 0
+) -> None:
     """Play `num_games` games in lockstep, telling `on_progress` every few plies; stops when it returns False.
 
     Games cut short that way are handed over too, as unfinished, and labelled as they stand (see Assembler.unfinished).
+    version: iterations that the network has learned for.
     """
     lockstep = Lockstep(actor, config, num_games, seed)
     game, config = actor.game, lockstep.config
-    assembler = Assembler(game.endings.index("truncated"), game.packed_words, config.discount, config.td_lambda)
+    bootstrap = version >= config.bootstrap_after
+    td_lambda = config.bootstrap_lambda if bootstrap else config.td_lambda
+    assembler = Assembler(game.endings.index("truncated"), game.packed_words, config.discount, td_lambda, bootstrap)
     while lockstep.active > 0:
         games = assembler.add(lockstep.play_block())
         if not on_progress(assembler.games, assembler.plies, games):

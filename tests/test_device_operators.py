@@ -20,7 +20,8 @@ from chessnn_colab.learner import Learner, LearnerConfig
 from chessnn_colab.network import SpikingNetwork, actor_copy
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.search import Root, SearchConfig
-from chessnn_colab.selfplay import Lockstep, SelfPlayConfig
+from chessnn_colab.selfplay import Lockstep
+from chessnn_colab.selfplay_config import SelfPlayConfig
 
 yaml = pytest.importorskip("yaml")
 torchgen = pytest.importorskip("torchgen")

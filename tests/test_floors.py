@@ -12,7 +12,7 @@ FLOORS = """
 errors
 files budget report cpu words install
 games
-network_config search records devices
+network_config selfplay_config search records devices
 layers tree assembler replay advice
 network
 spikes learner actor

@@ -14,7 +14,7 @@ from chessnn_colab.games.gomoku.notation import cell_name, parse_cell
 from chessnn_colab.games.gomoku.record import position_after
 from chessnn_colab.games.gomoku.rules import DEFAULT_SIZE, LARGEST, SMALLEST, Gomoku
 from chessnn_colab.games.registry import GAMES, family, make_game, rules, text_suffix
-from chessnn_colab.selfplay import SelfPlayConfig
+from chessnn_colab.selfplay_config import SelfPlayConfig
 
 from .counts import full
 from .gomoku_reference import fives, runs, winner

@@ -12,7 +12,8 @@ from chessnn_colab.learner import Learner, LearnerConfig
 from chessnn_colab.network import actor_copy, build_network
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.search import SearchConfig
-from chessnn_colab.selfplay import SelfPlayConfig, play_games
+from chessnn_colab.selfplay import play_games
+from chessnn_colab.selfplay_config import SelfPlayConfig
 
 from .test_device_operators import batch_of
 

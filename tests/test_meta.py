@@ -21,7 +21,8 @@ from chessnn_colab.learner import Learner, LearnerConfig
 from chessnn_colab.network import SpikingNetwork, actor_copy
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.search import SearchConfig
-from chessnn_colab.selfplay import Lockstep, SelfPlayConfig
+from chessnn_colab.selfplay import Lockstep
+from chessnn_colab.selfplay_config import SelfPlayConfig
 
 from .test_device_operators import batch_of
 

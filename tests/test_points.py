@@ -16,7 +16,8 @@ from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.records import POLICY_WIDTH
 from chessnn_colab.report import Report
 from chessnn_colab.search import Root, SearchConfig, Step, two_rung
-from chessnn_colab.selfplay import SelfPlayConfig, play_games
+from chessnn_colab.selfplay import play_games
+from chessnn_colab.selfplay_config import SelfPlayConfig
 from chessnn_colab.tree import Expansion, tree_search
 from chessnn_colab.views.progress.text import report_lines
 

@@ -12,11 +12,12 @@ from chessnn_colab.games.base import finished, start_positions
 from chessnn_colab.games.chess.notation import boards_from_state, move_from_action
 from chessnn_colab.games.chess.rules import ENDINGS, Chess
 from chessnn_colab.games.tictactoe import TicTacToe
-from chessnn_colab.network import actor_copy, build_network
+from chessnn_colab.network import actor_copy, build_network, to_arrays
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.records import GameRecords
 from chessnn_colab.search import Root, SearchConfig
-from chessnn_colab.selfplay import Lockstep, SelfPlay, SelfPlayConfig, play_games, room_for
+from chessnn_colab.selfplay import Lockstep, SelfPlay, play_games, room_for
+from chessnn_colab.selfplay_config import SelfPlayConfig
 
 from .test_chess_endings import expected_ending
 from .test_chess_moves import NothingReadBack
@@ -31,6 +32,7 @@ def played(
     seed: int = 0,
     search: SearchConfig = SearchConfig(candidates=4, survivors=2),
     stop_after: int | None = None,
+    version: int = 0,
     **settings,
 ) -> GameRecords:
     config = SelfPlayConfig(**{"boards": 8, "max_plies": 40, **settings})
@@ -43,7 +45,7 @@ def played(
         calls += 1
         return stop_after is None or calls < stop_after
 
-    play_games(actor, config, games, seed, collect)
+    play_games(actor, config, games, seed, collect, version)
     return GameRecords.concatenate(parts)
 
 
@@ -137,6 +139,40 @@ def test_below_lambda_one_each_target_follows_from_the_next_and_the_material_the
     np.testing.assert_allclose(returns[inner], expected, atol=2e-3)
     mates = last[records.endings == CHECKMATE]
     assert len(mates) and (returns[mates] == records.results[records.endings == CHECKMATE]).all()
+
+
+@pytest.mark.parametrize("stop_after", [None, 1])
+def test_bootstrapped_targets_follow_from_the_next_and_what_the_search_said_there(stop_after):
+    """Games at the cap and those that the clock stops are worth what their last search said; a mate is a mate."""
+    records = played(stop_after=stop_after, version=1, bootstrap_after=1, **MATING)
+    signs = np.where(Chess().unpack(torch.from_numpy(records.positions)).current_player.numpy() == 0, 1, -1)
+    returns, searched = (signs * values.astype(float) for values in (records.value_targets, records.root_values))
+    last = np.cumsum(records.game_lengths) - 1
+    inner = np.setdiff1d(np.arange(records.num_positions - 1), last)
+    expected = 0.05 * searched[inner + 1] + 0.95 * 0.99 * returns[inner + 1]
+    np.testing.assert_allclose(returns[inner], expected, atol=2e-3)
+    mates, labelled = (records.endings == CHECKMATE), np.isin(records.endings, (0, TRUNCATED))
+    assert (returns[last[mates]] == records.results[mates]).all() and (mates.any() or stop_after)
+    assert labelled.any() and (records.value_targets[last[labelled]] == records.root_values[last[labelled]]).all()
+
+
+def test_where_outcomes_alone_count_nothing_is_bootstrapped():
+    assert np.isnan(played(stop_after=1, bootstrap_lambda=1.0, version=1, bootstrap_after=1).value_targets).any()
+
+
+def test_a_run_bootstraps_after_so_many_iterations():
+    job = SelfPlay(
+        "cpu", TINY.to_dict(), {"candidates": 2, "survivors": 1}, {"boards": 4, "max_plies": 12, "bootstrap_after": 2}
+    )
+    arrays, targets = to_arrays(job.network), []
+    for version in (0, 1, 2, 3):
+        job.set_weights(version, arrays)
+        job.play(4, 0, lambda games, plies, new: targets.append(new) or True)
+        records = GameRecords.concatenate([GameRecords.from_arrays(new) for new in targets if new])
+        last = np.cumsum(records.game_lengths) - 1
+        capped = last[records.endings == TRUNCATED]
+        assert len(capped) and (records.value_targets[capped] == records.root_values[capped]).all() == (version >= 2)
+        targets.clear()
 
 
 def test_td_returns_by_hand():
@@ -271,7 +307,14 @@ def test_assembler_keeps_a_game_whole_across_blocks():
 
 
 @pytest.mark.parametrize(
-    "settings", [{"boards": 0}, {"few_piece_starts": 0.8, "random_starts": 0.4}, {"discount": 0}, {"td_lambda": 1.5}]
+    "settings",
+    [
+        {"boards": 0},
+        {"few_piece_starts": 0.8, "random_starts": 0.4},
+        {"discount": 0},
+        {"td_lambda": 1.5},
+        {"bootstrap_after": 0},
+    ],
 )
 def test_bad_settings_are_refused(settings):
     with pytest.raises(ConfigError, match="expected"):

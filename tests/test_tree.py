@@ -20,7 +20,8 @@ from chessnn_colab.network import build_network
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.records import GameRecords
 from chessnn_colab.search import ILLEGAL, Root, SearchConfig, Step
-from chessnn_colab.selfplay import SelfPlayConfig, play_games
+from chessnn_colab.selfplay import play_games
+from chessnn_colab.selfplay_config import SelfPlayConfig
 from chessnn_colab.tree import UNVISITED, Expansion, Tree, considered_visits, tree_search
 
 GOLDEN = Path(__file__).parent / "golden" / "mctx.npz"  # made by tools/mctx_golden.py

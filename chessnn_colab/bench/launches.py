@@ -26,7 +26,8 @@ from ..games.base import Game
 from ..games.registry import make_game
 from ..network import SpikingNetwork, actor_copy
 from ..search import Root, SearchConfig
-from ..selfplay import Lockstep, SelfPlayConfig
+from ..selfplay import Lockstep
+from ..selfplay_config import SelfPlayConfig
 from .clock import Setting
 
 BOARDS = 16

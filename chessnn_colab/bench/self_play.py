@@ -22,7 +22,8 @@ from ..network import SpikingNetwork, actor_copy, build_network, to_arrays
 from ..records import GameRecords
 from ..replay import Replay
 from ..search import Root, SearchConfig
-from ..selfplay import Lockstep, SelfPlay, SelfPlayConfig, play_games
+from ..selfplay import Lockstep, SelfPlay, play_games
+from ..selfplay_config import SelfPlayConfig
 from ..workers.local import LocalPool
 from .clock import Clock, Setting, random_observations, seconds_per_call
 

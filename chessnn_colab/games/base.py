@@ -66,6 +66,8 @@ class Game(Protocol):
     sampling_plies: int  # a game samples its moves until a random ply below this
     discount: float  # what a win is worth one ply later, in search and in value targets
     td_lambda: float  # 1: value targets are the outcome alone; below, mixed with the truncation_value of the next plies
+    bootstrap_after: int  # iterations after which value targets look at the search's values instead of truncation_value
+    bootstrap_lambda: float  # td_lambda from then on
     chance: bool  # whether a step depends on chance too; then there is `reseed` (see ChanceGame)
     reward_kinds: Mapping[str, float]  # of a game that pays points: settings of `reward`, with the highest return
     score_limit: float  # the highest return that the value head tells; 0: games are won, drawn or lost
@@ -149,6 +151,8 @@ class Fields(Protocol):
 
 
 S = TypeVar("S", bound=Fields)
+
+NEVER = 10**9  # more iterations than any run has
 
 
 def finished(state: State) -> Tensor:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ..errors import ConfigError
-from .base import finished, square_symmetries, where
+from .base import NEVER, finished, square_symmetries, where
 
 UNFINISHED, THREE_IN_A_ROW, BOARD_FULL, TRUNCATED = range(4)
 LINES = (0o007, 0o070, 0o700, 0o111, 0o222, 0o444, 0o421, 0o124)  # an octal digit per row of the board
@@ -53,6 +53,7 @@ class TicTacToe:
     self_play_plies = 9
     sampling_plies = 9
     td_lambda = 1.0  # nothing stands better before the end
+    bootstrap_after, bootstrap_lambda = NEVER, 0.95
     chance = False
     reward_kinds: Mapping[str, float] = {}
     score_limit = 0.0

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from ..errors import ConfigError
-from .base import finished, square_symmetries, where
+from .base import NEVER, finished, square_symmetries, where
 
 UNFINISHED, NO_MOVES, TRUNCATED = range(3)
 UP, RIGHT, DOWN, LEFT = range(4)  # the actions, numbered as OpenSpiel numbers them
@@ -66,6 +66,7 @@ class Twenty48:
     self_play_plies = 20_000
     sampling_plies = 1  # the tiles vary the games
     td_lambda = 0.8
+    bootstrap_after, bootstrap_lambda = NEVER, 0.95
     chance = True
     reward_kinds: Mapping[str, float] = {"score": 100_000.0, "log-score": 12.0, "log-tile": 18.0, "hybrid": 14.0}
     milestones = (512, 1024, 2048)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ...errors import ConfigError
-from ..base import square_symmetries, where
+from ..base import NEVER, square_symmetries, where
 from .lines import LineTables
 from .notation import board_text
 from .state import BLACK, BOARD_FULL, EMPTY, ENDINGS, FIVE_IN_A_ROW, TRUNCATED, UNFINISHED, WHITE, GomokuState
@@ -45,6 +45,7 @@ class Gomoku:
     start_shares: Mapping[str, float] = {"random-plies": 0.7, "standard": 0.3}
     discount = 0.99  # the quicker of two wins is worth more
     td_lambda = 1.0  # nothing stands better before the end
+    bootstrap_after, bootstrap_lambda = NEVER, 0.95
     chance = False
     reward_kinds: Mapping[str, float] = {}
     score_limit = 0.0
