@@ -17,7 +17,7 @@ RUN ?= runs/chess
 PART ?=
 MACHINE ?=
 BIN := .venv/bin
-# tests/conftest.py says how many test processes; four at most: a test may start several processes itself.
+# A test process for each core, four at most: a test may start several processes itself.
 PYTEST := $(BIN)/python -m pytest -q -n logical --maxprocesses 4
 QUICK := actor checkpoint chess_endings chess_moves chess_perft corruption devices floors games learner network notation \
 	openings packaging public_names ratings records run_folder saved_run search tactics tictactoe tree views_board views_plots

@@ -18,12 +18,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Half as many processes again as there are cores: a test waits a third of its time for others that it started."""
-    return (os.cpu_count() or 1) * 3 // 2
-
-
-@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log):
     """With `pytest -n`: a file's tests stay in one process, and so does whatever starts a Ray cluster.
 
