@@ -51,6 +51,17 @@ def is_one_of(actions: torch.Tensor, wins: torch.Tensor) -> bool:
     return bool((actions[~there] == -1).all() and wins[there].gather(1, actions[there].unsqueeze(1)).all())
 
 
+def after(board: chess.Board, move: chess.Move) -> chess.Board:
+    board = board.copy(stack=False)
+    board.push(move)
+    return board
+
+
+def mating_moves(board: chess.Board) -> set[chess.Move]:
+    """By python-chess."""
+    return {move for move in board.legal_moves if after(board, move).is_checkmate()}
+
+
 def test_a_mate_is_found_wherever_stepping_every_move_finds_one():
     """Random games from few and from many pieces: checks by every kind of piece, uncovered ones too."""
     game, generator = Chess(), torch.Generator().manual_seed(0)
@@ -94,42 +105,19 @@ def test_a_five_is_found_wherever_stepping_every_cell_finds_one(name):
 )
 def test_winning_actions_agree_with_python_chess(fen, mate):
     game, board = Chess(), board_from_fen(fen)
-    mates = set()
-    for move in list(board.legal_moves):
-        board.push(move)
-        if board.is_checkmate():
-            mates.add(move)
-        board.pop()
+    mates = mating_moves(board)
     action = int(winning_actions(game, state_from_fens([fen], game)))
     assert (move_from_action(action, board) in mates) if mates else action == -1
     assert mate is None or chess.Move.from_uci(mate) in mates
 
 
-def mates(board: chess.Board) -> bool:
-    """Whether some move mates, by python-chess."""
-    for move in list(board.legal_moves):
-        board.push(move)
-        mate = board.is_checkmate()
-        board.pop()
-        if mate:
-            return True
-    return False
-
-
 def forces_mate(board: chess.Board, move: chess.Move) -> bool:
     """Whether every one of at most FEW_REPLIES replies to `move` allows mate, by python-chess."""
-    board = board.copy()
-    board.push(move)
+    board = after(board, move)
     replies = [] if board.is_game_over() else list(board.legal_moves)
     if not 0 < len(replies) <= FEW_REPLIES:
         return False
-    for reply in replies:
-        board.push(reply)
-        mate = mates(board)
-        board.pop()
-        if not mate:
-            return False
-    return True
+    return all(mating_moves(after(board, reply)) for reply in replies)
 
 
 def test_forced_mates_in_two_are_those_that_python_chess_finds():
@@ -145,7 +133,7 @@ def test_forced_mates_in_two_are_those_that_python_chess_finds():
     for board, action, plies in zip(
         boards, *(part.tolist() for part in forced_wins(game, state_from_boards(boards, game)))
     ):
-        if board.is_game_over() or mates(board):
+        if board.is_game_over() or mating_moves(board):
             assert board.is_game_over() or plies == 1
             continue
         mating = [move for move in board.legal_moves if forces_mate(board, move)]
