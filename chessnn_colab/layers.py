@@ -80,6 +80,7 @@ class SpikingLayer(nn.Module):
         if steps > 1 or self.levels == 1:  # a membrane that lasts is float32: half precision would drift
             currents = currents.float()
         if self.levels == 1 and torch.is_grad_enabled():
+            self.node.reset()
             return self.node(currents)
         # squeeze has a backward without a copy
         spikes, membrane = [], currents.squeeze(0) if steps == 1 else currents[0]

@@ -55,7 +55,8 @@ def score_bins(limit: float, bins: int, device: torch.device) -> Tensor:
     the spread of what is still to come grows with it. MuZero takes the mean among transformed scores. Here it is the
     mean score itself, which that would put too low by the spread.
     """
-    return limit * torch.linspace(0, 1, bins, device=device).square()
+    with torch.inference_mode(False):  # they are kept, and learning cannot use what was made in that mode
+        return limit * torch.linspace(0, 1, bins, device=device).square()
 
 
 class SpikingNetwork(nn.Module):
@@ -78,7 +79,7 @@ class SpikingNetwork(nn.Module):
         nn.init.normal_(last.weight, std=0.01)
 
     def forward(self, observation: Tensor) -> NetworkOutput:
-        """observation: float32 [B, planes, H, W] of zeros and ones. Membranes start at rest: one reset per forward."""
+        """observation: float32 [B, planes, H, W] of zeros and ones. Membranes start at rest."""
         rates, wdl_logits = self.rates_and_wdl(observation)
         return NetworkOutput(self.prior_logits(rates), wdl_logits)
 
@@ -108,7 +109,6 @@ class SpikingNetwork(nn.Module):
             return self.policy.at(rates, rows, actions)
 
     def _rates(self, observation: Tensor) -> Tensor:
-        functional.reset_net(self)
         x = self._currents(observation)
         for block in self.blocks:
             x = block(x)

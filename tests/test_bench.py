@@ -43,7 +43,7 @@ CUT = ("self-play", "tree", "policy")  # a bench that stops in the middle of its
 
 
 def test_bench_all_ends_in_json_with_every_figure(capsys):
-    assert main(["bench", "all", "--seconds", "0.2", "--json", "--device", "cpu"]) == 0
+    assert main(["bench", "all", "--seconds", "0.2", "--boards", "32", "--json", "--device", "cpu"]) == 0
     result = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert result["device"] == "cpu" and set(FIGURES) < set(result)
     for name, figures in FIGURES.items():

@@ -43,7 +43,7 @@ def in_sight(page: Page) -> bool:
 @pytest.mark.parametrize("front_end", [pytest.param(LAB, id="lab"), classic])
 def test_run_all_shows_bars_that_move_and_no_error(tmp_path, front_end):
     with serve(tmp_path, *front_end) as server, browse() as browser:
-        page = server.open(browser, short_notebook(tmp_path, minutes=0.5))
+        page = server.open(browser, short_notebook(tmp_path, minutes=0.5 if EVERYTHING else 0.1))
         page.picture("first-screen", whole=False)
         page.run_all()
         page.wait_until(page.bars, PATIENCE)

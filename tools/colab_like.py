@@ -1,9 +1,8 @@
 """Make an environment like Colab's: its old ipywidgets, IPython, ipykernel and notebook, beside the torch that is here.
 
-python tools/colab_like.py FOLDER [--bare]: FOLDER becomes a virtual environment. What is large (torch and the rest) is
+python tools/colab_like.py FOLDER: FOLDER becomes a virtual environment. What is large (torch and the rest) is
 not installed again: links to it stand in FOLDER-shared, last on the path. chess and spikingjelly are not linked,
 because Colab has neither: pip installs them from requirements.txt and must leave the rest alone, which is checked.
---bare leaves them out, so that a notebook's own install cell can be tried.
 """
 
 import argparse
@@ -19,7 +18,7 @@ NOT_ON_COLAB = ("chess", "spikingjelly")
 VERSIONS = "import sys; from importlib.metadata import version; print(*map(version, sys.argv[1:]))"
 
 
-def make_environment(folder: Path, bare: bool) -> None:
+def make_environment(folder: Path) -> None:
     """Raises CalledProcessError when pip fails, SystemExit when pip changed what it had to leave alone."""
     shared = folder.with_name(folder.name + "-shared")  # outside the environment: pip uninstalls nothing there
     for old in (folder, shared):
@@ -36,11 +35,10 @@ def make_environment(folder: Path, bare: bool) -> None:
         check=True,
     ).stdout.strip()
     (Path(own) / "zz_shared.pth").write_text(f"{shared}\n")
-    if not bare:
-        before = versions(python)
-        subprocess.run([*pip, "--requirement", str(ROOT / "requirements.txt")], check=True)
-        if versions(python) != before:
-            sys.exit(f"pip changed {before} to {versions(python)}: requirements.txt does not fit Colab")
+    before = versions(python)
+    subprocess.run([*pip, "--requirement", str(ROOT / "requirements.txt")], check=True)
+    if versions(python) != before:
+        sys.exit(f"pip changed {before} to {versions(python)}: requirements.txt does not fit Colab")
 
 
 def link_packages(site_packages: Path, shared: Path) -> None:
@@ -61,10 +59,9 @@ def versions(python: Path) -> str:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--bare", action="store_true", help="without what Colab has not")
     arguments = parser.parse_args()
     try:
-        make_environment(arguments.folder.absolute(), arguments.bare)
+        make_environment(arguments.folder.absolute())
     except (OSError, subprocess.CalledProcessError) as error:
         shutil.rmtree(arguments.folder, ignore_errors=True)  # no half of it is taken for the whole
         sys.exit(f"{arguments.folder} could not be made: {error}")

@@ -139,5 +139,6 @@ class NetworkPlayer(Player):
         dtype = choose_dtype("auto", next(network.parameters()).device)
         self.actor = Actor(game, actor_copy(network, dtype), replace(search, solve="all"), discount)
 
+    @torch.inference_mode()
     def choose(self, state: Any, generator: torch.Generator, boards: Sequence[Any] | None = None) -> Tensor:
         return self.actor.act(state, generator, gumbel_scale=0.0).action

@@ -63,12 +63,15 @@ def plain_network(network: SpikingNetwork) -> SpikingNetwork:
 
 
 def plain_neurons(network: SpikingNetwork) -> nn.Module:
-    """SpikingJelly's neuron for the network's configuration, many steps per call."""
+    """SpikingJelly's neuron for the network's configuration, many steps per call, each call from rest."""
     tau, threshold, levels = network.config.tau, network.config.threshold, network.config.levels
     if levels > 1:
         count = surrogate.MultiLevelSpikeCount(levels)
-        return neuron.ILIFNode(tau, threshold, count, detach_reset=True, step_mode="m")
-    return neuron.LIFNode(tau, False, threshold, None, surrogate.ATan(), detach_reset=True, step_mode="m")
+        node = neuron.ILIFNode(tau, threshold, count, detach_reset=True, step_mode="m")
+    else:
+        node = neuron.LIFNode(tau, False, threshold, None, surrogate.ATan(), detach_reset=True, step_mode="m")
+    node.register_forward_pre_hook(lambda *_: node.reset())
+    return node
 
 
 def bench_libraries(setting: Setting) -> dict[str, Any]:

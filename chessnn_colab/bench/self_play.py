@@ -74,7 +74,7 @@ def measure(setting: Setting, search: SearchConfig) -> dict[str, Any]:
     clock.seconds -= actor.counting.seconds
     records = GameRecords.concatenate(parts)
     moves, evaluations = records.num_positions, int(actor.evaluations)
-    bare = network.rows / bare_seconds(network, setting.game)
+    bare = network.rows / bare_seconds(network, setting.game, setting.seconds)
     return {
         "moves_per_second": moves / clock.seconds,
         "games_per_second": int((records.endings > 0).sum()) / clock.seconds,
@@ -146,8 +146,11 @@ class TimedNetwork:
 
 
 @torch.no_grad()
-def bare_seconds(timed: TimedNetwork, game: Game) -> float:
-    """How long the same calls take the network alone: the same parts on batches of the same sizes, nothing between."""
+def bare_seconds(timed: TimedNetwork, game: Game, limit: float) -> float:
+    """How long the same calls take the network alone: the same parts on batches of the same sizes, nothing between.
+
+    Each size is measured for its share of the calls in `limit` seconds.
+    """
     seconds, network, actions, device = 0.0, timed.network, timed.network.config.actions, str(game.device)
     for (part, batch, asked), calls in timed.calls.items():
         inputs = (random_observations(game, batch),)
@@ -156,8 +159,8 @@ def bare_seconds(timed: TimedNetwork, game: Game) -> float:
         if part == "prior_logits_at":  # as many of each position, spread over the actions
             places = torch.arange(asked, device=device)
             inputs += (places * batch // max(1, asked), places * 577 % actions)
-        call_seconds = seconds_per_call(partial(getattr(network, part), *inputs), device, min(1.0, 0.1 + 0.001 * calls))
-        seconds += calls * call_seconds
+        share = limit * calls / timed.calls.total()
+        seconds += calls * seconds_per_call(partial(getattr(network, part), *inputs), device, share)
     return seconds
 
 
@@ -198,14 +201,14 @@ def bench_learner(setting: Setting) -> dict[str, Any]:
 
 def bench_memory(setting: Setting) -> dict[str, Any]:
     """Resident size with MEMORY_BOARDS games in lockstep, their whole histories included, as the plies go by."""
-    # As many boards as two workers have.
-    config = SelfPlayConfig(game=setting.game.name, boards=MEMORY_BOARDS)
+    boards = setting.boards or MEMORY_BOARDS
+    config = SelfPlayConfig(game=setting.game.name, boards=boards)
     network = actor_copy(setting.network(), setting.dtype)
     actor = Actor(setting.game, network, setting.config.part(SearchConfig))
     before = resident_bytes()
-    lockstep = Lockstep(actor, config, 4 * MEMORY_BOARDS, 0)
+    lockstep = Lockstep(actor, config, 4 * boards, 0)
     sizes, deadline = [], time.monotonic() + setting.seconds
-    while (time.monotonic() < deadline or len(sizes) < 2) and lockstep.active == MEMORY_BOARDS:
+    while (time.monotonic() < deadline or len(sizes) < 2) and lockstep.active == boards:
         lockstep.play_block()
         sizes.append(resident_bytes())
     mebi = 2.0**20
@@ -213,7 +216,7 @@ def bench_memory(setting: Setting) -> dict[str, Any]:
         "resident_mib": sizes[-1] / mebi,
         "of_that_lockstep_mib": (sizes[-1] - before) / mebi,
         "growth_mib": (sizes[-1] - sizes[len(sizes) // 2]) / mebi,
-        "boards": MEMORY_BOARDS,
+        "boards": boards,
         "blocks": len(sizes),
     }
 

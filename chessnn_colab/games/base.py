@@ -213,10 +213,13 @@ def winning_actions(game: Game, state: Any) -> Tensor:
     It steps every legal action, or what the game's `winning_candidates` says is enough, in the form of `legal_actions`.
     """
     rows, actions = getattr(game, "winning_candidates", game.legal_actions)(state)
+    none = torch.full_like(state.current_player, -1)
+    if not len(rows):
+        return none
     after = game.step(select(state, rows), actions)
     reward = after.rewards.gather(1, state.current_player[rows].unsqueeze(1)).squeeze(1)
     found = torch.where(after.terminated & (reward > 0), actions, -1)
-    return torch.full_like(state.current_player, -1).scatter_reduce(0, rows, found, "amax")
+    return none.scatter_reduce(0, rows, found, "amax")
 
 
 def forced_wins(game: Game, state: Any) -> tuple[Tensor, Tensor]:

@@ -20,7 +20,7 @@ def add_bench(command: Callable[..., argparse.ArgumentParser]) -> None:
     bench.add_argument("--seconds", type=float, default=10.0)
     bench.add_argument("--precision", default="auto", help="auto, float32, bfloat16 or float16")
     bench.add_argument("--game", default="chess", help="such as chess, gomoku or gomoku:9 (default: chess)")
-    bench.add_argument("--boards", type=int, help="games in lockstep (rules and self-play)")
+    bench.add_argument("--boards", type=int, help="games in lockstep (rules, self-play and memory)")
     bench.add_argument("--search", default="two-rung")
     bench.add_argument("--simulations", type=int, default=32, help="of the tree")
     bench.add_argument("--json", action="store_true")

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ...errors import ConfigError
-from ..base import NEVER, finished, select, where
+from ..base import finished, select, where
 from . import bitboards as bb
 from . import material, packing, starts, symmetry, transitions
 from .endings import ENDINGS, Referee
@@ -57,7 +57,7 @@ class Chess:
     sampling_plies = 30
     discount = 0.99
     td_lambda = 0.85
-    bootstrap_after, bootstrap_lambda = NEVER, 0.95
+    bootstrap_after, bootstrap_lambda = 16, 0.95
     chance = False
     reward_kinds: Mapping[str, float] = {}
     score_limit = 0.0
