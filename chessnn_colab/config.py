@@ -23,7 +23,7 @@ NETWORK_SETTINGS = ("channels", "blocks", "steps", "levels", "encoding", "activa
 POLICY_HEADS = ("from", "from-to")
 # These cannot change when a run is resumed: they give the weights their shape.
 FIXED_FIELDS = frozenset({"preset", *NETWORK_SETTINGS, "policy_head"})
-BEFORE = {"policy_head": "from"}  # what versions did that did not know a setting
+BEFORE = {"policy_head": "from", "levels": 4}  # what versions did that did not save a setting
 
 Part = TypeVar("Part", SelfPlayConfig, SearchConfig, LearnerConfig)
 
@@ -159,8 +159,12 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
 
     def _saved(self) -> dict[str, Any] | None:
         """The config of the run that is already in the folder."""
-        there = (Path(self.run).expanduser() / "config.json").is_file()
-        return RunFolder.open(self.run).config if there else None
+        if not (Path(self.run).expanduser() / "config.json").is_file():
+            return None
+        saved = dict(RunFolder.open(self.run).config)
+        if saved.get("levels") is None:  # before 0.7 a preset decided it, and did not say so
+            saved.pop("levels", None)
+        return saved
 
     def for_device(self, device: str, machine: Inventory, plan: WorkerPlan) -> SettledTrainConfig:
         """The same config with every None filled in that the device, the workers or the preset decide."""
@@ -169,6 +173,7 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
         boards = self.boards or (BOARDS_ON_CPU if on_cpu else BOARDS)
         games = max(128, boards * workers) if on_cpu else 2 * boards * workers
         defaults = {
+            "levels": self._network().levels,
             "games_per_iteration": games,
             "boards": boards,
             "batch_size": 512 if device == "cpu" else 1024,

@@ -27,7 +27,7 @@ class NetworkConfig:
     channels: int = 32
     blocks: int = 3
     steps: int = 1  # T, time steps a forward
-    levels: int = 4  # most spikes a neuron fires in one step: 1 is the LIF neuron, more the I-LIF
+    levels: int = 8  # most spikes a neuron fires in one step: 1 is the LIF neuron, more the I-LIF
     tau: float = 2.0  # membrane time constant, in steps
     threshold: float = 1.0  # membrane potential at which a neuron fires
     encoding: str = "direct"  # "direct": the same current each step; "rate": planes thinned at random each step

@@ -62,7 +62,7 @@ def start_from(other: str, network: SpikingNetwork, game: str) -> str:
 
     Blocks that the other network lacks stay new. A new block changes nothing until it learns. The square that a move
     leads to has no weight at first where the other network did not read it. So a network that has grown answers as
-    before (Chen et al. 2016, Net2Net).
+    before (Chen et al. 2016, Net2Net), but for neurons that now fire more spikes than their levels allowed.
     """
     checkpoint = find_checkpoint(other, game)
     weights, own = saved_weights(other, checkpoint), to_arrays(network)
@@ -73,6 +73,10 @@ def start_from(other: str, network: SpikingNetwork, game: str) -> str:
     load_arrays(network, {**missing, **weights})
     grown = len({name.split(".")[1] for name in missing})
     more = f", and {counted(grown, 'new block')}" if grown else ""
+    with _making_sense_of(other):
+        levels = NetworkConfig.from_dict(checkpoint.metadata["network"]).levels
+    if levels != network.config.levels:
+        more += f"; its neurons fire up to {network.config.levels} spikes in a step now, instead of {levels}"
     return f"Starting from the weights of {other}, iteration {checkpoint.metadata.get('iteration')}{more}"
 
 

@@ -63,7 +63,8 @@ neuron_sliders()
 # %% [markdown]
 # ## A neuron that counts
 # Four steps of one spike each take four times the work of one step. So this network uses **I-LIF** neurons: one step, in which
-# a neuron may fire up to four spikes at once. It fires as often as its current has thresholds in it, rounded.
+# a neuron may fire several spikes at once: up to four in the picture below, up to eight in the networks that follow. It fires
+# as often as its current has thresholds in it, rounded.
 #
 # You should see two staircases. The left neuron (LIF) is full at a current of one per step. The right one (I-LIF) climbs along
 # the dashed line, the ReLU of ordinary networks: it is a ReLU cut into whole spikes. Whether that is still spiking is a fair
@@ -161,7 +162,7 @@ channel_importance(trained, seen)
 # %% [markdown]
 # ## Does it save energy?
 # Often said of spiking networks, so here are the figures. They are estimates for one evaluation in 45 nm chips (Horowitz 2014),
-# beside twins of the same shape without spikes. A twin need not be wasteful: it can hold a spike count in three bits, and it can
+# beside twins of the same shape without spikes. A twin need not be wasteful: it can hold a spike count in four bits, and it can
 # skip zeros too (Yan et al., arXiv 2409.08290).
 #
 # You should see six bars for arithmetic and six with memory traffic, where every operand is fetched from a small memory, and the

@@ -5,7 +5,7 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/chessnn-colab/blob/main/notebooks/train.ipynb)
 #
-# **After twenty minutes on two CPU cores it won all of 200 games against a random mover**, and scored 0.57, 0.65 and 0.70
+# **After twenty minutes on two CPU cores it won all of 200 games against a random mover**, and scored 0.70, 0.70 and 0.81
 # (three seeds) in 400 games each against a program that looks two plies ahead. It is given the rules, the piece values and planes of attacked
 # squares, and no games of people.
 #
@@ -15,7 +15,7 @@
 #
 # | where | what a run of twenty minutes does |
 # |---|---|
-# | two CPU cores without AMX | some 960,000 positions, and the results above (three seeds) |
+# | two CPU cores without AMX | some 950,000 positions, and the results above (three seeds) |
 # | two CPU cores with AMX | 1.79 million positions (version 0.3) |
 # | Colab or Kaggle with T4, Apple Silicon, larger GPUs | not measured yet: the code is written for them, and nobody has run it there |
 

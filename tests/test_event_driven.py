@@ -51,7 +51,7 @@ def test_every_layer_fires_the_same_spikes(levels, threshold):
 def test_a_spike_is_one_per_neuron_and_step_and_a_neuron_fires_its_spikes_first():
     fired, _ = EventDriven(strong()).run(positions(16))
     for name, steps in fired.items():
-        assert steps.dtype == torch.bool and steps.shape == (4, 16, 16, 8, 8), name
+        assert steps.dtype == torch.bool and steps.shape == (8, 16, 16, 8, 8), name
         assert torch.equal(steps, steps.to(torch.int8).cummin(0).values.bool()), name
 
 
@@ -113,7 +113,7 @@ def test_positions_are_many_kinds_and_repeatable():
 def test_what_cannot_run_so_is_refused(capsys, tmp_path):
     with pytest.raises(ConfigError, match="2 steps with 1 levels of spikes: expected 1 step with 2 levels"):
         EventDriven(build_network(NetworkConfig(channels=8, blocks=1, steps=2, levels=1), "cpu"))
-    with pytest.raises(ConfigError, match="1 steps with 4 levels of relu"):
+    with pytest.raises(ConfigError, match="1 steps with 8 levels of relu"):
         EventDriven(build_network(NetworkConfig(channels=8, blocks=1, activation="relu"), "cpu"))
     sys.argv = ["event_driven", str(tmp_path / "nothing")]
     assert main() == 2 and "there is no run" in capsys.readouterr().err

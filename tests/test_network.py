@@ -57,7 +57,7 @@ def test_presets_run_forward(name):
     assert output.prior_logits.dtype == output.wdl_logits.dtype == torch.float32
 
 
-@pytest.mark.parametrize("config, slots", [(SMALL, 3), (SHORT, 4)])
+@pytest.mark.parametrize("config, slots", [(SMALL, 3), (SHORT, 8)])
 def test_layers_speak_in_spikes_and_every_layer_fires(config, slots):
     network = lively(config)
     for name, spikes in probe(network, planes(8)).items():

@@ -1,6 +1,7 @@
 """What 0.3 left on a disk: its snapshots evaluate and play, its runs resume."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import chess
@@ -14,6 +15,7 @@ from chessnn_colab.arena.players import play_search
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.chess.rules import Chess
+from chessnn_colab.report import Silence
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.training import train
 
@@ -58,13 +60,20 @@ def test_it_resumes_and_keeps_its_network(run):
     network, _ = load_network(run, 3, "cpu")
     assert RunFolder.open(run).config["policy_head"] == "from" and not network.config.jumps
     assert TrainConfig(run=run, preset="cpu").with_saved().policy_head == "from"
+    assert RunFolder.open(run).config["levels"] == network.config.levels == 4, "a new run has eight"
+    with pytest.raises(ConfigError, match=r"cannot change .*levels \(was 4, now 8"):
+        list(train(replace(config, levels=8)))
 
 
 def test_a_new_run_starts_from_its_weights_and_answers_as_it_did(run, tmp_path):
-    """Although a move's logit reads two squares in the new one."""
+    """Although a move's logit reads two squares in the new one, and its neurons may fire more spikes."""
     small = {"channels": 2, "blocks": 1, "games_per_iteration": 2, "boards": 2, "max_plies": 8, "batch_size": 8}
     new = str(tmp_path / "new")
-    list(train(TrainConfig(run=new, from_checkpoint=run, iterations=1, pool="inline", device="cpu", **small)))
+    config = TrainConfig(run=new, from_checkpoint=run, iterations=1, pool="inline", device="cpu", **small)
+    said, listener = [], Silence()
+    listener.message = said.append
+    list(train(config, listener))
+    assert "up to 8 spikes in a step now, instead of 4" in " ".join(said)
     old, grown = load_network(run, 2, "cpu")[0], load_network(new, 0, "cpu")[0]
     assert grown.config.jumps and not old.config.jumps
     observation = Chess().observe(Chess().init(1))

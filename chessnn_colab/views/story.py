@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..config import BEFORE
 from ..network_config import preset
 from ..report import Report, Strength, strength_points
 from ..runs.folder import RunFolder
@@ -119,7 +120,7 @@ def network_words(config: Mapping[str, Any]) -> str:
     """The shape of the network in a sentence."""
     name = config.get("preset") or "cpu"
     base = preset(name if name != "auto" else "cpu").to_dict()
-    shape = {key: config.get(key) or base[key] for key in ("channels", "blocks", "steps", "levels")}
+    shape = {key: config.get(key) or BEFORE.get(key, base[key]) for key in ("channels", "blocks", "steps", "levels")}
     size, search = f"{shape['blocks']} blocks with {shape['channels']} channels", f"search: {config.get('search')}. "
     if (twin := config.get("activation") or "spikes") != "spikes":
         return f"A twin without spikes ({twin}) of {size}; {search}"
