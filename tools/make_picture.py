@@ -1,9 +1,9 @@
 """Draw the picture of the README and the first screen: what a run learned.
 
-python tools/make_picture.py RUN [PICTURE] [--games N]: on the left a position of the run's last sample game, in the
-middle how often each channel of the last layer fires on each square there, on the right the scores of the run's
-snapshots in matches. Every part of it is computed from the run. The picture is docs/learned.png unless another is
-named.
+python tools/make_picture.py RUN [PICTURE] [--games N]: on the left a position of the run's last sample game from the
+standard start, in the middle how often each channel of the last layer fires on each square there, on the right the
+scores of the run's snapshots in matches. Every part of it is computed from the run. The picture is docs/learned.png
+unless another is named.
 """
 
 import argparse
@@ -37,12 +37,14 @@ OPPONENTS = {"random": "#0072B2", "greedy": "#D55E00", "minimax": "#009E73"}
 def draw(run: str, games: int) -> Figure:
     """The three panels. Raises what loading the run raises."""
     reports = RunFolder.open(run).read_reports()
-    board = chosen_position(reports[-1]["sample_game"])
-    network, iteration = load_network(run, device="cpu")
+    whole = [report for report in reports if "[FEN " not in report["sample_game"]]  # from the standard position
+    shown = (whole or reports)[-1]
+    board = chosen_position(shown["sample_game"])
+    network, _ = load_network(run, device="cpu")
     figure = Figure(figsize=(11, 3.9), dpi=100, layout="constrained", facecolor="none")  # for light and dark pages
     left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1.25, 1.25))
     draw_board(left, board)
-    left.set_title(f"A game against itself, iteration {iteration}", size=11, color=INK)
+    left.set_title(f"A game against itself, iteration {shown['iteration']}", size=11, color=INK)
     draw_firing(middle, network, board)
     draw_scores(right, run, reports, games)
     return figure
@@ -82,7 +84,7 @@ def draw_firing(axis: Axes, network, board: chess.Board) -> None:
         top, left = 9 * (channel // columns), 9 * (channel % columns)
         mosaic[top : top + 8, left : left + 8] = rate[::-1]
     axis.set_facecolor("none")
-    axis.imshow(mosaic, cmap="cividis", vmin=0, vmax=1, interpolation="nearest")
+    axis.imshow(mosaic, cmap="cividis", vmin=0, vmax=rates.max(), interpolation="nearest")
     axis.set_title(f"Its last {len(rates)} channels, firing there", size=11, color=INK)
     axis.set_xlabel(f"{100 * rates.mean():.0f} % of all possible spikes", color=QUIET, size=9)
     axis.set_xticks([])
@@ -105,7 +107,7 @@ def draw_scores(axis: Axes, run: str, reports: list[dict], games: int) -> None:
         axis.fill_between(played, *bounds, color=colour, alpha=0.15, lw=0)
     axis.patch.set_alpha(0)
     axis.tick_params(colors=INK)
-    axis.legend(loc="center", bbox_to_anchor=(0.62, 0.76), frameon=False, labelcolor=INK)
+    axis.legend(loc="lower right", frameon=False, labelcolor=INK)
     axis.set_ylim(0, 1.03)
     axis.yaxis.set_major_formatter(PercentFormatter(1, 0))
     axis.set_title(f"Score in {games} games, {LOOKS_AHEAD.evaluations} evaluations a move", size=11, color=INK)
