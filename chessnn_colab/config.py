@@ -173,7 +173,7 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
         boards = self.boards or (BOARDS_ON_CPU if on_cpu else BOARDS)
         games = max(128, boards * workers) if on_cpu else 2 * boards * workers
         defaults = {
-            "levels": self._network().levels,
+            "levels": preset(name).levels,
             "games_per_iteration": games,
             "boards": boards,
             "batch_size": 512 if device == "cpu" else 1024,

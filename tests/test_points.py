@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from chessnn_colab.actor import Actor
+from chessnn_colab.arena.players import NetworkPlayer
 from chessnn_colab.assembler import Assembler, td_returns
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.errors import ConfigError
@@ -158,6 +159,17 @@ def test_a_policy_gradient_does_not_grow_with_the_score():
     batch |= {"policy_actions": np.zeros((8, 1), np.uint16), "policy_weights": np.ones((8, 1), np.float16)}
     batch["value_targets"] = np.linspace(0, 90_000, 8, dtype=np.float32)
     assert abs(float(learner.update(batch).policy_loss)) < 10
+
+
+def test_a_network_that_has_played_a_match_can_learn_afterwards():
+    """A player is asked in inference mode; what is kept from there must be of use to a gradient."""
+    game, rows = make_game("2048"), 4
+    network = small_network(game)
+    score_bins.cache_clear()
+    NetworkPlayer(game, network, SearchConfig(candidates=2, survivors=1)).choose(game.init(rows), torch.Generator())
+    value = expected_value(network(game.observe(game.init(rows))).wdl_logits, game.score_limit)
+    value.sum().backward()
+    assert all(weight.grad is not None for weight in network.value.parameters())
 
 
 def test_one_player_is_discounted_without_a_sign_and_paid_at_once():

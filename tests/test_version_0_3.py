@@ -59,8 +59,9 @@ def test_it_resumes_and_keeps_its_network(run):
     assert [path.stem for path in RunFolder.open(run).snapshots()] == ["000000", "000002", "000003"]
     network, _ = load_network(run, 3, "cpu")
     assert RunFolder.open(run).config["policy_head"] == "from" and not network.config.jumps
-    assert TrainConfig(run=run, preset="cpu").with_saved().policy_head == "from"
-    assert RunFolder.open(run).config["levels"] == network.config.levels == 4, "a new run has eight"
+    explicit = TrainConfig(run=run, preset="cpu").with_saved()
+    assert explicit.policy_head == "from" and explicit.levels == 4
+    assert RunFolder.open(run).config["levels"] == network.config.levels == 4
     with pytest.raises(ConfigError, match=r"cannot change .*levels \(was 4, now 8"):
         list(train(replace(config, levels=8)))
 
@@ -74,6 +75,7 @@ def test_a_new_run_starts_from_its_weights_and_answers_as_it_did(run, tmp_path):
     listener.message = said.append
     list(train(config, listener))
     assert "up to 8 spikes in a step now, instead of 4" in " ".join(said)
+    assert RunFolder.open(new).config["levels"] == 8
     old, grown = load_network(run, 2, "cpu")[0], load_network(new, 0, "cpu")[0]
     assert grown.config.jumps and not old.config.jumps
     observation = Chess().observe(Chess().init(1))

@@ -62,7 +62,7 @@ class Game(Protocol):
     packed_words: int
     endings: tuple[str, ...]  # kinds of ending; the first is "unfinished", the last "truncated"
     start_shares: Mapping[str, float]  # kinds of start position -> share of self-play's games; they sum to 1
-    self_play_plies: int  # plies after which self-play stops a game; a run may set this and the next three
+    self_play_plies: int  # plies after which self-play stops a game; a run may set this and the next five
     sampling_plies: int  # a game samples its moves until a random ply below this
     discount: float  # what a win is worth one ply later, in search and in value targets
     td_lambda: float  # 1: value targets are the outcome alone; below, mixed with the truncation_value of the next plies
