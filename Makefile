@@ -1,11 +1,11 @@
 # make run    train for MINUTES (5) in the notebook, headless, printing progress
 # make lab    the notebook in JupyterLab
 # make quick  the tests of a minute
-# make test   every test
+# make test   every test but the long ones in a browser
 # make check  formatting, lint and types, as CI checks them
 # make fix    format, and correct what lint can correct by itself
 # make reliability   the promises of docs/promises.md, each with its full count
-# make gpu    everything wanted from a GPU, in ten minutes, into runs/gpu; PART=bench runs one piece; installs nothing
+# make gpu    everything wanted from a GPU, in ten to fifteen minutes (an estimate), into runs/gpu; PART=bench runs one piece; installs nothing
 # make notebooks     write the notebooks again from the .py files beside them
 # make colab         write dist/run_all.ipynb, one file to upload to Colab or Kaggle, or to open in an empty folder
 # make browser       every test in a real browser, with screenshots in the folder screenshots
@@ -17,6 +17,7 @@ RUN ?= runs/chess
 PART ?=
 MACHINE ?=
 BIN := .venv/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 # A test process for each core, four at most: a test may start several processes itself.
 PYTEST := $(BIN)/python -m pytest -q -n logical --maxprocesses 4
 QUICK := actor checkpoint chess_endings chess_moves chess_perft corruption devices floors games learner network notation \
@@ -27,17 +28,21 @@ QUICK := actor checkpoint chess_endings chess_moves chess_perft corruption devic
 help:
 	@grep '^# make' Makefile | cut -c3-
 
-# Installed once, and again when what to install has changed.
-.venv/installed: requirements.txt pyproject.toml constraints.txt
+# Installed once, and again when what to install has changed: first what the notebooks need, then what tests and checks do.
+.venv/lab: requirements.txt pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version.split()[0] + "; choose another: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test,dev,lab]'
+	$(INSTALL) '.[lab]'
 	@touch $@
 
-run: .venv/installed
+.venv/installed: .venv/lab
+	$(INSTALL) '.[test,dev,lab]'
+	@touch $@
+
+run: .venv/lab
 	$(BIN)/python tools/run_notebook.py notebooks/train.ipynb $(RUN).ipynb minutes=$(MINUTES) run_folder='"$(RUN)"'
 
-lab: .venv/installed
+lab: .venv/lab
 	$(BIN)/python -m jupyterlab notebooks/train.ipynb
 
 # These files without the longest comparisons with python-chess, and one test of the whole loop.

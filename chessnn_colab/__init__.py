@@ -1,13 +1,13 @@
 """A spiking neural network learns chess by playing itself.
 
-The public names, found when first used: a worker process imports this package and wants none of them.
+Public names (`_HOMES` says where each is) are imported on first use: a worker process loads only what it needs.
 """
 
 import os
 import sys
 from importlib import import_module
 
-__version__ = "0.7.0"
+__version__ = "0.7.1"
 
 # The one thing that an import does: it says how torch's threads wait for each other, which OpenMP reads when torch is
 # loaded. Unset, they spin for a thread that a busy neighbour holds off, and beside one a learner is three times slower

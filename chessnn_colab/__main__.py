@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import inspect
 import json
+import re
 import sys
 import types
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .config import TrainConfig
 from .errors import ChessnnError, Interrupted
+from .report import Report
 from .shell.bench import add_bench
 from .shell.measuring import add_measuring_commands
 from .shell.networks import add_network_commands
@@ -73,19 +76,31 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def add_config_options(parser: argparse.ArgumentParser) -> None:
-    """Add an option for every field of TrainConfig, with its name and default."""
+    """Add an option for every field of TrainConfig, with its name, its default and what config says of it."""
+    meanings = field_comments()
     for field, kind in zip(dataclasses.fields(TrainConfig), field_types()):
         flag = FLAGS.get(field.name, "--" + field.name.replace("_", "-"))
-        more = {
-            "dest": field.name,
-            "default": field.default,
-            "help": f"default: {'by device' if field.default is None else field.default}",
-        }
+        default = (
+            "" if field.default is None or kind is bool else f" (default: {field.default})"
+        )  # argparse adds a bool's
+        meaning = (meanings.get(field.name, "") + default).replace("%", "%%")
+        more = {"dest": field.name, "default": field.default, "help": meaning}
         if kind is bool:
             parser.add_argument(flag, action=argparse.BooleanOptionalAction, **more)
         else:
             convert = whole_numbers if kind == tuple[int, ...] else kind
             parser.add_argument(flag, type=convert, metavar=field.name.upper(), **more)
+
+
+def field_comments() -> dict[str, str]:
+    """Field -> the comment behind it in TrainConfig, or in the config that it comes from."""
+    parts = [part for part in reversed(TrainConfig.__mro__) if dataclasses.is_dataclass(part)]
+    try:
+        source = "".join(inspect.getsource(part) for part in parts)
+    except OSError:  # installed without its sources
+        return {}
+    found = re.findall(r"^    (\w+): [^#\n]+  # (.+)$", source, re.MULTILINE)
+    return {name: comment.replace("None:", "if not given:") for name, comment in found}
 
 
 def field_types() -> list[Any]:
@@ -127,8 +142,16 @@ def run_train(options: argparse.Namespace) -> None:
 
     names = [field.name for field in dataclasses.fields(TrainConfig)]
     config = TrainConfig(**{name: getattr(options, name) for name in names})
-    for _ in train(config, make_progress()):
+    interrupted = False
+
+    def reports() -> Iterator[Report]:
+        nonlocal interrupted
+        interrupted = yield from train(config, make_progress())
+
+    for _ in reports():
         pass
+    if interrupted:
+        raise Interrupted  # what was kept has been said
 
 
 if __name__ == "__main__":

@@ -54,7 +54,8 @@ class Actor:
         config = self.config
         if self.chance is not None:  # the search must not know what chance will do in the game
             rows = state.plies_played.shape
-            fresh = torch.randint(2**32, rows, generator=generator, device=self.game.device)
+            most = 2**31 - 1 if self.game.device.type == "mps" else 2**32  # MPS draws numbers of 32 bits with a sign
+            fresh = torch.randint(most, rows, generator=generator, device=self.game.device)
             state = self.chance.reseed(state, fresh)
         root = self.root(state, self.columns, self.columns) if config.search == "tree" else self.root(state)
         logits = root.prior_logits

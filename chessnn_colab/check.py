@@ -26,6 +26,7 @@ from .replay import Replay
 from .rounds import share_games, summary_of_games
 from .selfplay import SelfPlay
 from .workers.local import LocalPool
+from .workers.process import send_array
 
 TIMED_BATCH = 256
 PROBE_BOARDS, PROBE_PLIES = 64, 24
@@ -219,14 +220,8 @@ def _best_time(function: Callable[[], None]) -> float:
     return min(times[1:])
 
 
-def send_array(connection: Connection) -> None:
-    """What the spawned process does."""
-    connection.send(np.arange(4))
-    connection.close()
-
-
 def spawn_round_trip(target: Callable[[Connection], None] = send_array) -> tuple[float | None, str]:
-    """Seconds to start a process by spawn and get a numpy array back; or None, and what went wrong."""
+    """Seconds to start a process by spawn, without torch, and get a numpy array back; or None, and what went wrong."""
     context = get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     started = time.perf_counter()

@@ -5,16 +5,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from .devices import Inventory, WorkerPlan, plan_workers
+from .devices import Inventory, WorkerPlan, plan_workers, require_counts
 from .errors import ConfigError
 from .games.base import Game
 from .games.registry import check_reward, rules
 from .learner import LearnerConfig
 from .network_config import NetworkConfig, preset
-from .runs.folder import RunFolder
+from .runs.folder import RunFolder, folder_path, own_folder
 from .search import SearchConfig
 from .selfplay_config import BOARDS, BOARDS_ON_CPU, SelfPlayConfig
 
@@ -35,33 +34,33 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
     None lets the game, the device or the preset decide. Raises ConfigError for values that cannot be.
     """
 
-    run: str = "runs/chess"  # folder; a run already there is resumed
+    run: str = "auto"  # folder; auto: runs/ and the game's name; a run already there is resumed
     minutes: float | None = None  # how long to train, this time
     iterations: int | None = None  # or how many rounds, this time; neither: 20 minutes
     total_minutes: float | None = None  # spreads the learning rate's schedule over all sessions; None: over each alone
     preset: str = "auto"  # network size: cpu, t4, a100, h100, or by device
-    channels: int | None = None  # these six override the preset's
-    blocks: int | None = None
-    steps: int | None = None
-    levels: int | None = None
-    encoding: str | None = None
-    activation: str | None = None
+    channels: int | None = None  # neurons per square in each layer; None: the preset decides
+    blocks: int | None = None  # of two layers each; None: the preset decides
+    steps: int | None = None  # time steps; None: the preset decides, which is 1
+    levels: int | None = None  # spikes that a neuron may fire in a step; None: the preset decides, which is 8
+    encoding: str | None = None  # of the planes: direct, or rate; None: the preset decides, which is direct
+    activation: str | None = None  # spikes, or its twins clipped and relu; None: the preset decides, which is spikes
     policy_head: str | None = None  # squares a move's logit reads: from, or from-to; None: both where a move has two
-    games_per_iteration: int | None = None
-    sample_reuse: float = 3.0  # how often a position is learned from, on average
-    batch_size: int | None = None  # positions per update
-    replay_capacity: int | None = None  # positions
+    games_per_iteration: int | None = None  # played before learning goes on; None: the device decides
+    sample_reuse: float = 3.0  # positions learned from for each new one that is played
+    batch_size: int | None = None  # positions per update; None: the device decides
+    replay_capacity: int | None = None  # positions; None: the device decides
     measure_strength: bool | None = None  # puzzles or short matches, 5 % of the time; None: where `minutes` are set
     checkpoint_every: int = 5  # iterations between checkpoints, and between snapshots
-    keep_checkpoints: int = 2
+    keep_checkpoints: int = 2  # how many; snapshots are all kept
     copy_to: str | None = None  # a second folder, such as one on Google Drive, that gets a copy after each checkpoint
     from_checkpoint: str | None = None  # another run's folder, whose weights this run starts with
-    seed: int = 0
-    device: str = "auto"
-    gpus: tuple[int, ...] | None = None
-    workers: int | None = None
-    workers_per_gpu: int = 1
-    selfplay_device: str | None = None
+    seed: int = 0  # of weights, games and batches
+    device: str = "auto"  # that learns: cuda, mps, cpu; auto: the first of these that works
+    gpus: tuple[int, ...] | None = None  # their numbers, such as 0,2; None: all
+    workers: int | None = None  # processes that play; None: one for each GPU, or for each core
+    workers_per_gpu: int = 1  # more may fill a large GPU
+    selfplay_device: str | None = None  # cpu: play there, whatever learns; None: the device that learns
     learner_gpu: str = "shared"  # or own: no worker on the GPU that learns, where there is another
     device_failure: str = "stop"  # or cpu: what a worker does whose device does not work
     worker_timeout: float = 300.0  # seconds of silence after which a worker counts as hung
@@ -74,17 +73,19 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
             part.__post_init__(self)
         game = rules(self.game)
         object.__setattr__(self, "game", game.name)  # one name for one game: gomoku:15 is gomoku
+        if self.run == "auto":
+            object.__setattr__(self, "run", own_folder(game.name))
         self._check_game()
-        for name in ("iterations", "games_per_iteration", "replay_capacity", "checkpoint_every", "keep_checkpoints"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ConfigError(f"{name}={value}: expected a whole number from 1 up")
+        counts = "iterations", "games_per_iteration", "replay_capacity", "checkpoint_every", "keep_checkpoints"
+        require_counts(**{name: getattr(self, name) for name in (*counts, "batch_size")})
         for name in ("minutes", "total_minutes", "sample_reuse", "worker_timeout"):
             value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise ConfigError(f"{name}={value}: expected more than 0")
-        if self.batch_size is not None and self.batch_size < 2:
-            raise ConfigError(f"batch_size={self.batch_size}: expected 2 or more")
+            if value is not None and not (isinstance(value, (int, float)) and value > 0):
+                raise ConfigError(f"{name}={value!r}: expected more than 0")
+        if self.batch_size == 1:
+            raise ConfigError("batch_size=1: expected 2 or more")
+        if not isinstance(self.seed, int) or self.seed < 0:
+            raise ConfigError(f"seed={self.seed!r}: expected a whole number from 0 up")
         if self.pool not in POOLS:
             raise ConfigError(f"unknown pool {self.pool!r}: expected one of {', '.join(POOLS)}")
         if self.overlap and self.pool == "inline":
@@ -159,7 +160,7 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
 
     def _saved(self) -> dict[str, Any] | None:
         """The config of the run that is already in the folder."""
-        if not (Path(self.run).expanduser() / "config.json").is_file():
+        if not (folder_path(self.run) / "config.json").is_file():
             return None
         saved = dict(RunFolder.open(self.run).config)
         if saved.get("levels") is None:  # before 0.7 a preset decided it, and did not say so
@@ -168,7 +169,7 @@ class TrainConfig(LearnerConfig, SearchConfig, SelfPlayConfig):
 
     def for_device(self, device: str, machine: Inventory, plan: WorkerPlan) -> SettledTrainConfig:
         """The same config with every None filled in that the device, the workers or the preset decide."""
-        name = self.preset if self.preset != "auto" else _preset_for(device, machine)
+        name = self.preset if self.preset != "auto" else _preset_for(device, machine, plan)
         on_cpu, workers = plan.devices[0] == "cpu", len(plan.devices)
         boards = self.boards or (BOARDS_ON_CPU if on_cpu else BOARDS)
         games = max(128, boards * workers) if on_cpu else 2 * boards * workers
@@ -223,14 +224,16 @@ class SettledTrainConfig(TrainConfig):
     replay_capacity: int
 
 
-def _preset_for(device: str, machine: Inventory) -> str:
-    """The largest preset that the device trains in reasonable time, by its memory."""
+def _preset_for(device: str, machine: Inventory, plan: WorkerPlan) -> str:
+    """The largest preset for which every GPU that learns or plays has the memory."""
     if device == "cpu":
         return "cpu"
     if device == "mps":
         return "t4"
-    largest = max(machine.gpus, key=lambda gpu: gpu.memory, default=None)
-    if largest is None or largest.memory < 30 * 2**30:
+    used = {int(place.partition(":")[2] or 0) for place in (device, *plan.devices) if place.startswith("cuda")}
+    there = [gpu for gpu in machine.gpus if gpu.index in used]
+    smallest = min(there, key=lambda gpu: (gpu.memory, gpu.capability), default=None)
+    if smallest is None or smallest.memory < 30 * 2**30:
         return "t4"
     # An A100 of 80 GB reports as much memory as an H100: the generation tells them apart.
-    return "h100" if largest.memory > 70 * 2**30 and largest.capability >= (9, 0) else "a100"
+    return "h100" if smallest.memory > 70 * 2**30 and smallest.capability >= (9, 0) else "a100"

@@ -129,6 +129,15 @@ def require_device(device: str) -> None:
         raise DeviceError(f"{device} does not work: {_first_line(error)}") from error
 
 
+def playing_device(device: str | torch.device) -> str:
+    """Where matches, puzzles and a person's games are played when `device` is asked for: itself, but the CPU for MPS.
+
+    What the rules prove has as many rows as the data wants, and MPS keeps a compiled graph for every number of rows
+    that it has seen (pytorch#188756).
+    """
+    return "cpu" if torch.device(device).type == "mps" else str(device)
+
+
 def out_of_memory(error: BaseException) -> bool:
     """Whether `error` says that a device, or this machine, has no room for a tensor."""
     return isinstance(error, (torch.cuda.OutOfMemoryError, MemoryError)) or (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -22,16 +23,20 @@ from .search import ILLEGAL
 class LearnerConfig:
     """How the network learns."""
 
-    learning_rate: float = 2e-3
-    weight_decay: float = 1e-4
-    clip_norm: float = 1.0
+    learning_rate: float = 2e-3  # of AdamW; it falls towards the end of the time
+    weight_decay: float = 1e-4  # of AdamW
+    clip_norm: float = 1.0  # of the gradient
     value_weight: float = 1.0  # of the value loss beside the policy's
     entropy_bonus: float = 0.01  # with search="policy" only
-    precision: str = "auto"  # of the convolutions; membranes, losses and weights stay float32
+    precision: str = "auto"  # of the convolutions: float32, bfloat16, float16; all else stays float32
 
     def __post_init__(self):
-        if not self.learning_rate > 0:
-            raise ConfigError(f"learning_rate={self.learning_rate}: expected more than 0")
+        for name in ("learning_rate", "clip_norm"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise ConfigError(f"{name}={getattr(self, name)}: expected more than 0")
+        for name in ("weight_decay", "value_weight", "entropy_bonus"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ConfigError(f"{name}={getattr(self, name)}: expected 0 or more")
         if self.precision not in PRECISIONS:
             raise ConfigError(f"unknown precision {self.precision!r}: expected one of {', '.join(PRECISIONS)}")
 
@@ -155,17 +160,24 @@ class Learner:
         of the weights it plays with (CaRe-BN).
         """
         norms = [module for module in self.network.modules() if isinstance(module, nn.BatchNorm2d)]
-        momenta = [norm.momentum for norm in norms]
-        for norm in norms:
-            norm.reset_running_stats()
-            norm.momentum = None  # a cumulative average
-        self.network.train()
-        for batch in batches:
-            state = self.game.unpack(self.to_tensors(batch)["positions"])
-            self.network.rates_and_wdl(self.game.observe(state))
-        for norm, momentum in zip(norms, momenta):
-            norm.momentum = momentum
-        self.network.eval()
+        before = [(norm.momentum, {name: buffer.clone() for name, buffer in norm.named_buffers()}) for norm in norms]
+        try:
+            for norm in norms:
+                norm.reset_running_stats()
+                norm.momentum = None  # a cumulative average
+            self.network.train()
+            for batch in batches:
+                observation = self.game.observe(self.game.unpack(self.to_tensors(batch)["positions"]))
+                with self._autocast():
+                    self.network.rates_and_wdl(observation)
+        except BaseException:  # an interrupt saves the network: half of a mean is none
+            for norm, (_, buffers) in zip(norms, before):
+                norm.load_state_dict(buffers, strict=False)
+            raise
+        finally:
+            for norm, (momentum, _) in zip(norms, before):
+                norm.momentum = momentum
+            self.network.eval()
 
     def to_tensors(self, batch: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
         """The arrays of a batch on the device, unsigned and half-precision ones in the types torch computes with.
@@ -265,34 +277,3 @@ def score_target(score: Tensor, limit: float, bins: int) -> Tensor:
 
 def _mean_where(values: Tensor, mask: Tensor) -> Tensor:
     return (values * mask).sum() / mask.sum().clamp(min=1)
-
-
-def optimizer_arrays(optimizer: torch.optim.Optimizer) -> dict[str, np.ndarray]:
-    """AdamW's moments and step counts by parameter number, for a checkpoint."""
-    state = optimizer.state_dict()["state"]
-    return {
-        f"{number}.{name}": tensor.detach().cpu().numpy().copy()
-        for number, moments in state.items()
-        for name, tensor in moments.items()
-    }
-
-
-def load_optimizer_arrays(optimizer: torch.optim.Optimizer, arrays: Mapping[str, np.ndarray]) -> None:
-    """The inverse of `optimizer_arrays`. Raises ConfigError when the arrays are not this optimizer's, all or none."""
-    state: dict[int, dict[str, Tensor]] = {}
-    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    shapes = {
-        f"{number}.{name}": () if name == "step" else tuple(parameter.shape)
-        for number, parameter in enumerate(parameters)
-        for name in ("step", "exp_avg", "exp_avg_sq")
-    }
-    given = {name: tuple(array.shape) for name, array in arrays.items()}
-    if (given and given != shapes) or any(array.dtype != np.float32 for array in arrays.values()):
-        raise ConfigError(f"{len(given)} arrays of an optimizer do not fit the {len(shapes)} of this network")
-    for key, array in arrays.items():
-        number, name = key.split(".", 1)
-        tensor, like = torch.from_numpy(np.array(array)), parameters[int(number)]
-        if tensor.shape == like.shape:  # a moment, laid out in memory as its weights are
-            tensor = torch.empty_like(like, device="cpu").copy_(tensor)
-        state.setdefault(int(number), {})[name] = tensor
-    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ import torch
 
 from . import spikes
 from .budget import Budget
+from .devices import out_of_memory
+from .errors import ConfigError
 from .learner import Learner, Losses
 from .replay import Replay
 from .report import Progress
@@ -39,7 +42,8 @@ def learn(
     for done in range(1, updates + 1):
         rate = learner.config.learning_rate * budget.learning_rate_factor()
         batch = replay.sample(batch_size, generator)
-        collected.append(torch.stack(learner.update(batch, rate, generator)))
+        with _advice_on_memory(learner, batch_size):
+            collected.append(torch.stack(learner.update(batch, rate, generator)))
         target_entropies.append(_entropy(batch["policy_weights"]))
         progress.learning_update(done)
         between()
@@ -56,6 +60,20 @@ def firing_rates(learner: Learner, replay: Replay) -> dict[str, float]:
     packed = torch.from_numpy(replay.sample(PROBE_POSITIONS, np.random.default_rng(0))["positions"])
     state = learner.game.unpack(packed.to(learner.device))
     return spikes.firing_rates(learner.network, learner.game.observe(state))
+
+
+@contextmanager
+def _advice_on_memory(learner: Learner, batch_size: int) -> Iterator[None]:
+    """Where memory runs out, a ConfigError that says what to change."""
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        if not out_of_memory(error):
+            raise
+        raise ConfigError(
+            f"out of memory on {learner.device} while learning with batch_size={batch_size}: set batch_size lower, "
+            "take a smaller preset, or keep players off that device (learner_gpu=own)"
+        ) from error
 
 
 def _entropy(weights: np.ndarray) -> float:

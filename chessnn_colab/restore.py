@@ -7,7 +7,7 @@ CheckpointError that names it, before memory is taken for what it claims to be.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,13 +15,14 @@ import numpy as np
 import torch
 
 from .devices import out_of_memory
+from .errors import CheckpointError, ConfigError, RunError
 from .files import unusable
-from .learner import Learner, load_optimizer_arrays, optimizer_arrays
+from .learner import Learner
 from .network import SpikingNetwork, build_network, check_fit, load_arrays, to_arrays
 from .network_config import NetworkConfig
 from .replay import Replay
 from .runs.checkpoint import Checkpoint
-from .runs.folder import find_checkpoint
+from .runs.folder import RunFolder, find_checkpoint
 from .words import counted
 
 LARGEST_COUNT = 2**53
@@ -57,6 +58,19 @@ def saved_weights(path: Path | str, checkpoint: Checkpoint) -> dict[str, np.ndar
     return weights
 
 
+def begin_from(other: str | None, run: str, network: SpikingNetwork, game: str) -> list[str]:
+    """start_from where another run is named and `run` has no checkpoint yet, before its folder is made.
+
+    So weights that do not fit leave no settings behind that would bind the next try.
+    """
+    if other is None:
+        return []
+    with suppress(RunError):
+        if RunFolder.open(run).checkpoints():
+            return []
+    return [start_from(other, network, game)]
+
+
 def start_from(other: str, network: SpikingNetwork, game: str) -> str:
     """Give `network` the weights of another run and say so. Raises what find_checkpoint raises.
 
@@ -81,12 +95,14 @@ def start_from(other: str, network: SpikingNetwork, game: str) -> str:
 
 
 def state_to_save(learner: Learner, replay: Replay) -> dict[str, dict[str, np.ndarray]]:
-    """The groups of a checkpoint; inverse: `restore_state`."""
-    return {
-        "weights": to_arrays(learner.network),
-        "optimizer": optimizer_arrays(learner.optimizer),
-        "replay": replay.to_arrays(),
-    }
+    """The groups of a checkpoint; inverse: `restore_state`. Raises CheckpointError when training has diverged."""
+    weights, moments = to_arrays(learner.network), optimizer_arrays(learner.optimizer)
+    if not all(np.isfinite(array).all() for array in (*weights.values(), *moments.values())):
+        raise CheckpointError(
+            "training has diverged: the weights hold NaN or infinity, and nothing of them is saved. Run it again to go "
+            f"on from the checkpoint before, with less than learning_rate={learner.config.learning_rate:g}"
+        )
+    return {"weights": weights, "optimizer": moments, "replay": replay.to_arrays()}
 
 
 def restore_state(path: Path, checkpoint: Checkpoint, learner: Learner, replay_capacity: int) -> tuple[Counts, Replay]:
@@ -108,6 +124,37 @@ def restore_state(path: Path, checkpoint: Checkpoint, learner: Learner, replay_c
         load_optimizer_arrays(learner.optimizer, groups["optimizer"])
         learner.restore_progress(metadata)
     return counts, replay
+
+
+def optimizer_arrays(optimizer: torch.optim.Optimizer) -> dict[str, np.ndarray]:
+    """AdamW's moments and step counts by parameter number, for a checkpoint."""
+    state = optimizer.state_dict()["state"]
+    return {
+        f"{number}.{name}": tensor.detach().cpu().numpy().copy()
+        for number, moments in state.items()
+        for name, tensor in moments.items()
+    }
+
+
+def load_optimizer_arrays(optimizer: torch.optim.Optimizer, arrays: Mapping[str, np.ndarray]) -> None:
+    """The inverse of `optimizer_arrays`. Raises ConfigError when the arrays are not this optimizer's, all or none."""
+    state: dict[int, dict[str, torch.Tensor]] = {}
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    shapes = {
+        f"{number}.{name}": () if name == "step" else tuple(parameter.shape)
+        for number, parameter in enumerate(parameters)
+        for name in ("step", "exp_avg", "exp_avg_sq")
+    }
+    given = {name: tuple(array.shape) for name, array in arrays.items()}
+    if (given and given != shapes) or any(array.dtype != np.float32 for array in arrays.values()):
+        raise ConfigError(f"{len(given)} arrays of an optimizer do not fit the {len(shapes)} of this network")
+    for key, array in arrays.items():
+        number, name = key.split(".", 1)
+        tensor, like = torch.from_numpy(np.array(array)), parameters[int(number)]
+        if tensor.shape == like.shape:  # a moment, laid out in memory as its weights are
+            tensor = torch.empty_like(like, device="cpu").copy_(tensor)
+        state.setdefault(int(number), {})[name] = tensor
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
 
 
 def _check_finite(arrays: Mapping[str, np.ndarray]) -> None:

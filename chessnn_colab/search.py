@@ -24,6 +24,7 @@ ILLEGAL = -1e9  # the logit of an action that is not there
 ROUNDED = 8  # a CPU rounds numbers of rows up to multiples: every new size costs it milliseconds of preparation
 SEARCHES = ("two-rung", "tree", "policy")
 SOLVERS = ("off", "root", "all")
+COUNTS = ("candidates", "survivors", "num_simulations", "max_num_considered_actions", "max_depth", "chance_samples")
 
 
 class Root(NamedTuple):
@@ -69,18 +70,18 @@ class SearchConfig:
     """How far to look ahead, and how to weigh what was seen.
 
     sigma(q) = (maxvisit_init + most visits) * value_scale * q, with q rescaled to [0, 1] within its row (mctx,
-    qtransform_completed_by_mix_value).
+    qtransform_completed_by_mix_value; in two rungs the root's raw value counts among the row's).
     """
 
-    search: str = "two-rung"  # or "tree"; or "policy": sample the prior, evaluate nothing
+    search: str = "two-rung"  # or tree; or policy: sample the prior, look at nothing
     candidates: int = 8  # two-rung: root actions evaluated
     survivors: int = 4  # of them, whose best reply is evaluated too
     num_simulations: int = 32  # tree: evaluations after the root's
     max_num_considered_actions: int = 16  # tree: root actions that sequential halving begins with
     max_depth: int = 12  # tree: plies a simulation goes down at most
     value_scale: float = 0.3  # weight of the values seen against the network's prior
-    maxvisit_init: float = 50.0
-    solve: str = "off"  # "root": a move that wins at once is played; "all": whatever is proven counts, everywhere
+    maxvisit_init: float = 50.0  # more of it weighs values more, however few visits there were
+    solve: str = "off"  # or root: a move that wins at once is played; or all: whatever is proven counts, everywhere
     chance_samples: int = 1  # outcomes of chance looked at per action, in a game that has chance
 
     def __post_init__(self):
@@ -88,13 +89,13 @@ class SearchConfig:
             raise ConfigError(f"unknown solve {self.solve!r:.60}: expected one of {', '.join(SOLVERS)}")
         if self.search not in SEARCHES:
             raise ConfigError(f"unknown search {self.search!r}: expected one of {', '.join(SEARCHES)}")
-        if not 1 <= self.survivors <= self.candidates:
+        for name in COUNTS:
+            if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
+                raise ConfigError(f"{name}={getattr(self, name)!r}: expected a whole number from 1 up")
+        if self.survivors > self.candidates:
             raise ConfigError(
                 f"candidates={self.candidates}, survivors={self.survivors}: expected 1 <= survivors <= candidates"
             )
-        for name in ("num_simulations", "max_num_considered_actions", "max_depth", "chance_samples"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name}={getattr(self, name)}: expected a whole number from 1 up")
 
     @property
     def evaluations(self) -> int:

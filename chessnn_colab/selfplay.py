@@ -30,6 +30,8 @@ from .selfplay_config import SelfPlayConfig
 
 PLIES_A_BLOCK = 8  # plies between two copies to the host
 FEW_ROWS = 16  # a batch shrinks by multiples of so many boards
+# What records keep in two bytes is copied in two bytes; a uint16 comes as an int16 of the same bits.
+NARROW = {"action": torch.int16, "policy_actions": torch.int16, "policy_weights": torch.float16}
 
 
 # on_progress(games done, plies done, records of the games done since the last call) -> go on?
@@ -175,7 +177,8 @@ class Lockstep:
     def play_block(self) -> dict[str, np.ndarray]:
         """PLIES_A_BLOCK plies on every board, as arrays [plies, boards, ...] on the host."""
         rows = [self._ply() for _ in range(PLIES_A_BLOCK)]
-        block = {name: torch.stack([row[name] for row in rows]).cpu().numpy() for name in rows[0]}
+        stacked = {name: torch.stack([row[name] for row in rows]) for name in rows[0]}
+        block = {name: rows_.to(NARROW.get(name, rows_.dtype)).cpu().numpy() for name, rows_ in stacked.items()}
         playing = self.number >= 0
         self.active = int(playing.sum())
         self._shrink(playing)

@@ -16,23 +16,23 @@ START_SETTINGS = {"few_piece_starts": "few-piece", "random_starts": "random-plie
 class SelfPlayConfig:
     """How games are played for training."""
 
-    game: str = "chess"  # one of games.registry.GAMES
-    boards: int | None = None  # games in lockstep, per worker; None: BOARDS_ON_CPU or BOARDS
-    max_plies: int | None = None  # then a game is stopped and labelled; None: the game decides, chess after 160
+    game: str = "chess"  # chess, gomoku (or gomoku:SIZE), 2048, tictactoe
+    boards: int | None = None  # games in lockstep, per worker; None: 64 on a CPU, 512 on a GPU
+    max_plies: int | None = None  # a longer game is stopped and labelled; None: the game decides, chess 160
     few_piece_starts: float | None = None  # share of games that start from a few pieces; None: the game decides
     random_starts: float | None = None  # share that start after a few random moves; None: the game decides
-    sampling_plies: int | None = None  # moves are sampled until a random ply below this, then the search's are taken
+    sampling_plies: int | None = None  # sample moves up to a random ply below it; None: the game decides, chess 30
     discount: float | None = None  # what a win is worth one ply later; None: the game decides, chess 0.99
-    td_lambda: float | None = None  # 1: value targets are the outcome alone; below, also how the game soon stands
-    bootstrap_after: int | None = None  # iterations after which that is what the search says; None: the game decides
-    bootstrap_lambda: float | None = None  # td_lambda from then on
+    td_lambda: float | None = None  # below 1, value targets mix in how the game soon stands; None: the game decides
+    bootstrap_after: int | None = None  # iterations after which the search says how it stands; None: the game decides
+    bootstrap_lambda: float | None = None  # td_lambda from then on; None: the game decides
     reward: str | None = None  # what a ply pays, in a game with points; None: the game decides, 2048 the score
 
     def __post_init__(self) -> None:
         for name in ("boards", "max_plies", "sampling_plies", "bootstrap_after"):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ConfigError(f"{name}={value}: expected a whole number from 1 up")
+            if value is not None and (not isinstance(value, int) or value < 1):
+                raise ConfigError(f"{name}={value!r}: expected a whole number from 1 up")
         for name in ("few_piece_starts", "random_starts"):
             value = getattr(self, name)
             if value is not None and not 0 <= value <= 1:

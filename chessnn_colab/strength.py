@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,7 @@ from .search import SearchConfig
 MATCH_MINUTES = 20.0  # a game with puzzles has matches too in sessions that are as long as this
 MATCH_GAMES = 20
 LEAST_SECONDS = 20.0  # a shorter session has no time to measure anything
+WARM_UP_ROWS = 100
 MOST_POINTS = 60  # of a measure in a session
 BY_POLICY, SMALL_SEARCH = SearchConfig(search="policy"), SearchConfig()
 
@@ -61,6 +63,7 @@ class StrengthProbe:
 
     def begin(self, network: SpikingNetwork, history: Sequence[Report]) -> tuple[Strength, ...]:
         """Measure the untrained network, if `history` is empty, and learn from it or from `history` what it costs."""
+        self._warm_up(network)
         if history:
             costs = {point.measure: point.cost for point in strength_points(history)}
             for measure in self.measures:
@@ -77,6 +80,18 @@ class StrengthProbe:
         points = [self._point(network, measure, iteration, seconds) for measure in due]
         self._reserve()
         return self._said([point for point in points if point is not None])
+
+    def _warm_up(self, network: SpikingNetwork) -> None:
+        """A device's first calls load and choose kernels; no measure is to cost that. A CPU has no such calls."""
+        for measure in self.measures if self.game.device.type != "cpu" else ():
+            player = NetworkPlayer(self.game, network, measure.search)
+            with self._chance_apart():
+                player.choose(self.game.init(WARM_UP_ROWS), torch.Generator(self.game.device))
+
+    def _chance_apart(self) -> AbstractContextManager[None]:
+        """While the block runs, what is drawn leaves the run's own chance alone: the encoding "rate" draws."""
+        device = self.game.device
+        return torch.random.fork_rng([device] if device.type == "cuda" else [])
 
     def _first(self, network: SpikingNetwork, measure: Measure) -> list[Strength]:
         """The untrained level. A measure that a session cannot pay for twice is left out of it."""
@@ -116,8 +131,7 @@ class StrengthProbe:
             self.progress.measuring_update(min((now - started) / expected, 1.0) if expected else 0.0)
 
         player = _Timed(NetworkPlayer(self.game, network, measure.search), on_move)
-        device = self.game.device
-        with torch.random.fork_rng([device] if device.type == "cuda" else []):  # the encoding "rate" draws from it
+        with self._chance_apart():
             try:
                 outcome = measure.run(player)
             except _TimeUp:

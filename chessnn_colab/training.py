@@ -7,8 +7,8 @@ back as GameRecords; no tensor crosses a process.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, closing, suppress
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from .budget import Budget
 from .config import TrainConfig
 from .cpu import keep_freed_memory
 from .devices import detect_device, inventory
-from .errors import RunError, WorkerError
+from .errors import CheckpointError, RunError, WorkerError
 from .games.registry import make_game, text_suffix
 from .launch import open_pool, planned_workers
 from .learner import Learner, LearnerConfig
@@ -26,7 +26,7 @@ from .network import build_network, to_arrays
 from .records import GameRecords
 from .replay import Replay
 from .report import Progress, Report, Session, Silence, Strength
-from .restore import restore_state, start_from, state_to_save
+from .restore import begin_from, restore_state, state_to_save
 from .rounds import joined, sample_game, share_games, summary_of_games, warn_of_empty_boards
 from .runs.backup import Backup, restore_run
 from .runs.folder import RunFolder
@@ -37,18 +37,15 @@ from .words import duration
 LEARNING_PER_PLAY = 1.0  # seconds of learning for one of self-play, until it has been timed
 
 
-def train(config: TrainConfig, progress: Progress | None = None) -> Iterator[Report]:
+def train(config: TrainConfig, progress: Progress | None = None) -> Generator[Report, None, bool]:
     """Train as `config` says, yielding a Report per iteration. A run already in the folder is resumed.
 
     progress: called from this thread; None is silence.
-    KeyboardInterrupt ends it cleanly: what is finished is kept, and the next call of train resumes. Raises ConfigError,
-    DeviceError, RunError, CheckpointError or WorkerError, each in plain words.
+    KeyboardInterrupt ends it cleanly: what is finished is kept, and the next call of train resumes; the generator's
+    value is True then. Raises ConfigError, DeviceError, RunError, CheckpointError or WorkerError, each in plain words.
     """
-    trainer = Trainer(config, progress or Silence())
-    try:
-        yield from trainer.iterations()
-    finally:
-        trainer.close()
+    with closing(progress or Silence()) as progress, closing(Trainer(config, progress)) as trainer:
+        return (yield from trainer.iterations())
 
 
 class Trainer:
@@ -83,55 +80,59 @@ class Trainer:
         self._parts = ExitStack()  # the workers and TensorBoard
         self.probe = StrengthProbe(config.measure_strength, config.game, choice.device, self.budget, progress)
         self._points: tuple[Strength, ...] = ()  # measured, and in no report yet
+        begins = begin_from(config.from_checkpoint, config.run, self.network, self.game.name)
         self.folder = RunFolder.create_or_open(config.run, config.to_dict(), config.changeable())
         try:
-            self._resume_or_begin()
+            self._resume_or_begin(begins)
+            self.tensorboard = TensorBoard(self.folder.tensorboard_folder, self.iteration)
+            self._parts.callback(self.tensorboard.close)
             if config.copy_to:
                 self.backup = Backup(self.folder, config.copy_to, config.keep_checkpoints)
                 self._say(self.backup.update())
-            self.tensorboard = TensorBoard(self.folder.tensorboard_folder, self.iteration)
-            self._parts.callback(self.tensorboard.close)
         except BaseException:
-            self.folder.close()
+            self.close()
             raise
 
-    def iterations(self) -> Iterator[Report]:
-        """Iterate until the budget is spent or the user interrupts; the last state is always saved."""
+    def iterations(self) -> Generator[Report, None, bool]:
+        """Iterate until the budget is spent, or the user interrupts (then True); the last state is always saved."""
         logs, say = self.folder.logs_folder, self.progress.message
         try:
             self._start_run()
             self.pool = self._parts.enter_context(open_pool(self.config, self.network.config, self.plan, logs, say))
             while not self.budget.over(self._iteration_seconds):
                 yield self._iterate()
-            self._take_what_came()
-            self._save()
+            self._keep()
             say(
                 f"Run ended after iteration {self.iteration}: {self.total_games:,} games, "
                 f"{self.total_positions:,} positions, {duration(self.seconds)} of training; it is in {self.folder.path}"
             )
+            return False
         except KeyboardInterrupt:
-            self._take_what_came()
-            self._save()
+            self._keep()
             say(
                 f"Interrupted: everything up to iteration {self.iteration} is kept in "
                 f"{self.folder.path}; run this again to resume"
             )
+            return True
         except WorkerError:
-            self._take_what_came()
-            self._save()
+            self._keep()
+            raise
+        except Exception:
+            with suppress(Exception):  # the first error is the one to show
+                self._keep()
             raise
         except GeneratorExit:  # the caller left its loop, by a break or an interrupt in its own code
-            with suppress(RunError):  # the same run, begun again before this generator was let go, owns the folder now
+            # The same run, begun again before this generator was let go, owns the folder now; or training has diverged.
+            with suppress(RunError, CheckpointError):
                 self._save()
             raise
 
     def close(self) -> None:
-        """Stop the workers and release the folder."""
-        self._parts.close()
-        if self.backup is not None:
-            self._say(self.backup.close())
-        self.folder.close()
-        self.progress.close()
+        """Stop the workers and release the folder; an interrupt in between leaves nothing out."""
+        with ExitStack() as last_first:
+            last_first.callback(self.folder.close)
+            last_first.callback(lambda: self._say(self.backup.close() if self.backup else ()))
+            last_first.callback(self._parts.close)
 
     def _say(self, messages: Sequence[str]) -> None:
         for message in messages:
@@ -140,6 +141,8 @@ class Trainer:
     def _iterate(self) -> Report:
         started = time.monotonic()
         records, play_seconds = self._play()
+        if not records.num_positions:
+            raise WorkerError("no game came before the time was up: allow more minutes, or fewer boards a worker")
         played = time.monotonic()
         self._take(records)
         if self.config.overlap and not self.budget.over(self._iteration_seconds, going_on=1):
@@ -148,14 +151,11 @@ class Trainer:
         learned = time.monotonic()
         self._learning_per_play = (learned - played) / play_seconds
         self._measure(learned - started)
-        self.iteration += 1
-        self.budget.done += 1
         finished = int((records.endings > 0).sum())
         elapsed = time.monotonic() - started
-        self.seconds += elapsed
         report = Report(
-            iteration=self.iteration,
-            seconds=self.seconds,
+            iteration=self.iteration + 1,
+            seconds=self.seconds + elapsed,
             **summary_of_games(records, self.game),
             buffer_size=len(self.replay),
             positions_per_second=records.num_positions / play_seconds,
@@ -173,7 +173,8 @@ class Trainer:
             sample_game=self._sample_game(records),
         )
         self.folder.append_report(report.to_dict())
-        self._points = ()
+        self.iteration, self.seconds, self._points = report.iteration, report.seconds, ()
+        self.budget.done += 1
         self.tensorboard.write(report)
         if self.iteration % self.config.checkpoint_every == 0:
             self._save()  # after its report, so that no kill leaves a checkpoint without one
@@ -197,11 +198,14 @@ class Trainer:
         self.progress.finish_selfplay(seconds)
         return joined(chunks, self.game), seconds
 
-    def _take_what_came(self) -> None:
-        """Keep the games that arrived before something stopped the round."""
-        if self._play_began is not None:
-            self._play_began = None
-            self._take(joined(self.pool.received, self.game))
+    def _keep(self) -> None:
+        """Save the last state, and with it the games that arrived before something stopped the round."""
+        try:
+            if self._play_began is not None:
+                self._play_began = None
+                self._take(joined(self.pool.received, self.game))
+        finally:
+            self._save()
 
     def _take(self, records: GameRecords) -> None:
         self.replay.add(records)
@@ -234,8 +238,8 @@ class Trainer:
         self._points += self.probe.measure(self.network, self.iteration + 1, seconds, last)
 
     def _sample_game(self, records: GameRecords) -> str:
-        text = sample_game(records, self.game, Event="Self-play", Round=str(self.iteration))
-        self.folder.save_game_sample(self.iteration, text, text_suffix(self.game.name))
+        text = sample_game(records, self.game, Event="Self-play", Round=str(self.iteration + 1))
+        self.folder.save_game_sample(self.iteration + 1, text, text_suffix(self.game.name))
         return text
 
     def _seed(self, purpose: int) -> int:
@@ -248,7 +252,7 @@ class Trainer:
 
     def _save(self) -> None:
         """A full checkpoint and a snapshot of the weights for rating, unless this state has them already."""
-        state = (self.iteration, len(self.replay), self.learner.updates)
+        state = (self.iteration, self.total_positions, self.learner.updates)
         if state == self._saved:
             return
         metadata = {
@@ -271,16 +275,14 @@ class Trainer:
         if self.backup is not None:
             self._say(self.backup.update())
 
-    def _resume_or_begin(self) -> None:
+    def _resume_or_begin(self, begins: Sequence[str]) -> None:
         latest = self.folder.latest_checkpoint(self.game.name)
+        self._say((*self.folder.messages, *(latest.messages if latest else begins)))
         if latest is None:
-            if self.config.from_checkpoint:
-                self.progress.message(start_from(self.config.from_checkpoint, self.network, self.game.name))
             self.network.eval()
             self.folder.rewind(0)
             self._save()
             return
-        self._say((*self.folder.messages, *latest.messages))
         counts, self.replay = restore_state(
             self.folder.checkpoint_path(latest.iteration), latest.checkpoint, self.learner, self.config.replay_capacity
         )

@@ -18,7 +18,7 @@ REPOSITORY = "https://github.com/OWNER/chessnn-colab"
 
 sys.path[:0] = [".", "..", "chessnn-colab"]
 if find_spec("chessnn_colab") is None:
-    problem = "No address is set yet: run all of dist/run_all.ipynb instead, the one file that `make colab` writes."
+    problem = "No address is set yet: open the notebooks of a checkout, or dist/run_all.ipynb (from `make colab`)."
     if "/OWNER/" not in REPOSITORY:
         clone = ["git", "clone", "--quiet", "--depth", "1", REPOSITORY, "chessnn-colab"]
         done = subprocess.run(clone, check=False, stderr=subprocess.PIPE, text=True)
@@ -101,6 +101,8 @@ from chessnn_colab.rounds import joined, share_games
 
 logs = Path(config.run) / "logs"
 logs.mkdir(parents=True, exist_ok=True)
+if before := globals().get("pool"):  # this cell again: the workers of before end
+    before.close()
 pool = open_pool(config, network.config, plan, logs, print)
 shares = share_games(games_per_round, len(plan.devices))
 
@@ -131,7 +133,7 @@ print("the search's actions: {} their weights: {}".format(*preferred))
 # %% [markdown]
 # ## A replay, and one update
 # The replay keeps the latest positions. A batch is drawn from it at random, and the network takes one step towards the search's
-# policy and the games' results. You should see the losses of one batch.
+# policy and the value targets, which mix a game's result with how it stood. You should see the losses of one batch.
 
 # %%
 from chessnn_colab.learner import Learner, LearnerConfig
@@ -159,7 +161,8 @@ for version in range(1, rounds + 1):
     now = "policy loss {:.3f}, value loss {:.3f}".format(*history[-1])
     print(f"round {version}: {learner.updates} updates, {now}")
     pool.set_weights(version, to_arrays(network))
-    records = joined(pool.play(shares, seed=version), game)
+    chunks = pool.play(shares, seed=version, on_update=lambda *counts: print(told(*counts), end="\r"))
+    records = joined(chunks, game)
     replay.add(records)
 figure, axes = plt.subplots(1, 2)
 for axis, name, curve in zip(axes, ("policy loss", "value loss"), zip(*history)):
@@ -185,8 +188,8 @@ print(f"same weights: {same}")
 
 # %% [markdown]
 # ## A match
-# The network, looking ahead as in training, against a player that moves at random, before and after. You should see two bars. After
-# a few rounds they differ little; raise `rounds`, and the second one grows.
+# The network, before and after, against a player that moves at random. It looks at as many moves as in training, and a mate that the
+# rules find is played. You should see two bars. After a few rounds they differ little; raise `rounds`, and the second one grows.
 
 # %%
 from chessnn_colab.arena.evaluate import find_player

@@ -18,7 +18,7 @@ REPOSITORY = "https://github.com/OWNER/chessnn-colab"
 
 sys.path[:0] = [".", "..", "chessnn-colab"]
 if find_spec("chessnn_colab") is None:
-    problem = "No address is set yet: run all of dist/run_all.ipynb instead, the one file that `make colab` writes."
+    problem = "No address is set yet: open the notebooks of a checkout, or dist/run_all.ipynb (from `make colab`)."
     if "/OWNER/" not in REPOSITORY:
         clone = ["git", "clone", "--quiet", "--depth", "1", REPOSITORY, "chessnn-colab"]
         done = subprocess.run(clone, check=False, stderr=subprocess.PIPE, text=True)
@@ -110,8 +110,8 @@ if for_two and any(result.games for result in results):
 
 # %% [markdown]
 # ## How its games ended
-# You should see a line for each kind of ending against the last opponent. Early in training most games are drawn: they are
-# stopped at the limit on plies, or a position comes back three times. Later the share of wins by checkmate grows.
+# You should see a line for each kind of ending against the last opponent. Early in training most games against minimax are lost by
+# checkmate. Later the share of wins by checkmate grows, and some games are drawn because a position comes back three times.
 
 # %%
 if for_two:
@@ -154,15 +154,17 @@ else:
 # mate in two is found from the beginning, because the rules are looked at; with "policy" they are learned.
 
 # %%
+from chessnn_colab.arena.ladder import spread
 from chessnn_colab.arena.puzzles import solved_over_run
 from chessnn_colab.arena.registry import match_kit
+from chessnn_colab.runs.shared import networks
 
 shares = {}
 if not match_kit(game).num_puzzles:
     print(f"There are no puzzles for {game}.")
 else:
     with watching() as watch:
-        shares = solved_over_run(run, looks_ahead, list(ladder.snapshots.values()), watch=watch)
+        shares = solved_over_run(run, looks_ahead, spread(sorted(networks(run)), ladder_snapshots), watch=watch)
     for iteration, solved in shares.items():
         print(f"iteration {iteration:4}:", ", ".join(f"{kind} {share:.0%}" for kind, share in solved.items()))
 if shares:

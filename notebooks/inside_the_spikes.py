@@ -18,7 +18,7 @@ REPOSITORY = "https://github.com/OWNER/chessnn-colab"
 
 sys.path[:0] = [".", "..", "chessnn-colab"]
 if find_spec("chessnn_colab") is None:
-    problem = "No address is set yet: run all of dist/run_all.ipynb instead, the one file that `make colab` writes."
+    problem = "No address is set yet: open the notebooks of a checkout, or dist/run_all.ipynb (from `make colab`)."
     if "/OWNER/" not in REPOSITORY:
         clone = ["git", "clone", "--quiet", "--depth", "1", REPOSITORY, "chessnn-colab"]
         done = subprocess.run(clone, check=False, stderr=subprocess.PIPE, text=True)
@@ -69,8 +69,8 @@ neuron_sliders()
 # You should see two staircases. The left neuron (LIF) is full at a current of one per step. The right one (I-LIF) climbs along
 # the dashed line, the ReLU of ordinary networks: it is a ReLU cut into whole spikes. Whether that is still spiking is a fair
 # question. It is, in one sense that was tested: `tools/event_driven.py` runs the same weights spike by spike, one spike per
-# neuron and step, with additions only, and every layer fires the same. `docs/spiking.md` says what it costs: no layer may fire
-# before the layer below has finished.
+# neuron and step, with additions only, and in float64 every neuron fires as often. `docs/spiking.md` says what it costs: no layer may
+# fire before the layer below has finished.
 
 # %%
 counting_neuron()
@@ -106,9 +106,10 @@ maps.first_spikes(trained, seen)
 
 # %% [markdown]
 # ## Where each layer fires
-# The spikes go through three blocks of two layers. Each square of a map is as bright as its neurons fire.
+# In the networks that come with the package the spikes go through three blocks of two layers of 32 channels; a larger one has more.
+# Each square of a map is as bright as its neurons fire.
 #
-# You should see seven layers on one scale, then the 32 channels of one of them. Choose another from the list. Some channels
+# You should see every layer on one scale, then the channels of one of them. Choose another from the list. Some channels
 # draw pieces, some draw empty squares or an edge, some fire everywhere.
 
 # %%

@@ -17,7 +17,7 @@ REPOSITORY = "https://github.com/OWNER/chessnn-colab"
 
 sys.path[:0] = [".", "..", "chessnn-colab"]
 if find_spec("chessnn_colab") is None:
-    problem = "No address is set yet: run all of dist/run_all.ipynb instead, the one file that `make colab` writes."
+    problem = "No address is set yet: open the notebooks of a checkout, or dist/run_all.ipynb (from `make colab`)."
     if "/OWNER/" not in REPOSITORY:
         clone = ["git", "clone", "--quiet", "--depth", "1", REPOSITORY, "chessnn-colab"]
         done = subprocess.run(clone, check=False, stderr=subprocess.PIPE, text=True)
@@ -52,7 +52,7 @@ plies_to_watch = 300  # @param {type:"slider", min:10, max:600, step:10}
 # You should see a board. Two clicks make a move: dots show where a piece can go. The network's answer is marked. You can
 # also type moves (`e4`, `Nf3`, `O-O`). *What it thinks* draws its likeliest moves as arrows, its opinion of who wins as a
 # bar, and that opinion over the game. The box beside the board is the game as text: copy it to keep it, or paste a
-# position (FEN) or a game (PGN) and press Load.
+# position (FEN) or a game (PGN) and press Load. While the cell below shows a game to watch, this board waits.
 
 # %%
 import os

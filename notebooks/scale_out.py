@@ -19,7 +19,7 @@ REPOSITORY = "https://github.com/OWNER/chessnn-colab"
 
 sys.path[:0] = [".", "..", "chessnn-colab"]
 if find_spec("chessnn_colab") is None:
-    problem = "No address is set yet: run all of dist/run_all.ipynb instead, the one file that `make colab` writes."
+    problem = "No address is set yet: open the notebooks of a checkout, or dist/run_all.ipynb (from `make colab`)."
     if "/OWNER/" not in REPOSITORY:
         clone = ["git", "clone", "--quiet", "--depth", "1", REPOSITORY, "chessnn-colab"]
         done = subprocess.run(clone, check=False, stderr=subprocess.PIPE, text=True)
@@ -54,14 +54,17 @@ games_with_a_loss = 256  # @param {type:"slider", min:64, max:1024, step:64}
 # %%
 from chessnn_colab.workers.ray import join_cluster, plan_cluster  # before Ray itself, which it asks for fewer words
 
-pretended = None
+if before := globals().get("pretended"):  # this cell again: the cluster of before ends
+    globals()["ray"].shutdown()
+    before.shutdown()
+pretended, place = None, address
 if not address:
     from ray.cluster_utils import Cluster
 
-    pretended = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    pretended = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
     nodes = [pretended.add_node(num_cpus=1) for _ in range(2)]
-    address = pretended.address
-resources = join_cluster(address)
+    place = pretended.address
+resources = join_cluster(place)
 
 import ray
 
@@ -86,7 +89,7 @@ from chessnn_colab.views.progress import make_progress
 
 stay_here()
 run = root / run_folder
-config = TrainConfig(run=str(run), minutes=minutes, pool="ray", address=address)
+config = TrainConfig(run=str(run), minutes=minutes, pool="ray", address=place)
 for report in train(config, make_progress()):
     pass
 
@@ -110,9 +113,9 @@ class LosesANode:
         return getattr(self.progress, name)
 
     def worker_update(self, worker, games, plies):
-        if not self.lost:
+        if not self.lost and len(nodes) > 1:
             self.lost = True
-            pretended.remove_node(nodes[0], allow_graceful=False)
+            pretended.remove_node(nodes.pop(), allow_graceful=False)
         self.progress.worker_update(worker, games, plies)
 
 

@@ -5,8 +5,8 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/chessnn-colab/blob/main/notebooks/train.ipynb)
 #
-# **After twenty minutes on two CPU cores it won all of 200 games against a random mover**, and scored 0.70, 0.70 and 0.81
-# (three seeds) in 400 games each against a program that looks two plies ahead. It is given the rules, the piece values and planes of attacked
+# **After twenty minutes on two CPU cores it scored 0.70, 0.70 and 0.81** (three seeds) in 400 games each against a program that looks
+# two plies ahead, and won all of 200 games against a random mover. It is given the rules, the piece values and planes of attacked
 # squares, and no games of people.
 #
 # Press **Run all**, then watch it under [Train](#Train): bars move as games finish, and curves show what it has learned. At the
@@ -15,7 +15,8 @@
 #
 # | where | what a run of twenty minutes does |
 # |---|---|
-# | two CPU cores without AMX | some 950,000 positions, and the results above (three seeds) |
+# | two CPU cores with AVX-512 BF16 | some 950,000 positions, and the results above (three seeds) |
+# | two CPU cores without it | 727,000 positions (version 0.5) |
 # | two CPU cores with AMX | 1.79 million positions (version 0.3) |
 # | Colab or Kaggle with T4, Apple Silicon, larger GPUs | not measured yet: the code is written for them, and nobody has run it there |
 
@@ -30,7 +31,7 @@ REPOSITORY = "https://github.com/OWNER/chessnn-colab"
 
 sys.path[:0] = [".", "..", "chessnn-colab"]
 if find_spec("chessnn_colab") is None:
-    problem = "No address is set yet: run all of dist/run_all.ipynb instead, the one file that `make colab` writes."
+    problem = "No address is set yet: open the notebooks of a checkout, or dist/run_all.ipynb (from `make colab`)."
     if "/OWNER/" not in REPOSITORY:
         clone = ["git", "clone", "--quiet", "--depth", "1", REPOSITORY, "chessnn-colab"]
         done = subprocess.run(clone, check=False, stderr=subprocess.PIPE, text=True)
@@ -108,9 +109,9 @@ sample_replay(run)
 
 # %% [markdown]
 # ## Look inside
-# You should see the position that the network looks at. Then come the spikes of its last layer, a dot for each neuron that fires
-# at each of its time steps; then how often each layer fires (a layer near zero is dead); then an estimate of the arithmetic's
-# energy beside a ReLU network of the same shape. It leaves memory traffic out, which costs more on real chips.
+# You should see the position that the network looks at. Then come the spikes of its last layer: a row for a neuron and its
+# neighbours, a column for each of the spikes that a neuron may fire. Then how often each layer fires (a layer near zero is dead), and
+# an estimate of the energy beside networks of the same shape without spikes, with what follows from it in a sentence.
 
 # %%
 from IPython.display import display
@@ -120,6 +121,7 @@ from chessnn_colab.arena.evaluate import load_network
 from chessnn_colab.games.registry import make_game
 from chessnn_colab.views import plots
 from chessnn_colab.views.ink import show
+from chessnn_colab.views.inside.energy import energy_picture
 from chessnn_colab.views.picture import start_picture
 
 network, iteration = load_network(run, device="cpu")
@@ -131,10 +133,12 @@ layers = spikes.probe(network, rules.observe(position))
 raster = plots.spike_raster(layers["neurons"][:, 0].flatten(1).numpy())
 rates = {name: float(layer.mean()) for name, layer in layers.items()}
 energy = spikes.estimate_energy(network, rules.observe(position))
-show(raster, "The spikes of the last layer: its neurons from bottom to top, time steps from left to right")
+show(
+    raster,
+    "The spikes of the last layer: its neurons from bottom to top, a neuron's first spike to its last from left to right",
+)
 show(plots.firing_rates(rates), "Firing rates: " + ", ".join(f"{name} {rate:.0%}" for name, rate in rates.items()))
-nanojoules = f"{energy.spiking_nanojoules:,.0f} nJ with spikes, {energy.dense_nanojoules:,.0f} nJ in the ReLU twin"
-show(plots.energy_bars(energy.to_dict()), f"Estimated energy of one evaluation: {nanojoules}")
+display(energy_picture(energy))
 
 # %% [markdown]
 # ## Measure
@@ -167,9 +171,13 @@ play_widget(run) if rules.num_players == 2 else print(f"{game} is for one player
 # You should see one picture of the result: strength, spikes, energy and the end of a game. It is also a file in the run folder.
 
 # %%
+from chessnn_colab.errors import RunError
 from chessnn_colab.views.card import result_card
 
-show(result_card(run, run / "card.png"), "The result on one card: strength, firing, energy, and the end of a game")
+try:
+    show(result_card(run, run / "card.png"), "The result on one card: strength, firing, energy, and the end of a game")
+except RunError as error:  # stopped before it had a result
+    print(error)
 
 # %% [markdown]
 # ## The whole run again
@@ -200,7 +208,8 @@ if open_tensorboard:
 # %% [markdown]
 # ## The runs on this machine
 # You should see a line for each run, with its size. To delete one for good, write its name here and run the cell. Empty the field
-# afterwards: with the name in it, the next Run all deletes the run of that name again.
+# afterwards: with the name in it, the next Run all deletes the run of that name again. A copy on Drive stays, and comes back when the
+# run of that name is trained again with Drive ticked; delete it there.
 
 # %%
 # @title Runs
@@ -217,5 +226,5 @@ print(list_runs(run.parent))
 # Run the training cell again: it goes on where it stopped, games, optimizer and all. `evaluate.ipynb` measures any run in more
 # ways. From a shell: `python -m chessnn_colab train --run runs/chess --minutes 60`, `... evaluate runs/chess --opponent minimax
 # --games 200`, `... ladder runs/chess` to rate its snapshots, `... uci runs/chess` for a chess program. `by_hand.ipynb` has the
-# same loop in some eighty lines to rearrange. When something goes wrong, `docs/troubleshooting.md` has the messages and what to
+# same loop in some hundred lines to rearrange. When something goes wrong, `docs/troubleshooting.md` has the messages and what to
 # do.

@@ -41,7 +41,7 @@ FENS = (
     "4k3/8/8/8/8/8/8/R3K3 b Q - 77 120",
     "8/8/4k3/8/8/3K4/8/R7 w - - 99 32767",
 )
-MUTATIONS = full(2_000, 20_000)  # changed texts on which each reader is tried
+MUTATIONS = full(500, 20_000)  # changed texts on which each reader is tried
 
 QUEEN_DELTAS = (8, 1, 9, 7, -8, -1, -9, -7)
 KNIGHT_DELTAS = (17, 15, 10, 6, -17, -15, -10, -6)

@@ -1,5 +1,6 @@
 """Many small tests share few cores: one torch thread each, here and in the processes they start."""
 
+import dataclasses
 import os
 
 import pytest
@@ -8,13 +9,22 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("CHESSNN_UI", "text")
 
 
-# Files with tests of a minute and more. They go first, so that no process is left with one of them at the end.
-LONGEST = ("notebook", "gpu_tool", "bench", "browser", "cluster", "cluster_network", "leak")
+@pytest.fixture
+def short_games(monkeypatch) -> None:
+    """Chess matches of few plies, for what does not depend on how a game ends."""
+    from chessnn_colab.arena.chess import kit
+
+    monkeypatch.setattr(kit, "KIT", dataclasses.replace(kit.KIT, max_plies=10))
+
+
+# Files with tests of a minute and more, the longest first: no process is to be left with one of them at the end.
+LONGEST = ("notebook", "cluster", "cluster_network", "gpu_tool", "browser", "bench", "leak")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files first, the others by their names."""
-    items.sort(key=lambda item: item.path.stem.removeprefix("test_") not in LONGEST)
+    place = {f"test_{name}": number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path.stem, len(LONGEST)))
 
 
 @pytest.hookimpl(optionalhook=True)

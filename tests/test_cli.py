@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from chessnn_colab.__main__ import build_parser, field_types, main
+from chessnn_colab.__main__ import build_parser, field_comments, field_types, main
 from chessnn_colab.arena.chess import kit
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.runs.folder import RunFolder
@@ -76,6 +76,33 @@ def test_every_field_of_the_config_is_an_option():
     assert set(TrainConfig.__dataclass_fields__) <= set(options)
     assert options["gpus"] == (0, 1) and options["from_checkpoint"] == "other" and options["overlap"]
     assert {bool, float, int, str, tuple[int, ...]} == set(field_types())
+
+
+def test_an_interrupted_training_exits_with_130(monkeypatch):
+    def train(config, progress):
+        yield from ()
+        return config.seed == 1
+
+    monkeypatch.setattr("chessnn_colab.training.train", train)
+    assert main(["train", "--seed", "1"]) == 130 and main(["train", "--seed", "2"]) == 0
+
+
+def test_help_says_what_each_setting_means(capsys):
+    assert set(TrainConfig.__dataclass_fields__) <= set(field_comments())
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    for words in (
+        "--levels LEVELS spikes that a neuron may fire in a step; if not given: the preset decides",
+        "puzzles or short matches, 5 % of the time",
+        "of AdamW; it falls towards the end of the time (default: 0.002)",
+    ):
+        assert words in shown
+
+
+def test_a_run_without_a_name_goes_to_its_games_own_folder():
+    assert TrainConfig().run == "runs/chess" and TrainConfig(game="gomoku:9").run == "runs/gomoku-9"
+    assert TrainConfig(run="runs/mine", game="gomoku:9").run == "runs/mine"
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ NOT_KERNELS = {"_to_copy.default", "detach.default", "alias.default"}
 @functools.cache
 def table() -> dict[str, dict]:
     """The operators by name and overload, such as "where.self"."""
-    entries = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
+    entries = yaml.load(TABLE.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     return {entry["func"].split("(")[0]: entry for entry in entries}
 
 

@@ -7,8 +7,18 @@ import pytest
 import torch
 
 from chessnn_colab import devices
+from chessnn_colab.config import TrainConfig
 from chessnn_colab.cpu import usable_cores
-from chessnn_colab.devices import Gpu, Inventory, describe, detect_device, inventory, plan_workers, try_device
+from chessnn_colab.devices import (
+    Gpu,
+    Inventory,
+    describe,
+    detect_device,
+    inventory,
+    plan_workers,
+    playing_device,
+    try_device,
+)
 from chessnn_colab.errors import ConfigError, DeviceError
 
 
@@ -348,3 +358,27 @@ def test_choose_dtype_refuses_unknown_names():
         devices.choose_dtype("float8", "cpu")
     assert devices.choose_dtype("float32", "cpu") is torch.float32
     assert devices.choose_dtype("auto", "mps") is torch.float32
+
+
+@pytest.mark.parametrize(
+    "device, gpus, preset",
+    [
+        ("cuda:0", None, "t4"),  # a small one is among those that play
+        ("cuda:0", (0,), "t4"),
+        ("cuda:1", (1,), "a100"),
+        ("cuda:2", (2,), "h100"),
+        ("cuda:1", (1, 2), "a100"),
+        ("mps", None, "t4"),
+        ("cpu", None, "cpu"),
+    ],
+)
+def test_the_preset_fits_every_gpu_that_learns_or_plays(device, gpus, preset):
+    sizes = ((0, 8, (7, 5)), (1, 80, (8, 0)), (2, 80, (9, 0)))
+    there = Inventory(tuple(Gpu(i, "GPU", gib * 2**30, capability) for i, gib, capability in sizes), True, 4)
+    plan = plan_workers(there, device, gpus=gpus)
+    assert TrainConfig(gpus=gpus).for_device(device, there, plan).preset == preset
+
+
+def test_matches_of_an_apple_gpu_are_played_on_its_cpu():
+    assert playing_device("mps") == playing_device(torch.device("mps")) == playing_device("cpu") == "cpu"
+    assert playing_device("cuda:1") == "cuda:1"

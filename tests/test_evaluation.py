@@ -1,18 +1,20 @@
 """Measuring a run: any opponent by name, another run, every game kept; bad input is one clear error."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from chessnn_colab.__main__ import main
-from chessnn_colab.arena.chess import kit
-from chessnn_colab.arena.evaluate import evaluate_run, find_player, load_network
-from chessnn_colab.arena.players import PLAY_SEARCH, play_search
+from chessnn_colab.arena.evaluate import evaluate_run, find_player, load_network, measure_run
+from chessnn_colab.arena.games_folder import GamesFolder
+from chessnn_colab.arena.players import PLAY_SEARCH, NetworkPlayer, RandomPlayer, play_search
 from chessnn_colab.arena.registry import match_game
 from chessnn_colab.errors import CheckpointError, ChessnnError, ConfigError, RunError
 from chessnn_colab.games.chess.pgn import games_from_pgn
+from chessnn_colab.games.chess.rules import Chess
+from chessnn_colab.network import build_network
+from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.search import SearchConfig
 
 from .small_run import TICTACTOE, make_run
@@ -34,12 +36,6 @@ def other(tmp_path_factory) -> str:
 @pytest.fixture(scope="module")
 def other_game(tmp_path_factory) -> str:
     return make_run(tmp_path_factory.mktemp("evaluation") / "small", (0, 1), "tictactoe", TICTACTOE)
-
-
-@pytest.fixture
-def short_games(monkeypatch) -> None:
-    """Chess matches of few plies, for what does not depend on how a game ends."""
-    monkeypatch.setattr(kit, "KIT", replace(kit.KIT, max_plies=10))
 
 
 def test_every_game_is_kept_when_asked(run, tmp_path):
@@ -111,6 +107,29 @@ def test_sizes_of_another_search_are_refused(arguments, words):
 def test_an_opponent_that_is_not_there_is_one_clear_error(run, opponent, error, words):
     with pytest.raises(error, match=words):
         find_player(opponent.replace("RUN", run), match_game("chess"), PLAY_SEARCH)
+
+
+def test_what_came_of_a_match_is_told_though_its_games_cannot_be_saved(run, short_games, monkeypatch, tmp_path):
+    def full(*_):
+        raise ConfigError("cannot write the games: No space left on device")
+
+    monkeypatch.setattr(GamesFolder, "save", full)
+    with pytest.raises(ConfigError, match=r"(?s)against random: .*No space left on device"):
+        evaluate_run(run, "random", 2, POLICY, device="cpu", save=str(tmp_path))
+
+
+def test_an_engine_that_runs_is_closed_when_the_next_opponent_is_not_there(run, monkeypatch):
+    closed = []
+    monkeypatch.setattr(RandomPlayer, "close", lambda player: closed.append(player.name))
+    with pytest.raises(ConfigError, match="unknown opponent"):
+        measure_run(run, ["random", "nobody"], games=2, device="cpu")
+    assert closed == ["random"]
+
+
+def test_a_network_plays_where_its_game_is():
+    network = build_network(NetworkConfig(channels=8, blocks=1), "cpu")
+    player = NetworkPlayer(Chess(device="meta"), network)
+    assert {weights.device.type for weights in player.actor.network.parameters()} == {"meta"}
 
 
 def test_evaluate_from_a_shell(run, other, short_games, tmp_path, capsys):

@@ -58,6 +58,7 @@ def is_wing(name: str) -> bool:
     return (PACKAGE.joinpath(*name.split(".")) / "__init__.py").is_file()
 
 
+@functools.cache
 def imports(name: str) -> set[str]:
     """What a module imports, inside functions too: "torch", or "chessnn_colab.games.base" for one of ours."""
     found = set()

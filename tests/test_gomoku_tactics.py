@@ -89,7 +89,7 @@ def test_fours_are_all_the_unstoppable_ones(size, exact):
 
 @pytest.mark.parametrize("size, exact", full([(9, False)], [(9, False), (9, True)]))
 def test_double_threats_win_against_every_reply(size, exact):
-    for puzzle in of_kind("double-threat", size)[:: full(30, 6)]:
+    for puzzle in of_kind("double-threat", size)[:: full(60, 6)]:
         own, theirs = sides(puzzle)
         assert not fives(own, theirs, size, exact) and not unstoppable(own, theirs, size, exact)
         assert wins_soon(own, theirs, size, exact) == puzzle.solutions

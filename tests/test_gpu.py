@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(),
 TINY = NetworkConfig(channels=16, blocks=2, value_hidden=16)
 
 
-@pytest.mark.parametrize("game", ["chess", "tictactoe"])
+@pytest.mark.parametrize("game", ["chess", "tictactoe", "gomoku:9", "2048"])
 def test_rules_and_an_update_agree_with_the_cpu(game):
     probe("cuda", game)
 
@@ -55,6 +55,7 @@ def test_a_captured_step_equals_the_eager_one():
     state, action = game.init(64), torch.zeros(64, dtype=torch.int64, device="cuda")
     action += game.legal_action_mask(state).int().argmax(1)
     stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
         game.step(state, action)
     torch.cuda.current_stream().wait_stream(stream)

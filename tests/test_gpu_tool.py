@@ -2,6 +2,8 @@
 
 import json
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,21 @@ def test_a_piece_that_fails_is_written_down_and_the_next_one_goes_on(tmp_path, m
     assert gpu.main(["--device", "cpu", "--out", str(tmp_path), "--part", "check"]) == 0
     found = pieces(tmp_path)
     assert found["check"]["value"] == 2 and "error" not in found["check"] and found["launches"]["value"] == 1
+
+
+def test_a_piece_that_takes_too_long_ends_with_all_that_it_started(tmp_path):
+    psutil = pytest.importorskip("psutil")  # comes with ipykernel
+    started = tmp_path / "started"
+    inner = f"import os, time; open({str(started)!r}, 'w').write(str(os.getpid())); time.sleep(100)"
+    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {inner!r}])"
+    with pytest.raises(RuntimeError, match="it took longer than 3 s"):
+        gpu.python("-c", code, seconds=3)
+    with suppress(psutil.NoSuchProcess):
+        child = psutil.Process(int(started.read_text()))
+        until = time.monotonic() + 5
+        while child.status() != psutil.STATUS_ZOMBIE:  # killed, and reaped by nobody where there is no init
+            assert time.monotonic() < until, "it runs on"
+            time.sleep(0.05)
 
 
 def test_what_a_process_says_last_is_its_error():

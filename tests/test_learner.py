@@ -12,17 +12,16 @@ from chessnn_colab.learner import (
     Learner,
     LearnerConfig,
     LegalActions,
-    load_optimizer_arrays,
     log_policy,
     losses_of,
     masked_log_policy,
-    optimizer_arrays,
     wdl_target,
 )
 from chessnn_colab.network import build_network, to_arrays
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.records import GameRecords
 from chessnn_colab.replay import Replay
+from chessnn_colab.restore import load_optimizer_arrays, optimizer_arrays
 from chessnn_colab.selfplay import POLICY_WIDTH
 
 TINY = NetworkConfig(channels=8, blocks=1, value_hidden=8)
@@ -210,6 +209,21 @@ def test_norms_are_those_of_the_batches_shown():
     torch.testing.assert_close(norm.running_mean, out.mean((0, 2, 3)))
     torch.testing.assert_close(norm.running_var, out.var((0, 2, 3)))
     assert norm.momentum == 0.1 and not learner.network.training
+
+
+def test_an_interrupt_leaves_the_norms_as_they_were():
+    learner, batch = learner_of(), batch_of(64)
+    learner.update(batch)
+    before = {name: tensor.clone() for name, tensor in learner.network.state_dict().items()}
+
+    def interrupted():
+        yield batch
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        learner.reestimate_norms(interrupted())
+    assert all(torch.equal(tensor, before[name]) for name, tensor in learner.network.state_dict().items())
+    assert learner.network.stem.norm.momentum == 0.1
 
 
 def test_gradients_are_clipped():

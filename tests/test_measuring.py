@@ -133,13 +133,15 @@ def test_widgets_move_and_become_a_table_at_the_end(monkeypatch):
         def update(self, content):
             updated.append(content.data)
 
-    monkeypatch.setattr(widget, "display", lambda panel, display_id: shown.append(panel) or Handle())
+    monkeypatch.setattr(widget, "display", lambda view, raw, display_id: shown.append(view) or Handle())
     clock = Clock()
     face = widget.WidgetFace(clock)
     face(standing(10, 0, 0))
     clock.now += 1
     face(standing(40, 22, 0))
-    (panel,) = shown
+    (view,) = shown
+    panel = face._panel
+    assert view[widget.VIEW]["model_id"] == panel.model_id
     bars = [row.children[1] for row in panel.children[:3]]
     assert [(bar.value, bar.max, bar.bar_style) for bar in bars[:2]] == [(40, 40, "success"), (22, 40, "info")]
     assert "22/40 +22 =0 -0" in panel.children[1].children[2].value and "62/120 games" in panel.children[3].value

@@ -16,6 +16,7 @@ import pytest
 from chessnn_colab.arena.shipped import shipped_files
 
 from .browser import COLAB, needs_colab
+from .short_notebook import MATCHES, ONE_WORKER, shortened, with_cell
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
@@ -59,7 +60,7 @@ def says(text: str, lines: Iterable[str]) -> None:
 
 
 TRAINED = ("chessnn_colab 0.", "device     ", "Primary training device", "Generating ", "Iteration 1 |")
-SECONDS = ("minutes=0.05", "match_games=2")
+SECONDS = ("minutes=0.02", "match_games=2")
 
 
 @pytest.mark.timeout(600)
@@ -83,7 +84,7 @@ def test_evaluate_makes_a_run_where_there_is_none_and_measures_it(tmp_path):
     executed = tmp_path / "executed.ipynb"
     short = ("train_minutes_if_none=0.02", "games=2", "search='policy'", "minutes_a_cell=0.05", "ladder_snapshots=2")
     where = f"run_folder={str(tmp_path / 'run')!r}"
-    done = run_notebook(ROOT / "notebooks/evaluate.ipynb", executed, *short, "ladder_games=2", where)
+    done = run_notebook(shortened("evaluate.ipynb", tmp_path), executed, *short, "ladder_games=2", where)
     assert done.returncode == 0, done.stderr[-3000:]
     lines = (
         "Primary training device",
@@ -102,7 +103,7 @@ def test_evaluate_makes_a_run_where_there_is_none_and_measures_it(tmp_path):
 def test_evaluate_compares_mean_scores_where_nobody_plays_against_anybody(tmp_path):
     executed, where = tmp_path / "executed.ipynb", f"run_folder={str(tmp_path / 'run')!r}"
     short = ("game='2048'", "train_minutes_if_none=0.02", "games=2", "search='policy'")
-    notebook = ROOT / "notebooks/evaluate.ipynb"
+    notebook = shortened("evaluate.ipynb", tmp_path)
     done = run_notebook(notebook, executed, *short, where, python=LIKE_COLAB, PYTHONPATH="")
     assert done.returncode == 0, done.stderr[-3000:]
     says(done.stdout, ("snake: mean score", "there is no ladder", "There are no puzzles for 2048."))
@@ -117,7 +118,7 @@ def test_run_all_with_another_game(tmp_path, game, opponent, figures):
     """Sections that are for games of two alone say so, and the notebook goes on."""
     executed = tmp_path / "executed.ipynb"
     where = f"run_folder={str(tmp_path / 'run')!r}"
-    done = run_notebook(ROOT / "notebooks/train.ipynb", executed, *SECONDS, f"game={game!r}", where)
+    done = run_notebook(shortened("train.ipynb", tmp_path), executed, *SECONDS, f"game={game!r}", where)
     assert done.returncode == 0, done.stderr[-3000:]
     says(done.stdout, (*TRAINED, opponent))
     assert "against greedy" not in done.stdout and pictures(executed) == figures
@@ -132,7 +133,8 @@ def test_run_all_with_another_game(tmp_path, game, opponent, figures):
 def test_the_loop_by_hand(tmp_path, game, python):
     executed = tmp_path / "by_hand.ipynb"
     short = (f"game_name={game!r}", "rounds=1", "games_per_round=16", "match_games=2")
-    done = run_notebook(ROOT / "notebooks/by_hand.ipynb", executed, *short, python=python, PYTHONPATH="")
+    notebook = shortened("by_hand.ipynb", tmp_path, MATCHES)
+    done = run_notebook(notebook, executed, *short, python=python, PYTHONPATH="")
     assert done.returncode == 0, done.stderr[-3000:]
     says(done.stdout, ("16 games, ", "policy_weights  float16", "round 1: ", "same weights: True", "against random"))
     assert pictures(executed) == 4, "prior, lengths, losses, match"
@@ -159,13 +161,15 @@ def test_the_look_inside_needs_no_training(tmp_path, python):
 def test_scale_out_runs_and_loses_a_machine(tmp_path):
     pytest.importorskip("ray", reason="the extra [cluster] is not installed")
     where = f"run_folder={str(tmp_path / 'run')!r}"
-    short = ("minutes=0.05", "games_with_a_loss=64", where)
-    done = run_notebook(ROOT / "notebooks/scale_out.ipynb", tmp_path / "executed.ipynb", *short)
+    short = ("minutes=0.05", "games_with_a_loss=32", where)
+    sooner = "from chessnn_colab.workers import ray as cluster\ncluster.SILENCE_SECONDS = 5.0"
+    notebook = shortened("scale_out.ipynb", tmp_path, sooner)
+    done = run_notebook(notebook, tmp_path / "executed.ipynb", *short)
     assert done.returncode == 0, done.stderr[-3000:]
     for line in (
         "Iteration 1 |",
         "A new worker takes its place, and its [1-9][0-9]* games are played again",
-        "64 games in iteration 2",
+        "32 games in iteration 2",
     ):
         assert re.search(line.replace("|", r"\|"), done.stdout), done.stdout[-3000:]
 
@@ -182,13 +186,18 @@ def test_one_file_in_an_empty_folder(tmp_path):
     carried = folder / "run_all.ipynb"
     carried.write_text(run_all_notebook(), encoding="utf-8")
     assert carried.stat().st_size < 500_000 and "/OWNER/" not in carried.read_text(encoding="utf-8")
+    notebook = with_cell(nbformat.read(carried, as_version=4), MATCHES + ONE_WORKER)
     for session in range(2):
+        if session:  # up to its training: the rest is no other in a second session
+            training = next(i for i, cell in enumerate(notebook.cells) if "in train(config" in cell.source)
+            del notebook.cells[training + 1 :]
+        nbformat.write(notebook, carried)
         done = run_notebook(carried, tmp_path / "executed.ipynb", *SECONDS, python=python, PYTHONPATH="")
         assert done.returncode == 0, done.stderr[-3000:]
-        says(done.stdout, ("chessnn_colab 0.", "Iteration ", "against random"))
-        assert ("installed chess" in done.stdout) == (session == 0)
+        says(done.stdout, ("chessnn_colab 0.", "Iteration "))
+        assert ("installed chess" in done.stdout) == ("against random" in done.stdout) == (session == 0)
         assert ("Resuming" in done.stdout) == (session == 1)
-    assert not [output for output in outputs(tmp_path / "executed.ipynb") if output.output_type == "error"]
+        assert not [output for output in outputs(tmp_path / "executed.ipynb") if output.output_type == "error"]
     assert {path.name.partition("-")[0] for path in folder.iterdir()} == {"run_all.ipynb", "chessnn_colab", "runs"}
 
 

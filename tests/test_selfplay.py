@@ -23,7 +23,7 @@ from .test_chess_endings import expected_ending
 from .test_chess_moves import NothingReadBack
 
 TRUNCATED, CHECKMATE = ENDINGS.index("truncated"), ENDINGS.index("checkmate")
-MATING = {"games": 48, "max_plies": 80, "few_piece_starts": 1.0, "random_starts": 0.0}
+MATING = {"games": 48, "boards": 48, "max_plies": 80, "few_piece_starts": 1.0, "random_starts": 0.0}
 TINY = NetworkConfig(channels=8, blocks=1, value_hidden=8)
 
 

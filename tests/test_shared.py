@@ -53,7 +53,7 @@ def file(run, tmp_path):
     return str(tmp_path / "mine.net")
 
 
-def test_the_last_network_opens_wherever_a_run_does(run, file):
+def test_the_last_network_opens_wherever_a_run_does(run, file, short_games):
     network, iteration = load_network(file, device="cpu")
     original, _ = load_network(run, device="cpu")
     assert iteration == 5 and run_game(file) == "chess"

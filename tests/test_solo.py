@@ -22,6 +22,8 @@ from chessnn_colab.training import train
 from chessnn_colab.views import measuring
 from chessnn_colab.views.measuring import text
 
+from .counts import full
+
 
 @pytest.fixture(scope="module")
 def game():
@@ -63,7 +65,7 @@ KNOWN = {"random": (1101, 24), GreedyAtRandom: (1992, 40), FixedOrder: (2532, 53
 @pytest.mark.parametrize("name", KNOWN)
 def test_players_score_what_such_players_score(game, name):
     player = find_player(name, game) if isinstance(name, str) else name(game)
-    found, (mean, reach) = solo_games(game, player, 300, seed=1), KNOWN[name]
+    found, (mean, reach) = solo_games(game, player, full(256, 300), seed=1), KNOWN[name]
     low, high = found.interval
     assert abs(found.mean - mean) < 1.5 * math.hypot(reach, (high - low) / 2), str(found)
 

@@ -129,7 +129,7 @@ def test_runs_are_listed_with_their_sizes_the_newest_first(run):
 def test_a_form_names_a_run_by_its_folder_or_by_its_game(monkeypatch):
     monkeypatch.setenv("HOME", "/home/me")
     root = Path("/content")
-    assert chosen_run(root, "auto", "gomoku:9") == root / "runs" / "gomoku-9"
+    assert chosen_run(root, "auto", "gomoku:9") == chosen_run(root, " ", "gomoku:9") == root / "runs" / "gomoku-9"
     assert chosen_run(root, "runs/mine", "chess") == root / "runs" / "mine"
     assert chosen_run(root, "~/mine", "chess") == Path("/home/me/mine")
 
@@ -151,13 +151,14 @@ def test_an_empty_folder_goes_with_its_run(run):
 @pytest.mark.parametrize("game, squares", [("chess", 64), ("gomoku:6", 36)])
 def test_a_card_is_one_picture_of_a_run(game, squares, tmp_path):
     settings = dict(preset="cpu", channels=8, blocks=1, games_per_iteration=4, boards=4, max_plies=16, candidates=2)
-    small = dict(survivors=1, batch_size=16, device="cpu", pool="inline", iterations=1, measure_strength=True)
-    list(train(TrainConfig(run=str(tmp_path / "run"), game=game, **settings, **small)))
+    small = dict(survivors=1, batch_size=16, device="cpu", pool="inline", iterations=1)
+    measured = dict(measure_strength=game == "chess")  # the other's opponent takes long over its moves
+    list(train(TrainConfig(run=str(tmp_path / "run"), game=game, **settings, **small, **measured)))
     figure = result_card(tmp_path / "run", tmp_path / "card.png")
     assert (tmp_path / "card.png").read_bytes().startswith(b"\x89PNG")
     strength, firing, energy, board = figure.axes
     assert strength.get_title("left") == "Is it getting stronger?" and len(firing.lines) == 2
-    assert [label.get_text() for label in energy.get_yticklabels()] == ["spikes", "ReLU"]
+    assert [label.get_text() for label in energy.get_yticklabels()] == ["spikes", "ReLU", "ReLU, int8"]
     assert len(board.patches) == squares and len(board.texts) >= 2
     with pytest.raises(RunError, match="cannot write the card"):
         result_card(tmp_path / "run", tmp_path / "nowhere" / "card.png")

@@ -239,11 +239,12 @@ def test_overlap_plays_the_next_games_while_it_learns_one_version_behind(tmp_pat
         "_learn",
         lambda trainer, *rest: (during.append(trainer._play_began is not None), original_learn(trainer, *rest))[1],
     )
-    reports = list(train(tiny(tmp_path / "run", pool="local", overlap=True, iterations=4)))
+    reports = list(train(tiny(tmp_path / "run", pool="local", workers=1, overlap=True, iterations=4)))
     assert versions == [0, 0, 1, 2] and during == [True, True, True, False]
     assert [report.games for report in reports] == [6] * 4
     assert reports[-1].total_positions == sum(report.plies for report in reports)
-    assert [report.games for report in train(tiny(tmp_path / "run", pool="local", overlap=True))] == [6, 6]
+    again = tiny(tmp_path / "run", pool="local", workers=1, overlap=True)
+    assert [report.games for report in train(again)] == [6, 6]
 
 
 def test_an_interrupt_while_it_learns_keeps_the_next_games_that_came(tmp_path):
@@ -251,7 +252,7 @@ def test_an_interrupt_while_it_learns_keeps_the_next_games_that_came(tmp_path):
         raise KeyboardInterrupt
 
     listener = Listener(report=interrupt)
-    config = tiny(tmp_path / "run", pool="local", overlap=True, iterations=5)
+    config = tiny(tmp_path / "run", pool="local", workers=1, overlap=True, iterations=5)
     with pytest.raises(StopIteration):
         next(train(config, listener))
     assert "Interrupted: everything up to iteration 1 is kept" in listener.messages()
@@ -341,7 +342,7 @@ def test_what_a_job_raises_reaches_the_caller_and_games_are_kept(tmp_path, monke
     list(RunFolder.create_or_open(tmp_path, RunFolder.open(tmp_path).config).read_reports())  # the lock is free again
 
 
-def test_evaluate_a_run(run):
+def test_evaluate_a_run(run, short_games):
     result = evaluate_run(str(run[0]), "random", 4, play_search("two-rung", 2, 1), device="cpu")
     assert result.games == 4 and result.player == "iteration 3" and result.evaluations == 4
 
@@ -386,6 +387,13 @@ def test_bad_input_is_one_clear_error(run, call, error, words):
         ({"pool": "local", "learner_gpu": "two"}, "learner_gpu='two'"),
         ({"channels": 0}, "channels=0"),
         ({"learning_rate": -1.0}, "learning_rate"),
+        ({"clip_norm": 0}, "clip_norm=0: expected more than 0"),
+        ({"weight_decay": -1.0}, "weight_decay=-1.0: expected 0 or more"),
+        ({"seed": -1}, "seed=-1: expected a whole number from 0 up"),
+        ({"replay_capacity": 3e5}, "replay_capacity=300000.0: expected a whole number"),
+        ({"max_plies": 16.0}, "max_plies=16.0: expected a whole number"),
+        ({"batch_size": 1}, "batch_size=1: expected 2 or more"),
+        ({"minutes": "20"}, "minutes='20': expected more than 0"),
     ],
 )
 def test_impossible_settings_are_refused(tmp_path, changes, words):

@@ -33,7 +33,7 @@ def test_its_reports_are_read(run, capsys):
     assert "white wins" in capsys.readouterr().out
 
 
-def test_its_snapshots_evaluate_and_play(run):
+def test_its_snapshots_evaluate_and_play(run, short_games):
     result = evaluate_run(run, "random", 2, play_search("two-rung", 4, 2), device="cpu")
     assert result.player == "iteration 2" and result.games == 2
     network, _ = load_network(run, 0, "cpu")

@@ -53,6 +53,11 @@ def test_a_wrong_position_or_game_changes_nothing(text):
     assert position.actions and position.board.ply() == 1
 
 
+def test_a_position_with_a_rank_missing_is_a_wrong_position_and_no_wrong_game():
+    with pytest.raises(NotationError, match="FEN"):
+        drawing().load("rnbqkbnr/pppppppp/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1")
+
+
 def test_a_start_with_few_pieces_is_told():
     position = drawing()
     assert not position.opening_words()

@@ -116,8 +116,8 @@ def test_spike_raster_is_as_bright_as_the_spikes_are_many(shape):
     assert firing > 2 * silent
 
 
-def test_spike_raster_refuses_what_is_not_time_by_neuron():
-    with pytest.raises(ValueError, match=r"\[2, 3, 4\]: expected \[T, N\]"):
+def test_spike_raster_refuses_what_is_not_slots_by_neurons():
+    with pytest.raises(ValueError, match=r"\[2, 3, 4\]: expected \[slots, N\]"):
         plots.spike_raster(np.zeros((2, 3, 4)))
 
 
@@ -156,12 +156,6 @@ def test_before_and_after_stand_together_for_each_opponent():
         plots.match_bar([types.SimpleNamespace(wins=0, draws=0, losses=0)])
 
 
-def test_energy_bars_choose_their_unit():
-    figure = plots.energy_bars({"spiking_nanojoules": 3_100.0, "dense_nanojoules": 19_000.0, "macs": 1.0})
-    assert figure.axes[0].texts[0].get_text() == "3.1 µJ (16 % of its ReLU twin)"
-    assert plots.figure_png(plots.energy_bars({"spiking_nanojoules": 0.0, "dense_nanojoules": 0.0})).startswith(PNG)
-
-
 def test_figures_leave_pyplot_alone():
     code = (
         "import sys, numpy; from chessnn_colab.views import plots;"
@@ -192,7 +186,7 @@ def test_strength_and_puzzles_stand_against_games_and_minutes():
 def test_a_shown_figure_says_what_it_shows_and_is_drawn_once(monkeypatch):
     shown = []
     monkeypatch.setattr("IPython.display.display", shown.append)
-    for figure in (plt.figure(), plots.energy_bars({"spiking_nanojoules": 1.0, "dense_nanojoules": 2.0})):
+    for figure in (plt.figure(), plots.firing_rates({"neurons": 0.1})):
         ink.show(figure, "One & two")
     assert [repr(picture) for picture in shown] == ["One & two"] * 2 and not plt.get_fignums()
     assert all('alt="One &amp; two"' in picture._repr_html_() for picture in shown)

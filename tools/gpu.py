@@ -1,4 +1,4 @@
-"""Everything that is wanted from a GPU, in about ten minutes: one JSON file and one Markdown table.
+"""Everything that is wanted from a GPU, in ten to fifteen minutes (an estimate): one JSON file and one table.
 
 python tools/gpu.py [--part NAME] [--out FOLDER] [--device auto] [--tiny]    (or: make gpu, make gpu PART=bench)
 
@@ -10,11 +10,14 @@ piece replaces that piece alone. Pieces that need CUDA say so elsewhere. --tiny:
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +26,7 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).parents[1]
 NEEDS_CUDA = "needs CUDA"
 PIECE_SECONDS = 400.0
+INSIDE = "CHESSNN_GPU_PIECE"  # set in the processes of a piece
 Figures = dict[str, Any]
 
 
@@ -41,7 +45,7 @@ class Options(NamedTuple):
         """One of the package's benches."""
         from chessnn_colab.bench.table import bench
 
-        return bench(name, self.device, self.preset, 0.2 if self.tiny else 6.0, **settings)
+        return bench(name, self.device, self.preset, 0.2 if self.tiny else 4.0, **settings)
 
 
 def check_device(options: Options) -> Figures:
@@ -54,7 +58,8 @@ def check_device(options: Options) -> Figures:
 
 def gpu_tests(options: Options) -> Figures:
     """The tests that need a GPU."""
-    done = python("-m", "pytest", "-q", "-m", "gpu", "tests/test_gpu.py")
+    # Without pytest's plugins its own settings are warnings, which would be errors.
+    done = python("-m", "pytest", "-q", "-m", "gpu", "-W", "default", "tests/test_gpu.py")
     return {"tests": done.strip().splitlines()[-1]}
 
 
@@ -68,11 +73,31 @@ def benches(options: Options) -> Figures:
         found[f"rules positions/s, {boards} boards"] = rules["positions_per_second"]
         for name in ("moves_per_second", "search_efficiency", "network_share"):
             found[f"two-rung {name}, {boards} boards"] = play[name]
+        if options.device.startswith("cuda"):
+            found[f"GPU memory, MiB, {boards} boards"] = most_memory(options.device)
     if options.tiny:
         return found
-    found["network evaluations/s, 512 at once"] = options.bench("network")["evaluations_per_second"]
-    found["update ms"] = options.bench("learner")["update_ms"]
+    rest = {"network": "evaluations_per_second", "tree": "moves_per_second", "learner": "update_ms"}
+    for name, figure in rest.items():
+        found |= tried(f"{name} {figure}", lambda name=name, figure=figure: options.bench(name)[figure])
     return found
+
+
+def most_memory(device: str) -> float:
+    """The most that tensors took on the GPU since this was last asked, in MiB."""
+    import torch
+
+    most = torch.cuda.max_memory_allocated(device) / 2**20
+    torch.cuda.reset_peak_memory_stats(device)
+    return most
+
+
+def tried(figure: str, measure: Callable[[], Any]) -> Figures:
+    """The figure, or why there is none: one that fails does not cost the others."""
+    try:
+        return {figure: measure()}
+    except Exception as error:  # whatever a device or a compiler raises
+        return {figure: f"failed: {str(error).splitlines()[0] if str(error) else type(error).__name__}"}
 
 
 def launches(options: Options) -> Figures:
@@ -83,23 +108,42 @@ def launches(options: Options) -> Figures:
 
 
 def busy_share(options: Options) -> Figures:
-    """How busy the GPU is while it plays, by nvidia-smi."""
-    query = ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits"]
-    command = [sys.executable, "-m", "chessnn_colab", "bench", "self-play", "--preset", options.preset, "--json"]
-    command += ["--device", options.device, "--seconds", "20", "--boards", "2048"]
-    playing, samples = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL), []
-    try:
-        while playing.poll() is None:
-            samples.append(max(map(int, subprocess.check_output(query, text=True).split())))
-            time.sleep(0.5)
-    finally:
-        failed = playing.poll() != 0
-        playing.kill()
-        playing.wait()
-    if failed or not samples:
-        raise RuntimeError(f"bench self-play ended with code {playing.returncode} after {len(samples)} samples")
-    at_work = sorted(samples)[len(samples) // 4 :]  # without its start and its end
-    return {"busy %, mean while playing": sum(at_work) / len(at_work), "samples": len(samples)}
+    """How busy the GPU is while it plays, by nvidia-smi, from the second block of plies on."""
+    from chessnn_colab.config import TrainConfig
+    from chessnn_colab.games.registry import make_game
+    from chessnn_colab.selfplay import SelfPlay
+
+    config = TrainConfig(preset=options.preset, boards=2048)
+    job = SelfPlay(options.device, **config.job_settings(config.network_config(make_game("chess"))))
+    query = ["nvidia-smi", f"--id={physical(options.device)}", "--query-gpu=utilization.gpu"]
+    query += ["--format=csv,noheader,nounits"]
+    samples: list[int] = []
+    begun, over = threading.Event(), threading.Event()
+
+    def sample() -> None:
+        begun.wait()
+        while not over.wait(0.5):
+            samples.append(int(subprocess.check_output(query, text=True)))
+
+    def played(*_: Any) -> bool:
+        begun.set()
+        return time.monotonic() < deadline
+
+    watcher = threading.Thread(target=sample, daemon=True)
+    watcher.start()
+    deadline = time.monotonic() + 30
+    job.play(4 * config.boards, 0, played)
+    over.set()
+    watcher.join()
+    if not samples:
+        raise RuntimeError(f"no number came from {' '.join(query)}")
+    return {"busy %, mean while playing": sum(samples) / len(samples), "samples": len(samples)}
+
+
+def physical(device: str) -> str:
+    """What the driver calls torch's "cuda:1"."""
+    index, seen = int(device.partition(":")[2] or 0), os.environ.get("CUDA_VISIBLE_DEVICES")
+    return seen.split(",")[index] if seen else str(index)
 
 
 def two_workers(options: Options) -> Figures:
@@ -130,38 +174,48 @@ def graph_and_eager(options: Options) -> Figures:
     compiled = torch.compile(game.step)
     ways: dict[str, Callable[[], Any]] = {"eager": lambda: game.step(state, action), "graph": graph.replay}
     ways["compiled"] = lambda: compiled(state, action)
-    times = {f"step us, {name}": 1e6 * seconds_per_call(way, options.device, 3.0) for name, way in ways.items()}
+    found: Figures = {}
+    for name, way in ways.items():
+        found |= tried(f"step us, {name}", lambda way=way: 1e6 * seconds_per_call(way, options.device, 3.0))
     equal = all(torch.equal(getattr(captured, name), getattr(eager, name)) for name in ("words", "history", "flags"))
-    return {**times, "graph equals eager": equal}
+    return {**found, "graph equals eager": equal}
 
 
 def half_precisions(options: Options) -> Figures:
-    """The actors' network in each precision: pace, and how often it prefers the same move as float32."""
+    """Each precision: the pace of an actor's network, and how often a trained one prefers the same move as float32."""
     import torch
 
-    from chessnn_colab.bench.clock import random_observations
-    from chessnn_colab.config import TrainConfig
+    from chessnn_colab.arena.shipped import shipped_networks
     from chessnn_colab.games.chess.rules import Chess
-    from chessnn_colab.network import actor_copy, build_network
+    from chessnn_colab.network import actor_copy
 
     game = Chess(device=options.device)
-    network = build_network(TrainConfig(preset=options.preset).network_config(game), options.device)
-    observation = random_observations(game, 64 if options.tiny else 1024)
-    network.train()(observation)  # a past for the batch norms
-    best, found = {}, {}
+    *_, network = shipped_networks(options.device).values()
+    state = game.starts(64 if options.tiny else 1024, "random-plies", torch.Generator().manual_seed(0))
+    observation, legal = game.observe(state), game.legal_action_mask(state)
+
+    @torch.no_grad()
+    def best(name: str) -> torch.Tensor:
+        logits = actor_copy(network, getattr(torch, name))(observation).prior_logits
+        return logits.masked_fill(~legal, -torch.inf).argmax(1)
+
+    def same(name: str) -> float:
+        return float((best(name) == best("float32")).float().mean())
+
+    found: Figures = {}
     for name in ("float32", "bfloat16", "float16"):
-        with torch.no_grad():
-            best[name] = actor_copy(network.eval(), getattr(torch, name))(observation).prior_logits.argmax(1)
         if not options.tiny:  # a CPU without units for them takes minutes
-            found[f"{name} evaluations/s"] = options.bench("network", precision=name)["evaluations_per_second"]
-        found[f"{name} same best move as float32"] = float((best[name] == best["float32"]).float().mean())
+            rate = functools.partial(options.bench, "network", precision=name)
+            found |= tried(f"{name} evaluations/s", lambda rate=rate: rate()["evaluations_per_second"])
+        found |= tried(f"{name} same best move as float32", functools.partial(same, name))
     return found
 
 
 def train_and_match(options: Options) -> Figures:
     """Two minutes of training, and a match against random play."""
-    small = "--channels 8 --blocks 1 --boards 4 --games-per-iteration 4 --max-plies 10 --batch-size 16 --iterations 1"
-    sizes = [*small.split(), "--workers", "1"] if options.tiny else ["--minutes", "2", "--preset", options.preset]
+    small = "--game tictactoe --channels 8 --blocks 1 --boards 4 --games-per-iteration 4 --max-plies 10 --batch-size 16"
+    small += " --iterations 1"
+    sizes = [*small.split(), "--workers", "1"] if options.tiny else ["--minutes", "2"]  # with the preset of the device
     games = ["--games", "2", "--simulations", "2"] if options.tiny else ["--games", "100"]
     with tempfile.TemporaryDirectory() as folder:
         run = str(Path(folder) / "run")
@@ -181,11 +235,12 @@ def notebook(options: Options) -> Figures:
 
 
 class Piece(NamedTuple):
-    """What one piece runs, and whether it makes sense on CUDA alone, or takes too long for --tiny."""
+    """What one piece runs, and whether it makes sense on CUDA alone, takes too long for --tiny, or wants one GPU."""
 
     run: Callable[[Options], Figures]
     cuda: bool = False
     long: bool = False
+    one_gpu: bool = False
 
 
 PIECES = {
@@ -194,7 +249,7 @@ PIECES = {
     "launches": Piece(launches),
     "bench": Piece(benches),
     "busy": Piece(busy_share, cuda=True),
-    "workers": Piece(two_workers),
+    "workers": Piece(two_workers, one_gpu=True),
     "graph": Piece(graph_and_eager, cuda=True),
     "halves": Piece(half_precisions),
     "train": Piece(train_and_match),
@@ -202,19 +257,30 @@ PIECES = {
 }
 
 
-def python(*arguments: str) -> str:
-    """What this Python prints when it runs `arguments` in the repository. Raises RuntimeError with its last line."""
+def python(*arguments: str, seconds: float = PIECE_SECONDS, **environment: str) -> str:
+    """What this Python prints when it runs `arguments` in the repository. Raises RuntimeError with its last line.
+
+    After so many seconds it is killed, with all that it started: nothing may disturb the next piece.
+    """
     paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-    environment = {**os.environ, "PYTHONPATH": paths, "CHESSNN_UI": "text"}
-    command = [sys.executable, *arguments]
+    environment = {**os.environ, "PYTHONPATH": paths, "CHESSNN_UI": "text", **environment}
+    inside = os.environ.get(INSIDE)  # a piece's own processes stay in its group
+    process = subprocess.Popen(
+        [sys.executable, *arguments], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**environment, INSIDE: "1"}, start_new_session=not inside,
+    )  # fmt: skip
     try:
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment, timeout=PIECE_SECONDS)
-    except subprocess.TimeoutExpired:
-        raise RuntimeError(f"it took longer than {PIECE_SECONDS:.0f} s") from None
-    if done.returncode:
-        lines = (done.stderr or done.stdout).strip().splitlines() or [f"exit code {done.returncode}"]
+        said, complaints = process.communicate(timeout=seconds)
+    except BaseException as error:
+        process.kill() if inside else os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        if isinstance(error, subprocess.TimeoutExpired):
+            raise RuntimeError(f"it took longer than {seconds:.0f} s") from None
+        raise
+    if process.returncode:
+        lines = (complaints or said).strip().splitlines() or [f"exit code {process.returncode}"]
         raise RuntimeError(lines[-1])
-    return done.stdout
+    return said
 
 
 def measured(name: str, options: Options) -> Figures:
@@ -227,8 +293,11 @@ def measured(name: str, options: Options) -> Figures:
         return {"skipped": "left out by --tiny"}
     started = time.monotonic()
     tiny = ["--tiny"] if options.tiny else []
+    device, alone = options.device, {}
+    if PIECES[name].one_gpu and device.startswith("cuda"):
+        device, alone = "cuda", {"CUDA_VISIBLE_DEVICES": physical(device)}
     try:
-        said = python(str(Path(__file__)), "--inside", name, "--device", options.device, *tiny)
+        said = python(str(Path(__file__)), "--inside", name, "--device", device, *tiny, **alone)
         found = json.loads(said.strip().splitlines()[-1])
     except (RuntimeError, ValueError, IndexError) as error:
         found = {"error": str(error)}

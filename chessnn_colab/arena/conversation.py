@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import ClassVar, TextIO
 
 from ..actor import Actor
-from ..devices import choose_dtype
+from ..devices import choose_dtype, playing_device
 from ..games.registry import make_game
 from ..network import actor_copy
 from .evaluate import load_network, run_game
@@ -64,7 +64,7 @@ def playing_actor(run: str, snapshot: int | None, device: str) -> tuple[Actor, i
     Raises RunError, CheckpointError or DeviceError when the network cannot be loaded.
     """
     network, iteration = load_network(run, snapshot, device)
-    place = str(next(network.parameters()).device)
+    place = playing_device(next(network.parameters()).device)
     game = make_game(run_game(run), 10**6, place)
     config = replace(PLAY_SEARCH, max_num_considered_actions=CONSIDERED, solve="all")
-    return Actor(game, actor_copy(network, choose_dtype("auto", place)), config, game.discount), iteration
+    return Actor(game, actor_copy(network, choose_dtype("auto", place)).to(place), config, game.discount), iteration

@@ -13,7 +13,7 @@ from ..games.base import Game, PointsGame
 from ..games.registry import make_game
 from ..network import SpikingNetwork
 from ..restore import saved_network
-from ..runs.shared import game_of, is_file, networks
+from ..runs.shared import game_of, is_run, networks
 from ..runs.snapshot import load_snapshot
 from ..search import SearchConfig
 from .match import Match, play_matches
@@ -63,7 +63,7 @@ def evaluate_run(
 ) -> MatchResult | SoloResult:
     """Play a match between a run's network and `opponent` (see find_player and match.play_match).
 
-    In a game for one player each plays its own games instead (see solo.solo_games).
+    In a game for one player each plays its own games instead (see solo.all_solo_games).
     search: how far the network looks ahead, and an opponent that is a network too (see players.play_search).
     save: a folder that gets the file with every game. watch: see match.play_matches, which also says what an interrupt
     does. Raises ConfigError, RunError or CheckpointError.
@@ -95,7 +95,8 @@ def measure_run(
     own = {player.name: player for player in (network_player(run, number, game, search) for number in snapshots)}
     others: list[Player] = []
     try:
-        others += [find_player(opponent, game, search) for opponent in dict.fromkeys(opponents)]
+        # One by one: an engine that has started will be closed.
+        others.extend(find_player(opponent, game, search) for opponent in dict.fromkeys(opponents))
         if game.num_players == 1:
             rules = cast(PointsGame, game)
             played = all_solo_games(rules, [*own.values(), *others], games, seed, watch, seconds)
@@ -106,8 +107,11 @@ def measure_run(
         for other in others:
             other.close()
     if folder is not None:
-        for result in results:
-            folder.save(result)
+        try:
+            for result in results:
+                folder.save(result)
+        except ConfigError as error:  # the games are lost, not what came of them
+            raise ConfigError("\n".join([*map(str, results), str(error)])) from error
     return results
 
 
@@ -144,9 +148,9 @@ def find_player(spec: str, game: Game, search: SearchConfig = PLAY_SEARCH) -> Pl
     if spec.startswith("engine:"):
         return kit.require("engine")(spec)
     run, at, snapshot = spec.rpartition("@")
-    if Path(spec).expanduser().is_dir() or is_file(spec) or not (at and snapshot.isdecimal()):
+    if is_run(spec) or not (at and snapshot.isdecimal()):
         run, snapshot = spec, ""
-    if not run or not (Path(run).expanduser().is_dir() or is_file(run)):
+    if not is_run(run):
         engine = "engine:PATH, " if kit.engine else ""
         raise ConfigError(
             f"unknown opponent {spec!r}: expected one of {', '.join(kit.players)}, {engine}or the folder of a run "

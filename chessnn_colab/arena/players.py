@@ -136,9 +136,13 @@ class NetworkPlayer(Player):
         widest = min(search.candidates, game.num_actions)
         search = replace(search, candidates=widest, survivors=min(search.survivors, widest))
         self.evaluations = search.evaluations
-        dtype = choose_dtype("auto", next(network.parameters()).device)
-        self.actor = Actor(game, actor_copy(network, dtype), replace(search, solve="all"), discount)
+        own = actor_copy(network, choose_dtype("auto", game.device)).to(game.device)
+        self.actor = Actor(game, own, replace(search, solve="all"), discount)
 
     @torch.inference_mode()
     def choose(self, state: Any, generator: torch.Generator, boards: Sequence[Any] | None = None) -> Tensor:
-        return self.actor.act(state, generator, gumbel_scale=0.0).action
+        timing, torch.backends.cudnn.benchmark = torch.backends.cudnn.benchmark, False  # a match has many sizes
+        try:
+            return self.actor.act(state, generator, gumbel_scale=0.0).action
+        finally:
+            torch.backends.cudnn.benchmark = timing

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..cpu import one_thread
-from ..devices import detect_device
+from ..devices import detect_device, playing_device
 from ..games.base import Game
 from ..games.registry import make_game
 from ..runs.shared import networks
@@ -76,7 +76,7 @@ def solved_over_run(
     then has the snapshots that were done before. Raises ConfigError for a game without puzzles, RunError for a snapshot
     that is not there.
     """
-    game = make_game(run_game(run), device=detect_device(device).device)
+    game = make_game(run_game(run), device=playing_device(detect_device(device).device))
     suite: Suite = match_kit(game.name).require("puzzles")(game)
     snapshots = sorted(networks(run)) if snapshots is None else snapshots
     total = len(suite.kinds)

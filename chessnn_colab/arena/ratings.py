@@ -7,8 +7,8 @@ expected score is q, which is Elo's curve. With a free nu, ratings would differ 
 
 Real draws are rarer or more frequent than in this model. So the covariance is not just the inverse of the Fisher
 information: that inverse stands on both sides of the variance of the real points (White 1982, "Maximum likelihood
-estimation of misspecified models", Econometrica 50). Games count as independent. The two games of an opening mostly
-compensate each other, which makes the true errors smaller.
+estimation of misspecified models", Econometrica 50). Games count as independent. The two games of an opening, and games
+of a book that repeats, are not quite: in matches of 200 and 400 games the interval by openings was 0.95 to 1.26 of it.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import ConfigError
+from .result import NORMAL_95
 
 # Every pairing gets one more game: half of it drawn, a quarter won, a quarter lost. This keeps the rating of a perfect
 # score finite: 200 wins in 200 games are worth 1,041 points. A score of 0.75 in 100 games moves by 2 points only.
 PRIOR = np.array([0.25, 0.5, 0.25])
 POINTS = np.array([1.0, 0.5, 0.0])
 ELO = 400 / math.log(10)  # rating points per unit of log odds
-NORMAL_95 = 1.959964  # standard deviations either side that hold 95 %
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from ..devices import playing_device
 from ..errors import ConfigError
 from ..games.base import Game
 from ..games.registry import family, make_game
@@ -70,5 +71,8 @@ def match_kit(game: str) -> MatchKit:
 
 
 def match_game(name: str, device: torch.device | str = "cpu") -> Game:
-    """The rules of a game with the limit on plies that its matches have. Raises ConfigError for an unknown name."""
-    return make_game(name, match_kit(name).max_plies, device)
+    """The rules of a game with the limit on plies that its matches have, on playing_device(device).
+
+    Raises ConfigError for an unknown name.
+    """
+    return make_game(name, match_kit(name).max_plies, playing_device(device))

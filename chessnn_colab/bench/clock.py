@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import statistics
 import time
 from collections.abc import Callable
@@ -16,6 +17,8 @@ from ..games.base import Game
 from ..games.registry import make_game
 from ..network import SpikingNetwork, build_network
 from ..network_config import NetworkConfig
+
+MOST_STARTS = 1024
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ class Clock:
 def wait_for(device: str) -> None:
     """Return when the device has finished its work."""
     if device.startswith("cuda"):
-        torch.cuda.synchronize()
+        torch.cuda.synchronize(device)
     elif device == "mps":
         torch.mps.synchronize()
 
@@ -99,6 +102,7 @@ def seconds_per_call(function: Callable[[], Any], device: str, seconds: float) -
 
 @torch.no_grad()
 def random_observations(game: Game, count: int) -> torch.Tensor:
-    """What a network sees at `count` positions of random play."""
+    """What a network sees at `count` positions of random play, MOST_STARTS different ones at most."""
     kind = "random-plies" if "random-plies" in game.start_shares else "standard"
-    return game.observe(game.starts(count, kind, torch.Generator().manual_seed(0)))
+    observation = game.observe(game.starts(min(count, MOST_STARTS), kind, torch.Generator().manual_seed(0)))
+    return observation.repeat(math.ceil(count / MOST_STARTS), 1, 1, 1)[:count]

@@ -7,9 +7,10 @@ import resource
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -23,12 +24,14 @@ from ..records import GameRecords
 from ..replay import Replay
 from ..search import Root, SearchConfig
 from ..selfplay import Lockstep, SelfPlay, play_games
-from ..selfplay_config import SelfPlayConfig
+from ..selfplay_config import SelfPlayConfig, SettledSelfPlay
 from ..workers.local import LocalPool
 from .clock import Clock, Setting, random_observations, seconds_per_call
 
 TREE_SIMULATIONS = 32
+GAMES_A_BOARD = 4  # more than are played in the time
 SAMPLE_REUSE = 4  # at which the learner's share is measured
+WARM_UP_SECONDS = 1.0  # of the learner's share
 MEMORY_BOARDS = 1024
 ROUNDED = 512  # numbers of logits asked for are rounded up to so many, since hardly two are the same
 
@@ -53,40 +56,70 @@ def measure(setting: Setting, search: SearchConfig) -> dict[str, Any]:
 
     Only evaluations of unfinished positions count, so an evaluation in vain lowers search_efficiency.
     """
-    device = setting.device
+    device, game = setting.device, setting.game
     # As many boards as two workers have.
-    config = SelfPlayConfig(game=setting.game.name, boards=setting.boards or (128 if device == "cpu" else 512)).settled(
-        setting.game
-    )
+    boards = setting.boards or (128 if device == "cpu" else 512)
+    config = SelfPlayConfig(game=game.name, boards=boards).settled(game)
     network = TimedNetwork(actor_copy(setting.network(), setting.dtype), device)
-    actor = CountingActor(setting.game, network, search)
+    actor = CountingActor(game, network, search)
+
+    def begin() -> None:
+        network.calls.clear()
+        actor.evaluations, actor.counting, network.clock = 0, Clock(device), Clock(device)
+
+    pace = played(actor, config, setting.seconds, begin)
+    seconds, a_move = pace.seconds - actor.counting.seconds, int(actor.evaluations) / pace.moves
+    network_share = network.clock.seconds / seconds
+    if device != "cpu":  # clocks that wait for every part keep a device from working ahead
+        pace = played(Actor(game, network.network, search), config, setting.seconds)
+        seconds = pace.seconds
+    moves = pace.moves / seconds
+    bare = network.rows / bare_seconds(network, game, setting.seconds)
+    return {
+        "moves_per_second": moves,
+        "games_per_second": pace.games / seconds,
+        "evaluations_per_second": moves * a_move,
+        "bare_evaluations_per_second": bare,
+        "search_efficiency": moves * a_move / bare,
+        "network_share": network_share,
+        "overhead_us_per_evaluation": 1e6 * (1 / (moves * a_move) - 1 / bare),
+        "bytes_per_position": pace.records.nbytes / pace.records.num_positions,
+        "boards": boards,
+        "evaluations_per_move": a_move,
+    }
+
+
+class Pace(NamedTuple):
+    """What self-play did in a time."""
+
+    moves: int
+    games: int
+    seconds: float
+    records: GameRecords  # with those from before that time
+
+
+def played(actor: Actor, config: SettledSelfPlay, seconds: float, begin: Callable[[], None] = lambda: None) -> Pace:
+    """Self-play for about `seconds`, from its second block of plies on: start positions and warming up do not count.
+
+    begin: called when they do.
+    """
+    marks: list[tuple[float, int, int]] = []
     parts: list[GameRecords] = []
 
-    def collect(_: int, plies: int, records: GameRecords) -> bool:
-        parts.append(records)
-        return time.monotonic() < deadline
+    def going_on() -> bool:
+        return len(marks) < 2 or marks[-1][0] - marks[0][0] < seconds
 
-    play_games(actor, config, config.boards, 1, lambda *_: False)  # warm up
-    network.calls.clear()
-    actor.evaluations, actor.counting, network.clock, clock = 0, Clock(device), Clock(device), Clock(device)
-    deadline = time.monotonic() + setting.seconds
-    clock.time(play_games, actor, config, config.boards * 2, 0, collect)
-    clock.seconds -= actor.counting.seconds
-    records = GameRecords.concatenate(parts)
-    moves, evaluations = records.num_positions, int(actor.evaluations)
-    bare = network.rows / bare_seconds(network, setting.game, setting.seconds)
-    return {
-        "moves_per_second": moves / clock.seconds,
-        "games_per_second": int((records.endings > 0).sum()) / clock.seconds,
-        "evaluations_per_second": evaluations / clock.seconds,
-        "bare_evaluations_per_second": bare,
-        "search_efficiency": evaluations / clock.seconds / bare,
-        "network_share": network.clock.seconds / clock.seconds,
-        "overhead_us_per_evaluation": 1e6 * (clock.seconds / evaluations - 1 / bare),
-        "bytes_per_position": records.nbytes / moves,
-        "boards": config.boards,
-        "evaluations_per_move": evaluations / moves,
-    }
+    def collect(games: int, plies: int, records: GameRecords) -> bool:
+        parts.append(records)
+        if not marks:
+            begin()
+        if going_on():
+            marks.append((time.perf_counter(), plies, games))
+        return going_on()
+
+    play_games(actor, config, GAMES_A_BOARD * config.boards, 0, collect)
+    (began, plies, games), *_, (ended, all_plies, all_games) = marks
+    return Pace(all_plies - plies, all_games - games, ended - began, GameRecords.concatenate(parts))
 
 
 class CountingActor(Actor):
@@ -176,15 +209,16 @@ def bench_learner(setting: Setting) -> dict[str, Any]:
     clock, learning = Clock("cpu"), Clock(device)
     with LocalPool(SelfPlay, config.job_settings(network.config), plan) as pool:
         pool.set_weights(0, to_arrays(network))
-        pool.play([config.boards] * len(plan.devices), 1, None, time.monotonic() + 1)  # warm up
-        chunks = clock.time(pool.play, [10_000] * len(plan.devices), 0, None, time.monotonic() + seconds)
+        games = [2 * GAMES_A_BOARD * config.boards] * len(plan.devices)
+        pool.play(games, 1, None, time.monotonic() + WARM_UP_SECONDS)
+        chunks = clock.time(pool.play, games, 0, None, time.monotonic() + seconds)
     records = GameRecords.concatenate([GameRecords.from_arrays(arrays) for worker in chunks for arrays in worker])
     replay, learner = Replay(config.replay_capacity), Learner(network, setting.game, config.part(LearnerConfig))
     replay.add(records)
     generator = np.random.default_rng(0)
     for warm in (True, False):
         learning = Clock(device)
-        deadline = time.monotonic() + (1 if warm else seconds)
+        deadline = time.monotonic() + (WARM_UP_SECONDS if warm else seconds)
         while time.monotonic() < deadline:
             batch = replay.sample(config.batch_size, generator)
             learning.time(learner.update, batch, None, generator, count=config.batch_size)

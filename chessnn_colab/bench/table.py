@@ -19,17 +19,18 @@ import torch
 from ..arena.standing import Part, Standing, Watch, unwatched
 from ..config import TrainConfig
 from ..cpu import keep_freed_memory
-from ..devices import choose_dtype, detect_device, inventory, plan_workers
+from ..devices import choose_dtype, detect_device, inventory, plan_workers, time_convolutions
 from ..errors import ConfigError
 from ..network import build_network, to_arrays
 from ..records import GameRecords
 from ..selfplay import SelfPlay
+from ..selfplay_config import BOARDS, BOARDS_ON_CPU
 from ..workers.local import LocalPool
 from .clock import Clock, Setting
 from .compare import RULES_BATCH, bench_libraries, bench_network, rules_clocks
 from .launches import bench_launches
 from .neighbour import bench_neighbour
-from .self_play import bench_learner, bench_memory, bench_policy, bench_self_play, bench_tree
+from .self_play import GAMES_A_BOARD, bench_learner, bench_memory, bench_policy, bench_self_play, bench_tree
 
 
 def bench(
@@ -62,8 +63,9 @@ def bench(
     if boards is not None and boards < 1:
         raise ConfigError(f"boards={boards}: expected a whole number from 1 up")
     setting = Setting(chosen, config, dtype, seconds, boards)
+    time_convolutions(chosen)  # as workers do, and this
     if chosen == "cpu":
-        keep_freed_memory()  # as workers do
+        keep_freed_memory()
     about = {
         "bench": name,
         "game": game,
@@ -162,10 +164,12 @@ def bench_workers(setting: Setting) -> dict[str, Any]:
     for count in sorted({1, max(len(full.devices), 2)}):
         plan = plan_workers(machine, device, workers=count)
         plan = replace(plan, threads=1) if device == "cpu" else plan
+        share = [2 * GAMES_A_BOARD * (BOARDS_ON_CPU if device == "cpu" else BOARDS)] * count
         with LocalPool(SelfPlay, setting.config.job_settings(setting.network_config), plan) as pool:
             pool.set_weights(0, to_arrays(build_network(setting.network_config, "cpu")))
+            pool.play(share, 1, None, time.monotonic() + setting.seconds / 4)  # warm up
             clock = Clock(device)
-            chunks = clock.time(pool.play, [10_000] * count, 0, None, time.monotonic() + setting.seconds)
+            chunks = clock.time(pool.play, share, 0, None, time.monotonic() + setting.seconds)
             positions = sum(len(arrays["actions"]) for worker in chunks for arrays in worker)
             games = sum(int((arrays["endings"] > 0).sum()) for worker in chunks for arrays in worker)
         rates[count] = {"moves_per_second": positions / clock.seconds, "games_per_second": games / clock.seconds}

@@ -258,6 +258,11 @@ def find_checkpoint(path: AnyPath, game: str | None = None) -> Checkpoint:
     return latest.checkpoint
 
 
+def own_folder(game: str) -> str:
+    """Where runs of a game go unless somebody names a folder."""
+    return f"runs/{game.replace(':', '-')}"
+
+
 def folder_path(path: AnyPath) -> Path:
     """Return the absolute path, or RunError when it is a file or lies beneath one."""
     if not os.fspath(path) or "\0" in os.fspath(path):

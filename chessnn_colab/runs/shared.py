@@ -34,6 +34,14 @@ def is_file(run: AnyPath) -> bool:
         return False
 
 
+def is_run(place: AnyPath) -> bool:
+    """Whether a folder or a file of that name is there, which may be a run."""
+    try:
+        return bool(str(place)) and (Path(place).expanduser().is_dir() or is_file(place))
+    except (OSError, ValueError, RuntimeError):
+        return False
+
+
 def networks(run: AnyPath) -> dict[int, Path]:
     """Iteration -> the file with that network: every snapshot of a run folder, or a shared file alone.
 

@@ -11,7 +11,7 @@ from ..errors import RunError
 from ..files import AnyPath, reason
 from ..words import counted, duration
 from .config_file import CONFIG_FILE
-from .folder import CARD_FILE, METRICS_FILE, RATINGS_FILE, SUBFOLDERS, RunFolder, folder_path
+from .folder import CARD_FILE, METRICS_FILE, RATINGS_FILE, SUBFOLDERS, RunFolder, folder_path, own_folder
 from .lock import LOCK_FILE, RunLock
 
 
@@ -44,8 +44,8 @@ class Shelf(list[ShelvedRun]):
 
 
 def chosen_run(root: Path, run_folder: str, game: str) -> Path:
-    """The folder of the run that a notebook's form names: "auto" is the game's own folder in root/runs."""
-    named = f"runs/{game.replace(':', '-')}" if run_folder == "auto" else run_folder
+    """The folder of the run that a notebook's form names: "auto", or nothing, is the game's own folder in root/runs."""
+    named = own_folder(game) if run_folder.strip() in ("", "auto") else run_folder
     return root / os.path.expanduser(named)
 
 
@@ -71,8 +71,10 @@ def delete_run(path: AnyPath) -> int:
         for name in SUBFOLDERS:
             if (folder / name).exists():
                 shutil.rmtree(folder / name)
-        for name in (CARD_FILE, RATINGS_FILE, METRICS_FILE, CONFIG_FILE, LOCK_FILE):
+        for name in (CARD_FILE, RATINGS_FILE, METRICS_FILE, CONFIG_FILE):
             (folder / name).unlink(missing_ok=True)
+        lock.release()  # Windows deletes no file that is open
+        (folder / LOCK_FILE).unlink(missing_ok=True)
         left = folder_bytes(folder)
         if not any(folder.iterdir()):
             folder.rmdir()

@@ -22,7 +22,7 @@ from ..spikes import estimate_energy
 from ..words import counted
 from .curves import draw_firing, draw_strength
 from .drawings import Drawing
-from .ink import BLUE, BOARD_DARK, BOARD_LAST, BOARD_LIGHT, INK, ORANGE, dress, figure_png, new_figure, percent
+from .ink import BLUE, BOARD_DARK, BOARD_LAST, BOARD_LIGHT, INK, ORANGE, dress, figure_png, new_figure
 from .played import played_game
 from .story import headline, reference_for, strength_sentences
 
@@ -63,20 +63,20 @@ def result_card(run: str | Path, png: str | Path | None = None) -> Figure:
 
 
 def _draw_energy(axis: Axes, run: str) -> None:
-    """The arithmetic of one evaluation, by spikes and by the same network with ReLU, a few random moves into a game."""
+    """The arithmetic of one evaluation, by spikes and by its dense twins, a few random moves into a game."""
     network, _ = load_network(run, device="cpu")
     game = make_game(str(RunFolder.open(run).config.get("game", "chess")))
     energy = estimate_energy(network, game.observe(_random_positions(game)))
-    values = [energy.spiking_nanojoules / 1000, energy.dense_nanojoules / 1000]
+    spikes, _, dense, dense_int8, *_ = (design.arithmetic_nanojoules / 1000 for design in energy.designs)
+    values, rows = [spikes, dense, dense_int8], [2, 1, 0]
     dress(axis, None, None, grid=False)
-    axis.barh([1, 0], values, color=[BLUE, ORANGE], height=0.55)
-    for row, value in zip((1, 0), values):
+    axis.barh(rows, values, color=[BLUE, ORANGE, ORANGE], height=0.55)
+    for row, value in zip(rows, values):
         axis.text(value, row, f" {value:.3g} µJ", va="center", fontsize=7.5, color=INK)
-    axis.set_yticks([1, 0], ["spikes", "ReLU"], fontsize=7.5)
+    axis.set_yticks(rows, ["spikes", "ReLU", "ReLU, int8"], fontsize=7.5)
     axis.set_xticks([])
     axis.set_xlim(0, 1.5 * max(values))
-    title = f"Energy: {percent(values[0] / values[1])} (arithmetic alone)"
-    axis.set_title(title, loc="left", fontsize=7.5, color=INK, fontweight="bold", pad=3)
+    axis.set_title("Energy (arithmetic alone)", loc="left", fontsize=7.5, color=INK, fontweight="bold", pad=3)
 
 
 def _random_positions(game: Any) -> Any:

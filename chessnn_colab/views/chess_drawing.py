@@ -142,7 +142,7 @@ class ChessDrawing(Drawing):
     def load(self, text: str) -> None:
         """A position as FEN, or the first game of a PGN with its moves. Raises NotationError."""
         text = text.strip()
-        if text.split(" ")[0].count("/") == 7 and "\n" not in text:
+        if "/" in text.split(" ")[0] and "\n" not in text:
             board = board_from_fen(text)
         else:
             game = games_from_pgn(text, MAX_PGN_BYTES)[0]

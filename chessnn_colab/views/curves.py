@@ -72,7 +72,7 @@ def draw_strength(
     measures = list(dict.fromkeys(point.measure for point in points))
     for measure, colour in zip(measures, MEASURE_COLOURS * len(measures)):
         _draw_measure(axis, [point for point in points if point.measure == measure], colour, reference)
-    scores = [(report.seconds / 60, getattr(report, "scores", {}).get("mean")) for report in reports]
+    scores = [(report.seconds / 60, report.scores.get("mean")) for report in reports]
     scores = [(minute, score) for minute, score in scores if score is not None]
     if measures:
         below = f"minutes of training, {100 * TIME_SHARE:.0f} % of them to measure this"
@@ -81,7 +81,8 @@ def draw_strength(
         dress(axis, "Is it getting stronger?", None, below)
         axis.yaxis.set_major_formatter(PERCENT)
         axis.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-        axis.set_ylim(0, min(1.02, 1.25 * max(point.high for point in points)))
+        axis.set_ylim(0, 1.28 * max(point.high for point in points))  # the legend has room above
+        axis.set_yticks([tick for tick in axis.get_yticks() if tick <= 1])
     elif scores:
         minute, score = np.array(scores, dtype=float).T
         draw_line(axis, minute, score, BLUE, "points per game, mean")

@@ -86,8 +86,10 @@ def _by_minutes(points: list[list[float]], minutes: float | None) -> str:
     """The share at a few moments of a curve: "4 % untrained, 12 % after 3 min, 31 % after 20 min"."""
     end = min(points[-1][0], minutes or points[-1][0])
     moments = [moment for moment in MOMENTS if moment < 0.8 * end] + [end]
-    said = [f"{100 * points[0][1]:.0f} % untrained"]
+    said, told = [f"{100 * points[0][1]:.0f} % untrained"], points[0][0]
     for moment in moments:
-        share = [share for minute, share in points if minute <= moment * 1.05][-1]
-        said.append(f"{100 * share:.0f} % after {moment:.3g} min")
+        minute, share = [point for point in points if point[0] <= moment * 1.05][-1]
+        if minute > told:  # nothing was measured since the moment before
+            said.append(f"{100 * share:.0f} % after {moment:.3g} min")
+            told = minute
     return ", ".join(said)

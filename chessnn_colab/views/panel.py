@@ -111,7 +111,7 @@ def _cells(texts: Iterable[str], kind: str) -> str:
 
 
 def _result_names(report: Report) -> list[str]:
-    if scores := getattr(report, "scores", {}):
+    if scores := report.scores:
         return list(scores)
     players = list(report.wins)
     return [*players[:1], "draws", *players[1:], "cap"]
@@ -119,7 +119,7 @@ def _result_names(report: Report) -> list[str]:
 
 def _figures(report: Report, names: Sequence[str]) -> list[str]:
     """A table's row: what it shows of one iteration. Where the clock cut it, results and length would be false."""
-    scores = getattr(report, "scores", {})
+    scores = report.scores
     if report.cut:
         results, plies = ["-"] * len(names), "-"
     elif scores:

@@ -11,28 +11,29 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from .curves import short_layer
-from .ink import BLUE, FULL_FIRE, INK, NO_FIRE, ORANGE, PERCENT, RED, figure_html, figure_png
+from .ink import BLUE, FULL_FIRE, INK, NO_FIRE, PERCENT, RED, figure_html, figure_png
 from .ink import dress as _dress
 from .ink import new_figure as _figure
 from .ink import percent as _percent
 from .match_plots import match_bar
 
-__all__ = ["energy_bars", "figure_html", "figure_png", "firing_rates", "layer_names", "match_bar", "spike_raster"]
+__all__ = ["figure_html", "figure_png", "firing_rates", "layer_names", "match_bar", "spike_raster"]
 
 SILENT_RATE = 0.001  # a layer that fires less than this passes next to nothing on
 MAX_RASTER_ROWS = 400
 
 
 def spike_raster(spikes: np.ndarray) -> Figure:
-    """Which neurons fire at which time step, with each neuron's rate beside it and each step's share above it.
+    """Which neurons fire, and how often, with each neuron's rate beside it and the share of neurons above it.
 
-    spikes: 0 and 1, [T, N], time steps by neurons; raises ValueError for any other shape.
+    spikes: 0 and 1, [slots, N], as spikes.probe has them: a slot for every spike that a neuron may fire, the earlier
+    first. Raises ValueError for any other shape.
     """
     spikes = np.asarray(spikes, dtype=np.float32)
     if spikes.ndim != 2 or 0 in spikes.shape:
-        raise ValueError(f"spikes of shape {list(spikes.shape)}: expected [T, N], time steps by neurons")
-    steps, neurons = spikes.shape
-    figure = _figure(float(np.clip(3.5 + 0.3 * steps, 5.5, 10.5)), 5.6)
+        raise ValueError(f"spikes of shape {list(spikes.shape)}: expected [slots, N], slots by neurons")
+    slots, neurons = spikes.shape
+    figure = _figure(float(np.clip(3.5 + 0.3 * slots, 5.5, 10.5)), 5.6)
     grid = figure.add_gridspec(2, 2, width_ratios=(4, 1), height_ratios=(1, 4))
     raster = figure.add_subplot(grid[1, 0])
     above, beside = figure.add_subplot(grid[0, 0], sharex=raster), figure.add_subplot(grid[1, 1], sharey=raster)
@@ -41,16 +42,16 @@ def spike_raster(spikes: np.ndarray) -> Figure:
     colours = LinearSegmentedColormap.from_list("spikes", [NO_FIRE, FULL_FIRE])
     raster.imshow(
         rows.T, aspect="auto", origin="lower", cmap=colours, vmin=0, vmax=1, interpolation="nearest",
-        extent=(0.5, steps + 0.5, -0.5, neurons - 0.5),
+        extent=(0.5, slots + 0.5, -0.5, neurons - 0.5),
     )  # fmt: skip
-    raster.vlines(np.arange(1, steps) + 0.5, -0.5, neurons - 0.5, color=INK, lw=min(1.5, 48 / steps))
-    _dress(raster, None, "neuron" if group == 1 else f"neuron (a row is {group} neighbours)", "time step", grid=False)
+    raster.vlines(np.arange(1, slots) + 0.5, -0.5, neurons - 0.5, color=INK, lw=min(1.5, 48 / slots))
+    _dress(raster, None, "neuron" if group == 1 else f"neuron (a row is {group} neighbours)", "spike", grid=False)
     for axis in (raster.xaxis, raster.yaxis):
         axis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
-    above.stairs(spikes.mean(axis=1), np.arange(steps + 1) + 0.5, fill=True, color=BLUE)
+    above.stairs(spikes.mean(axis=1), np.arange(slots + 1) + 0.5, fill=True, color=BLUE)
     beside.stairs(spikes.mean(axis=0), np.arange(neurons + 1) - 0.5, orientation="horizontal", fill=True, color=BLUE)
-    title = f"Spikes of {neurons:,} neuron{'s' * (neurons != 1)} over {steps} time step{'s' * (steps != 1)}"
-    _dress(above, f"{title}: {_percent(spikes.mean())} fire", "share firing")
+    title = f"{neurons:,} neuron{'s' * (neurons != 1)} of at most {slots} spike{'s' * (slots != 1)} each"
+    _dress(above, f"{title}: {_percent(spikes.mean())} are fired", "share firing")
     _dress(beside, None, None, "firing rate")
     above.yaxis.set_major_formatter(PERCENT)
     beside.xaxis.set_major_formatter(PERCENT)
@@ -62,7 +63,7 @@ def spike_raster(spikes: np.ndarray) -> Figure:
 
 
 def firing_rates(rates: Mapping[str, float]) -> Figure:
-    """One bar per layer, input first: spikes per neuron and time step, 0 to 1. Raises ValueError for no layer.
+    """One bar per layer, input first: the share of its possible spikes, 0 to 1. Raises ValueError for no layer.
 
     A layer that hardly fires is marked as silent.
     """
@@ -81,7 +82,7 @@ def firing_rates(rates: Mapping[str, float]) -> Figure:
     axis.set_xlim(0, min(1.15, 1.25 * max(values.max(), 0.04)))
     axis.xaxis.set_major_formatter(PERCENT)
     axis.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10], min_n_ticks=2))
-    _dress(axis, "Firing rate by layer", "layer, input first", "spikes per neuron and time step")
+    _dress(axis, "Firing rate by layer", "layer, input first", "spikes, as a share of those it could fire")
     axis.grid(False, axis="y")
     return figure
 
@@ -93,34 +94,3 @@ def layer_names(layers: Sequence[str]) -> list[str]:
         name if short.count(name) == 1 else f"{name}{'abcdefgh'[short[:place].count(name)]}"
         for place, name in enumerate(short)
     ]
-
-
-def energy_bars(estimate: Mapping[str, float]) -> Figure:
-    """The estimated energy of one evaluation: the spiking network, and the same network with ReLU instead of neurons.
-
-    estimate: `spikes.Energy.to_dict()`, of which it reads spiking_nanojoules and dense_nanojoules.
-    """
-    figure = _figure(8.0, 2.3)
-    axis = figure.subplots()
-    joules = np.array([estimate["spiking_nanojoules"], estimate["dense_nanojoules"]], dtype=float) * 1e-9
-    unit, scale = _energy_unit(joules.max())
-    values = joules / scale
-    axis.barh([0, 1], values, height=0.62, color=[BLUE, ORANGE])
-    share = f" ({_percent(values[0] / values[1])} of its ReLU twin)" if values[1] > 0 else ""
-    for row, text in enumerate((f"{values[0]:.3g} {unit}{share}", f"{values[1]:.3g} {unit}")):
-        axis.annotate(text, (values[row], row), (4, 0), textcoords="offset points", va="center", size=9, color=INK)
-    axis.set_yticks([0, 1], ["spiking network", "ReLU twin"])
-    axis.invert_yaxis()
-    axis.set_xlim(0, 1.4 * max(values.max(), 1e-9))
-    note = f"{unit} (arithmetic at 45 nm; memory traffic not counted)"
-    _dress(axis, "Estimated energy of one evaluation", None, note)
-    axis.grid(False, axis="y")
-    return figure
-
-
-def _energy_unit(joules: float) -> tuple[str, float]:
-    """The unit in which `joules` reads as 1 to 1000, and its size in joules."""
-    for unit, scale in (("J", 1.0), ("mJ", 1e-3), ("µJ", 1e-6), ("nJ", 1e-9)):
-        if joules >= scale:
-            return unit, scale
-    return "pJ", 1e-12

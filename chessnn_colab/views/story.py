@@ -104,10 +104,8 @@ def best_facts(reports: Sequence[Report]) -> dict[str, str]:
     for kind, count in sorted(ended.items(), key=lambda item: -item[1])[:2]:
         if count and kind != "truncated":
             facts[f"games that ended by {kind.replace('_', ' ')}"] = f"{count:,}"
-    if scores := getattr(last, "scores", {}):
-        facts["points of the best game"] = (
-            f"{max(getattr(report, 'scores', scores).get('best', 0) for report in reports):,.0f}"
-        )
+    if last.scores:
+        facts["points of the best game"] = f"{max(report.scores.get('best', 0) for report in reports):,.0f}"
     elif len(whole) > 1:
         shares = [100 * sum(report.wins.values()) / max(1, report.games) for report in (whole[0], whole[-1])]
         facts["games with a winner, first to last iteration"] = f"{shares[0]:.0f} % to {shares[1]:.0f} %"

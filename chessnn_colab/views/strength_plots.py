@@ -41,7 +41,7 @@ def strength_curves(ladder: Ladder, reports: Sequence[Report]) -> Figure:
 def puzzle_curves(shares: Mapping[int, Mapping[str, float]], reports: Sequence[Report]) -> Figure:
     """The share of puzzles that each snapshot solves, by kind, against games played and against minutes trained.
 
-    shares: iteration -> kind of puzzle -> share solved, as arena.chess.tactics.solved_over_run returns it. reports: as
+    shares: iteration -> kind of puzzle -> share solved, as arena.puzzles.solved_over_run returns it. reports: as
     for strength_curves.
     """
     played = amounts_of_training(reports)

@@ -40,14 +40,15 @@ def watch_game(
     if len(games) > 1:
         raise ConfigError(f"{player} and {opponent} play different games: {' and '.join(sorted(games))}")
     (name,) = games
-    sides = [find_opponent(source, name) for source in (player, opponent)]
-    for side in sides:
-        if isinstance(side, NetworkOpponent) and evaluations:
-            side.evaluations = evaluations
-    drawing = make_drawing(next((side.game for side in sides if isinstance(side, Opponent)), match_game(name)))
-    if position:
-        drawing.load(position)
+    sides: list[Answering] = []
     try:
+        for source in (player, opponent):
+            sides.append(find_opponent(source, name))
+            if isinstance(sides[-1], NetworkOpponent) and evaluations:
+                sides[-1].evaluations = evaluations
+        drawing = make_drawing(next((side.game for side in sides if isinstance(side, Opponent)), match_game(name)))
+        if position:
+            drawing.load(position)
         end = _play(drawing, sides, plies)
     finally:
         for side in sides:

@@ -23,6 +23,7 @@ import threading
 import time
 import traceback
 from collections.abc import Mapping
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -175,3 +176,9 @@ class _Reporter:
             self.parent.send(("progress", self.ticket, int(games), int(plies)))
             self.last_sent = now
         return self.parent.stopped_ticket < self.ticket
+
+
+def send_array(connection: Connection) -> None:
+    """What check.spawn_round_trip runs in a new process: 0, 1, 2, 3 as an array."""
+    connection.send(np.arange(4))
+    connection.close()

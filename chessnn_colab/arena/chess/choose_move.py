@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import chess
 
+from ...devices import playing_device
 from ...games.chess.notation import move_from_action, state_from_boards
 from ...games.chess.rules import Chess
 from ...network import SpikingNetwork
@@ -27,5 +28,5 @@ class ChooseMove:
 
 def choose_move(network: SpikingNetwork, search: SearchConfig = PLAY_SEARCH) -> ChooseMove:
     """A function from a board to the move that the network plays there, as views.play.play_widget takes it."""
-    game = Chess(device=str(next(network.parameters()).device))
+    game = Chess(device=playing_device(next(network.parameters()).device))
     return ChooseMove(game, NetworkOpponent(game, NetworkPlayer(game, network, search)))

@@ -15,10 +15,11 @@
   root.tabIndex = -1;
   root.dataset.keys = '1';
 
-  root.addEventListener('click', event => {
-    if (event.target.closest('button') && !root.querySelector('.cn-thinking')) ask();
-  });
+  const asks = event => { if (!root.querySelector('.cn-thinking')) ask(event); };
+  root.addEventListener('click', event => { if (event.target.closest('button')) asks(); });
+  root.addEventListener('change', event => { if (event.target.closest('select')) asks(); });
   root.addEventListener('keydown', event => {
+    if (event.key === 'Enter' && event.target.closest('.cn-entry')) asks();
     if (event.ctrlKey || event.metaKey || event.altKey || (event.shiftKey && event.key === 'Enter')) return;
     event.stopPropagation();
     if (event.target.closest('input, textarea, select')) return;

@@ -43,7 +43,8 @@
     };
     const stop = () => { clearInterval(timer); timer = null; play.textContent = 'Play'; remember(); };
     const go = to => { ply = Math.max(0, Math.min(game.plies.length, to)); draw(); remember(); };
-    const step = to => { auto = false; stop(); go(to); };
+    const own = () => { auto = false; said.setAttribute('aria-live', 'polite'); };  // somebody decides from now on
+    const step = to => { own(); stop(); go(to); };
     const run = () => {
       play.textContent = 'Pause';
       timer = setInterval(() => {
@@ -54,7 +55,7 @@
       remember();
     };
     const toggle = () => {
-      auto = false;
+      own();
       if (timer) return stop();
       if (ply === game.plies.length) go(0);
       run();
@@ -115,7 +116,7 @@
       }
     };
     const choose = number => { game = games[number]; pick.value = number; list(); };
-    pick.addEventListener('change', () => { auto = false; stop(); choose(+pick.value); go(0); });
+    pick.addEventListener('change', () => { own(); stop(); choose(+pick.value); go(0); });
     root.tabIndex = 0;
     root.addEventListener('keydown', event => {
       if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || event.key === 'Tab') return;

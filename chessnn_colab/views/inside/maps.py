@@ -27,6 +27,7 @@ PLANES = (
 COLUMNS = 9
 CHANNEL_COLUMNS = 8
 LIGHT = LinearSegmentedColormap.from_list("light", [NO_FIRE, "#8C6D31", "#D9A441", FULL_FIRE, "#FFF6DC"])
+ROW = 7  # layers in a row: their names need so much room
 UNLIT_LIT = ListedColormap([NO_FIRE, FULL_FIRE])
 PUSH_PULL = LinearSegmentedColormap.from_list("push", [ORANGE, NO_FIRE, BLUE])
 
@@ -63,7 +64,7 @@ def layer_strip(network: SpikingNetwork, seen: Position, width: float = 9.0, mos
     maps = layer_maps(network, seen)
     rates = {name: float(board.mean()) for name, board in maps.items()}
     titles = [f"{name}\n{percent(rate) if rate else 'silent'}" for name, rate in rates.items()]
-    return mosaic(np.stack(list(maps.values())), titles, len(maps), LIGHT, most or brightest(maps), width)
+    return mosaic(np.stack(list(maps.values())), titles, min(len(maps), ROW), LIGHT, most or brightest(maps), width)
 
 
 def layer_maps(network: SpikingNetwork, seen: Position) -> dict[str, np.ndarray]:

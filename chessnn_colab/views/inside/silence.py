@@ -52,7 +52,8 @@ def channel_importance(network: SpikingNetwork, seen: Position) -> Picture:
     axis = figure.subplots()
     image = axis.imshow(shares, cmap=LIGHT, vmin=0, vmax=max(0.02, float(shares.max())), aspect="auto")
     axis.set_yticks(range(len(names)), names.values())
-    axis.set_xticks(range(0, len(channels), 4), [str(number + 1) for number in channels[::4]])
+    shown = channels[:: max(1, len(channels) // 8)]
+    axis.set_xticks(shown, [str(number + 1) for number in shown])
     axis.tick_params(colors=INK, labelsize=9, length=0)
     axis.set_xlabel("channel", color=INK, fontsize=9)
     axis.spines[:].set_visible(False)

@@ -16,6 +16,8 @@ from IPython.display import HTML, DisplayHandle, display
 from ...arena.standing import Part, Standing
 from .text import MOST_PARTS, parts_html, rate_limited, shown_parts, total_line
 
+VIEW = "application/vnd.jupyter.widget-view+json"  # what a front end draws a widget from
+
 
 class PartRow:
     """One line: a name, a bar, and numbers beside it."""
@@ -52,7 +54,9 @@ class WidgetFace:
         if self._handle is None:
             self._rows = [PartRow() for _ in range(min(len(standing.parts), MOST_PARTS))]
             self._panel = ipywidgets.VBox([*(row.widget for row in self._rows), self._all])
-            self._handle = display(self._panel, display_id=True)
+            # Not display(panel): with ipywidgets 7 that publishes without the id by which the table takes its place.
+            view = {"version_major": 2, "version_minor": 0, "model_id": self._panel.model_id}
+            self._handle = display({"text/plain": "Measuring ...", VIEW: view}, raw=True, display_id=True)
         if not self._due():
             return
         shown = shown_parts(standing)

@@ -17,7 +17,7 @@ from ...devices import detect_device
 from ...errors import ConfigError
 from ...games.chess.notation import action_from_move
 from ...network import SpikingNetwork
-from ...runs.shared import is_file
+from ...runs.shared import is_file, is_run
 from ..drawings import make_drawing
 from .board import Answering, PlayBoard
 
@@ -52,13 +52,18 @@ def play_widget(
     answering = find_opponent(opponent, game)
     if evaluations is not None and isinstance(answering, NetworkOpponent):
         answering.evaluations = evaluations
-    drawing = make_drawing(answering.game if isinstance(answering, Opponent) else match_game(game))
-    sides = [name.lower() for name in drawing.players]
-    if human and human not in sides:
-        raise ConfigError(f"human={human!r}: expected {' or '.join(map(repr, sides))}")
-    if position:
-        drawing.load(position)
-    return PlayBoard(drawing, answering, sides.index(human) if human else 0)
+    try:
+        drawing = make_drawing(answering.game if isinstance(answering, Opponent) else match_game(game))
+        sides = [name.lower() for name in drawing.players]
+        if human and human not in sides:
+            raise ConfigError(f"human={human!r}: expected {' or '.join(map(repr, sides))}")
+        if position:
+            drawing.load(position)
+        return PlayBoard(drawing, answering, sides.index(human) if human else 0)
+    except BaseException:
+        if isinstance(answering, Opponent):
+            answering.player.close()  # an engine is a process
+        raise
 
 
 def find_opponent(source: Any, game: str = "chess", device: str = "auto") -> Answering:
@@ -91,4 +96,4 @@ def own_game(source: Any) -> str:
     if not source or not isinstance(source, str | Path):
         return ""
     places = (str(source), str(source).rpartition("@")[0])
-    return next((run_game(place) for place in places if place and (Path(place).is_dir() or is_file(place))), "")
+    return next((run_game(place) for place in places if is_run(place)), "")

@@ -46,6 +46,7 @@ class PlayBoard(WidgetOrHtml):
         self.drawing, self.opponent, self.human = drawing, opponent, human
         self.chosen: tuple[int, ...] = ()  # squares clicked of a move that needs more clicks
         self.resigned = False
+        self._written = ""  # the game as text, as it was last put into its box
         self._asked: list[int] = []  # actions among which the person has to choose
         self._hint: list[Arrow] = []
         self._opinions: list[Opinion] = []  # the network's, of each position so far
@@ -130,7 +131,7 @@ class PlayBoard(WidgetOrHtml):
         try:
             self.drawing.load(text)
         except NotationError as error:
-            self._draw(f"{error}. The game stands as it was.", keep_text=True)
+            self._draw(f"{error}. The game stands as it was.")
             return False
         self._opinions = []
         self._begin("Loaded. Your move.")
@@ -151,6 +152,8 @@ class PlayBoard(WidgetOrHtml):
         """Change sides. If it is now the opponent's turn, it moves."""
         self.human = player
         self.controls.squares.turn(player == 1)
+        if self.over:
+            return self._draw(self.controls.said)
         self._begin("Your move.")
 
     def set_evaluations(self, number: int) -> None:
@@ -162,7 +165,7 @@ class PlayBoard(WidgetOrHtml):
     def turn_board(self) -> None:
         """Show the board from the other side."""
         self.controls.squares.turn(not self.controls.squares.turned)
-        self._draw(self.controls.said)
+        self._draw(self.controls.said, self._asked)
 
     # What follows from it
 
@@ -236,15 +239,15 @@ class PlayBoard(WidgetOrHtml):
 
     def show_thoughts(self) -> None:
         """Draw again, with or without what the network thinks, as the switch beside the board says."""
-        self._draw(self.controls.said)
+        self._draw(self.controls.said, self._asked)
 
-    def _draw(self, message: str, asked: Sequence[int] = (), busy: bool = False, keep_text: bool = False) -> None:
+    def _draw(self, message: str, asked: Sequence[int] = (), busy: bool = False) -> None:
         self._asked = list(asked)
         arrows, told = ([], None) if busy else self._thoughts()
         self.controls.draw(self, message, [*arrows, *self._hint], told, busy)
         self.controls.ask([self.drawing.choice(action) for action in asked])
-        if not keep_text:
-            self.controls.game_text.value = self.text()
+        if (text := self.text()) != self._written:  # else the box may hold what a person has pasted
+            self._written = self.controls.game_text.value = text
 
     def text(self) -> str:
         """The game so far as text that `load` reads: PGN in chess."""

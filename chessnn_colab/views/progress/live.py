@@ -90,7 +90,8 @@ class LiveProgress(Progress):
 
     def measured(self, points: Sequence[Strength]) -> None:
         self._pending += points
-        self._show(MEASURING, 1.0, "")
+        first = self.tally is None and not self._learning and not self._done
+        self._show(*("starting workers", 0.0, "") if first else (MEASURING, 1.0, ""))
 
     def report(self, report: Report) -> None:
         self.reports.append(report)
@@ -134,7 +135,8 @@ class LiveProgress(Progress):
         seconds, iterations = self._budget()
         share = 0.0
         if iterations:
-            share = (self._done + (self._bar.share / 2 if self.phase in ("playing", "learning") else 0)) / iterations
+            halves = {"playing": self._bar.share, "learning": 1 + self._bar.share, MEASURING: 2.0 * self._learning}
+            share = (self._done + halves.get(self.phase, 0) / 2) / iterations
         if seconds:
             share = max(share, self.elapsed / seconds)
         return [Bar("session", min(share, 1.0), self._budget_words()), self._bar]

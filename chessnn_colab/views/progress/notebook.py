@@ -20,7 +20,7 @@ from .live import MEASURING, LiveProgress
 DRAWS_PER_SECOND = 4.0
 FIGURE_COST = 0.05  # drawing figures takes at most this share of the time
 NEWEST_MESSAGES = 2
-SAMPLE_HEIGHT = 430  # CSS pixels
+SAMPLE_HEIGHT = 430  # CSS pixels, more where the page is narrow
 
 
 class NotebookProgress(LiveProgress):
@@ -80,7 +80,7 @@ class NotebookProgress(LiveProgress):
         self._show_below()
         moving = "" if self._ended else panel_replay(self.reports, self._place)
         sample = moving or sample_part(self.reports) or quiet("A game of the first iteration comes here.")
-        self._sample.show(box(sample, SAMPLE_HEIGHT))
+        self._sample.show(box(sample, style=f"min-height:{SAMPLE_HEIGHT}px"))
         self._drawn, self._last_figures = drawn, self._now()
         self._figure_seconds = self._last_figures - started
 

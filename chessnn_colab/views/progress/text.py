@@ -180,7 +180,7 @@ def report_lines(report: Any) -> list[str]:
 
 def result_shares(report: Any) -> str:
     """The results of self-play in short: "white 26 %, draws 48 %, black 25 %"; of a game with points its scores."""
-    if scores := getattr(report, "scores", {}):
+    if scores := report.scores:
         return ", ".join(f"{name} {score:,.0f}" for name, score in scores.items())
     games = max(1, report.games)
     wins = [f"{name} {100 * count / games:.0f} %" for name, count in report.wins.items()]

@@ -1,0 +1,34 @@
+"""Notebooks in a short mode: a cell behind their parameters that makes matches short, and nothing else different."""
+
+from pathlib import Path
+
+import nbformat
+
+ROOT = Path(__file__).parent.parent
+
+# Games of chess and 2048 that are drawn, or stop, after sixty plies: `measure` plays at least a few games to their end.
+MATCHES = """from dataclasses import replace
+from chessnn_colab.arena import twenty48
+from chessnn_colab.arena.chess import kit
+for each in (kit, twenty48):
+    each.KIT = replace(each.KIT, max_plies=60)"""
+ONE_WORKER = """
+from chessnn_colab import devices
+devices.usable_cores = lambda: 1"""
+
+
+def with_cell(notebook: nbformat.NotebookNode, source: str, after: str = "parameters") -> nbformat.NotebookNode:
+    """`notebook` with a cell behind the one with that tag."""
+    at = next(i for i, cell in enumerate(notebook.cells) if after in cell.metadata.get("tags", []))
+    notebook.cells.insert(at + 1, nbformat.v4.new_code_cell(source, id="short-mode"))
+    return notebook
+
+
+def shortened(name: str, folder: Path, source: str = MATCHES + ONE_WORKER) -> Path:
+    """The notebook of that name with such a cell, in a checkout made of links."""
+    notebooks = folder / "checkout" / "notebooks"
+    notebooks.mkdir(parents=True)
+    for each in ("chessnn_colab", "requirements.txt", "pyproject.toml"):
+        (notebooks.parent / each).symlink_to(ROOT / each)
+    nbformat.write(with_cell(nbformat.read(ROOT / "notebooks" / name, as_version=4), source), notebooks / name)
+    return notebooks / name

@@ -1,0 +1,157 @@
+"""What a run keeps when something ends it: settings that do not fit, a diverged network, no memory, an interrupt."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from chessnn_colab import training
+from chessnn_colab.config import TrainConfig
+from chessnn_colab.errors import CheckpointError, ConfigError, WorkerError
+from chessnn_colab.records import GameRecords
+from chessnn_colab.runs.folder import RunFolder
+from chessnn_colab.training import train
+
+from .test_training import Listener, tiny
+
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+
+def latest(path: Path) -> dict:
+    return RunFolder.open(path).latest_checkpoint().checkpoint.metadata
+
+
+def test_a_start_that_fails_leaves_no_settings_behind(tmp_path):
+    list(train(tiny(tmp_path / "small", iterations=1)))
+    wide = tiny(tmp_path / "new", from_checkpoint=str(tmp_path / "small"), channels=16)
+    with pytest.raises(ConfigError, match="weights do not fit"):
+        next(train(wide))
+    assert not (tmp_path / "new").exists()
+    (report,) = train(tiny(tmp_path / "new", from_checkpoint=str(tmp_path / "small"), iterations=1))
+    assert report.iteration == 1
+
+
+def test_a_run_goes_on_when_the_run_that_it_began_from_is_gone(tmp_path):
+    (tmp_path / "first").mkdir()
+    list(train(tiny(tmp_path / "first" / "run", iterations=1)))
+    config = tiny(tmp_path / "second", from_checkpoint=str(tmp_path / "first" / "run"), iterations=1)
+    list(train(config))
+    (tmp_path / "first").rename(tmp_path / "elsewhere")
+    (report,) = train(config)
+    assert report.iteration == 2
+
+
+def test_an_iteration_without_a_game_says_so_and_keeps_what_was_learned(tmp_path, monkeypatch):
+    reports = train(tiny(tmp_path, iterations=3, checkpoint_every=100))
+    next(reports)
+    monkeypatch.setattr(training, "joined", lambda chunks, game: GameRecords.empty(game.packed_words))
+    with pytest.raises(WorkerError, match="no game came before the time was up: allow more minutes"):
+        next(reports)
+    assert latest(tmp_path)["iteration"] == 1
+
+
+def test_games_that_came_are_kept_though_the_replay_was_full(tmp_path):
+    heard, done = [], []
+
+    def in_the_third_iteration():
+        heard.append(len(done))
+        if heard.count(2) == 4:
+            raise KeyboardInterrupt
+
+    config = tiny(tmp_path, iterations=5, replay_capacity=40)
+    done.extend(train(config, Listener(worker_update=in_the_third_iteration)))
+    saved = latest(tmp_path)
+    assert saved["iteration"] == len(done) == 2 and saved["total_positions"] > done[-1].total_positions
+
+
+def test_a_diverged_network_is_not_saved_and_the_run_goes_on_from_before(tmp_path, monkeypatch):
+    reports = train(tiny(tmp_path, iterations=5, keep_checkpoints=1))
+    next(reports)
+    update = training.Learner.update
+
+    def diverged(self, *arguments):
+        losses = update(self, *arguments)
+        with torch.no_grad():
+            self.network.value[2].bias.fill_(torch.nan)
+        return losses
+
+    monkeypatch.setattr(training.Learner, "update", diverged)
+    with pytest.raises(CheckpointError, match="training has diverged.*less than learning_rate=0.002"):
+        list(reports)
+    monkeypatch.undo()
+    assert latest(tmp_path)["iteration"] == 1
+    (report,) = train(tiny(tmp_path, iterations=1))
+    assert report.iteration == 2 and np.isfinite(report.loss)
+
+
+def test_an_interrupt_before_a_report_is_written_leaves_its_iteration_to_the_next_start(tmp_path, monkeypatch):
+    reports = train(tiny(tmp_path, iterations=5, checkpoint_every=100))
+    next(reports)
+    monkeypatch.setattr(RunFolder, "append_report", interrupt)
+    assert list(reports) == []
+    monkeypatch.undo()
+    folder = RunFolder.open(tmp_path)
+    assert latest(tmp_path)["iteration"] == len(folder.read_reports()) == 1
+    (report,) = train(tiny(tmp_path, iterations=1))
+    assert report.iteration == 2 and [entry["iteration"] for entry in folder.read_reports()] == [1, 2]
+
+
+def test_whatever_ends_a_run_it_is_saved_first(tmp_path):
+    def fails():
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        list(train(tiny(tmp_path, checkpoint_every=100), Listener(report=fails)))
+    assert latest(tmp_path)["iteration"] == 1
+
+
+def test_no_memory_to_learn_says_what_to_lower(tmp_path, monkeypatch):
+    def no_room(*_):
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+
+    monkeypatch.setattr(training.Learner, "update", no_room)
+    with pytest.raises(ConfigError, match="out of memory on cpu while learning with batch_size=32: set .* lower"):
+        next(train(tiny(tmp_path)))
+
+
+def test_an_interrupt_while_it_closes_releases_everything(tmp_path, monkeypatch):
+    close, listener = training.TensorBoard.close, Listener()
+
+    def interrupted(board):
+        close(board)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(training.TensorBoard, "close", interrupted)
+    reports = train(tiny(tmp_path), listener)
+    next(reports)
+    with pytest.raises(KeyboardInterrupt):
+        reports.close()
+    monkeypatch.undo()
+    assert listener.events[-1] == ("close",)
+    (report,) = train(tiny(tmp_path, iterations=1))
+    assert report.iteration == 2
+
+
+def test_the_value_of_the_generator_tells_an_interrupt(tmp_path):
+    def told(listener):
+        interrupted = yield from train(tiny(tmp_path, iterations=1), listener)
+        values.append(interrupted)
+
+    values: list[bool] = []
+    list(told(Listener(worker_update=interrupt)))
+    list(told(Listener()))
+    assert values == [True, False]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names of files are other things there")
+@pytest.mark.parametrize("place", ["x" * 300, "/proc/1/root/run", "~nobody-of-that-name/run"])
+def test_a_folder_that_cannot_be_is_one_clear_error(place):
+    if os.geteuid() == 0 and place.startswith("/proc"):
+        pytest.skip("root may read everything")
+    with pytest.raises(Exception, match="cannot be a run folder|cannot use") as error:
+        next(train(TrainConfig(run=place, iterations=1, device="cpu", pool="inline")))
+    assert type(error.value).__name__ == "RunError"
