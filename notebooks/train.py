@@ -133,10 +133,7 @@ layers = spikes.probe(network, rules.observe(position))
 raster = plots.spike_raster(layers["neurons"][:, 0].flatten(1).numpy())
 rates = {name: float(layer.mean()) for name, layer in layers.items()}
 energy = spikes.estimate_energy(network, rules.observe(position))
-show(
-    raster,
-    "The spikes of the last layer: its neurons from bottom to top, a neuron's first spike to its last from left to right",
-)
+show(raster, "The spikes of the last layer: its neurons from bottom to top, their spikes from left to right")
 show(plots.firing_rates(rates), "Firing rates: " + ", ".join(f"{name} {rate:.0%}" for name, rate in rates.items()))
 display(energy_picture(energy))
 
