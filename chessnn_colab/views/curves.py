@@ -67,8 +67,12 @@ def draw_strength(
     points: Sequence[Strength],
     reference: Reference | None = None,
     minutes: float | None = None,
+    room: float = 1.28,
 ) -> None:
-    """Strength over minutes: a line per measure. A game with points instead of wins has its games' mean score."""
+    """Strength over minutes: a line per measure. A game with points instead of wins has its games' mean score.
+
+    room: the axis's height beside its highest value's; the legend stands there.
+    """
     measures = list(dict.fromkeys(point.measure for point in points))
     for measure, colour in zip(measures, MEASURE_COLOURS * len(measures)):
         _draw_measure(axis, [point for point in points if point.measure == measure], colour, reference)
@@ -81,7 +85,7 @@ def draw_strength(
         dress(axis, "Is it getting stronger?", None, below)
         axis.yaxis.set_major_formatter(PERCENT)
         axis.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-        axis.set_ylim(0, 1.28 * max(point.high for point in points))  # the legend has room above
+        axis.set_ylim(0, room * max(point.high for point in points))
         axis.set_yticks([tick for tick in axis.get_yticks() if tick <= 1])
     elif scores:
         minute, score = np.array(scores, dtype=float).T
