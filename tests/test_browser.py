@@ -56,6 +56,7 @@ def test_run_all_shows_bars_that_move_and_no_error(tmp_path, front_end):
         page.wait_idle(PATIENCE)
         assert page.errors() == []
         assert "Iteration 1" in page.text() and "against random" in page.text()
+        assert re.search(r"\d+ games in ", page.text()), "the bars of the matches become their table"
         for pixels in (WIDE, NARROW) if EVERYTHING else (WIDE,):
             page.width(pixels)
             assert page.cut() == [], f"at {pixels} pixels"
