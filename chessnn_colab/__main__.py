@@ -80,10 +80,9 @@ def add_config_options(parser: argparse.ArgumentParser) -> None:
     meanings = field_comments()
     for field, kind in zip(dataclasses.fields(TrainConfig), field_types()):
         flag = FLAGS.get(field.name, "--" + field.name.replace("_", "-"))
-        default = (
-            "" if field.default is None or kind is bool else f" (default: {field.default})"
-        )  # argparse adds a bool's
-        meaning = (meanings.get(field.name, "") + default).replace("%", "%%")
+        told = field.default is not None and kind is not bool  # some versions of argparse add a bool's by themselves
+        meaning = meanings.get(field.name, "") + (f" (default: {field.default})" if told else "")
+        meaning = meaning.replace("%", "%%")
         more = {"dest": field.name, "default": field.default, "help": meaning}
         if kind is bool:
             parser.add_argument(flag, action=argparse.BooleanOptionalAction, **more)

@@ -167,9 +167,8 @@ class Learner:
                 norm.momentum = None  # a cumulative average
             self.network.train()
             for batch in batches:
-                observation = self.game.observe(self.game.unpack(self.to_tensors(batch)["positions"]))
-                with self._autocast():
-                    self.network.rates_and_wdl(observation)
+                state = self.game.unpack(self.to_tensors(batch)["positions"])
+                self.network.rates_and_wdl(self.game.observe(state))
         except BaseException:  # an interrupt saves the network: half of a mean is none
             for norm, (_, buffers) in zip(norms, before):
                 norm.load_state_dict(buffers, strict=False)

@@ -78,6 +78,10 @@ def test_the_curve_of_a_normal_run_is_made_by_a_command_and_shown_to_runs_like_i
     expected = str(what_to_expect(TrainConfig(run=str(tmp_path / "new"), preset="cpu", device="cpu", minutes=2.0)))
     assert "A normal run on another test" in expected
     assert "puzzles, by policy: 9 % untrained, 15 % after 1 min, 31 % after 2 min" in expected
+    del entry["curves"]["puzzles, by policy"][1]  # at that moment nothing was measured
+    target.write_text(json.dumps({"runs": [entry]}))
+    expected = str(what_to_expect(TrainConfig(run=str(tmp_path / "new"), preset="cpu", device="cpu", minutes=2.0)))
+    assert "puzzles, by policy: 9 % untrained, 31 % after 2 min" in expected
 
 
 def test_a_run_without_measurements_has_no_curve(tmp_path):

@@ -237,6 +237,28 @@ def test_a_session_of_iterations_guesses_its_time_from_those_that_are_done():
     assert face.header() == "Iteration 2 | playing | 2 of 4 iterations | 0:40 | about 1:20 left"
 
 
+def test_a_session_of_iterations_never_runs_backwards():
+    face, _ = live_face(minutes=None, iterations=2)
+    shares = [face.bars()[0].share]
+
+    def then(call, *arguments):
+        call(*arguments)
+        shares.append(face.bars()[0].share)
+
+    then(face.start_measuring, "300 puzzles")
+    then(face.measured, ())
+    assert face.phase == "starting workers"
+    then(face.start_selfplay, [8], ["CPU"])
+    then(face.worker_update, 0, 8, 90)
+    then(face.finish_selfplay, 30)
+    then(face.start_learning, 10)
+    then(face.learning_update, 10)
+    then(face.start_measuring, "300 puzzles")
+    then(face.measured, ())
+    then(face.report, make_report(1))
+    assert shares == sorted(shares) and shares[-1] == 0.5 and 0.25 in shares
+
+
 def test_one_worker_draws_one_bar_and_several_one_each():
     face, clock = live_face()
     face.start_selfplay([10], ["CPU"])

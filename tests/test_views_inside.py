@@ -11,6 +11,7 @@ from chessnn_colab.arena.shipped import shipped_cards, shipped_networks
 from chessnn_colab.errors import ConfigError, NotationError
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.layers import SpikingLayer
+from chessnn_colab.network import build_network
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.spikes import Energy, firing_rates, layer_names, probe, silenced
 from chessnn_colab.views import board
@@ -206,6 +207,13 @@ def test_silencing_moves_the_move_and_the_view_says_so(networks):
     before = view.picture.value
     view.set(layer="neurons", channel=3)
     assert view.picture.value != before and len(images(view.picture.value)) == 2
+
+
+def test_the_names_of_many_layers_stand_in_rows():
+    deep, seen = build_network(NetworkConfig(channels=8, blocks=6), "cpu"), position(MATE)
+    (axis,) = maps.layer_strip(deep, seen).axes
+    left = [text.get_position()[0] for text in axis.texts]
+    assert len(left) == 13 and left[7:] == left[:6], "seven in a row"
 
 
 def test_the_most_important_channel_is_named(small):

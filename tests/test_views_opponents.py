@@ -112,6 +112,24 @@ def test_every_kind_of_opponent_plays(tmp_path):
         play_widget(str(tmp_path / "empty"))
 
 
+def test_a_player_is_closed_when_its_game_cannot_begin(monkeypatch):
+    closed = []
+    monkeypatch.setattr(RandomPlayer, "close", lambda player: closed.append(player.name))
+    with pytest.raises(ConfigError, match="human='green'"):
+        play_widget("random", human="green")
+    with pytest.raises(ConfigError, match="unknown opponent 'nobody'"):
+        watch_game("random", "nobody")
+    with pytest.raises(NotationError):
+        watch_game("random", first_move, position="8/8")
+    assert closed == ["random"] * 3
+
+
+def test_a_run_below_the_home_folder_knows_its_game(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    make_run(tmp_path / "mine", (1,), "tictactoe", TICTACTOE)
+    assert play_widget("~/mine").drawing.game.name == "tictactoe"
+
+
 def test_a_network_of_another_game_brings_its_own_board(tmp_path):
     view = play_widget(make_run(tmp_path / "run", (1,), "tictactoe", TICTACTOE), human="o")
     assert view.drawing.css == "cn-cells" and len(view.drawing.actions) == 1

@@ -236,6 +236,35 @@ def test_resigning_ends_the_game_and_says_so_in_its_text():
     assert not view.resigned and view.enter("d4")
 
 
+def test_a_game_that_is_over_stays_as_it_is_when_sides_change_and_the_next_one_has_them():
+    view = play_widget(first_move)
+    view.enter("e4")
+    view.resign()
+    text = view.text()
+    view.play_as(1)
+    assert view.over and view.text() == text and '[Result "0-1"]' in text and '[White "you"]' in text
+    view.new_game()
+    assert not view.over and len(moves(view)) == 1 and '[Black "you"]' in view.text()
+
+
+def test_what_was_pasted_stays_until_the_game_changes():
+    view = play_widget(first_move)
+    view.controls.game_text.value = "8/8/8"
+    view.turn_board()
+    click(view, "a2")
+    assert view.controls.game_text.value == "8/8/8"
+    view.enter("e4")
+    assert view.controls.game_text.value == view.text()
+
+
+def test_the_pieces_to_promote_to_stay_when_the_board_is_turned():
+    view = play_widget(first_move, position="7k/P7/8/8/8/8/P7/K7 w - - 0 1")
+    click(view, "a7", "a8")
+    asked = view._asked
+    view.turn_board()
+    assert len(asked) == 4 and view._asked == asked and "Promote to what?" in said(view)
+
+
 def test_sides_are_changed_in_the_middle_of_a_game():
     view = play_widget(first_move)
     view.enter("e4")

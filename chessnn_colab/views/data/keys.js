@@ -15,7 +15,7 @@
   root.tabIndex = -1;
   root.dataset.keys = '1';
 
-  const asks = event => { if (!root.querySelector('.cn-thinking')) ask(event); };
+  const asks = () => { if (!root.querySelector('.cn-thinking')) ask(); };
   root.addEventListener('click', event => { if (event.target.closest('button')) asks(); });
   root.addEventListener('change', event => { if (event.target.closest('select')) asks(); });
   root.addEventListener('keydown', event => {

@@ -44,6 +44,7 @@ class PlayBoard(WidgetOrHtml):
 
     def __init__(self, drawing: Drawing, opponent: Answering, human: int):
         self.drawing, self.opponent, self.human = drawing, opponent, human
+        self._seat = human  # the person's side in this game
         self.chosen: tuple[int, ...] = ()  # squares clicked of a move that needs more clicks
         self.resigned = False
         self._written = ""  # the game as text, as it was last put into its box
@@ -149,7 +150,7 @@ class PlayBoard(WidgetOrHtml):
         self._draw(f"Hint: {self.drawing.move_text(action)}. Your move.")
 
     def play_as(self, player: int) -> None:
-        """Change sides. If it is now the opponent's turn, it moves."""
+        """Change sides; once a game is over, for the next one. If it is now the opponent's turn, it moves."""
         self.human = player
         self.controls.squares.turn(player == 1)
         if self.over:
@@ -207,7 +208,7 @@ class PlayBoard(WidgetOrHtml):
 
     def _begin(self, message: str, own_move: bool = False) -> None:
         """Go on from a changed position: the opponent moves if it is its turn."""
-        self.chosen, self._hint, self.resigned = (), [], False
+        self.chosen, self._hint, self.resigned, self._seat = (), [], False, self.human
         if not self.drawing.ending() and self.drawing.turn != self.human:
             action = self._think(f"{self._name} is thinking.", undo=own_move)
             if action is None:
@@ -252,7 +253,7 @@ class PlayBoard(WidgetOrHtml):
     def text(self) -> str:
         """The game so far as text that `load` reads: PGN in chess."""
         names = ("you", self.opponent.name)
-        return self.drawing.text(names if self.human == 0 else names[::-1], self.human if self.resigned else None)
+        return self.drawing.text(names if self._seat == 0 else names[::-1], self._seat if self.resigned else None)
 
     def _thoughts(self) -> tuple[list[Arrow], str]:
         """Arrows, and what stands beside the board: the likeliest moves, the value now and over time."""
