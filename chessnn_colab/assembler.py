@@ -38,7 +38,7 @@ class Assembler:
         return records
 
     def unfinished(self) -> GameRecords:
-        """The games still in progress: ending 0, and value targets from how they stand (see `_cut_short`)."""
+        """The games still in progress: ending 0, and value targets from how they stand."""
         rows, self._rows = self._rows, None
         return self._records(rows or {})
 

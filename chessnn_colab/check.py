@@ -21,9 +21,9 @@ from .games.base import Game
 from .games.registry import make_game
 from .learner import Learner, LearnerConfig
 from .network import SpikingNetwork, build_network, to_arrays
-from .records import POLICY_WIDTH, GameRecords
+from .records import POLICY_WIDTH
 from .replay import Replay
-from .rounds import share_games, summary_of_games
+from .rounds import joined, share_games, summary_of_games
 from .selfplay import SelfPlay
 from .workers.local import LocalPool
 from .workers.process import send_array
@@ -101,13 +101,14 @@ class CheckReport:
 
 def _lines_of_games(found: dict[str, Any]) -> list[tuple[str, str]]:
     wins = [f"{count} {name.removesuffix('_wins')}" for name, count in found.items() if name.endswith("_wins")]
+    wins += [f"{found['draws']} draws"] if wins else []  # a game for one player has neither
     return [
         (
             "games",
             f"{found['games']} on {found['workers']} workers ({', '.join(dict.fromkeys(found['descriptions']))}), "
             f"{found['games_per_second']:.2f} games/s, {found['average_plies']:.0f} plies on average",
         ),
-        ("results", f"{', '.join(wins)}, {found['draws']} draws, {found['stopped']} stopped at the ply cap"),
+        ("results", ", ".join([*wins, f"{found['stopped']} stopped at the ply cap"])),
         (
             "transport",
             f"{found['positions']} positions came back as {found['arrays']} and trained as "
@@ -256,8 +257,7 @@ def check_workers(plan: WorkerPlan, games: int, game: str = "chess") -> dict[str
         started = time.perf_counter()
         chunks = pool.play(share_games(games, count), seed=0)
         seconds, descriptions = time.perf_counter() - started, pool.descriptions
-    arrays = [chunk for worker in chunks for chunk in worker]
-    records = GameRecords.concatenate([GameRecords.from_arrays(chunk) for chunk in arrays])
+    records = joined(chunks, rules)
     replay = Replay(records.num_positions)
     replay.add(records)
     learner = Learner(network, rules, LearnerConfig())
@@ -274,7 +274,7 @@ def check_workers(plan: WorkerPlan, games: int, game: str = "chess") -> dict[str
         **{f"{name}_wins": wins for name, wins in summary["wins"].items()},
         "draws": summary["draws"],
         "stopped": summary["endings"]["truncated"],
-        "arrays": type(arrays[0]["positions"]).__name__,
+        "arrays": type(records.positions).__name__,
         "tensors": type(learner.to_tensors(batch)["positions"]).__name__,
         "loss": float(losses.loss),
         "descriptions": descriptions,

@@ -205,10 +205,8 @@ def plan_workers(
     DeviceError for devices that are not there.
     """
     require_counts(workers=workers, workers_per_gpu=workers_per_gpu)
-    words = {"learner_gpu": (learner_gpu, LEARNER_GPU), "device_failure": (device_failure, DEVICE_FAILURE)}
-    for name, (value, known) in words.items():
-        if value not in known:
-            raise ConfigError(f"{name}={value!r}: expected one of {', '.join(known)}")
+    require_one_of("learner_gpu", learner_gpu, LEARNER_GPU)
+    require_one_of("device_failure", device_failure, DEVICE_FAILURE)
     trains_on = _candidates(str(device), machine, gpus)[0]
     kind = _candidates(str(selfplay_device or device), machine, gpus)[0].partition(":")[0]
     if kind == "cuda":
@@ -233,6 +231,12 @@ def require_counts(**counts: int | None) -> None:
             raise ConfigError(f"{name}={value!r}: expected a whole number from 1 up (leave it out for the default)")
 
 
+def require_one_of(name: str, value: str, known: Sequence[str]) -> None:
+    """Raise ConfigError for a word that is not known."""
+    if value not in known:
+        raise ConfigError(f"{name}={value!r}: expected one of {', '.join(known)}")
+
+
 def _plan_gpus(
     machine: Inventory, wanted: list[int], reserved: str, workers: int | None, workers_per_gpu: int, device_failure: str
 ) -> WorkerPlan:
@@ -240,7 +244,9 @@ def _plan_gpus(
     notes = []
     left = [index for index in wanted if f"cuda:{index}" != reserved]
     if not left:
-        notes.append("learner_gpu='own': no other GPU to play on, so the learner shares")
+        notes.append(
+            "learner_gpu='own': no other of the chosen GPUs to play on (gpus names them), so the learner shares"
+        )
     elif left != wanted:
         wanted = left
         notes.append(f"the learner has {reserved} for itself")

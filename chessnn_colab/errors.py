@@ -1,8 +1,6 @@
 """The project's exceptions: every bad input ends in one of these, with a sentence a person can act on."""
 
 import textwrap
-from collections.abc import Sequence
-from typing import Any
 
 BOX_WIDTH = 72  # columns of text: what the output of a cell has room for in a window of 820 pixels
 
@@ -55,8 +53,4 @@ class Interrupted(ChessnnError):
 
 
 class WorkerError(ChessnnError):
-    """A worker process failed; the message carries its traceback, `games` what the workers had finished, by worker."""
-
-    def __init__(self, message: str, games: Sequence[Any] = ()):
-        super().__init__(message)
-        self.games = games
+    """A worker process failed; the message carries its traceback. The pool's `received` has what was finished."""

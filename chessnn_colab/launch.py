@@ -25,6 +25,7 @@ def planned_workers(config: TrainConfig, device: str, machine: Inventory) -> Wor
         config.workers_per_gpu,
         config.selfplay_device,
         config.device_failure,
+        config.learner_gpu,
     )
 
 

@@ -142,7 +142,7 @@ def build_network(config: NetworkConfig, device: torch.device | str, seed: int =
 def actor_copy(network: SpikingNetwork, dtype: torch.dtype = torch.float32) -> SpikingNetwork:
     """A copy for self-play: evaluation mode, batch norm folded, no gradients. The original is not changed.
 
-    dtype: of the convolutions' weights. Spikes are exact in every dtype, and membranes stay float32.
+    dtype: of the convolutions' weights. Spikes are exact in every dtype, and membranes that last stay float32.
     """
     functional.reset_net(network)
     actor = copy.deepcopy(network).eval().requires_grad_(False)

@@ -34,7 +34,7 @@ class NetworkConfig:
     # What neurons give on: whole spikes; or, as twins to compare with, numbers from 0 to `levels`, or from 0 up.
     activation: str = "spikes"
     value_hidden: int = 64  # width of the value head's hidden layer
-    # How far the actions of each policy plane lead, as (columns, rows): their logits read both squares. None: only one.
+    # How far the actions of each policy plane lead, as (columns, rows): their logits read both squares. Empty: one.
     jumps: tuple[tuple[int, int], ...] = ()
     score_limit: float = 0.0  # above 0 the value head tells scores, up to this one; 0: win, draw and loss
     score_bins: int = 128  # into which a value head for scores divides them

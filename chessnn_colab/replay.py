@@ -28,6 +28,8 @@ class Replay:
 
     def add(self, records: GameRecords) -> None:
         """Append every position of `records`, dropping the oldest where room runs out."""
+        if not records.num_positions:  # the types of no positions are not those of a game with points
+            return
         new = {name: getattr(records, name)[-self.capacity :] for name in FIELDS}
         count = len(new["actions"])
         if not self._arrays:
@@ -65,6 +67,7 @@ class Replay:
         replay = cls(capacity)
         if arrays:
             _check(arrays, num_actions, position_words)
+        if len(arrays.get("actions", ())):
             kept = {name: arrays[name][-capacity:] for name in FIELDS}
             replay._size = len(kept["actions"])
             replay._next = replay._size % capacity

@@ -94,6 +94,14 @@ class Report:
         return cls(**{**kept, "wins": wins, "strength": strength})
 
 
+def score_names(reports: Sequence[Report]) -> list[str]:
+    """The figures of a game that pays points, such as "best"; none in another game.
+
+    An iteration in which the clock let no game end has none either, so all are looked at.
+    """
+    return list(next((report.scores for report in reversed(reports) if report.scores), {}))
+
+
 def strength_points(reports: Sequence[Report]) -> list[Strength]:
     """Every strength that was measured, oldest first."""
     return [point for report in reports for point in report.strength]

@@ -94,11 +94,11 @@ class SelfPlay:
                 if not out_of_memory(error):
                     raise
             # Here the error is gone, and with it the tensors of the frames that it held.
-            self._halve_boards()
+            self._halve_boards(num_games)
             seed += 1
 
-    def _halve_boards(self) -> None:
-        boards = self.config.boards
+    def _halve_boards(self, num_games: int) -> None:
+        boards = min(self.config.boards, num_games)
         if self._halved or boards == 1:
             raise ConfigError(
                 f"out of memory on {self.device} with boards={boards}, having halved them once: set boards "

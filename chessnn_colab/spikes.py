@@ -140,7 +140,7 @@ def _joules(nanojoules: float) -> str:
 
 
 def probe(network: SpikingNetwork, observation: Tensor) -> dict[str, Tensor]:
-    """The spikes [T * levels, B, channels, 8, 8] of every spiking layer, ones and zeros by name, while the network sees
+    """The spikes [T * levels, B, channels, H, W] of every spiking layer, ones and zeros by name, while the network sees
     `observation`. Of several spikes in one step, each has a slot of its own (SpikingJelly's SpikeCountToBinary)."""
     spikes: dict[str, Tensor] = {}
     slots = torch.arange(network.config.levels, device=observation.device).view(1, -1, 1, 1, 1, 1)

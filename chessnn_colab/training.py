@@ -124,7 +124,7 @@ class Trainer:
         except GeneratorExit:  # the caller left its loop, by a break or an interrupt in its own code
             # The same run, begun again before this generator was let go, owns the folder now; or training has diverged.
             with suppress(RunError, CheckpointError):
-                self._save()
+                self._keep()
             raise
 
     def close(self) -> None:
@@ -194,9 +194,10 @@ class Trainer:
         """An iteration's games, and the seconds in which they were played."""
         began = self._play_began or self._begin_play()
         chunks = self.pool.finish(self.budget.play_deadline(self._learning_per_play))
-        seconds, self._play_began = time.monotonic() - began, None
+        seconds = time.monotonic() - began
         self.progress.finish_selfplay(seconds)
-        return joined(chunks, self.game), seconds
+        records, self._play_began = joined(chunks, self.game), None  # until here an interrupt keeps the games
+        return records, seconds
 
     def _keep(self) -> None:
         """Save the last state, and with it the games that arrived before something stopped the round."""

@@ -154,7 +154,9 @@ print(", ".join(f"{name} {float(value):.3f}" for name, value in losses._asdict()
 # %%
 history = []
 for version in range(1, rounds + 1):
-    for _ in range(max(1, round(records.num_positions * config.sample_reuse / config.batch_size))):
+    updates = max(1, round(records.num_positions * config.sample_reuse / config.batch_size))
+    for done in range(1, updates + 1):
+        print(f"round {version}: update {done} of {updates}", end="\r")
         losses = learner.update(replay.sample(config.batch_size, generator), generator=generator)
         history.append((float(losses.policy_loss), float(losses.value_loss)))
     learner.reestimate_norms(replay.sample(config.batch_size, generator) for _ in range(8))
@@ -198,8 +200,8 @@ from chessnn_colab.arena.players import NetworkPlayer
 from chessnn_colab.arena.registry import match_game
 from chessnn_colab.arena.table import Match
 from chessnn_colab.search import SearchConfig
+from chessnn_colab.views.match_plots import show_matches
 from chessnn_colab.views.measuring import watching
-from chessnn_colab.views.plots import match_bar
 
 if game.num_players == 2:
     looks_ahead = config.part(SearchConfig)
@@ -213,7 +215,7 @@ if game.num_players == 2:
         matches = [Match(player, find_player("random", arena), match_games) for player in players]
         results = play_matches(arena, matches, watch=watch)
     print(*results, sep="\n")
-    show(match_bar(results), "The results above as bars: games won, drawn and lost, the score and its interval")
+    show_matches(results)
 else:
     print(f"{game_name} is a game for one player: there is nobody to play a match against.")
 

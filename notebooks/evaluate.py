@@ -75,7 +75,7 @@ from chessnn_colab.views.story import run_story
 os.chdir(root)  # names of runs begin at the folder that has them
 folder = chosen_run(root, run_folder, game)
 run = str(folder)
-if not (folder / "config.json").is_file():
+if not ((folder / "config.json").is_file() and RunFolder.open(run).read_reports()):
     stay_here()
     for report in train(TrainConfig(run=run, game=game, minutes=train_minutes_if_none), make_progress()):
         pass
@@ -100,13 +100,13 @@ reports = [Report.from_dict(values) for values in RunFolder.open(run).read_repor
 # %%
 from chessnn_colab.arena.players import play_search
 from chessnn_colab.views.ink import show
+from chessnn_colab.views.match_plots import show_matches
 from chessnn_colab.views.measuring import measure
-from chessnn_colab.views.plots import match_bar
 
 looks_ahead = play_search(search)
 results = measure(run, games=games, search=looks_ahead, seconds=60 * minutes_a_cell)
-if for_two and any(result.games for result in results):
-    show(match_bar(results), "The results above as bars: games won, drawn and lost, the score and its interval")
+if for_two:
+    show_matches(results)
 
 # %% [markdown]
 # ## How its games ended

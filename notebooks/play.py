@@ -34,7 +34,7 @@ root = install()
 
 # %% [markdown]
 # ## Choose
-# Nothing needs to be changed. `network` is the folder of a run such as `runs/chess`, or `runs/chess@3` for its third iteration,
+# Nothing needs to be changed. `network` is the folder of a run such as `runs/chess`, or `runs/chess@5` for its fifth iteration,
 # or a file made by `share`. Left empty, it is the newest run here, or else the network that comes with the package.
 # `you_play` is your side; empty, you move first. `opponent` is whom it plays when you watch: another run, `random`, and in chess
 # also `greedy`, `minimax` or `engine:/path/to/stockfish`.

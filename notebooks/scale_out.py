@@ -55,7 +55,9 @@ games_with_a_loss = 256  # @param {type:"slider", min:64, max:1024, step:64}
 from chessnn_colab.workers.ray import join_cluster, plan_cluster  # before Ray itself, which it asks for fewer words
 
 if before := globals().get("pretended"):  # this cell again: the cluster of before ends
-    globals()["ray"].shutdown()
+    import ray
+
+    ray.shutdown()
     before.shutdown()
 pretended, place = None, address
 if not address:

@@ -7,7 +7,7 @@
 #
 # **After twenty minutes on two CPU cores it scored 0.70, 0.70 and 0.81** (three seeds) in 400 games each against a program that looks
 # two plies ahead, and won all of 200 games against a random mover. It is given the rules, the piece values and planes of attacked
-# squares, and no games of people.
+# squares, and no games that people played.
 #
 # Press **Run all**, then watch it under [Train](#Train): bars move as games finish, and curves show what it has learned. At the
 # end there is a network to look into, to measure and to play against. Stop with the stop button whenever you like: everything
@@ -131,7 +131,7 @@ print(f"The network of iteration {iteration} looks at the start of a game:")
 display(start_picture(rules, position))
 layers = spikes.probe(network, rules.observe(position))
 raster = plots.spike_raster(layers["neurons"][:, 0].flatten(1).numpy())
-rates = {name: float(layer.mean()) for name, layer in layers.items()}
+rates = {short: float(layers[name].mean()) for name, short in spikes.layer_names(network).items()}
 energy = spikes.estimate_energy(network, rules.observe(position))
 show(raster, "The spikes of the last layer: its neurons from bottom to top, their spikes from left to right")
 show(plots.firing_rates(rates), "Firing rates: " + ", ".join(f"{name} {rate:.0%}" for name, rate in rates.items()))
@@ -147,20 +147,24 @@ display(energy_picture(energy))
 # played to its end, and where time is short there are fewer of them.
 
 # %%
+from chessnn_colab.views.match_plots import show_matches
 from chessnn_colab.views.measuring import measure
 
 results = measure(run, games=match_games)
-if rules.num_players == 2 and any(result.games for result in results):
-    show(plots.match_bar(results), "The results above as bars: games won, drawn and lost, the score and its interval")
+if rules.num_players == 2:
+    show_matches(results)
 
 # %% [markdown]
 # ## Play against it
 # You should see a board. You move first: click a piece, then where it goes, or type a move (e2e4 or Nf3). A wrong one is refused
-# and nothing is lost.
+# and nothing is lost. A new session needs no training to play: run the two cells at the top, those under *Choose*, and this one.
 
 # %%
+from chessnn_colab.games.registry import make_game
+from chessnn_colab.runs.shelf import chosen_run
 from chessnn_colab.views.play import play_widget
 
+run, rules = chosen_run(root, run_folder, game), make_game(game)
 play_widget(run) if rules.num_players == 2 else print(f"{game} is for one player: there is nobody to play against.")
 
 # %% [markdown]

@@ -17,8 +17,23 @@ def short_games(monkeypatch) -> None:
     monkeypatch.setattr(kit, "KIT", dataclasses.replace(kit.KIT, max_plies=10))
 
 
-# Files with tests of a minute and more, the longest first: no process is to be left with one of them at the end.
-LONGEST = ("notebook", "cluster", "cluster_network", "gpu_tool", "browser", "bench", "leak")
+# Files of ten seconds and more, the longest first: no process is to be left with one of them at the end.
+LONGEST = (
+    *(
+        "notebook",
+        "cluster",
+        "cluster_network",
+        "gpu_tool",
+        "browser",
+        "bench",
+        "leak",
+        "training",
+        "kernels",
+        "workers",
+    ),
+    *("play_notebook", "solo", "selfplay", "matches", "tictactoe_learning", "wheel", "pbrain", "check", "browser_play"),
+    *("chess_moves", "engine_player", "uci", "games", "chess_endings", "strength"),
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -113,7 +113,7 @@ class PoolContract:
         with pytest.raises(WorkerError, match=r"worker . \(toy on .*\) failed; its log is ") as caught:
             pool.play([5, 5], RAISES)
         assert "ValueError: a bad move" in str(caught.value) and "toy_job.py" in str(caught.value)
-        one, other = [games(worker) for worker in caught.value.games]
+        one, other = [games(worker) for worker in pool.received]
         assert one == share(0, 1, RAISES) and other == share(1, 5, RAISES)[: len(other)] and len(other) > 1
         assert [games(worker) for worker in pool.play([1, 1], 3)] == [share(0, 1, 3), share(1, 1, 3)]
         assert messages == [], "the error has said it all"
@@ -201,11 +201,17 @@ class PoolContract:
         assert "hung: it said nothing for 2 s; its log is " in message
         assert at - stopped[0] < 2.0 + 1.0
 
+    def test_a_worker_that_has_spoken_is_not_taken_for_hung_when_nobody_listened(self, pool, messages, monkeypatch):
+        monkeypatch.setattr(pool, "timeout", 1.0)
+        pool.begin([4, 4], 5)
+        time.sleep(2.0)
+        assert [games(worker) for worker in pool.finish()] == [share(0, 4, 5), share(1, 4, 5)] and messages == []
+
     def test_a_share_that_always_kills_its_worker_ends_with_its_cause(self, pool, messages):
         with pytest.raises(WorkerError, match="killed by signal 9|died") as caught:
             pool.play([3, 3], DIES)
         assert f"{MAX_RESTARTS} restarts did not help" in str(caught.value)
-        assert games(caught.value.games[1]) == share(1, 3, DIES)
+        assert games(pool.received[1]) == share(1, 3, DIES)
         assert len(messages) == MAX_RESTARTS and all("; its log is " in text for text in messages)
 
     def test_messages_of_an_interrupted_call_are_not_taken_for_the_next(self, pool):

@@ -1,4 +1,4 @@
-"""Notebooks in a short mode: a cell behind their parameters that makes matches short, and nothing else different."""
+"""Notebooks in a short mode: a cell behind their parameters that makes games short, and nothing else different."""
 
 from pathlib import Path
 
@@ -6,12 +6,20 @@ import nbformat
 
 ROOT = Path(__file__).parent.parent
 
-# Games of chess and 2048 that are drawn, or stop, after sixty plies: `measure` plays at least a few games to their end.
+# Games of chess and 2048 that are drawn, or stop, after so many plies: in matches, where `measure` plays at least a few
+# games to their end, and in training.
 MATCHES = """from dataclasses import replace
 from chessnn_colab.arena import twenty48
 from chessnn_colab.arena.chess import kit
 for each in (kit, twenty48):
-    each.KIT = replace(each.KIT, max_plies=60)"""
+    each.KIT = replace(each.KIT, max_plies=20)"""
+SELF_PLAY = """
+from dataclasses import dataclass
+from chessnn_colab import config
+@dataclass(frozen=True, kw_only=True)
+class ShortGames(config.TrainConfig):
+    max_plies: int | None = 40
+config.TrainConfig = ShortGames"""
 ONE_WORKER = """
 from chessnn_colab import devices
 devices.usable_cores = lambda: 1"""
@@ -24,7 +32,7 @@ def with_cell(notebook: nbformat.NotebookNode, source: str, after: str = "parame
     return notebook
 
 
-def shortened(name: str, folder: Path, source: str = MATCHES + ONE_WORKER) -> Path:
+def shortened(name: str, folder: Path, source: str = MATCHES + SELF_PLAY + ONE_WORKER) -> Path:
     """The notebook of that name with such a cell, in a checkout made of links."""
     notebooks = folder / "checkout" / "notebooks"
     notebooks.mkdir(parents=True)

@@ -237,6 +237,16 @@ def test_another_runs_copy_is_not_overwritten(run, drive, tmp_path):
     assert contents(drive) == before
 
 
+def test_another_runs_copy_keeps_its_settings(run, drive, tmp_path):
+    copy(run, drive)
+    before = contents(drive)
+    with RunFolder.create_or_open(tmp_path / "other", {**CONFIG, "minutes": 7}) as other:
+        save(other, 0, value=5)
+        with pytest.raises(ConfigError, match="copy of another run"):
+            Backup(other, drive)
+    assert contents(drive) == before
+
+
 def test_a_copy_ahead_of_its_run_is_not_overwritten(run, drive):
     before = contents(run.path)
     save(run, 5)
@@ -306,6 +316,32 @@ def test_a_damaged_checkpoint_of_the_copy_gives_way_to_the_one_before(run, drive
         else:
             with pytest.raises(CheckpointError, match=f"(?s){message}.*000001.*000000"):
                 restore_run(run.path, drive)
+
+
+def test_a_run_that_came_back_from_before_a_damaged_checkpoint_is_copied_again(run, drive):
+    copy(run, drive)
+    save(run, 1)
+    copy(run, drive)
+    run.close()
+    shutil.rmtree(run.path)
+    (drive / "checkpoints" / "000001" / checkpoint.MANIFEST).write_text("{")
+    assert "at iteration 0" in restore_run(run.path, drive)
+    with RunFolder.create_or_open(run.path, CONFIG) as again:
+        again.rewind(0)
+        assert copy(again, drive) == []
+        save(again, 1, value=7)
+        assert copy(again, drive) == []
+    latest = RunFolder.open(drive).latest_checkpoint()
+    assert latest.iteration == 1 and latest.messages == () and latest.checkpoint.groups["weights"]["a"][0] == 7
+
+
+def test_a_copy_that_lost_a_file_is_named_with_it(run, drive):
+    copy(run, drive)
+    run.close()
+    shutil.rmtree(run.path)
+    (drive / "checkpoints" / "000000" / "weights.safetensors").unlink()
+    with pytest.raises(CheckpointError, match=f"(?s)no checkpoint of the copy.*{drive}/checkpoints/000000.*missing"):
+        restore_run(run.path, drive)
 
 
 # --- kill -9

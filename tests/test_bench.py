@@ -96,6 +96,8 @@ def test_the_network_that_bench_compares_with_is_the_same_network(levels, steps)
 def test_a_busy_neighbour_is_measured_beside_every_part(capsys, monkeypatch):
     monkeypatch.setattr(neighbour, "ROUNDS", 1)
     monkeypatch.setattr(neighbour, "BEGUN_GAMES", 8)
+    monkeypatch.setattr(neighbour, "MATCH_GAMES", 2)
+    monkeypatch.setattr(neighbour, "inventory", lambda: Inventory((), False, 1))
     assert main(["bench", "neighbour", "--game", "tictactoe", "--seconds", "0.3", "--json", "--device", "cpu"]) == 0
     result = json.loads(capsys.readouterr().out.splitlines()[-1])
     for part in ("rules", "self_play", "learner", "match"):

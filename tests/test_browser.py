@@ -11,7 +11,7 @@ import nbformat
 import pytest
 
 from .browser import COLAB, EVERYTHING, NARROW, WIDE, Page, browse, long, needs_browser, needs_colab, serve
-from .short_notebook import MATCHES, with_cell
+from .short_notebook import MATCHES, ONE_WORKER, SELF_PLAY, with_cell
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
@@ -28,7 +28,9 @@ def short_notebook(folder: Path, minutes: float, game: str = "chess") -> str:
     values = [f"minutes={minutes}", "match_games=2", f"game={game!r}"]
     values.append(f"run_folder={str(folder / 'run')!r}")
     notebook = with_parameters(nbformat.read(ROOT / "notebooks" / "train.ipynb", as_version=4), values)
-    nbformat.write(notebook if EVERYTHING else with_cell(notebook, MATCHES), folder / "train.ipynb")
+    nbformat.write(
+        notebook if EVERYTHING else with_cell(notebook, MATCHES + SELF_PLAY + ONE_WORKER), folder / "train.ipynb"
+    )
     return "train.ipynb"
 
 

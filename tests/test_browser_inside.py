@@ -60,6 +60,6 @@ def test_a_slider_that_is_moved_after_a_restart_says_to_run_the_cell_again(tmp_p
         handle.focus()
         handle.press("ArrowRight")
         page.wait_until(notice.is_visible, 20)
-        assert notice.inner_text().endswith("After a restart, run this cell again.")
+        assert notice.inner_text().endswith("After a restart, run the cells above and then this one.")
         page.picture("sliders-restarted")
         page.shut_down()

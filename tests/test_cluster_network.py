@@ -24,9 +24,9 @@ LEAN = ["--include-dashboard=false", "--include-log-monitor=false", "--no-monito
 
 DRIVER = """
 import json, subprocess, sys, time
+from types import SimpleNamespace
 import numpy as np
 from chessnn_colab.workers import ray as cluster
-from chessnn_colab.devices import WorkerPlan
 from tests.toy_job import ToyJob
 cluster.SILENCE_SECONDS = 5.0
 messages, cut = [], []
@@ -40,8 +40,8 @@ def source():
     import chessnn_colab
     return chessnn_colab.__file__
 
-pool = cluster.RayPool(ToyJob, {"seconds": 0.2}, WorkerPlan(("cpu", "cpu"), 1), address=sys.argv[1],
-                       on_message=messages.append)
+plan = SimpleNamespace(devices=("cpu", "cpu"), threads=1)  # a WorkerPlan, without waiting for the import of torch
+pool = cluster.RayPool(ToyJob, {"seconds": 0.2}, plan, address=sys.argv[1], on_message=messages.append)
 pool.set_weights(4, {"add": np.array([1])})
 said = {"places": sorted(node["NodeManagerAddress"] for node in cluster.ray.nodes() if node["Alive"])}
 said["source"] = cluster.ray.get(cluster.ray.remote(source).options(num_cpus=0).remote())

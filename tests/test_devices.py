@@ -245,7 +245,12 @@ OWN = {"learner_gpu": "own"}
         (machine(gpus=3), OWN, "1 2", "the learner has cuda:0 for itself"),
         (machine(gpus=3), {**OWN, "workers_per_gpu": 2}, "1 2 1 2", "the learner has cuda:0 for itself"),
         (machine(gpus=3), {**OWN, "gpus": [1, 2]}, "2", "the learner has cuda:1 for itself"),
-        (machine(gpus=1), OWN, "0", "learner_gpu='own': no other GPU to play on, so the learner shares"),
+        (
+            machine(gpus=1),
+            OWN,
+            "0",
+            "learner_gpu='own': no other of the chosen GPUs to play on (gpus names them), so the learner shares",
+        ),
         (machine(mps=True), {"workers": 4}, "mps", "MPS takes one worker; 4 asked for"),
         (machine(cores=2), {"workers": 3}, "cpu cpu cpu", "3 workers on 2 cores will take turns"),
     ],

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from chessnn_colab.arena import engine_processes
+from chessnn_colab.arena.chess import engine
 from chessnn_colab.arena.chess.engine import EnginePlayer, find_engine, parse_engine
 from chessnn_colab.arena.engine_processes import OUTSIDE_PATH
 from chessnn_colab.arena.evaluate import find_player
@@ -68,9 +69,18 @@ def test_every_board_gets_its_own_move(fake):
     assert moves == [min(board.legal_moves, key=chess.Move.uci) for board in boards]
 
 
-@pytest.mark.parametrize("trouble, words", [("crash", "died"), ("silence", "no move within"), ("illegal", "illegal")])
-def test_trouble_loses_the_game_and_not_the_match(fake, trouble, words):
-    player = EnginePlayer(fake, {"Trouble": trouble}, {"nodes": 1}, processes=1, patience=1.0)
+@pytest.mark.parametrize(
+    "trouble, limit, words",
+    [
+        ("crash", {"nodes": 1}, "died"),
+        ("silence", {"nodes": 1}, "no move within 1 s"),
+        ("silence", {"time": 0.01}, "no move within 1 s"),
+        ("illegal", {"nodes": 1}, "illegal"),
+    ],
+)
+def test_trouble_loses_the_game_and_not_the_match(fake, trouble, limit, words, monkeypatch):
+    monkeypatch.setattr(engine, "START_SECONDS", 0.5)  # python-chess would wait so long for a move, too
+    player = EnginePlayer(fake, {"Trouble": trouble}, limit, processes=1, patience=1.0)
     boards = [chess.Board() for _ in range(4)]
     actions = choose(player, boards)
     player.close()

@@ -139,7 +139,7 @@ def test_evaluate_from_a_shell(run, other, short_games, tmp_path, capsys):
     assert result["opponent"] == "other iteration 11" and result["wins"] + result["draws"] + result["losses"] == 2
     assert (tmp_path / "iteration_3-other_iteration_11.pgn").exists()
     assert main(["evaluate", run, "--search", "policy", "--games", "2", "--device", "cpu"]) == 0
-    assert "iteration 3 (1 evaluations a move) against random: " in capsys.readouterr().out
+    assert "iteration 3 (1 evaluations per move) against random: " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

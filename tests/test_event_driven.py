@@ -108,6 +108,7 @@ def test_positions_are_many_kinds_and_repeatable():
     assert found.shape == (300, 27, 8, 8) and torch.equal(found, positions(300))
     men = found[:, :12].sum((1, 2, 3))
     assert men.max() == 32 and men.min() < 10 and len(found.unique(dim=0)) > 250
+    assert len(positions(10_000)) == 10_000, "games that end begin again"
 
 
 def test_what_cannot_run_so_is_refused(capsys, tmp_path):

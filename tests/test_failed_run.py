@@ -1,6 +1,7 @@
 """What a run keeps when something ends it: settings that do not fit, a diverged network, no memory, an interrupt."""
 
 import os
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +66,24 @@ def test_games_that_came_are_kept_though_the_replay_was_full(tmp_path):
     done.extend(train(config, Listener(worker_update=in_the_third_iteration)))
     saved = latest(tmp_path)
     assert saved["iteration"] == len(done) == 2 and saved["total_positions"] > done[-1].total_positions
+
+
+def test_games_that_came_are_kept_though_showing_their_end_was_interrupted(tmp_path):
+    list(train(tiny(tmp_path, iterations=3), Listener(finish_selfplay=interrupt)))
+    saved = latest(tmp_path)
+    assert saved["iteration"] == 0 and saved["total_games"] == 6
+
+
+def test_games_that_came_are_kept_though_their_reader_left(tmp_path):
+    trainer = training.Trainer(tiny(tmp_path, iterations=5, overlap=True, pool="local", workers=1), Listener())
+    with closing(trainer):
+        reports = trainer.iterations()
+        first = next(reports)
+        while not any(trainer.pool.received):
+            trainer.pool.pump()
+        reports.close()
+    kept = latest(tmp_path)
+    assert kept["iteration"] == 1 and kept["total_positions"] > first.total_positions
 
 
 def test_a_diverged_network_is_not_saved_and_the_run_goes_on_from_before(tmp_path, monkeypatch):

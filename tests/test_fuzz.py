@@ -1,5 +1,6 @@
 """Broken FEN, PGN, moves and UCI commands, through every reader: the project's own error, or what it read is chess."""
 
+import functools
 import io
 import random
 import re
@@ -24,20 +25,29 @@ FEN_TEXTS = full(900, 12_000)
 PGN_TEXTS = full(200, 8_000)
 COMMANDS = full(600, 8_000)
 
-SEEDS = [
-    *FENS,
-    *(board.fen(en_passant="fen") for board in played_games(60, 90, seed=21)),
-    "r1bqkb1r/pppp1Qpp/2n2n2/4p3/2B1P3/8/PPPP1PPP/RNB1K1NR b KQkq - 0 4",  # mate
-    "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1",
-    "8/8/8/8/8/5k2/8/5K1N w - - 3 90",
-    "7k/8/8/8/8/8/7r/K7 w - - 100 160",
-]
-PGNS = [
-    SCHOLARS_MATE,
-    *map(pgn_of, played_games(12, 10, seed=22)),
-    pgn_of(played_games(1, 40, seed=23)[0]),
-    "\n\n".join(map(pgn_of, played_games(3, 8, seed=24))),
-]
+
+@functools.cache
+def seeds() -> list[str]:
+    return [
+        *FENS,
+        *(board.fen(en_passant="fen") for board in played_games(60, 90, seed=21)),
+        "r1bqkb1r/pppp1Qpp/2n2n2/4p3/2B1P3/8/PPPP1PPP/RNB1K1NR b KQkq - 0 4",  # mate
+        "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1",
+        "8/8/8/8/8/5k2/8/5K1N w - - 3 90",
+        "7k/8/8/8/8/8/7r/K7 w - - 100 160",
+    ]
+
+
+@functools.cache
+def pgns() -> list[str]:
+    return [
+        SCHOLARS_MATE,
+        *map(pgn_of, played_games(12, 10, seed=22)),
+        pgn_of(played_games(1, 40, seed=23)[0]),
+        "\n\n".join(map(pgn_of, played_games(3, 8, seed=24))),
+    ]
+
+
 NINES = ("9" * 20, "9" * 400, "9" * 5000)  # too large for an int64, for a float, for int()
 PLAIN = 'abcdefgh0123456789kqrnbpKQRNBPOxw-+=#/. *[]{}();$"\\\n'
 STRANGE = "\0\x1b\x7f\x85\r\t\ufeff\u00a0\u00b2\u0663\u00e9\u2654\u2028\u202e\uff11\ud800\U0001f642"
@@ -78,7 +88,7 @@ def read(reader, text: str):
 def test_a_broken_fen_is_refused_or_is_that_position():
     rng, game, boards, texts = random.Random(31), Chess(), [], []
     for _ in range(FEN_TEXTS):
-        text = broken(rng, SEEDS)
+        text = broken(rng, seeds())
         if (board := read(board_from_fen, text)) is not None:
             assert board.is_valid(), text
             boards.append(board)
@@ -95,7 +105,7 @@ def test_a_broken_fen_is_refused_or_is_that_position():
 def test_a_broken_pgn_is_refused_or_holds_games_of_chess(caplog):
     rng, taken = random.Random(32), 0
     for _ in range(PGN_TEXTS):
-        text = broken(rng, PGNS)
+        text = broken(rng, pgns())
         games = read(games_from_pgn, text)
         if games is None:
             continue
@@ -110,7 +120,7 @@ def test_a_broken_pgn_is_refused_or_holds_games_of_chess(caplog):
 
 
 def test_a_broken_move_is_refused_or_legal():
-    rng, boards = random.Random(33), [chess.Board(fen) for fen in SEEDS]
+    rng, boards = random.Random(33), [chess.Board(fen) for fen in seeds()]
     boards = [board for board in boards if any(board.legal_moves)]
     for _ in range(COMMANDS):
         board = rng.choice(boards)
@@ -133,7 +143,7 @@ def test_a_broken_uci_position_is_answered_or_taken(engine):
         "setoption name Simulations value 64",
         "isready",
         "ucinewgame",
-        *(f"position fen {fen}" for fen in SEEDS),
+        *(f"position fen {fen}" for fen in seeds()),
         f"position fen {FENS[1]} moves e1g1 a6e2 c3e2",
     ]
     taken = 0

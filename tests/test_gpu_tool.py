@@ -25,7 +25,7 @@ def test_every_piece_runs_and_is_written_down(tmp_path):
     assert found["check"]["device"] == "cpu" and found["launches"]["kernels per ply, two-rung"] <= 900
     assert found["bench"]["rules positions/s, 16 boards"] > 0
     assert found["halves"]["float32 same best move as float32"] == 1
-    assert found["train"]["iterations"] == 1 and "plies a game" in found["train"]["match"]
+    assert found["train"]["iterations"] == 1 and "plies per game" in found["train"]["match"]
     if not torch.cuda.is_available():
         assert all(found[name]["skipped"] == "needs CUDA" for name, piece in gpu.PIECES.items() if piece.cuda)
     table = (tmp_path / "gpu.md").read_text(encoding="utf-8")

@@ -112,7 +112,7 @@ def test_anchors_and_messages_from_a_shell(run, capsys):
     result = json.loads(captured.out)
     rating = {player["name"]: (player["rating"], player["error"]) for player in result["players"]}
     assert rating["iteration 0"] == (0, 0) and rating["random"][1] > 0
-    assert "iteration 6 (1 evaluations a move) against iteration 0" in captured.err
+    assert "iteration 6 (1 evaluations per move) against iteration 0" in captured.err
     assert main(["ladder", run, "--opponents", "random", *SHELL]) == 0
     assert "Ratings with random at 0" in capsys.readouterr().out
 

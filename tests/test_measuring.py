@@ -171,7 +171,7 @@ def test_measure_plays_before_and_after_prints_and_returns(run, capsys):
     assert [result.player for result in results] == ["iteration 0", "iteration 5"]
     out = capsys.readouterr().out
     assert out.startswith("8 games to go, about ")
-    assert "iteration 5 (1 evaluations a move) against random: " in out
+    assert "iteration 5 (1 evaluations per move) against random: " in out
 
 
 def test_a_longer_match_is_told_of_those_that_are_whole_and_repeat_nothing():

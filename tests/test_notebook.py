@@ -16,7 +16,7 @@ import pytest
 from chessnn_colab.arena.shipped import shipped_files
 
 from .browser import COLAB, needs_colab
-from .short_notebook import MATCHES, ONE_WORKER, shortened, with_cell
+from .short_notebook import MATCHES, ONE_WORKER, SELF_PLAY, shortened, with_cell
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
@@ -133,7 +133,7 @@ def test_run_all_with_another_game(tmp_path, game, opponent, figures):
 def test_the_loop_by_hand(tmp_path, game, python):
     executed = tmp_path / "by_hand.ipynb"
     short = (f"game_name={game!r}", "rounds=1", "games_per_round=16", "match_games=2")
-    notebook = shortened("by_hand.ipynb", tmp_path, MATCHES)
+    notebook = shortened("by_hand.ipynb", tmp_path)
     done = run_notebook(notebook, executed, *short, python=python, PYTHONPATH="")
     assert done.returncode == 0, done.stderr[-3000:]
     says(done.stdout, ("16 games, ", "policy_weights  float16", "round 1: ", "same weights: True", "against random"))
@@ -163,8 +163,9 @@ def test_scale_out_runs_and_loses_a_machine(tmp_path):
     where = f"run_folder={str(tmp_path / 'run')!r}"
     short = ("minutes=0.05", "games_with_a_loss=32", where)
     sooner = "from chessnn_colab.workers import ray as cluster\ncluster.SILENCE_SECONDS = 5.0"
-    notebook = shortened("scale_out.ipynb", tmp_path, sooner)
-    done = run_notebook(notebook, tmp_path / "executed.ipynb", *short)
+    notebook = shortened("scale_out.ipynb", tmp_path, sooner + SELF_PLAY)
+    lean = {"RAY_prestart_worker_first_driver": "0"}  # workers that nobody asks for
+    done = run_notebook(notebook, tmp_path / "executed.ipynb", *short, **lean)
     assert done.returncode == 0, done.stderr[-3000:]
     for line in (
         "Iteration 1 |",
@@ -186,7 +187,7 @@ def test_one_file_in_an_empty_folder(tmp_path):
     carried = folder / "run_all.ipynb"
     carried.write_text(run_all_notebook(), encoding="utf-8")
     assert carried.stat().st_size < 500_000 and "/OWNER/" not in carried.read_text(encoding="utf-8")
-    notebook = with_cell(nbformat.read(carried, as_version=4), MATCHES + ONE_WORKER)
+    notebook = with_cell(nbformat.read(carried, as_version=4), MATCHES + SELF_PLAY + ONE_WORKER)
     for session in range(2):
         if session:  # up to its training: the rest is no other in a second session
             training = next(i for i, cell in enumerate(notebook.cells) if "in train(config" in cell.source)

@@ -39,6 +39,7 @@ def test_requirements_stay_loose_and_complete():
         "spikingjelly",
         "ipywidgets",
         "matplotlib",
+        "scipy",
         "rich",
         "safetensors",
         "tensorboard",

@@ -11,7 +11,7 @@ import time
 import pytest
 import torch
 
-from chessnn_colab.arena.gomoku.engine import parse_engine
+from chessnn_colab.arena.gomoku.engine import BrainPlayer
 from chessnn_colab.arena.gomoku.pbrain import MARGIN, MOVES_TO_GO, Brain
 from chessnn_colab.arena.match import play_match
 from chessnn_colab.arena.players import RandomPlayer
@@ -88,7 +88,7 @@ def test_our_own_manager_plays_with_it(run, tmp_path):
     program.write_text("#!/bin/sh\nexec " + " ".join(f'"{word}"' for word in command(run)) + "\n")
     program.chmod(0o755)
     game = match_game("gomoku:9")
-    player = parse_engine(f"engine:{program}?time=0.01")
+    player = BrainPlayer(str(program), 0.01, processes=1)
     try:
         result = play_match(game, player, RandomPlayer(game), 2)
     finally:

@@ -13,7 +13,7 @@ def test_it_plays_and_watches_with_what_is_there(tmp_path):
     executed = tmp_path / "executed.ipynb"
     done = run_notebook(ROOT / "notebooks/play.ipynb", executed, *QUICK, f"network={str(tmp_path / 'none')!r}")
     assert done.returncode == 0, done.stderr[-3000:]
-    says(done.stdout, ("none", "comes with the package", "network of iteration ", " - random: Stopped after 4 plies"))
+    says(done.stdout, ("none", "comes with the package", "network of iteration ", " - random: Stopped. 4 plies"))
     shown = [output.get("data", {}).get("text/html", "") for output in outputs(executed)]
     assert sum("data:image/svg+xml" in html for html in shown) == 3, "two boards and a replay"
     assert sum("application/json" in html for html in shown) == 1

@@ -14,13 +14,20 @@ from chessnn_colab.games.registry import make_game
 from chessnn_colab.learner import Learner, LearnerConfig, score_target
 from chessnn_colab.network import actor_copy, build_network, expected_value, score_bins
 from chessnn_colab.network_config import NetworkConfig
-from chessnn_colab.records import POLICY_WIDTH
-from chessnn_colab.report import Report
+from chessnn_colab.records import POLICY_WIDTH, GameRecords
+from chessnn_colab.replay import FIELDS, Replay
+from chessnn_colab.report import Report, score_names
+from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.search import Root, SearchConfig, Step, two_rung
 from chessnn_colab.selfplay import play_games
 from chessnn_colab.selfplay_config import SelfPlayConfig
 from chessnn_colab.tree import Expansion, tree_search
+from chessnn_colab.views.curves import small_figure
+from chessnn_colab.views.panel import table_html
 from chessnn_colab.views.progress.text import report_lines
+from chessnn_colab.views.run_table import run_table
+from chessnn_colab.views.story import best_facts, headline
+from tests.sample_reports import make_report
 
 LIMIT = 100_000.0
 
@@ -320,3 +327,39 @@ def test_a_report_tells_scores_in_place_of_wins():
     assert Report.from_dict(report.to_dict()) == report
     first = report_lines(report)[0]
     assert "mean 1,234, median 1,000, best 4,000, 512 in 40 %, 1024 in 0 %" in first and "draws" not in first
+
+
+def test_an_iteration_without_a_score_is_shown_as_one_of_a_game_with_points(tmp_path):
+    """The clock may cut every game of an iteration of 2048."""
+    scores = {"mean": 1234.5, "median": 1000.0, "best": 4000.0}
+    reports = [
+        make_report(1, wins={}, scores=scores, endings={"no_moves": 10}),
+        make_report(2, wins={}, scores={}, endings={}, cut=True),
+    ]
+    assert score_names(reports) == ["mean", "median", "best"] and score_names(reports[1:]) == []
+    table = table_html(reports)
+    assert "median" in table and "draws" not in table and "4,000" in table
+    assert "points of the best game" in best_facts(reports)
+    assert headline({"game": "2048"}, reports).startswith(f"{reports[-1].total_games:,} games of 2048 in ")
+    assert [axis.get_title(loc="left") for axis in small_figure("results", reports).axes] == ["Best and median score"]
+    with RunFolder.create_or_open(tmp_path / "run", {"game": "2048"}) as run:
+        for report in reports:
+            run.append_report(report.to_dict())
+    table = run_table(tmp_path / "run")
+    assert "median score" in [column.header for column in table.columns] and len(table.rows) == 2
+    assert {len(list(column.cells)) for column in table.columns} == {2}
+
+
+def test_no_positions_leave_a_replay_as_it_is():
+    """Records of nothing have the types of a game without points: a run interrupted before its first game ended."""
+    replay = Replay(100)
+    replay.add(GameRecords.empty(2))
+    assert replay.to_arrays() == {} and Replay.from_arrays(100, {}, 4, 2).to_arrays() == {}
+    nothing = {name: getattr(GameRecords.empty(2), name) for name in FIELDS}
+    restored = Replay.from_arrays(100, nothing, 4, 2)
+    targets = np.array([70_000.0], np.float32)
+    one = {name: np.ones((1, *array.shape[1:]), array.dtype) for name, array in nothing.items()}
+    one |= {"value_targets": targets, "root_values": targets}
+    counts = {"game_lengths": np.ones(1, np.int32), "endings": np.ones(1, np.uint8), "results": np.zeros(1, np.int8)}
+    restored.add(GameRecords.from_arrays({**one, **counts}))
+    assert restored.to_arrays()["value_targets"].tolist() == [70_000.0]

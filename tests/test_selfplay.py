@@ -372,6 +372,12 @@ def test_out_of_memory_again_is_an_error_that_says_what_to_set(monkeypatch):
         job_that_runs_out(monkeypatch, above=2).play(20, 0, lambda *_: True)
 
 
+def test_out_of_memory_halves_the_boards_that_were_in_use(monkeypatch):
+    job, counts = job_that_runs_out(monkeypatch, above=4, after=0, boards=64), []
+    job.play(8, 0, lambda games, *_: counts.append(games) or True)
+    assert counts[-1] == 8 and job.config.boards == 4 and "boards=8: goes on with 4" in job.messages[0]
+
+
 def test_other_errors_are_not_taken_for_memory(monkeypatch):
     job = job_that_runs_out(monkeypatch, above=100)
     monkeypatch.setattr(Lockstep, "play_block", lambda lockstep: 1 / 0)

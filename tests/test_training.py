@@ -264,7 +264,9 @@ def test_an_interrupt_while_it_learns_keeps_the_next_games_that_came(tmp_path):
 def test_a_tiny_time_budget_still_makes_an_iteration(tmp_path, pool):
     started = time.monotonic()
     reports = list(
-        train(tiny(tmp_path, iterations=None, minutes=0.02, pool=pool, games_per_iteration=500, max_plies=400))
+        train(
+            tiny(tmp_path, iterations=None, minutes=0.02, pool=pool, workers=1, games_per_iteration=500, max_plies=400)
+        )
     )
     assert time.monotonic() - started < 0.02 * 60 + 20
     assert len(reports) >= 1 and reports[-1].plies > 0 and reports[0].updates >= 1

@@ -256,7 +256,7 @@ def test_sliders_show_as_widget_or_html_by_the_front_end_and_a_still_before(monk
     assert len(before) == front_end_there
     for still, script in before:
         assert "leak of 20%" in images(still)[0] and f'data-of="{view.scope}"' in still
-        assert view.scope in script and "run this cell again" in script and "press Load" not in script
+        assert view.scope in script and "run the cells above" in script and "press Load" not in script
         assert f"{view.scope}-root" in view.widget._dom_classes and view.scope in view.picture._dom_classes
 
 

@@ -172,7 +172,7 @@ def test_two_players_are_watched_to_the_end_of_their_game(tmp_path, capsys, monk
     monkeypatch.setattr("IPython.display.DisplayHandle", Handle)
     watch_game("greedy", first_move, plies=4)
     assert len(shown) == 5 and "greedy is thinking" in shown[0] and shown[-1] == ""
-    assert "Stopped after 4 plies. 4 plies." in capsys.readouterr().out
+    assert ": Stopped. 4 plies." in capsys.readouterr().out
 
 
 def test_an_interrupt_keeps_the_game_that_was_watched(capsys):
@@ -183,6 +183,31 @@ def test_an_interrupt_keeps_the_game_that_was_watched(capsys):
 
     assert watch_game("random", interrupted).games == 1
     assert "Interrupted. 3 plies." in capsys.readouterr().out
+
+
+def test_a_player_that_fails_keeps_the_game_that_was_watched(capsys):
+    def fails(position):
+        if position.ply() > 2:
+            raise RunError("the engine died")
+        return first_move(position)
+
+    assert watch_game("random", fails).games == 1
+    assert "the engine died. 3 plies." in capsys.readouterr().out
+
+
+def test_an_interrupt_while_it_forms_opinions_loses_no_move(tmp_path, monkeypatch):
+    view = play_widget(make_run(tmp_path / "run", (1,)), position="1. e4 e5 2. Nf3 Nc6 *")
+    before, state = list(view.drawing.actions), type(view.drawing).state
+
+    def interrupted(drawing):
+        if len(drawing.actions) == 2:
+            raise KeyboardInterrupt
+        return state(drawing)
+
+    monkeypatch.setattr(type(view.drawing), "state", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        view.controls._switch.value = True
+    assert view.drawing.actions == before and len(view.drawing.moves()) == 4
 
 
 def test_players_of_two_games_are_not_put_at_one_board(tmp_path):

@@ -129,6 +129,10 @@ def test_a_promotion_is_asked_for():
     assert choices.layout.display is None and "Promote to what?" in said(view) and not moves(view)
     captions = [button.description for button in choices.children]
     assert sorted(captions) == ["Bishop", "Knight", "Queen", "Rook"]
+    click(view, "a8")  # the second half of a double click
+    assert "Promote to what?" in said(view) and choices.layout.display is None
+    assert not view.enter("a7 to a9") and choices.layout.display is None, "a wrong move leaves the question"
+    view.set_evaluations(8)
     choices.children[captions.index("Knight")].click()
     assert moves(view)[0] == "a7a8n" and choices.layout.display == "none"
     view.choose(0)
@@ -234,6 +238,14 @@ def test_resigning_ends_the_game_and_says_so_in_its_text():
     assert "This game is over" in said(view)
     view.new_game()
     assert not view.resigned and view.enter("d4")
+
+
+def test_a_choice_that_was_left_is_forgotten():
+    view = play_widget(first_move, position="7k/P7/8/8/8/8/P7/K7 w - - 0 1")
+    for leave in (view.hint, view.resign):
+        click(view, "a7", "a8")
+        leave()
+        assert view.chosen == ()
 
 
 def test_a_game_that_is_over_stays_as_it_is_when_sides_change_and_the_next_one_has_them():

@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from chessnn_colab.views import curves, ink, plots, strength_plots
+from chessnn_colab.views import curves, ink, match_plots, plots, strength_plots
 from tests.sample_reports import make_report, make_strength
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -35,7 +35,7 @@ def names(axis) -> list[str]:
 def test_curves_draw_any_number_of_reports(count):
     reports = [make_report(iteration, policy_kl=math.nan, value_loss=None) for iteration in range(1, count + 1)]
     for name in curves.SMALL_PANELS:
-        assert plots.figure_png(curves.small_figure(name, reports), 50).startswith(PNG), name
+        assert ink.figure_png(curves.small_figure(name, reports), 50).startswith(PNG), name
 
 
 def test_strength_is_drawn_over_minutes_with_intervals_and_the_untrained_level():
@@ -92,7 +92,6 @@ def test_firing_is_drawn_by_block_with_short_names():
     axis = curves.small_figure("firing", [make_report(firing_rates=rates)]).axes[0]
     assert names(axis) == ["block 1", "block 2", "last"]
     assert [line.get_ydata()[0] for line in axis.lines] == pytest.approx([0.2, 0.2, 0.4])
-    assert plots.layer_names(list(rates)) == ["block 1a", "block 1b", "block 2", "last"]
 
 
 def test_firing_draws_layers_that_come_and_many_of_them():
@@ -103,7 +102,7 @@ def test_firing_draws_layers_that_come_and_many_of_them():
 
 
 def test_pictures_are_transparent_and_sharp():
-    page = plots.figure_html(curves.small_figure("losses", [make_report()]), "Losses <b>")
+    page = ink.figure_html(curves.small_figure("losses", [make_report()]), "Losses <b>")
     assert 'alt="Losses &lt;b&gt;"' in page and "max-width:100%" in page
     pixels_of = pixels(curves.small_figure("losses", [make_report()]))
     assert (pixels_of[..., 3] == 0).mean() > 0.5
@@ -128,10 +127,10 @@ def test_firing_rates_name_the_silent_layer():
 
 def test_match_bar_states_score_interval_and_counts():
     result = types.SimpleNamespace(opponent="random", wins=176, draws=24, losses=0, score=0.94, interval=(0.9, 0.97))
-    figure = plots.match_bar([result])
+    figure = match_plots.match_bar([result])
     assert figure.axes[0].texts[0].get_text() == "94.0 % [90.0, 97.0]   +176 =24 -0"
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["against random"]
-    assert plots.figure_png(figure).startswith(PNG)
+    assert ink.figure_png(figure).startswith(PNG)
 
 
 def test_before_and_after_stand_together_for_each_opponent():
@@ -143,7 +142,7 @@ def test_before_and_after_stand_together_for_each_opponent():
     results = [
         match(player, opponent, 5) for player in ("iteration 0", "iteration 7") for opponent in ("random", "greedy")
     ]
-    axis = plots.match_bar(results).axes[0]
+    axis = match_plots.match_bar(results).axes[0]
     assert [label.get_text() for label in axis.get_yticklabels()] == [
         "untrained against random",
         "iteration 7 against random",
@@ -153,13 +152,13 @@ def test_before_and_after_stand_together_for_each_opponent():
     first, second, third, _ = axis.get_yticks()
     assert third - second > second - first
     with pytest.raises(ValueError, match="with a game"):
-        plots.match_bar([types.SimpleNamespace(wins=0, draws=0, losses=0)])
+        match_plots.match_bar([types.SimpleNamespace(wins=0, draws=0, losses=0)])
 
 
 def test_figures_leave_pyplot_alone():
     code = (
-        "import sys, numpy; from chessnn_colab.views import plots;"
-        "plots.figure_png(plots.spike_raster(numpy.ones((2, 3)))); print('matplotlib.pyplot' in sys.modules)"
+        "import sys, numpy; from chessnn_colab.views import ink, plots;"
+        "ink.figure_png(plots.spike_raster(numpy.ones((2, 3)))); print('matplotlib.pyplot' in sys.modules)"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "False"

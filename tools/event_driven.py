@@ -27,6 +27,7 @@ from torch import Tensor
 
 from chessnn_colab.arena.evaluate import load_network
 from chessnn_colab.errors import ChessnnError, ConfigError
+from chessnn_colab.games.base import finished, where
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.layers import ConvNorm, SpikingLayer
 from chessnn_colab.network import SpikingNetwork, actor_copy
@@ -168,13 +169,15 @@ def in_float64(network: SpikingNetwork) -> SpikingNetwork:
 def positions(count: int, seed: int = 0) -> Tensor:
     """float32 [count, 27, 8, 8]: chess positions from random games, half of them from starts of a few pieces."""
     game, generator, found = Chess(), torch.Generator().manual_seed(seed), []
-    halves = [game.starts(128, kind, generator) for kind in ("standard", "few-piece")]
-    while len(found) * 256 < 2 * count + 512:
+    starts = [game.starts(128, kind, generator) for kind in ("standard", "few-piece")]
+    halves = list(starts)
+    while sum(map(len, found)) < count + 1024:  # more than asked for, so that they are of many plies
         for number, before in enumerate(halves):
             mask = game.legal_action_mask(before)
             action = torch.where(mask, torch.rand(mask.shape, generator=generator), -1.0).argmax(1)
-            halves[number] = state = game.step(before, action)
-            found.append(game.observe(state)[~(state.terminated | state.truncated)])
+            state = game.step(before, action)
+            found.append(game.observe(state)[~finished(state)])
+            halves[number] = where(finished(state), starts[number], state)
     every = torch.cat(found)
     return every[torch.randperm(len(every), generator=generator)[:count]]
 

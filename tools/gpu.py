@@ -215,7 +215,9 @@ def train_and_match(options: Options) -> Figures:
     """Two minutes of training, and a match against random play."""
     small = "--game tictactoe --channels 8 --blocks 1 --boards 4 --games-per-iteration 4 --max-plies 10 --batch-size 16"
     small += " --iterations 1"
-    sizes = [*small.split(), "--workers", "1"] if options.tiny else ["--minutes", "2"]  # with the preset of the device
+    sizes = (
+        [*small.split(), "--workers", "1", "--pool", "inline"] if options.tiny else ["--minutes", "2"]
+    )  # with the preset of the device
     games = ["--games", "2", "--simulations", "2"] if options.tiny else ["--games", "100"]
     with tempfile.TemporaryDirectory() as folder:
         run = str(Path(folder) / "run")

@@ -87,7 +87,7 @@ class Ladder:
         width = max(map(len, self.ratings.names))
         lines = [
             f"Ratings with {self.ratings.anchor} at 0; ± is half of the 95 % interval; networks look at "
-            f"{self.search.evaluations} positions a move",
+            f"{self.search.evaluations} positions per move",
             f"{'player':{width}}  rating     ±  score  games",
         ]
         lines += [

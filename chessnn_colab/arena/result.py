@@ -168,14 +168,16 @@ class MatchResult:
             return f"{self.player} against {self.opponent}: no game had ended"
         low, high = self.interval
         lines = [
-            f"{self.player} ({self.evaluations} evaluations a move) against {self.opponent}: "
+            f"{self.player} ({self.evaluations} evaluations per move) against {self.opponent}: "
             f"{self.wins} wins, {self.draws} draws, {self.losses} losses in {self.games} games",
             f"  score {self.score:.3f} (95 %: {low:.3f} to {high:.3f}), Elo {self._describe_elo()}",
-            f"  {self.average_plies:.0f} plies a game; {self._describe_endings()}; "
-            f"{self.milliseconds_a_move:.1f} ms a move ({self.opponent}: {self.opponent_milliseconds_a_move:.1f})",
+            f"  {self.average_plies:.0f} plies per game; {self._describe_endings()}; "
+            f"{self.milliseconds_a_move:.1f} ms per move ({self.opponent}: {self.opponent_milliseconds_a_move:.1f})",
         ]
         if repeated := self.games - len(self.distinct()):
-            lines.append(f"  {repeated} games repeat another move for move: the book is played out, fewer would do")
+            lines.append(
+                f"  {repeated} games repeat another move for move: the book has no more openings, and fewer would do"
+            )
         return "\n".join(lines + self._shortfall() + [f"  forfeit: {reason}" for reason in self.forfeits])
 
     def _shortfall(self) -> list[str]:
@@ -227,7 +229,7 @@ def score_interval(groups: Sequence[Sequence[float]], distinct: int) -> tuple[fl
     if openings < 2 or score in (0.0, 1.0):
         return wilson_interval(score, distinct)
     off = sum((sum(points) - len(points) * score) ** 2 for points in groups)
-    variance = openings / (openings - 1) * off / games**2 * (_student_95(openings - 1) / NORMAL_95) ** 2
+    variance = openings / (openings - 1) * off / games**2 * (student_95(openings - 1) / NORMAL_95) ** 2
     spread = score * (1 - score)
     most = max(distinct, 4 * spread * openings**2)
     return wilson_interval(score, min(spread / variance, most) if variance > 0 else most)
@@ -251,15 +253,11 @@ def elo_difference(score: float) -> float:
     return 400 * math.log10(score / (1 - score))
 
 
-def _student_95(freedom: int) -> float:
-    """Student's t for 95 % with so many degrees of freedom (Abramowitz and Stegun 26.7.5)."""
-    z = NORMAL_95
-    return (
-        z
-        + (z**3 + z) / (4 * freedom)
-        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
-        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * freedom**3)
-    )
+def student_95(freedom: int) -> float:
+    """Student's t for 95 % with so many degrees of freedom."""
+    from scipy.special import stdtrit  # here, because workers and training need none of it
+
+    return float(stdtrit(freedom, 0.5 + 0.95 / 2))
 
 
 def _finite(value: float) -> float | None:

@@ -21,7 +21,7 @@ from ..cpu import one_thread
 from ..errors import ConfigError
 from ..games.base import PointsGame, finished, select
 from .players import Player
-from .result import NORMAL_95
+from .result import student_95
 from .standing import Part, Standing, Watch, unwatched
 
 BOARDS = 256  # games in lockstep
@@ -50,10 +50,10 @@ class SoloGames:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """95 % interval of the mean score: 1.96 standard errors either side."""
+        """95 % interval of the mean score, by Student's t."""
         if len(self.scores) < 2:
             return 0.0, math.inf
-        reach = NORMAL_95 * statistics.stdev(self.scores) / math.sqrt(len(self.scores))
+        reach = student_95(len(self.scores) - 1) * statistics.stdev(self.scores) / math.sqrt(len(self.scores))
         return self.mean - reach, self.mean + reach
 
     def to_dict(self) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import resource
 import sys
 import time
 from collections import Counter
@@ -22,6 +21,7 @@ from ..learner import Learner, LearnerConfig
 from ..network import SpikingNetwork, actor_copy, build_network, to_arrays
 from ..records import GameRecords
 from ..replay import Replay
+from ..rounds import joined
 from ..search import Root, SearchConfig
 from ..selfplay import Lockstep, SelfPlay, play_games
 from ..selfplay_config import SelfPlayConfig, SettledSelfPlay
@@ -206,13 +206,13 @@ def bench_learner(setting: Setting) -> dict[str, Any]:
     plan = plan_workers(machine, device)
     config = setting.config.for_device(device, machine, plan)
     network = build_network(setting.network_config, device)
-    clock, learning = Clock("cpu"), Clock(device)
+    clock = Clock("cpu")
     with LocalPool(SelfPlay, config.job_settings(network.config), plan) as pool:
         pool.set_weights(0, to_arrays(network))
         games = [2 * GAMES_A_BOARD * config.boards] * len(plan.devices)
         pool.play(games, 1, None, time.monotonic() + WARM_UP_SECONDS)
         chunks = clock.time(pool.play, games, 0, None, time.monotonic() + seconds)
-    records = GameRecords.concatenate([GameRecords.from_arrays(arrays) for worker in chunks for arrays in worker])
+    records = joined(chunks, setting.game)
     replay, learner = Replay(config.replay_capacity), Learner(network, setting.game, config.part(LearnerConfig))
     replay.add(records)
     generator = np.random.default_rng(0)
@@ -257,6 +257,8 @@ def bench_memory(setting: Setting) -> dict[str, Any]:
 
 def resident_bytes() -> int:
     """The memory of this process now; where the system does not say, the most it has held."""
+    import resource  # Windows has none, and the other benches need none
+
     statm = Path("/proc/self/statm")
     if statm.exists():
         return int(statm.read_text().split()[1]) * resource.getpagesize()

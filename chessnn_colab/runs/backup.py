@@ -11,11 +11,12 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from ..errors import CheckpointError, ChessnnError, ConfigError, RunError
 from ..files import AnyPath, copy_verified, file_sha256, reason
-from .checkpoint import MANIFEST, copy_checkpoint
+from .checkpoint import MANIFEST, copy_checkpoint, load_checkpoint
 from .config_file import CONFIG_FILE
 from .folder import RATINGS_FILE, RunFolder, folder_path
 
@@ -34,10 +35,14 @@ class Backup:
     def __init__(self, run: RunFolder, copy_to: AnyPath, keep: int = 2) -> None:
         self._run, self._keep = run, keep
         place = copy_place(run.path, copy_to)
+        there = RunFolder(place, {})  # nothing is written there before it is known to be this run's
+        _refuse_another_run(run, there)
+        _refuse_a_later_one(run, there)
         self._copy = RunFolder.create_or_open(place, run.config, may_change=run.config)
         try:
-            _refuse_another_run(run, self._copy)
-            _refuse_a_later_one(run, self._copy)
+            own = max(run.checkpoints(), default=0)
+            if max(self._copy.checkpoints(), default=0) > own:  # damaged: else it were refused
+                self._copy.rewind(own)
         except BaseException:
             self._copy.close()
             raise
@@ -136,8 +141,8 @@ def restore_run(run: AnyPath, copy_to: AnyPath) -> str | None:
     copy = RunFolder.open(place)
     if not copy.checkpoints():
         return None
+    _refuse_another_run(RunFolder(path, {}), copy)
     with RunFolder.create_or_open(path, copy.config, may_change=copy.config) as restored:
-        _refuse_another_run(restored, copy)
         try:
             for file in _plain_files(place):
                 copy_verified(file, path / file.relative_to(place))
@@ -185,13 +190,17 @@ def _refuse_another_run(run: RunFolder, copy: RunFolder) -> None:
 
 
 def _refuse_a_later_one(run: RunFolder, copy: RunFolder) -> None:
-    own, copied = run.checkpoints(), copy.checkpoints()
-    if copied and copied[-1] > max(own, default=-1):
-        raise RunError(
-            f"the copy {copy.path} is at iteration {copied[-1]}, ahead of the run {run.path} at "
-            f"{max(own, default=0)}. Move the run's folder away, and it is restored from the copy; or choose "
-            "another folder for the copy"
-        )
+    own, copied = max(run.checkpoints(), default=-1), copy.checkpoints()
+    if not copied or copied[-1] <= own:
+        return
+    with suppress(CheckpointError):  # every checkpoint of the copy is damaged, and none can be ahead
+        latest = copy.latest_checkpoint()
+        if latest is not None and latest.iteration > own:
+            raise RunError(
+                f"the copy {copy.path} is at iteration {latest.iteration}, ahead of the run {run.path} at "
+                f"{max(own, 0)}. Move the run's folder away, and it is restored from the copy; or choose "
+                "another folder for the copy"
+            )
 
 
 def _restore_checkpoint(copy: RunFolder, restored: RunFolder) -> int:
@@ -199,6 +208,7 @@ def _restore_checkpoint(copy: RunFolder, restored: RunFolder) -> int:
     damaged = []
     for iteration in reversed(copy.checkpoints()):
         try:
+            load_checkpoint(copy.checkpoint_path(iteration))  # its errors name the copy's own files
             copy_checkpoint(copy.checkpoint_path(iteration), restored.checkpoint_path(iteration))
             return iteration
         except CheckpointError as error:

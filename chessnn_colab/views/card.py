@@ -125,10 +125,10 @@ def _draw_piece(axis: Axes, x: float, y: float, drawing: Drawing, glyph: str) ->
 
 
 def best_sample(reports: Sequence[Report]) -> Report:
-    """The newest report whose sample game has a winner; where none has, the newest with a game."""
+    """The newest report whose sample game has a winner; where none can or does, the newest with a game."""
     with_game = [report for report in reversed(reports) if report.sample_game]
     for report in with_game:
         played = played_game(report.sample_game)
-        if played is not None and " won" in played.end:
+        if played is not None and (" won" in played.end or played.drawing.game.num_players == 1):
             return report
     return next(iter(with_game), reports[-1])

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from ..report import TIME_SHARE, Report, Strength
+from ..report import TIME_SHARE, Report, Strength, score_names
 from .ink import (
     BLUE,
     DRAWS,
@@ -141,7 +141,7 @@ def draw_results(axis: Axes, reports: Sequence[Report]) -> None:
 
     Iterations that the clock cut are left out: only their shortest games ended.
     """
-    if reports and reports[-1].scores:
+    if score_names(reports):
         return _draw_scores(axis, reports)
     _small(axis, "Results of self-play", reports, grid=False)
     reports = [report for report in reports if not report.cut]

@@ -41,8 +41,8 @@ class Expectation:
             for measure, points in self.reference["curves"].items():
                 lines.append(f"  {measure}: {_by_minutes(points, self.minutes)}")
         lines.append(
-            f"Disk: at most {megabytes(self.disk)} once its replay is full, and {megabytes(self.snapshot)} a snapshot; "
-            f"{megabytes(self.free)} are free"
+            f"Disk: at most {megabytes(self.disk)} once its replay is full, and {megabytes(self.snapshot)} per "
+            f"snapshot; {megabytes(self.free)} are free"
         )
         return "\n".join(lines)
 

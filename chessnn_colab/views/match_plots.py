@@ -8,9 +8,15 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from .ink import BLUE, DRAWS, INK, ORANGE, PERCENT, dress, new_figure
+from .ink import BLUE, DRAWS, INK, ORANGE, PERCENT, dress, new_figure, show
 
 COLOURS = {"wins": BLUE, "draws": DRAWS, "losses": ORANGE}
+
+
+def show_matches(results: Sequence[Any]) -> None:
+    """Show `match_bar` in a notebook; nothing where no match has a game, as when somebody stopped them."""
+    if any(result.games for result in results):
+        show(match_bar(results), "The results above as bars: games won, drawn and lost, the score and its interval")
 
 
 def match_bar(results: Sequence[Any]) -> Figure:

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..files import AnyPath
-from ..report import Report
+from ..report import Report, score_names
 from ..runs.folder import RunFolder
 from .progress.text import duration, figure
 
@@ -53,14 +53,14 @@ def run_table(run: AnyPath, last: int | None = None) -> Table:
     folder = RunFolder.open(run)
     reports = [Report.from_dict(values) for values in folder.read_reports()]
     table = Table(title=Text(folder.path.name), title_justify="left", title_style="bold", box=None, padding=(0, 1))
-    shown = _results(reports[-1]) if reports else {}
+    shown = [f"{name} score" for name in score_names(reports)] or (list(_results(reports[-1])) if reports else [])
     table.add_column("Iteration", justify="right", style="bold")
     for name in ("time", "games", *shown, "plies"):
         table.add_column(name, justify="right")
     for name, style in (("policy", "cyan"), ("value", "magenta"), ("entropy", "dim"), ("positions/s", "green")):
         table.add_column(name, justify="right", style=style)
     for report in reports[-last:] if last else reports:
-        table.add_row(*_cells(report))
+        table.add_row(*_cells(report, shown))
     if reports:
         newest = reports[-1]
         table.caption = (
@@ -84,12 +84,13 @@ def _results(report: Report) -> dict[str, str]:
     return dict.fromkeys(texts, "-") if report.cut else texts
 
 
-def _cells(report: Report) -> list[str]:
+def _cells(report: Report, shown: Sequence[str]) -> list[str]:
+    results = _results(report)
     return [
         f"({report.iteration})" if report.cut else f"{report.iteration}",
         duration(report.seconds),
         f"{report.games}",
-        *_results(report).values(),
+        *(results.get(name, "-") for name in shown),
         "-" if report.cut else f"{report.average_plies:.0f}",
         figure(report.policy_loss),
         figure(report.value_loss),

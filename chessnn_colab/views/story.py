@@ -13,16 +13,16 @@ import numpy as np
 
 from ..config import BEFORE
 from ..network_config import preset
-from ..report import Report, Strength, strength_points
+from ..report import Report, Strength, score_names, strength_points
 from ..runs.folder import RunFolder
 from ..words import counted, duration
 from .curves import Reference
-from .panel import LINE, box, figures_html, table_html
+from .panel import LINE, box, figures_html, plain_lines, table_html
 from .picture import picture_html
 from .played import played_game
 
 REFERENCE_FILE = "reference.json"  # in data/, made by tools/reference_curve.py
-NOTHING_YET = "No iteration has finished yet: run the training cell again."
+NOTHING_YET = "No iteration has finished yet: train it for a while first."
 
 
 class Story:
@@ -61,18 +61,17 @@ def summary_html(
 ) -> str:
     """What was trained, for how long, how strong it was before and after, and what else stands out."""
     head = f'<div style="font-size:17px;font-weight:600">{html.escape(headline(config, reports))}</div>'
-    said = "".join(f"<div>{html.escape(text)}</div>" for text in strength_sentences(points))
+    said = plain_lines(strength_sentences(points))
     tiles = "".join(_tile(name, figure) for name, figure in best_facts(reports).items())
     tiles = f'<div style="display:flex;flex-wrap:wrap;gap:8px;margin:8px 0">{tiles}</div>'
-    told = "".join(f"<div>{html.escape(text)}</div>" for text in messages)
-    quiet = f'<div style="font-size:12px;opacity:0.8">{html.escape(network_words(config))}{told}</div>'
+    quiet = f'<div style="font-size:12px;opacity:0.8">{html.escape(network_words(config))}{plain_lines(messages)}</div>'
     return box(head + said + tiles + quiet)
 
 
 def headline(config: Mapping[str, Any], reports: Sequence[Report]) -> str:
     """The run in one line."""
     game, last = config.get("game", "chess"), reports[-1]
-    what = f"{last.total_games:,} games of {game} against itself"
+    what = f"{last.total_games:,} games of {game}{' against itself' if last.wins else ''}"
     return f"{what} in {duration(last.seconds)}, {counted(last.iteration, 'iteration')}"
 
 
@@ -104,7 +103,7 @@ def best_facts(reports: Sequence[Report]) -> dict[str, str]:
     for kind, count in sorted(ended.items(), key=lambda item: -item[1])[:2]:
         if count and kind != "truncated":
             facts[f"games that ended by {kind.replace('_', ' ')}"] = f"{count:,}"
-    if last.scores:
+    if score_names(reports):
         facts["points of the best game"] = f"{max(report.scores.get('best', 0) for report in reports):,.0f}"
     elif len(whole) > 1:
         shares = [100 * sum(report.wins.values()) / max(1, report.games) for report in (whole[0], whole[-1])]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 
-from ..arena.opponent import Opinion
+from ..arena.opponent import NetworkOpponent, Opinion
 from .drawings import Drawing
 from .squares import Arrow
 
@@ -66,3 +66,23 @@ def graph_html(players: Sequence[str], expected: Sequence[float]) -> str:
         f'stroke-dasharray="4 4"/><polyline points="{points}" fill="none" stroke="#1f8a70" stroke-width="2.5"/>'
         f'<circle cx="{width}" cy="{height * (1 - expected[-1]):.1f}" r="4" fill="#1f8a70"/></svg>'
     )
+
+
+def opinions(drawing: Drawing, network: NetworkOpponent, known: int) -> list[Opinion]:
+    """The network's opinion of each position of the game from number `known` on; of the end, how it ended."""
+    actions, states = list(drawing.actions), []
+    try:
+        for _ in actions[known:]:
+            drawing.pop()
+        for action in actions[known:]:
+            states.append(drawing.state())
+            drawing.push(action)
+    finally:  # an interrupt loses no moves
+        for action in actions[len(drawing.actions) :]:
+            drawing.push(action)
+    if known > len(actions):
+        return []
+    if not drawing.ending():
+        return network.opinions([*states, drawing.state()])
+    reward = float(drawing.state().rewards[0, 0])
+    return [*network.opinions(states), Opinion((float(reward > 0), float(reward == 0), float(reward < 0)), (), ())]

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..arena.opponent import NetworkOpponent, Opponent
 from ..arena.registry import match_game
-from ..errors import ConfigError
+from ..errors import ChessnnError, ConfigError
 from .drawings import Drawing, make_drawing
 from .front_end import has_widget_front_end
 from .picture import picture_html
@@ -31,8 +31,8 @@ def watch_game(
 
     player, opponent: as play.find_opponent takes them; `player` moves first. game: where neither is a run.
     evaluations: of each network, per move; None: as many as in a match. position: where to start (FEN or PGN in
-    chess). plies: how many are played at most. An interrupt ends the game and keeps what was played. Raises
-    ConfigError, RunError, CheckpointError or NotationError.
+    chess). plies: how many are played at most. An interrupt, or a player that fails, ends the game
+    and keeps what was played. Raises ConfigError, RunError, CheckpointError or NotationError.
     """
     if plies < 1:
         raise ConfigError(f"plies={plies}: expected a whole number from 1 up")
@@ -68,9 +68,11 @@ def _play(drawing: Drawing, sides: list[Answering], plies: int) -> str:
             drawing.push(sides[drawing.turn].choose(drawing.state(), drawing.board))
     except KeyboardInterrupt:
         return "Interrupted."
+    except ChessnnError as error:  # such as an engine that died: what was played is kept
+        return f"{error}."
     finally:
         view.close()
-    return drawing.ending() or f"Stopped after {plies} plies."
+    return drawing.ending() or "Stopped."
 
 
 def _names(sides: list[Answering]) -> str:

@@ -121,7 +121,7 @@ class Pool:
                 round_.end(self._slots)
             self._listen(min(left, LOOK_SECONDS) if left > 0 else LOOK_SECONDS)
         if round_.failure:
-            raise WorkerError(round_.failure, round_.received)
+            raise WorkerError(round_.failure)
         return round_.received
 
     def close(self) -> None:
@@ -180,7 +180,8 @@ class Pool:
                 self._replace(slot, process.reap())
             else:
                 self._handle(slot, process, *pickle.loads(payload))
-        self._replace_the_hung()
+        if self._inbox.empty():  # else a worker may have spoken long ago, while nobody listened
+            self._replace_the_hung()
         return True
 
     def _handle(self, slot: Slot, process: WorkerProcess, kind: str, *body: Any) -> None:

@@ -94,15 +94,21 @@ def plan_cluster(
     workers_per_gpu: int = 1,
     selfplay_device: str | None = None,
     device_failure: str = "stop",
+    learner_gpu: str = "shared",
 ) -> WorkerPlan:
     """Plan `workers_per_gpu` actors per GPU in the cluster, or one per CPU if it has no GPU.
 
     resources: Ray's, such as {"CPU": 64.0, "GPU": 8.0}. workers: a total. Inside an actor its GPU is always cuda:0.
-    Raises ConfigError for counts below one, and for a CUDA device in a cluster without GPUs.
+    Raises ConfigError for counts below one and unknown words, for a device other than cuda and cpu, and for a CUDA
+    device in a cluster without GPUs.
     """
-    from ..devices import WorkerPlan, require_counts  # here, because an actor imports this file and may not need torch
+    # Here, because an actor imports this file and may not need torch.
+    from ..devices import DEVICE_FAILURE, WorkerPlan, require_counts, require_one_of
 
     require_counts(workers=workers, workers_per_gpu=workers_per_gpu)
+    require_one_of("device_failure", device_failure, DEVICE_FAILURE)
+    require_one_of("learner_gpu with pool='ray'", learner_gpu, ("shared",))
+    require_one_of("selfplay_device with pool='ray'", (selfplay_device or "cpu").partition(":")[0], ("cpu", "cuda"))
     gpus, cpus = int(resources.get("GPU", 0)), max(int(resources.get("CPU", 1)), 1)
     if gpus == 0 and (selfplay_device or "").startswith("cuda"):
         raise ConfigError(f"selfplay_device={selfplay_device!r}, but the cluster has no GPU")

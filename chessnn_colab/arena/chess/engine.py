@@ -81,6 +81,7 @@ class EnginePlayer(ProcessPlayer):
         engine = chess.engine.SimpleEngine.popen_uci(self.path, timeout=START_SECONDS, stderr=subprocess.DEVNULL)
         try:
             engine.configure(self.options)
+            engine.timeout = None  # of a move; see `move`
         except BaseException:
             engine.close()
             raise

@@ -3,6 +3,10 @@
 ((root, grid, notice, ask) => {
   const squares = [...grid.children], columns = +getComputedStyle(grid).getPropertyValue('--columns');
   const steps = {ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns};
+  // One square at a time is a stop of the Tab key: the one that had the focus last.
+  const rove = to => squares.forEach(each => { each.tabIndex = each === to ? 0 : -1; });
+  rove(squares[0]);
+  grid.addEventListener('focusin', event => rove(event.target));
   grid.after(notice);
   grid.setAttribute('role', 'group');
   grid.setAttribute('aria-label', 'board');

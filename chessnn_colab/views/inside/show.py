@@ -21,7 +21,10 @@ class Controlled(WidgetOrHtml):
     """
 
     script = "sliders.js"
-    silent = "The kernel does not answer: it is busy, or it was restarted. After a restart, run this cell again."
+    silent = (
+        "The kernel does not answer: it is busy, or it was restarted. After a restart, run the cells above and then "
+        "this one."
+    )
 
     def __init__(self, draw: Callable[..., str], controls: dict[str, Any], still: str | None = None):
         self._draw, self._controls, self._still = draw, controls, still

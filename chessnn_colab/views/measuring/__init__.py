@@ -6,7 +6,6 @@ thread changes.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,11 +18,9 @@ from ...arena.registry import match_kit
 from ...arena.result import MatchResult
 from ...arena.solo import SoloResult
 from ...arena.standing import Standing
-from ...errors import ConfigError
 from ...runs.folder import RunFolder
 from ...search import SearchConfig
-from ..front_end import has_widget_front_end
-from ..progress import FACES
+from ..progress import face_named
 from .text import TextFace
 
 LONGEST_MEASURE, SHARE_OF_TRAINING = 180.0, 0.25  # seconds; of the time that training took
@@ -119,16 +116,14 @@ def watching(kind: str | None = None, stream: TextIO | None = None) -> Iterator[
 
 def make_face(kind: str | None = None, stream: TextIO | None = None) -> Face:
     """See `watching`; the caller closes it."""
-    source, name = ("progress", kind) if kind else ("CHESSNN_UI", os.environ.get("CHESSNN_UI"))
-    if name and name not in FACES:
-        raise ConfigError(f"unknown {source} {name!r}: expected one of {', '.join(FACES)}")
+    name = face_named(kind, stream)
     if name == "silent":
         return Silent()
-    if name == "widgets" or (not name and has_widget_front_end()):
+    if name == "widgets":
         from .widget import WidgetFace  # a terminal needs no ipywidgets
 
         return WidgetFace()
-    if name == "terminal" or (not name and (stream or sys.stdout).isatty()):
+    if name == "terminal":
         from .terminal import TerminalFace  # nor do lines need rich
 
         return TerminalFace(stream or sys.stdout)

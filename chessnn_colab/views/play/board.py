@@ -39,7 +39,8 @@ class PlayBoard(WidgetOrHtml):
     script = "keys.js"
     silent = (
         "The kernel does not answer: it is busy, or it was restarted. After a restart, copy the game as text from "
-        "beside the board, run this cell again, paste the text and press Load."
+        "beside the board, run the first cells (to fetch, to install, to choose) and this one, paste the text and "
+        "press Load."
     )
 
     def __init__(self, drawing: Drawing, opponent: Answering, human: int):
@@ -65,6 +66,9 @@ class PlayBoard(WidgetOrHtml):
         """A square was clicked: the first click of a move, one that completes it, or one that means nothing here."""
         if self._waited() or not self._may_move():
             return
+        if self._asked and square == self.chosen[-1]:  # the second half of a double click
+            self._draw(self.controls.said, self._asked)
+            return
         if self.chosen == (square,):
             self.chosen = ()
             self._draw("Your move.")
@@ -86,12 +90,13 @@ class PlayBoard(WidgetOrHtml):
         if self._waited() or not self._may_move():
             return False
         if not text.strip():
-            self._draw(f"No move entered: click two squares, or type one such as {self.drawing.hint}.")
+            said = f"No move entered: click two squares, or type one such as {self.drawing.hint}."
+            self._draw(said, self._asked)
             return False
         try:
             action = self.drawing.parse(text)
         except NotationError as error:
-            self._draw(f"{error}. The game stands as it was.")
+            self._draw(f"{error}. The game stands as it was.", self._asked)
             return False
         self.controls.entry.value = ""
         self._play(action)
@@ -124,7 +129,7 @@ class PlayBoard(WidgetOrHtml):
         """Give the game up."""
         if self.over:
             return self._draw("This game is over. Start a new one, or take a move back.")
-        self.resigned = True
+        self.resigned, self.chosen = True, ()
         self._draw(f"You resigned: {self.drawing.players[1 - self.human]} won.")
 
     def load(self, text: str) -> bool:
@@ -142,6 +147,7 @@ class PlayBoard(WidgetOrHtml):
         """Mark the move that the opponent would play in the person's place."""
         if self._waited() or not self._may_move():
             return
+        self.chosen = ()
         action = self._think(f"{self._name} is looking for a hint.")
         if action is None:
             self._draw(self._failure)
@@ -161,7 +167,8 @@ class PlayBoard(WidgetOrHtml):
         """The opponent's strength: how many positions it looks at per move. Raises ConfigError."""
         if self._network is not None:
             self._network.evaluations = number
-            self._draw(f"It now looks at {number} position{'' if number == 1 else 's'} per move.")
+            said = f"It now looks at {number} position{'' if number == 1 else 's'} per move."
+            self._draw(self.controls.said if self.over else said, self._asked)
 
     def turn_board(self) -> None:
         """Show the board from the other side."""
@@ -212,7 +219,11 @@ class PlayBoard(WidgetOrHtml):
         if not self.drawing.ending() and self.drawing.turn != self.human:
             action = self._think(f"{self._name} is thinking.", undo=own_move)
             if action is None:
-                kept = "Your last move is taken back; nothing else is lost." if own_move else "New game tries again."
+                kept = (
+                    "Your last move is taken back; nothing else is lost."
+                    if own_move
+                    else "Load or New game tries again."
+                )
                 return self._draw(f"{self._failure} {kept}")
             self.drawing.push(action)
         self._draw(self.drawing.ending() or message)
@@ -259,8 +270,7 @@ class PlayBoard(WidgetOrHtml):
         """Arrows, and what stands beside the board: the likeliest moves, the value now and over time."""
         if self._network is None or not self.controls.thoughts_on:
             return [], ""
-        del self._opinions[len(self.drawing.actions) + 1 :]
-        self._opinions += _opinions(self.drawing, self._network, len(self._opinions))
+        self._opinions += thoughts.opinions(self.drawing, self._network, len(self._opinions))
         players, newest = self.drawing.players, self._opinions[-1]
         told = thoughts.value_html(players, newest) + thoughts.top_moves_html(self.drawing, newest)
         graph = thoughts.graph_html(players, [opinion.expected for opinion in self._opinions])
@@ -272,19 +282,3 @@ class PlayBoard(WidgetOrHtml):
 
     def __repr__(self) -> str:
         return f"PlayBoard({self.drawing.game.name}, {len(self.drawing.actions)} plies)"
-
-
-def _opinions(drawing: Drawing, network: NetworkOpponent, known: int) -> list[Opinion]:
-    """The network's opinion of each position of the game from number `known` on; of the end, how it ended."""
-    actions, states = list(drawing.actions), []
-    for _ in actions[known:]:
-        drawing.pop()
-    for action in actions[known:]:
-        states.append(drawing.state())
-        drawing.push(action)
-    if known > len(actions):
-        return []
-    if not drawing.ending():
-        return network.opinions([*states, drawing.state()])
-    reward = float(drawing.state().rewards[0, 0])
-    return [*network.opinions(states), Opinion((float(reward > 0), float(reward == 0), float(reward < 0)), (), ())]

@@ -6,6 +6,7 @@ changes.
 
 import os
 import sys
+from typing import TextIO
 
 from ...errors import ConfigError
 from ...report import Progress, Silence
@@ -21,10 +22,7 @@ def make_progress(kind: str | None = None) -> Progress:
     Without a kind, the environment variable CHESSNN_UI names it. Without that, it is a notebook's panel where one can
     be drawn, a terminal's live lines in a terminal, else text. Raises ConfigError for any other name.
     """
-    source, face = ("progress", kind) if kind else ("CHESSNN_UI", os.environ.get("CHESSNN_UI"))
-    face = face or _face_here()
-    if face not in FACES:
-        raise ConfigError(f"unknown {source} {face!r}: expected one of {', '.join(FACES)}")
+    face = face_named(kind)
     if face == "silent":
         return Silence()
     if face == "text":
@@ -38,7 +36,15 @@ def make_progress(kind: str | None = None) -> Progress:
     return NotebookProgress()
 
 
-def _face_here() -> str:
-    if has_widget_front_end():
+def face_named(kind: str | None, stream: TextIO | None = None) -> str:
+    """The one of FACES that `kind`, the environment or the place itself asks for; see `make_progress`.
+
+    stream: where a terminal's lines would go; None is sys.stdout.
+    """
+    source, face = ("progress", kind) if kind else ("CHESSNN_UI", os.environ.get("CHESSNN_UI"))
+    if not face and has_widget_front_end():
         return "widgets"
-    return "terminal" if sys.stdout.isatty() and os.environ.get("TERM") != "dumb" else "text"
+    face = face or ("terminal" if (stream or sys.stdout).isatty() and os.environ.get("TERM") != "dumb" else "text")
+    if face not in FACES:
+        raise ConfigError(f"unknown {source} {face!r}: expected one of {', '.join(FACES)}")
+    return face

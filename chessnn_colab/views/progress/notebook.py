@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from IPython.display import HTML, DisplayHandle
 
 from ...report import Session, Strength
-from ..panel import box, figures_html, live_html, messages_html, quiet, table_html
+from ..panel import box, figures_html, live_html, messages_html, plain_lines, quiet, table_html
 from ..replay import panel_replay
 from ..story import reference_for, sample_part, summary_html
 from .live import MEASURING, LiveProgress
@@ -63,7 +63,7 @@ class NotebookProgress(LiveProgress):
             self._bars.show(summary_html(self.session.config, self.reports, self.points, self.messages))
             self._draw_figures()
         else:
-            self._bars.show(box(messages_html(self.messages, len(self.messages))))
+            self._bars.show(box(plain_lines(self.messages)))
             self._figures.show("")
             self._sample.show("")
 
