@@ -178,6 +178,8 @@ def test_keys_on_the_board_do_not_edit_the_notebook(page):
     tab.keyboard.press("Enter")
     board.says("Now click where it goes")
     assert tab.evaluate("document.activeElement.textContent.trim()") == "f2", "the focus stays where it was"
+    stops = "[...document.activeElement.parentElement.children].filter(each => each.tabIndex === 0).length"
+    assert tab.evaluate(stops) == 1, "the Tab key stops at one square of the board"
 
 
 @long

@@ -230,6 +230,12 @@ def test_the_report_is_json(report):
     assert read["facts"]["machine"]["cores"] >= 1
 
 
+def test_a_game_for_one_player_has_neither_wins_nor_draws(report):
+    found = {name: value for name, value in report.workers.items() if not name.endswith("_wins")}
+    assert dict(check._lines_of_games({**found, "stopped": 3}))["results"] == "3 stopped at the ply cap"
+    assert dict(check._lines_of_games(report.workers))["results"].count(", ") == 3
+
+
 def test_games_went_the_whole_way(report):
     found = report.workers
     assert (found["workers"], found["games"], found["arrays"], found["tensors"]) == (2, 3, "ndarray", "Tensor")
