@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from chessnn_colab.arena import engine_processes
-from chessnn_colab.arena.chess import engine
 from chessnn_colab.arena.chess.engine import EnginePlayer, find_engine, parse_engine
 from chessnn_colab.arena.engine_processes import OUTSIDE_PATH
 from chessnn_colab.arena.evaluate import find_player
@@ -78,14 +77,24 @@ def test_every_board_gets_its_own_move(fake):
         ("illegal", {"nodes": 1}, "illegal"),
     ],
 )
-def test_trouble_loses_the_game_and_not_the_match(fake, trouble, limit, words, monkeypatch):
-    monkeypatch.setattr(engine, "START_SECONDS", 0.5)  # python-chess would wait so long for a move, too
+def test_trouble_loses_the_game_and_not_the_match(fake, trouble, limit, words):
     player = EnginePlayer(fake, {"Trouble": trouble}, limit, processes=1, patience=1.0)
     boards = [chess.Board() for _ in range(4)]
     actions = choose(player, boards)
     player.close()
     assert [action >= 0 for action in actions] == [True, False, True, False], "a fresh process plays on"
     assert len(player.reasons) == 2 and all(words in reason for reason in player.reasons), player.reasons
+
+
+def test_a_move_has_no_limit_but_the_players_own(fake):
+    """python-chess would end it after the seconds that a start may take."""
+    player = EnginePlayer(fake, {}, {"time": 0.05}, processes=1)
+    started = player.start()
+    try:
+        assert started.timeout is None
+    finally:
+        started.close()
+        player.close()
 
 
 def test_a_match_counts_the_forfeit_with_its_reason(fake):
