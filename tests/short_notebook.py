@@ -20,6 +20,7 @@ from chessnn_colab import config
 class ShortGames(config.TrainConfig):
     max_plies: int | None = 40
 config.TrainConfig = ShortGames"""
+INLINE = SELF_PLAY.replace("= 40", '= 40\n    pool: str = "inline"')  # for what does not depend on workers
 ONE_WORKER = """
 from chessnn_colab import devices
 devices.usable_cores = lambda: 1"""

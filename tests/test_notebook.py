@@ -16,7 +16,7 @@ import pytest
 from chessnn_colab.arena.shipped import shipped_files
 
 from .browser import COLAB, needs_colab
-from .short_notebook import MATCHES, ONE_WORKER, SELF_PLAY, shortened, with_cell
+from .short_notebook import INLINE, MATCHES, ONE_WORKER, SELF_PLAY, shortened, with_cell
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
@@ -84,7 +84,8 @@ def test_evaluate_makes_a_run_where_there_is_none_and_measures_it(tmp_path):
     executed = tmp_path / "executed.ipynb"
     short = ("train_minutes_if_none=0.02", "games=2", "search='policy'", "minutes_a_cell=0.05", "ladder_snapshots=2")
     where = f"run_folder={str(tmp_path / 'run')!r}"
-    done = run_notebook(shortened("evaluate.ipynb", tmp_path), executed, *short, "ladder_games=2", where)
+    notebook = shortened("evaluate.ipynb", tmp_path, MATCHES + INLINE)
+    done = run_notebook(notebook, executed, *short, "ladder_games=2", where)
     assert done.returncode == 0, done.stderr[-3000:]
     lines = (
         "Primary training device",
@@ -103,7 +104,7 @@ def test_evaluate_makes_a_run_where_there_is_none_and_measures_it(tmp_path):
 def test_evaluate_compares_mean_scores_where_nobody_plays_against_anybody(tmp_path):
     executed, where = tmp_path / "executed.ipynb", f"run_folder={str(tmp_path / 'run')!r}"
     short = ("game='2048'", "train_minutes_if_none=0.02", "games=2", "search='policy'")
-    notebook = shortened("evaluate.ipynb", tmp_path)
+    notebook = shortened("evaluate.ipynb", tmp_path, MATCHES + INLINE)
     done = run_notebook(notebook, executed, *short, where, python=LIKE_COLAB, PYTHONPATH="")
     assert done.returncode == 0, done.stderr[-3000:]
     says(done.stdout, ("snake: mean score", "there is no ladder", "There are no puzzles for 2048."))
