@@ -70,7 +70,7 @@ def table_html(reports: Sequence[Report], rows: int = TABLE_ROWS) -> str:
     lines += [_cells([""] * len(heads), "td")] * (rows - len(newest))
     note = "cap: stopped at the ply cap; policy, value: losses, the lower the better; (n): cut short by the clock"
     style = (
-        "border-collapse:collapse;width:100%;min-width:560px;margin-top:6px;border:0;table-layout:fixed;font-size:12px"
+        "border-collapse:collapse;width:100%;min-width:640px;margin-top:6px;border:0;table-layout:fixed;font-size:12px"
     )
     return f'<div style="overflow-x:auto"><table style="{style}">{"".join(lines)}</table></div>{quiet(note)}'
 
