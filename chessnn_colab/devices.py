@@ -231,10 +231,10 @@ def require_counts(**counts: int | None) -> None:
             raise ConfigError(f"{name}={value!r}: expected a whole number from 1 up (leave it out for the default)")
 
 
-def require_one_of(name: str, value: str, known: Sequence[str]) -> None:
-    """Raise ConfigError for a word that is not known."""
+def require_one_of(name: str, value: str, known: Sequence[str], where: str = "") -> None:
+    """Raise ConfigError for a word that is not known; `where`, such as " on a Ray cluster", stands behind it."""
     if value not in known:
-        raise ConfigError(f"{name}={value!r}: expected one of {', '.join(known)}")
+        raise ConfigError(f"{name}={value!r}{where}: expected one of {', '.join(known)}")
 
 
 def _plan_gpus(

@@ -114,9 +114,9 @@ def test_more_workers_than_the_cluster_has_room_for():
         ({"workers": 0}, "workers=0: expected"),
         ({"workers_per_gpu": 0}, "workers_per_gpu=0: expected"),
         ({"selfplay_device": "cuda"}, "the cluster has no GPU"),
-        ({"selfplay_device": "mps"}, "selfplay_device with pool='ray'='mps': expected one of cpu, cuda"),
+        ({"selfplay_device": "mps"}, "selfplay_device='mps' on a Ray cluster: expected one of cpu, cuda"),
         ({"device_failure": "CPU"}, "device_failure='CPU': expected one of stop, cpu"),
-        ({"learner_gpu": "own"}, "learner_gpu with pool='ray'='own': expected one of shared"),
+        ({"learner_gpu": "own"}, "learner_gpu='own' on a Ray cluster: expected one of shared"),
     ],
 )
 def test_settings_that_cannot_be(settings, words):

@@ -41,7 +41,7 @@ class Backup:
         self._copy = RunFolder.create_or_open(place, run.config, may_change=run.config)
         try:
             own = max(run.checkpoints(), default=0)
-            if max(self._copy.checkpoints(), default=0) > own:  # damaged: else it were refused
+            if max(self._copy.checkpoints(), default=0) > own:  # damaged, or it would have been refused
                 self._copy.rewind(own)
         except BaseException:
             self._copy.close()

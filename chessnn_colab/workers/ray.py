@@ -107,8 +107,10 @@ def plan_cluster(
 
     require_counts(workers=workers, workers_per_gpu=workers_per_gpu)
     require_one_of("device_failure", device_failure, DEVICE_FAILURE)
-    require_one_of("learner_gpu with pool='ray'", learner_gpu, ("shared",))
-    require_one_of("selfplay_device with pool='ray'", (selfplay_device or "cpu").partition(":")[0], ("cpu", "cuda"))
+    require_one_of("learner_gpu", learner_gpu, ("shared",), " on a Ray cluster")
+    require_one_of(
+        "selfplay_device", (selfplay_device or "cpu").partition(":")[0], ("cpu", "cuda"), " on a Ray cluster"
+    )
     gpus, cpus = int(resources.get("GPU", 0)), max(int(resources.get("CPU", 1)), 1)
     if gpus == 0 and (selfplay_device or "").startswith("cuda"):
         raise ConfigError(f"selfplay_device={selfplay_device!r}, but the cluster has no GPU")
