@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
+import statistics
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import torch
+
+TRIED_CALLS = 3  # by whose median a number of threads is judged
 
 
 def usable_cores(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
@@ -23,18 +27,50 @@ def usable_cores(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
-    """Have torch use one thread of the CPU until the block, or the function decorated with it, ends.
+def use_threads(count: int) -> Iterator[None]:
+    """Have torch use so many threads of the CPU until the block, or the function decorated with it, ends.
 
     Rules and matches are many small steps. One thread does them nearly as fast as two, and it never waits for another
     thread that a busy neighbour holds off (docs/speed.md).
     """
     before = torch.get_num_threads()
-    torch.set_num_threads(1)
+    torch.set_num_threads(count)
     try:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+class ThreadTrial:
+    """Finds how many threads make a call soonest: from `most` of them down by halves, for as long as that helps.
+
+    Every parallel step waits for its last thread. On an idle machine two threads are faster than one; where others
+    want the same cores, each wait can take a turn of the scheduler, and one thread is several times faster
+    (docs/speed.md).
+
+    count: how many threads the next call is to use.
+    """
+
+    def __init__(self, most: int):
+        self.count = most
+        self._seconds: list[float] = []
+        self._best, self._best_count = math.inf, most
+        self._settled = most == 1
+
+    def took(self, seconds: float) -> None:
+        """Say how long a call with `count` threads took; `count` may change."""
+        if self._settled:
+            return
+        self._seconds.append(seconds)
+        if len(self._seconds) < TRIED_CALLS:
+            return
+        median, self._seconds = statistics.median(self._seconds), []
+        if median < self._best:
+            self._best, self._best_count = median, self.count
+            self._settled = self.count == 1
+            self.count = max(self.count // 2, 1)
+        else:
+            self._settled, self.count = True, self._best_count
 
 
 def keep_freed_memory() -> None:

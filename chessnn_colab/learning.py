@@ -13,6 +13,7 @@ import torch
 
 from . import spikes
 from .budget import Budget
+from .cpu import ThreadTrial, use_threads
 from .devices import out_of_memory
 from .errors import ConfigError
 from .learner import Learner, Losses
@@ -20,6 +21,7 @@ from .replay import Replay
 from .report import Progress
 
 NORM_BATCHES = 8  # replay batches over which batch norm is re-estimated
+SMALL_UPDATE = 1024  # positions times channels up to which one thread makes an update as fast as two
 PROBE_POSITIONS = 256  # replay positions at which firing rates are measured
 
 
@@ -36,23 +38,38 @@ def learn(
     """Make so many updates, or fewer if the time is up; at least one. Returns a Report's fields that tell of learning.
 
     generator draws the batches. between: called after every update.
+
+    On a CPU with a time budget, the first updates try out how many threads are fastest just now. Without one the number
+    is fixed, because it changes the last bits of the weights, and N iterations from one seed give the same weights.
     """
+    threads = ThreadTrial(most_threads(learner, batch_size))
+    tried = learner.device.type == "cpu" and budget.deadline is not None
     collected, target_entropies, rate = [], [], 0.0
     progress.start_learning(updates)
     for done in range(1, updates + 1):
         rate = learner.config.learning_rate * budget.learning_rate_factor()
         batch = replay.sample(batch_size, generator)
-        with _advice_on_memory(learner, batch_size):
+        started = time.perf_counter()
+        with use_threads(threads.count), _advice_on_memory(learner, batch_size):
             collected.append(torch.stack(learner.update(batch, rate, generator)))
+        if tried:
+            threads.took(time.perf_counter() - started)
         target_entropies.append(_entropy(batch["policy_weights"]))
         progress.learning_update(done)
         between()
         if budget.deadline is not None and time.monotonic() > budget.deadline:
             break
-    learner.reestimate_norms(replay.sample(batch_size, generator) for _ in range(NORM_BATCHES))
+    with use_threads(threads.count):
+        learner.reestimate_norms(replay.sample(batch_size, generator) for _ in range(NORM_BATCHES))
     means = dict(zip(Losses._fields, torch.stack(collected).mean(0).tolist()))
     kl = math.nan if learner.policy_gradient else means["policy_loss"] - float(np.mean(target_entropies))
     return {"updates": len(collected), "learning_rate": rate, "policy_kl": kl, **means}
+
+
+def most_threads(learner: Learner, batch_size: int) -> int:
+    """How many of the CPU's threads an update is worth: one, or all that torch has."""
+    small = batch_size * learner.network.config.channels <= SMALL_UPDATE
+    return 1 if small else torch.get_num_threads()
 
 
 def firing_rates(learner: Learner, replay: Replay) -> dict[str, float]:

@@ -15,12 +15,15 @@ psutil = pytest.importorskip("psutil")
 ROOT = Path(__file__).parents[1]
 
 SCRIPT = """
-import json, sys
+import ctypes, gc, json, sys
 import psutil
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.training import train
 
 def measured():
+    gc.collect()
+    if hasattr(ctypes.CDLL(None), "malloc_trim"):  # what was freed goes back: RSS then counts what is still held
+        ctypes.CDLL(None).malloc_trim(0)
     own = psutil.Process()
     workers = [child for child in own.children() if "spawn_main" in " ".join(child.cmdline())]
     handles = sum(process.num_fds() for process in (own, *workers))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from ..cpu import one_thread
+from ..cpu import use_threads
 from ..errors import ConfigError
 from ..games.base import Game
 from .players import Player
@@ -36,7 +36,7 @@ def play_match(
     return play_matches(game, [Match(player, opponent, games)], seed, book, watch)[0]
 
 
-@one_thread()
+@use_threads(1)
 def play_matches(
     game: Game,
     matches: Sequence[Match],

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 
 from ..actor import ROOT_ACTIONS
-from ..cpu import one_thread
+from ..cpu import use_threads
 from ..errors import ConfigError, RunError
 from ..games.base import Game, concatenate
 from ..search import SearchConfig
@@ -40,7 +40,7 @@ class Opponent:
         self.name = player.name
         self._generator = torch.Generator(game.device).manual_seed(seed)
 
-    @one_thread()
+    @use_threads(1)
     def choose(self, state: Any, board: Any = None) -> int:
         """The action to play in `state`, which has one row.
 
@@ -71,7 +71,7 @@ class NetworkOpponent(Opponent):
         self.actor.config = replace(search_of(number), solve=self.actor.config.solve)
 
     @torch.no_grad()
-    @one_thread()
+    @use_threads(1)
     def opinions(self, states: Sequence[Any]) -> list[Opinion]:
         """One Opinion for each of `states`, each with one row and not finished."""
         if not states:

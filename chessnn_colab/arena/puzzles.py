@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from ..cpu import one_thread
+from ..cpu import use_threads
 from ..devices import detect_device, playing_device
 from ..games.base import Game
 from ..games.registry import make_game
@@ -34,7 +34,7 @@ class Suite:
     start: Callable[[Sequence[int]], tuple[Any, Sequence[Any]]]
     is_right: Callable[[int, int], bool]  # a puzzle's number and an action, 0 or more
 
-    @one_thread()
+    @use_threads(1)
     def solved_share(
         self, player: Player, seed: int = 0, on_puzzles: Callable[[int], None] = lambda solved: None
     ) -> dict[str, float]:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ..cpu import one_thread
+from ..cpu import use_threads
 from ..errors import ConfigError
 from ..games.base import PointsGame, finished, select
 from .players import Player
@@ -131,7 +131,7 @@ def solo_games(
     return all_solo_games(game, [player], games, seed, watch, seconds)[0]
 
 
-@one_thread()
+@use_threads(1)
 def all_solo_games(
     game: PointsGame,
     players: Sequence[Player],

@@ -16,7 +16,7 @@ import torch
 from spikingjelly.activation_based import functional, neuron, surrogate
 from torch import nn
 
-from ..cpu import one_thread
+from ..cpu import use_threads
 from ..errors import ConfigError
 from ..games.base import Game, finished, where
 from ..layers import SpikingLayer
@@ -96,7 +96,7 @@ def bench_libraries(setting: Setting) -> dict[str, Any]:
     return {**{f"{name}_positions_per_second": rate for name, rate in rates.items()}, "faster_than_ours": faster}
 
 
-@one_thread()
+@use_threads(1)
 def rules_clocks(game: Game, seconds: float, boards: int = RULES_BATCH) -> tuple[Clock, Clock]:
     """Legal mask and step over unfinished games of random play on `boards`; finished games start again.
 

@@ -18,9 +18,11 @@ import numpy as np
 
 from ..arena.match import play_match
 from ..arena.players import NetworkPlayer
+from ..cpu import ThreadTrial, use_threads
 from ..devices import inventory, plan_workers
 from ..games.registry import make_game
 from ..learner import Learner, LearnerConfig
+from ..learning import most_threads
 from ..network import build_network, to_arrays
 from ..records import GameRecords
 from ..replay import Replay
@@ -112,9 +114,14 @@ def _learner_pace(setting: Setting, network: Any, records: GameRecords, batch_si
     learner = Learner(network, setting.game, setting.config.part(LearnerConfig))
 
     def pace(seconds: float) -> float:
+        """As a round of training learns: the first updates try out the number of threads."""
         clock, deadline = Clock(setting.device), time.monotonic() + seconds
+        threads = ThreadTrial(most_threads(learner, batch_size))
         while time.monotonic() < deadline or not clock.count:
-            clock.time(learner.update, replay.sample(batch_size, generator), None, generator, count=1)
+            batch, before = replay.sample(batch_size, generator), clock.seconds
+            with use_threads(threads.count):
+                clock.time(learner.update, batch, None, generator, count=1)
+            threads.took(clock.seconds - before)
         return clock.rate
 
     return pace

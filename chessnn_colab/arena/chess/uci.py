@@ -16,7 +16,7 @@ from typing import TextIO, cast
 import chess
 import torch
 
-from ...cpu import one_thread
+from ...cpu import use_threads
 from ...errors import ChessnnError
 from ...games.base import forced_wins
 from ...games.chess.notation import board_from_fen, move_from_action, parse_move, quote, state_from_boards
@@ -29,7 +29,7 @@ from .limits import Limits, read_limits
 
 def serve(run: str, snapshot: int | None = None, device: str = "auto") -> None:
     """Answer UCI commands from standard input until `quit` or its end. Raises what Engine raises."""
-    with one_thread():
+    with use_threads(1):
         Engine(run, snapshot, device).loop()
 
 

@@ -16,7 +16,7 @@ from typing import TextIO, cast
 
 import torch
 
-from ...cpu import one_thread
+from ...cpu import use_threads
 from ...errors import ChessnnError
 from ...games.base import finished, winning_actions
 from ...games.gomoku.notation import cell_at
@@ -41,7 +41,7 @@ class BadCommand(ValueError):
 
 def serve(run: str, snapshot: int | None = None, device: str = "auto") -> None:
     """Answer Gomocup commands from standard input until END or its end. Raises what Brain raises."""
-    with one_thread():
+    with use_threads(1):
         Brain(run, snapshot, device).loop()
 
 
