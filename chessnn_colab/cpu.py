@@ -28,7 +28,7 @@ def usable_cores(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
 
 @contextmanager
 def use_threads(count: int) -> Iterator[None]:
-    """Have torch use so many threads of the CPU until the block, or the function decorated with it, ends.
+    """Have torch use `count` threads of the CPU until the block, or the function decorated with it, ends.
 
     Rules and matches are many small steps. One thread does them nearly as fast as two, and it never waits for another
     thread that a busy neighbour holds off (docs/speed.md).

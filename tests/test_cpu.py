@@ -1,6 +1,5 @@
 """Threads of the CPU: as many as make a call soonest, and afterwards as many as before."""
 
-import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -54,13 +53,14 @@ def test_threads_are_given_back_even_after_an_error():
     assert torch.get_num_threads() == before
 
 
-def threads_of_updates(budget: Budget, channels: int = 64) -> list[int]:
+def threads_of_updates(monkeypatch, budget: Budget, channels: int = 64) -> list[int]:
     """How many threads each of twelve updates of 32 positions has where torch has four, and two are fastest."""
-    counts = []
+    counts, now = [], [0.0]
+    monkeypatch.setattr("chessnn_colab.learning.time.perf_counter", lambda: now[0])
 
     def update(*args):
         counts.append(torch.get_num_threads())
-        time.sleep({4: 0.02, 2: 0.002, 1: 0.02}[counts[-1]])
+        now[0] += {4: 2.0, 2: 1.0, 1: 1.5}[counts[-1]]
         return Losses(*torch.zeros(len(Losses._fields)))
 
     learner = SimpleNamespace(
@@ -78,14 +78,15 @@ def threads_of_updates(budget: Budget, channels: int = 64) -> list[int]:
     return counts
 
 
-def test_updates_within_minutes_use_the_threads_that_are_fastest_just_now():
-    assert threads_of_updates(Budget(1.0, None)) == [4] * 3 + [2] * 3 + [1] * 3 + [2] * 4  # the last: batch norm
+def test_updates_within_minutes_use_the_threads_that_are_fastest_just_now(monkeypatch):
+    *updates, norms = threads_of_updates(monkeypatch, Budget(1.0, None))
+    assert updates == [4] * 3 + [2] * 3 + [1] * 3 + [2] * 3 and norms == 2
 
 
-def test_a_run_by_iterations_keeps_its_threads_so_that_a_seed_gives_the_same_weights():
-    assert set(threads_of_updates(Budget(None, 3))) == {4}
+def test_a_run_by_iterations_keeps_its_threads_so_that_a_seed_gives_the_same_weights(monkeypatch):
+    assert set(threads_of_updates(monkeypatch, Budget(None, 3))) == {4}
 
 
-def test_small_updates_use_one_thread():
-    assert set(threads_of_updates(Budget(None, 3), channels=8)) == {1}
-    assert set(threads_of_updates(Budget(1.0, None), channels=8)) == {1}
+def test_small_updates_use_one_thread(monkeypatch):
+    assert set(threads_of_updates(monkeypatch, Budget(None, 3), channels=8)) == {1}
+    assert set(threads_of_updates(monkeypatch, Budget(1.0, None), channels=8)) == {1}

@@ -121,7 +121,8 @@ def _learner_pace(setting: Setting, network: Any, records: GameRecords, batch_si
             batch, before = replay.sample(batch_size, generator), clock.seconds
             with use_threads(threads.count):
                 clock.time(learner.update, batch, None, generator, count=1)
-            threads.took(clock.seconds - before)
+            if learner.device.type == "cpu":
+                threads.took(clock.seconds - before)
         return clock.rate
 
     return pace
