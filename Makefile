@@ -18,9 +18,8 @@ PART ?=
 MACHINE ?=
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
-# One test process more than there are cores, because tests wait a third of their time; four at most, because a test may
-# start several processes itself.
-PYTEST = $(BIN)/python -m pytest -q -n $(shell $(PYTHON) -c 'import os; print(min((os.cpu_count() or 1) + 1, 4))')
+# A test process for each core, four at most: a test may start several processes itself.
+PYTEST := $(BIN)/python -m pytest -q -n logical --maxprocesses 4
 QUICK := actor checkpoint chess_endings chess_moves chess_perft corruption cpu devices floors games learner network notation \
 	openings packaging public_names ratings records run_folder saved_run search tactics tictactoe tree views_board views_plots
 .DEFAULT_GOAL := help
