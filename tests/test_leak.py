@@ -61,5 +61,6 @@ def test_nothing_leaks(tmp_path):
         f"\nmeasured: {slopes[0]:.2f} MB per 100 iterations here, {slopes[1]:.2f} in two workers, descriptors flat, "
         f"{iterations} iterations"
     )
-    assert (slopes < full(3, 1)).all(), slopes  # over few iterations a single page cache counts for much
+    # Over few iterations the workers' first steps count for much: nothing trims their memory.
+    assert slopes[0] < 1 and slopes[1] < full(3, 1), slopes
     assert (rows[:, 2] == rows[0, 2]).all() and (rows[:, 3] == rows[0, 3]).all(), rows[:, 2:]
