@@ -57,7 +57,10 @@ class Actor:
             most = 2**31 - 1 if self.game.device.type == "mps" else 2**32  # MPS draws numbers of 32 bits with a sign
             fresh = torch.randint(most, rows, generator=generator, device=self.game.device)
             state = self.chance.reseed(state, fresh)
-        root = self.root(state, self.columns, self.columns) if config.search == "tree" else self.root(state)
+        most = least = self.columns
+        if config.search != "tree":  # at play sums over a row are rounded alike, however wide the batch's widest row is
+            most, least = ROOT_ACTIONS, 1 if gumbel_scale else min(ROOT_ACTIONS, self.game.num_actions)
+        root = self.root(state, most, least)
         logits = root.prior_logits
         gumbel = gumbel_scale * sample_gumbel(logits, generator) if gumbel_scale else torch.zeros_like(logits)
         if config.search == "policy":
@@ -111,8 +114,11 @@ class Actor:
         """
         actions, logits = self._policy(state, rates)
         if logits.shape[1] > most:
-            logits, columns = logits.topk(most, dim=1)
-            actions = actions.gather(1, columns)
+            kept, columns = logits.topk(most, dim=1)
+            if self.on_cpu:  # in the order that they have where no row of the batch has more than `most`
+                columns = columns.sort(1).values
+                kept = logits.gather(1, columns)
+            logits, actions = kept, actions.gather(1, columns)
         return padded(actions, least), padded(logits, least, ILLEGAL)
 
     def _look(self, state: Any) -> tuple[Tensor, Tensor]:

@@ -195,10 +195,9 @@ print(f"same weights: {same}")
 
 # %%
 from chessnn_colab.arena.evaluate import find_player
-from chessnn_colab.arena.match import play_matches
+from chessnn_colab.arena.match import Match, play_matches
 from chessnn_colab.arena.players import NetworkPlayer
 from chessnn_colab.arena.registry import match_game
-from chessnn_colab.arena.table import Match
 from chessnn_colab.search import SearchConfig
 from chessnn_colab.views.match_plots import show_matches
 from chessnn_colab.views.measuring import watching

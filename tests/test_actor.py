@@ -1,6 +1,7 @@
 """What the actor asks of game and network: a CPU's parts and lists answer as the whole masked batch elsewhere."""
 
 import math
+from typing import cast
 
 import pytest
 import torch
@@ -10,7 +11,7 @@ from chessnn_colab.actor import Actor
 from chessnn_colab.games.base import concatenate, select
 from chessnn_colab.games.chess.notation import state_from_fens
 from chessnn_colab.games.chess.rules import ENDINGS, Chess
-from chessnn_colab.network import actor_copy, build_network
+from chessnn_colab.network import SpikingNetwork, actor_copy, build_network
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.search import ILLEGAL, Root, SearchConfig
 
@@ -148,3 +149,38 @@ def test_a_single_move_that_ends_the_game_is_played():
     after = actor.game.step(state, output.action)
     assert ENDINGS[int(after.ending)] == "insufficient_material"
     assert output.action_weights.max() == 1 and torch.isfinite(output.value).all()
+
+
+class Exact:
+    """Answers as a network does, with numbers that are exact in whatever order they are added up."""
+
+    def rates_and_wdl(self, observation):
+        weights = torch.arange(observation[0].numel()).remainder(97).float()
+        seen = (observation.flatten(1) * weights).sum(1, keepdim=True)
+        return seen, seen.remainder(torch.tensor([5, 3, 7])) / 4
+
+    def prior_logits_at(self, rates, rows, actions):
+        return (rates[rows, 0] * 31 + actions).remainder(61) / 16
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        SearchConfig(search="tree", num_simulations=12, solve="all"),
+        SearchConfig(candidates=6, survivors=3, solve="all"),
+        SearchConfig(search="policy"),
+    ],
+    ids=lambda search: search.search,
+)
+def test_a_search_does_not_depend_on_what_shares_its_batch(search):
+    """Beside positions with few moves and beside one with 218, which is more columns than any search keeps."""
+    game = Chess()
+    actor = Actor(game, cast(SpikingNetwork, Exact()), search)
+    positions = game.starts(32, "few-piece", torch.Generator().manual_seed(5))
+    positions = select(positions, (game.legal_action_mask(positions).sum(1) < 60).nonzero().squeeze(1)[:24])
+    crowd = concatenate([state_from_fens([MOST_MOVES] * 8, game), positions])
+    alone, beside = (
+        actor.act(state, torch.Generator().manual_seed(0), gumbel_scale=0.0) for state in (positions, crowd)
+    )
+    for one, other in zip(alone, beside):
+        assert one.equal(other[8:])

@@ -22,11 +22,10 @@ import sys
 from pathlib import Path
 
 from chessnn_colab.arena.evaluate import find_player, network_player, run_game
-from chessnn_colab.arena.match import play_matches
+from chessnn_colab.arena.match import Match, play_matches
 from chessnn_colab.arena.players import GamesChance
 from chessnn_colab.arena.registry import match_game, match_kit
 from chessnn_colab.arena.result import MatchResult
-from chessnn_colab.arena.table import Match
 from chessnn_colab.devices import detect_device
 from chessnn_colab.views.measuring import watching
 
@@ -75,7 +74,7 @@ def matches(run: str, snapshots: list[int], share: float) -> list[MatchResult]:
     games = {opponent: max(2, round(count * share / 2) * 2) for opponent, count in MATCHES.items()}
     wanted = [Match(player, opponent, games[opponent.name]) for player in own for opponent in opponents]
     with watching(stream=sys.stderr) as watch:
-        return play_matches(game, wanted, watch=watch)
+        return play_matches(game, wanted, watch=watch, processes=None)
 
 
 def yardstick(name: str) -> str:

@@ -102,7 +102,7 @@ def measure_run(
             played = all_solo_games(rules, [*own.values(), *others], games, seed, watch, seconds)
             return [SoloResult(mine, theirs) for theirs in played[len(own) :] for mine in played[: len(own)]]
         matches = [Match(player, other, games) for other in others for player in own.values()]
-        results = play_matches(game, matches, seed, watch=watch, seconds=seconds)
+        results = play_matches(game, matches, seed, watch=watch, seconds=seconds, processes=None)
     finally:
         for other in others:
             other.close()

@@ -133,7 +133,7 @@ def rate_run(
             fixed[spec] = find_player(spec, game, search)
         anchor = _anchored(anchor, [*own, *fixed.values()], fixed)
         pairs = [Match(player, opponent, games) for player, opponent in _pairs(own, list(fixed.values()))]
-        matches = play_matches(game, pairs, seed, watch=watch, on_match=on_match, seconds=seconds)
+        matches = play_matches(game, pairs, seed, None, watch, seconds, on_match, processes=None)
     finally:
         for player in fixed.values():
             player.close()

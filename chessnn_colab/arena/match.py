@@ -14,11 +14,13 @@ from contextlib import suppress
 from ..cpu import use_threads
 from ..errors import ConfigError
 from ..games.base import Game
+from .ledger import Match
 from .players import Player
 from .registry import match_kit
 from .result import MatchResult, Opening
+from .sharing import SharedTable, processes_for
 from .standing import Watch, unwatched
-from .table import Match, Table
+from .table import Table
 
 BOARDS = 512  # games side by side: the more, the less each evaluation costs
 
@@ -46,6 +48,7 @@ def play_matches(
     seconds: float | None = None,
     on_match: Callable[[MatchResult], None] = lambda result: None,
     boards: int = BOARDS,
+    processes: int | None = 1,
 ) -> list[MatchResult]:
     """Play `matches` of `game` (see registry.match_game) side by side; returns what each `player` made of them.
 
@@ -56,6 +59,8 @@ def play_matches(
     on_match each result as it becomes complete. KeyboardInterrupt ends the matches: their results, marked as
     `interrupted`, have the games that ended before it.
 
+    processes: among how many to share the games, see sharing.SharedTable; None: as many as pay.
+
     The random numbers of a game follow from the seed, its two players' names and its number. Networks get rows in
     multiples of search.ROUNDED, for which a CPU computes a row to the same bits in any batch (a test). A GPU may choose
     another algorithm for another size, and then another move where two are equally good. Raises ConfigError for a game
@@ -63,22 +68,27 @@ def play_matches(
     """
     if game.num_players != 2:
         raise ConfigError(f"the game {game.name!r} has no matches: it is for one player, `evaluate` compares scores")
-    kit = match_kit(game.name)
-    table = Table(game, kit, matches, seed, kit.book if book is None else book, boards, seconds)
+    book = match_kit(game.name).book if book is None else book
+    if processes is None:
+        processes = processes_for(sum(match.games for match in matches), seconds, game.device)
+    table = Table(game, matches, seed, book, boards, seconds)
+    return _played(table if processes == 1 else SharedTable(table, processes), watch, on_match)
+
+
+def _played(table: Table | SharedTable, watch: Watch, on_match: Callable[[MatchResult], None]) -> list[MatchResult]:
+    """Play all that is on the table."""
     told: set[int] = set()
 
     def tell() -> None:
         watch(table.standing())
-        for number in table.complete() - told:
+        for number in table.ledger.complete() - told:
             told.add(number)
-            on_match(table.result(number))
+            on_match(table.ledger.result(number))
 
     try:
-        while table.round():
-            tell()
-        tell()
+        table.play(tell)
     except KeyboardInterrupt:
-        table.interrupted = True
+        table.ledger.interrupted = True
         with suppress(KeyboardInterrupt):  # a second one is no news
             watch(table.standing())
-    return [table.result(number) for number in range(len(matches))]
+    return [table.ledger.result(number) for number in range(len(table.matches))]

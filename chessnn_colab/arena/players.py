@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, Protocol, Self
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -14,7 +16,8 @@ from ..actor import Actor
 from ..devices import choose_dtype
 from ..errors import ConfigError
 from ..games.base import Game
-from ..network import SpikingNetwork, actor_copy
+from ..network import SpikingNetwork, actor_copy, build_network, load_arrays, to_arrays
+from ..network_config import NetworkConfig
 from ..search import SearchConfig
 
 NO_MOVE = -1  # the answer of a player that cannot move
@@ -65,6 +68,7 @@ class Player(Protocol):
     evaluations: int = 0  # of a network, per move
     wants_boards: bool = False  # whether `choose` needs the game's own board objects (see registry.MatchKit.start)
     reasons: Sequence[str] = ()  # why the last `choose` answered NO_MOVE: one reason for each such row, in order
+    _made_of: tuple[tuple[Any, ...], dict[str, Any]] = (), {}  # the arguments that it was made with
 
     def choose(self, state: Any, generator: torch.Generator, boards: Sequence[Any] | None = None) -> Tensor:
         """int64 [B]: an action per row, or NO_MOVE, which loses the game.
@@ -77,6 +81,16 @@ class Player(Protocol):
 
     def close(self) -> None:
         """Free what the player holds, such as processes. A second call does nothing."""
+
+    def __new__(cls, *args: Any, **settings: Any) -> Self:
+        player = super().__new__(cls)
+        player._made_of = args, settings
+        return player
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For another process: how to make the same player there. So no tensor and no engine crosses over."""
+        args, settings = self._made_of
+        return partial(type(self), *args, **settings), ()
 
 
 class GamesChance(torch.Generator):
@@ -133,6 +147,7 @@ class NetworkPlayer(Player):
     ):
         """discount: with which the network learned points; None: the game's own."""
         self.name = name
+        self._network, self._others = network, (search, name, discount)
         widest = min(search.candidates, game.num_actions)
         search = replace(search, candidates=widest, survivors=min(search.survivors, widest))
         self.evaluations = search.evaluations
@@ -146,3 +161,13 @@ class NetworkPlayer(Player):
             return self.actor.act(state, generator, gumbel_scale=0.0).action
         finally:
             torch.backends.cudnn.benchmark = timing
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _from_arrays, (self.actor.game, self._network.config, to_arrays(self._network), *self._others)
+
+
+def _from_arrays(game: Game, config: NetworkConfig, arrays: Mapping[str, np.ndarray], *others: Any) -> NetworkPlayer:
+    """A NetworkPlayer as another process had it."""
+    network = build_network(config, game.device)
+    load_arrays(network, arrays)
+    return NetworkPlayer(game, network.eval(), *others)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 # What the games on the table and these take together, in seconds: see table.Table.
@@ -15,17 +16,19 @@ class Schedule:
     games: of each match. boards: games side by side at most. seconds: with a limit on time, all matches start an
     opening together or not at all. Whether they do depends on the games before it, and never on how long its own games
     turn out to be. So what is counted is a fair sample (by Wald's equation the games that a rule of this kind lets
-    in are as good as a number of games that was fixed beforehand).
+    in are as good as a number of games that was fixed beforehand). share: (i, n) for openings i, i + n, i + 2n and so
+    on, where n processes share the games.
     """
 
-    def __init__(self, games: Sequence[int], boards: int, seconds: float | None):
-        self.asked, self.boards, self.seconds = list(games), boards, seconds
-        self.games = list(games)  # of each match; fewer than asked for once the time is up
+    def __init__(self, games: Sequence[int], boards: int, seconds: float | None, share: tuple[int, int] = (0, 1)):
+        self.boards, self.seconds = boards, seconds
         self.started = time.monotonic()
         self._openings = [
             [(match, 2 * pair + colour) for match, asked in enumerate(games) if 2 * pair < asked for colour in (0, 1)]
-            for pair in range(max(games, default=0) // 2)
+            for pair in range(share[0], max(games, default=0) // 2, share[1])
         ]
+        self._matches = len(games)
+        self.games = self._games(self._openings)  # of each match; fewer than asked for once the time is up
         self._opening = 0  # the first that has not started
         self._rest: list[tuple[int, int]] = []  # what of the opening before it has had no room yet
 
@@ -63,5 +66,10 @@ class Schedule:
 
     def _give_up(self) -> None:
         """The time is up, and nothing is left to play."""
-        self.games = [min(games, 2 * self._opening) for games in self.asked]
+        self.games[:] = self._games(self._openings[: self._opening])
         self._opening = len(self._openings)
+
+    def _games(self, openings: Sequence[Sequence[tuple[int, int]]]) -> list[int]:
+        """How many games each match has among these."""
+        counts = Counter(match for opening in openings for match, _ in opening)
+        return [counts[match] for match in range(self._matches)]

@@ -8,36 +8,21 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..errors import ConfigError
 from ..games.base import Game, concatenate, finished, map_fields, select
 from ..search import ROUNDED
+from .ledger import Ledger, Match
 from .players import NO_MOVE, GamesChance, Player
-from .registry import MatchKit
-from .result import FORFEIT, MatchGame, MatchResult, Opening
+from .registry import match_kit
+from .result import FORFEIT, MatchGame, Opening
 from .schedule import Schedule
-from .standing import Part, Standing
-
-
-@dataclass(frozen=True)
-class Match:
-    """A match to play: games 2k and 2k + 1 start from opening k, and `player` moves first in game 2k."""
-
-    player: Player
-    opponent: Player
-    games: int
-
-    def __post_init__(self):
-        if self.games < 2 or self.games % 2:
-            raise ConfigError(
-                f"games={self.games}: expected an even number from 2 up, because every opening is played twice"
-            )
+from .standing import Standing
 
 
 @dataclass
@@ -70,9 +55,8 @@ class Board:
 class Seat:
     """A player in all its matches, and how long it thinks."""
 
-    def __init__(self, player: Player):
-        self.player = player
-        self.seconds, self.moves = 0.0, 0
+    def __init__(self, player: Player, ledger: Ledger):
+        self.player, self.ledger, self.place = player, ledger, ledger.place(player)
         self.seconds_a_move = self.least_call = 0.0  # of the last call; of the quickest call
 
     def choose(self, state: Any, index: Tensor, boards: Sequence[Board], chance: GamesChance) -> list[int]:
@@ -84,38 +68,46 @@ class Seat:
         positions = [board.position for board in boards] if self.player.wants_boards else None
         actions = self.player.choose(select(state, index), chance, positions)[: len(boards)].tolist()
         took = time.perf_counter() - started
-        self.least_call = min(took, self.least_call) if self.moves else took
+        self.least_call = min(took, self.least_call) if self.ledger.moves[self.place] else took
         self.seconds_a_move = took / len(actions)
-        self.seconds += took
-        self.moves += len(actions)
+        self.ledger.seconds[self.place] += took
+        self.ledger.moves[self.place] += len(actions)
         return actions
 
 
 class Table:
-    """All games of a call: those to start, those being played, each with a row of the state, and those that ended."""
+    """All games of a call: those to start, those being played, each with a row of the state, and those that ended.
+
+    share: which openings are played here, as Schedule has it.
+    """
 
     def __init__(
         self,
         game: Game,
-        kit: MatchKit,
         matches: Sequence[Match],
         seed: int,
         book: Sequence[Opening],
         boards: int,
         seconds: float | None,
+        share: tuple[int, int] = (0, 1),
     ):
-        self.game, self.kit, self.matches, self.seed, self.book = game, kit, matches, seed, book
+        self.game, self.kit, self.matches, self.seed, self.book = game, match_kit(game.name), matches, seed, book
         self.chance = GamesChance([], game.device)
         self.chance.manual_seed(seed)
-        players = {id(player): player for match in matches for player in (match.player, match.opponent)}
-        self.seats = {key: Seat(player) for key, player in players.items()}
+        self.ledger = Ledger(matches)
+        self.seats = {id(player): Seat(player, self.ledger) for player in self.ledger.players}
         # Networks last: each round gives them the games of every opponent that has just moved.
         self.order = sorted(self.seats.values(), key=lambda seat: seat.player.evaluations)
-        self.schedule = Schedule([match.games for match in matches], boards, seconds)
-        self.interrupted = False
+        self.schedule = Schedule([match.games for match in matches], boards, seconds, share)
+        self.ledger.games = self.schedule.games  # one list
         self.state: Any = None
         self.boards: list[Board] = []
-        self.ended: list[list[Board]] = [[] for _ in matches]
+
+    def play(self, on_news: Callable[[], None]) -> None:
+        """Play all games; calls `on_news` after every round."""
+        while self.round():
+            on_news()
+        on_news()
 
     def round(self) -> bool:
         """Start games where there is room, and let every player make its moves. False when there is nothing to do."""
@@ -186,7 +178,7 @@ class Table:
             return
         for board in self.boards:
             if board.ending:
-                self.ended[board.match].append(board)
+                self.ledger.ended[board.match][board.number] = board.result()
         self.boards = [board for board in self.boards if not board.ending]
         self.state = select(self.state, torch.tensor(playing, device=self.game.device))
 
@@ -204,20 +196,12 @@ class Table:
 
     def standing(self) -> Standing:
         """How far the matches are."""
-        one_player = len({id(match.player) for match in self.matches}) == 1
-        parts = []
-        for match, asked, ended in zip(self.matches, self.schedule.games, self.ended):
-            points = [board.points for board in ended]
-            note = f"+{points.count(1.0)} ={points.count(0.5)} -{points.count(0.0)}"
-            against = f"against {match.opponent.name}"
-            name = against if one_player else f"{match.player.name} {against}"
-            parts.append(Part(name, len(ended), asked, note))
         seconds = self.schedule.elapsed
-        return Standing(tuple(parts), "game", seconds, self._seconds_left(seconds))
+        return Standing(self.ledger.parts(), "game", seconds, self._seconds_left(seconds))
 
     def _seconds_left(self, seconds: float) -> float | None:
         """By the plies played so far, and the length of games that is to be expected after what was seen."""
-        lengths = [len(board.actions) for ended in self.ended for board in ended]
+        lengths = [len(game.actions) for ended in self.ledger.ended for game in ended.values()]
         running = [len(board.actions) for board in self.boards]
         if not (played := sum(lengths) + sum(running)):
             return None
@@ -228,24 +212,3 @@ class Table:
         left, of_running = (seconds * max(plies - played, sum(running) / 20) / played for plies in (total, sum(likely)))
         limit = self.schedule.seconds
         return left if limit is None else min(left, max(limit - seconds, of_running))
-
-    def complete(self) -> set[int]:
-        """The matches that have played all their games."""
-        return {number for number, asked in enumerate(self.schedule.games) if len(self.ended[number]) == asked}
-
-    def result(self, number: int) -> MatchResult:
-        """What has been played of a match."""
-        match = self.matches[number]
-        played = sorted(self.ended[number], key=lambda board: board.number)
-        pace = [1000 * seat.seconds / max(seat.moves, 1) for seat in self._seats(match)]
-        return MatchResult(
-            player=match.player.name,
-            opponent=match.opponent.name,
-            played=tuple(board.result() for board in played),
-            evaluations=match.player.evaluations,
-            opponent_evaluations=match.opponent.evaluations,
-            milliseconds_a_move=pace[0],
-            opponent_milliseconds_a_move=pace[1],
-            asked=match.games,
-            interrupted=self.interrupted and len(played) < match.games,
-        )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import torch
@@ -119,6 +120,11 @@ class Game(Protocol):
     def to_text(self, state: Any) -> list[str]:
         """A drawing of each row, as lines of text."""
         ...
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For another process, which makes the same rules anew: no tensor crosses over."""
+        kind = {"reward": vars(self)["reward"]} if self.reward_kinds else {}
+        return partial(type(self), self.max_plies, device=str(self.device), **kind), ()
 
 
 class ChanceGame(Game, Protocol):

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ..errors import ConfigError
-from .base import NEVER, finished, square_symmetries, where
+from .base import NEVER, Game, finished, square_symmetries, where
 
 UNFINISHED, THREE_IN_A_ROW, BOARD_FULL, TRUNCATED = range(4)
 LINES = (0o007, 0o070, 0o700, 0o111, 0o222, 0o444, 0o421, 0o124)  # an octal digit per row of the board
@@ -34,7 +34,7 @@ class TicTacToeState:
     ending: Tensor  # int64 [B], index into TicTacToe.endings
 
 
-class TicTacToe:
+class TicTacToe(Game):
     """The rules, with their tables on one device.
 
     max_plies: a game that has not ended after so many plies from its start is truncated.

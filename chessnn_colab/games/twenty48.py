@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from ..errors import ConfigError
-from .base import NEVER, finished, square_symmetries, where
+from .base import NEVER, Game, finished, square_symmetries, where
 
 UNFINISHED, NO_MOVES, TRUNCATED = range(3)
 UP, RIGHT, DOWN, LEFT = range(4)  # the actions, numbered as OpenSpiel numbers them
@@ -47,7 +47,7 @@ class Twenty48State:
     ending: Tensor  # int64 [B], index into Twenty48.endings
 
 
-class Twenty48:
+class Twenty48(Game):
     """The rules, with their tables on one device.
 
     max_plies: a game that has not ended after so many plies from its start is truncated. reward: one of `reward_kinds`.

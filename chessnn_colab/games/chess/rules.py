@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ...errors import ConfigError
-from ..base import finished, select, where
+from ..base import Game, finished, select, where
 from . import bitboards as bb
 from . import material, packing, starts, symmetry, transitions
 from .endings import ENDINGS, Referee
@@ -38,7 +38,7 @@ FEW_REPLIES = 3  # a move that leaves no more forces the opponent; 95 of the sui
 NUM_OBSERVATION_PLANES = 12 + 4 + 1 + 2 + 2 + 1 + len(CLOCK_THERMOMETER)
 
 
-class Chess:
+class Chess(Game):
     """The rules, with their tables on one device.
 
     max_plies: a game that has not ended this many plies after its start is truncated.
@@ -162,7 +162,9 @@ class Chess:
         planes = torch.cat((state.words[:, PIECES:CLOCK], torch.where(flags, self._lit, self._unlit)), 1)
         return bb.unpack_bits(planes, self._float_bits).view(-1, *self.observation_shape)
 
-    pack = staticmethod(packing.pack)
+    def pack(self, state: ChessState) -> Tensor:
+        """int64 [B, 5]: the positions with their repetition counts, but without the keys of earlier positions."""
+        return packing.pack(state)
 
     def unpack(self, packed: Tensor) -> ChessState:
         """The states in the words int64 [B, 5] of `pack`: repetition counts are kept, earlier positions are not."""

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ...errors import ConfigError
-from ..base import NEVER, square_symmetries, where
+from ..base import NEVER, Game, square_symmetries, where
 from .lines import LineTables
 from .notation import board_text
 from .state import BLACK, BOARD_FULL, EMPTY, ENDINGS, FIVE_IN_A_ROW, TRUNCATED, UNFINISHED, WHITE, GomokuState
@@ -26,7 +27,7 @@ MAX_RANDOM_PLIES = 8  # of a start position: four stones each, so nobody can hav
 SPREAD = 2.0  # cells: how far from the centre the stones of a start position lie, as a standard deviation
 
 
-class Gomoku:
+class Gomoku(Game):
     """The rules of one board size, with their tables on one device.
 
     max_plies: a game that has not ended after so many plies from its start is truncated.
@@ -60,6 +61,9 @@ class Gomoku:
         self.lines = LineTables(self.size, self.exact, self.device)
         self._cells = torch.arange(self.num_actions, device=self.device)
         self._bits = torch.arange(WORD, device=self.device)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rules, (self.size, self.exact, self.max_plies, str(self.device))
 
     def init(self, batch_size: int) -> GomokuState:
         """The empty board, `batch_size` times."""
@@ -234,6 +238,11 @@ def _variant(size: int, exact: bool) -> type[Gomoku]:
         "self_play_plies": cells,
     }
     return type("Gomoku", (Gomoku,), {"__module__": __name__, "__doc__": Gomoku.__doc__, **more})
+
+
+def _rules(size: int, exact: bool, max_plies: int, device: str) -> Gomoku:
+    """What another process makes of a pickle: classes that were made here have no name there."""
+    return _variant(size, exact)(max_plies, device)
 
 
 def _log_density(size: int) -> Tensor:

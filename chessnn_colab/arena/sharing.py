@@ -1,0 +1,183 @@
+"""Matches shared by several processes, for a CPU with several cores.
+
+Each process plays some of the openings, in every match, with one thread. A game is the one that a single process would
+have played: neither its random numbers nor its moves depend on what shares its batch (see match.play_matches).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections import ChainMap
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+
+from ..devices import WorkerPlan, inventory, plan_workers
+from ..errors import WorkerError
+from ..games.base import Game
+from ..workers.local import LocalPool
+from ..workers.protocol import Arrays, worker_seed
+from .ledger import Ledger, Match
+from .result import MatchGame, Opening
+from .schedule import Schedule
+from .standing import Standing
+from .table import Table
+
+LEAST_GAMES = 50  # of a process: its start takes some three seconds, and small batches cost more an evaluation
+LEAST_SECONDS = 30.0  # in less time the start counts for too much
+NEWS_SECONDS = 1.0  # between two estimates of the time left, while no game ends
+
+
+def processes_for(games: int, seconds: float | None, device: torch.device) -> int:
+    """How many processes `games` are worth that may take `seconds`. A GPU has one: one large batch suits it best."""
+    if device.type != "cpu" or (seconds is not None and seconds < LEAST_SECONDS):
+        return 1
+    return max(1, min(len(plan_workers(inventory(), "cpu").devices), games // LEAST_GAMES))
+
+
+class SharedTable:
+    """The games of `table`, shared by several processes, which have to be able to import the players' classes.
+
+    When a process dies, a new one plays its share again. If that does not help, a warning says why, and this process
+    plays everything on `table` itself.
+    """
+
+    def __init__(self, table: Table, processes: int):
+        self.table, self.matches, self.ledger = table, table.matches, Ledger(table.matches)
+        asked = [match.games for match in table.matches]
+        self.shares = [
+            _Share(self.ledger, Schedule(asked, 0, None, (share, processes)).games) for share in range(processes)
+        ]
+
+    def play(self, on_news: Callable[[], None]) -> None:
+        """Play all games; calls `on_news` whenever there are any."""
+        on_news()  # processes take a while to start
+        table, schedule, count = self.table, self.table.schedule, len(self.shares)
+        settings = {
+            **dict(game=table.game, matches=table.matches, seed=table.seed, book=table.book, boards=schedule.boards),
+            "ends_at": None if schedule.seconds is None else time.time() + schedule.seconds,
+            "shares": {worker_seed(table.seed, share): (share, count) for share in range(count)},
+        }
+
+        def on_update(index: int, games: int, plies: int) -> None:
+            self.shares[index].take_in(pool.received[index], table.book)
+            self._add_up()
+            on_news()
+
+        try:
+            with LocalPool(MatchJob, settings, WorkerPlan(("cpu",) * count, 1), math.inf, _warn) as pool:
+                pool.play([sum(share.games) for share in self.shares], table.seed, on_update)
+        except WorkerError as error:
+            _warn(f"{error}\nOne process plays all games instead")
+            self.ledger, self.shares = table.ledger, []
+            table.play(on_news)
+
+    def standing(self) -> Standing:
+        """How far the matches are."""
+        if not self.shares:
+            return self.table.standing()
+        left = [share.seconds_left for share in self.shares if not math.isnan(share.seconds_left)]
+        return Standing(self.ledger.parts(), "game", self.table.schedule.elapsed, max(left, default=None))
+
+    def _add_up(self) -> None:
+        ledger, shares = self.ledger, self.shares
+        ledger.games = np.sum([share.games for share in shares], 0).tolist()
+        ledger.seconds = np.sum([share.seconds for share in shares], 0).tolist()
+        ledger.moves = np.sum([share.moves for share in shares], 0).tolist()
+        ledger.ended = [dict(ChainMap(*parts)) for parts in zip(*(share.ended for share in shares))]
+
+
+class _Share:
+    """What has come from the process that plays a share."""
+
+    def __init__(self, ledger: Ledger, games: Sequence[int]):
+        self.asked, self.players = games, len(ledger.players)
+        self._forget()
+
+    def _forget(self) -> None:
+        self.read = 0  # messages
+        self.games, self.seconds_left = np.array(self.asked), math.nan
+        self.seconds, self.moves = np.zeros(self.players), np.zeros(self.players, np.int64)
+        self.ended: list[dict[int, MatchGame]] = [{} for _ in self.asked]
+
+    def take_in(self, received: Sequence[Arrays], book: Sequence[Opening]) -> None:
+        """Read the messages that are new. There are fewer than before when a lost process's share is played again."""
+        if len(received) < self.read:
+            self._forget()
+        for news in received[self.read :]:
+            lines = np.split(news["actions"], np.cumsum(news["plies"])[:-1])
+            values = (news[name].tolist() for name in ("match", "number", "points", "ending", "reason"))
+            for match, number, points, ending, reason, line in zip(*values, lines):
+                opening = book[number // 2 % len(book)]
+                game = MatchGame(opening, number % 2 == 0, points, ending, tuple(line.tolist()), reason)
+                self.ended[match][number] = game
+            self.games, self.seconds, self.moves = news["games"], news["seconds"], news["moves"]
+            self.seconds_left = float(news["left"])
+        self.read = len(received)
+
+
+class MatchJob:
+    """A worker's job (workers.protocol.Job): the games of one share. The players come with the settings."""
+
+    def __init__(
+        self,
+        device: str,
+        game: Game,
+        matches: Sequence[Match],
+        seed: int,
+        book: Sequence[Opening],
+        boards: int,
+        ends_at: float | None,
+        shares: dict[int, tuple[int, int]],
+    ):
+        """ends_at: the time.time() after which no game should last. shares: by the seed that `play` gets."""
+        self.messages: list[str] = []
+        self.device, self.shares, self.ends_at = device, shares, ends_at
+        self.settings = game, matches, seed, book, boards
+
+    def describe(self) -> str:
+        return self.device
+
+    def set_weights(self, version: int, arrays: Arrays) -> None:
+        """The players have their weights already."""
+
+    def play(self, num_games: int, seed: int, on_progress: Callable[[int, int, Arrays | None], bool]) -> None:
+        """Play the share with this seed."""
+        seconds = None if self.ends_at is None else max(self.ends_at - time.time(), 0.0)
+        table = Table(*self.settings, seconds, self.shares[seed])
+        sent: set[tuple[int, int]] = set()
+        sent_at, more = time.monotonic(), True
+        while more:
+            more = table.round()
+            ended = {(match, number) for match, games in enumerate(table.ledger.ended) for number in games}
+            due = ended > sent or not more or time.monotonic() > sent_at + NEWS_SECONDS
+            news = _news(table, sorted(ended - sent)) if due else None
+            if due:
+                sent, sent_at = ended, time.monotonic()
+            more &= on_progress(len(ended), 0, news)
+
+
+def _news(table: Table, ended: Sequence[tuple[int, int]]) -> Arrays:
+    """The games that have `ended`, each (match, number), and how things stand, for _Share.take_in."""
+    games = [table.ledger.ended[match][number] for match, number in ended]
+    left = table.standing().seconds_left
+    return {
+        "match": np.array([match for match, _ in ended], np.int64),
+        "number": np.array([number for _, number in ended], np.int64),
+        "points": np.array([game.points for game in games], np.float64),
+        "ending": np.array([game.ending for game in games], np.str_),
+        "reason": np.array([game.reason for game in games], np.str_),
+        "plies": np.array([len(game.actions) for game in games], np.int64),
+        "actions": np.array([action for game in games for action in game.actions], np.int64),
+        "games": np.array(table.ledger.games, np.int64),
+        "seconds": np.array(table.ledger.seconds),
+        "moves": np.array(table.ledger.moves, np.int64),
+        "left": np.array(math.nan if left is None else left),
+    }
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, stacklevel=2)

@@ -1,0 +1,132 @@
+"""Matches that several processes share: the same games as in one, whatever happens to a process."""
+
+import multiprocessing
+import pickle
+
+import pytest
+import torch
+
+from chessnn_colab.arena import sharing
+from chessnn_colab.arena.chess.greedy import GreedyPlayer
+from chessnn_colab.arena.chess.minimax import MinimaxPlayer
+from chessnn_colab.arena.match import Match, play_matches
+from chessnn_colab.arena.players import NO_MOVE, NetworkPlayer, RandomPlayer
+from chessnn_colab.arena.registry import KITS, match_game, match_kit
+from chessnn_colab.arena.schedule import Schedule
+from chessnn_colab.arena.sharing import processes_for
+from chessnn_colab.devices import Inventory
+from chessnn_colab.games.chess.rules import Chess
+from chessnn_colab.games.tictactoe import TicTacToe
+
+from .test_matches import SEARCHES, make_network, played
+
+
+class Resigning(RandomPlayer):
+    """Gives a game up whenever it likes none of the moves."""
+
+    name = "resigning"
+
+    def choose(self, state, generator, boards=None):
+        actions = super().choose(state, generator)
+        gives_up = actions % 7 == 0
+        self.reasons = [f"does not like {action}" for action in actions[gives_up].tolist()]
+        return torch.where(gives_up, NO_MOVE, actions)
+
+
+class Homebound(RandomPlayer):
+    """Exists in the first process only."""
+
+    def __init__(self, game):
+        super().__init__(game)
+        if multiprocessing.parent_process() is not None:
+            raise ValueError("not here")
+
+
+def test_two_processes_play_the_games_of_one():
+    game = Chess(10)
+    early, late = (NetworkPlayer(game, make_network(seed), SEARCHES["tree"], f"network {seed}") for seed in (0, 1))
+    matches = [Match(early, MinimaxPlayer(game), 6), Match(late, early, 10), Match(late, Resigning(game), 4)]
+    ended, seen = [], []
+    shared = play_matches(game, matches, 3, watch=seen.append, on_match=ended.append, boards=8, processes=2)
+    alone = play_matches(game, matches, 3)
+    assert [played(result) for result in shared] == [played(result) for result in alone]
+    assert shared[2].forfeits and set(shared[2].forfeits) == set(alone[2].forfeits)
+    for result, single in zip(shared, alone):
+        ours, theirs = result.to_dict(), single.to_dict()
+        assert ours.keys() == theirs.keys() and ours["milliseconds_a_move"] > 0
+        assert all(
+            ours[name] == theirs[name] for name in ours if not name.startswith(("milliseconds", "opponent_mill"))
+        )
+    assert sorted(map(played, ended)) == sorted(map(played, shared)), "each is told once, when it is complete"
+    assert (seen[0].done, seen[0].total, seen[0].seconds_left) == (0, 20, None)
+    assert (seen[-1].done, seen[-1].total) == (20, 20)
+    assert [standing.done for standing in seen] == sorted(standing.done for standing in seen)
+
+
+def test_a_killed_process_is_replaced_and_no_game_is_lost_or_counted_twice():
+    game, killed = Chess(40), []
+
+    def kill(standing):
+        if standing.done and not killed:
+            killed.append(multiprocessing.active_children()[0])
+            killed[0].kill()
+
+    matches = [Match(RandomPlayer(game), GreedyPlayer(game), 20)]
+    with pytest.warns(UserWarning, match=r"was killed by signal 9 .* games are played again"):
+        shared = play_matches(game, matches, 1, watch=kill, boards=2, processes=2)
+    assert [played(result) for result in shared] == [played(result) for result in play_matches(game, matches, 1)]
+
+
+def test_an_interrupt_keeps_the_games_that_ended_and_leaves_no_process():
+    game = Chess(120)
+
+    def interrupt(standing):
+        if standing.done > 3:
+            raise KeyboardInterrupt
+
+    matches = [Match(RandomPlayer(game), RandomPlayer(game), 400)]
+    (result,) = play_matches(game, matches, watch=interrupt, boards=8, processes=2)
+    assert 3 < result.games < 400 and result.interrupted and result.asked == 400
+    assert not multiprocessing.active_children()
+
+
+def test_processes_that_fail_leave_the_games_to_this_one():
+    game = TicTacToe()
+    matches = [Match(Homebound(game), RandomPlayer(game), 6)]
+    with pytest.warns(UserWarning, match="not here\n+One process plays all games instead"):
+        shared = play_matches(game, matches, processes=2)
+    assert [played(result) for result in shared] == [played(result) for result in play_matches(game, matches)]
+
+
+def test_shares_hold_every_game_once_and_a_limit_on_time_counts_in_each():
+    games = [10, 4, 6]
+    shares = [Schedule(games, 100, None, (share, 3)) for share in range(3)]
+    told = sorted(game for share in shares for game in share.next(0, lambda games: 0.0))
+    assert told == [(match, number) for match, count in enumerate(games) for number in range(count)]
+    assert [sum(share.games[match] for share in shares) for match in range(3)] == games
+    late = Schedule(games, 100, 1e-9, (1, 3))
+    assert late.next(0, lambda games: 1.0) == [(0, 2), (0, 3), (1, 2), (1, 3), (2, 2), (2, 3)]
+    assert late.next(0, lambda games: 1.0) == [] and late.games == [2, 2, 2] and not late.more
+
+
+def test_processes_come_where_they_pay(monkeypatch):
+    monkeypatch.setattr(sharing, "inventory", lambda: Inventory((), False, 4))
+    cpu = torch.device("cpu")
+    assert [processes_for(games, None, cpu) for games in (2, 99, 100, 199, 200, 4000)] == [1, 1, 2, 3, 4, 4]
+    assert processes_for(4000, None, torch.device("cuda")) == processes_for(4000, None, torch.device("mps")) == 1
+    assert processes_for(4000, 5.0, cpu) == 1 and processes_for(4000, 60.0, cpu) == 4
+
+
+@pytest.mark.parametrize("name", [*KITS, "gomoku:9:exact"])
+def test_every_player_crosses_over_to_a_process_without_a_tensor(name):
+    game, generator = match_game(name), torch.Generator()
+    players = [make(game) for make in match_kit(name).players.values()]
+    if name == "chess":
+        players.append(NetworkPlayer(game, make_network(0), SEARCHES["two-rung"], "ours"))
+    for player in players:
+        payload = pickle.dumps(player)
+        assert b"torch._utils" not in payload and b"storage" not in payload
+        other = pickle.loads(payload)
+        assert type(other) is type(player) and other.name == player.name and other.evaluations == player.evaluations
+        state = game.init(4)
+        assert player.choose(state, generator.manual_seed(1)).equal(other.choose(state, generator.manual_seed(1)))
