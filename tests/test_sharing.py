@@ -112,7 +112,7 @@ def test_shares_hold_every_game_once_and_a_limit_on_time_counts_in_each():
 def test_processes_come_where_they_pay(monkeypatch):
     monkeypatch.setattr(sharing, "inventory", lambda: Inventory((), False, 4))
     cpu = torch.device("cpu")
-    assert [processes_for(games, None, cpu) for games in (2, 99, 100, 199, 200, 4000)] == [1, 1, 2, 3, 4, 4]
+    assert [processes_for(games, None, cpu) for games in (2, 199, 200, 300, 400, 4000)] == [1, 1, 2, 3, 4, 4]
     assert processes_for(4000, None, torch.device("cuda")) == processes_for(4000, None, torch.device("mps")) == 1
     assert processes_for(4000, 5.0, cpu) == 1 and processes_for(4000, 60.0, cpu) == 4
 

@@ -26,7 +26,7 @@ from .schedule import Schedule
 from .standing import Standing
 from .table import Table
 
-LEAST_GAMES = 50  # of a process: its start takes some three seconds, and small batches cost more an evaluation
+LEAST_GAMES = 100  # of a process: it takes seconds to start, and its last few games as long as many (docs/speed.md)
 LEAST_SECONDS = 30.0  # in less time the start counts for too much
 NEWS_SECONDS = 1.0  # between two estimates of the time left, while no game ends
 
