@@ -7,7 +7,7 @@ import os
 import sys
 from importlib import import_module
 
-__version__ = "0.7.3"
+__version__ = "0.7.4"
 
 # The one thing that an import does: it says how torch's threads wait for each other, which OpenMP reads when torch is
 # loaded. Unset, they spin for a thread that a busy neighbour holds off, and beside one a learner is three times slower

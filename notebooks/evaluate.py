@@ -88,7 +88,7 @@ reports = [Report.from_dict(values) for values in RunFolder.open(run).read_repor
 # %% [markdown]
 # ## Before and after
 # The untrained network and the last one play each of the game's fixed players: in chess a random mover, a player that takes the
-# most valuable piece, and minimax, which looks two plies ahead. All matches are one batch.
+# most valuable piece, and minimax, which looks two plies ahead. All matches are played side by side.
 #
 # You should see a bar for each match. Its colours are games won, drawn and lost. The dot is the score, a draw counting half, and
 # the line across it is the interval that holds the true score 95 times out of 100. Few games make a wide line. If two lines

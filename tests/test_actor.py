@@ -16,6 +16,7 @@ from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.search import ILLEGAL, Root, SearchConfig
 
 MATED, ONE_MOVE = "R5k1/5ppp/8/8/8/8/8/6K1 b - - 0 1", "7k/8/8/8/8/8/r7/7K w - - 0 1"
+MANY_MOVES = "6k1/8/8/8/2p1b1K1/2q5/4r3/q6q b - - 0 1"
 MOST_MOVES = "R6R/3Q4/1Q4Q1/4Q3/2Q4Q/Q4Q2/pp1Q4/kBNN1KB1 w - - 0 1"  # 218
 
 
@@ -160,7 +161,7 @@ class Exact:
         return seen, seen.remainder(torch.tensor([5, 3, 7])) / 4
 
     def prior_logits_at(self, rates, rows, actions):
-        return (rates[rows, 0] * 31 + actions).remainder(61) / 16
+        return (rates[rows, 0].remainder(97) * 31 + actions * 7).remainder(4673) / 16  # no two actions have the same
 
 
 @pytest.mark.parametrize(
@@ -173,11 +174,13 @@ class Exact:
     ids=lambda search: search.search,
 )
 def test_a_search_does_not_depend_on_what_shares_its_batch(search):
-    """Beside positions with few moves and beside one with 218, which is more columns than any search keeps."""
+    """Beside positions with few moves and beside one with 218. A tree keeps 64 columns, also of the row with more."""
     game = Chess()
     actor = Actor(game, cast(SpikingNetwork, Exact()), search)
     positions = game.starts(32, "few-piece", torch.Generator().manual_seed(5))
-    positions = select(positions, (game.legal_action_mask(positions).sum(1) < 60).nonzero().squeeze(1)[:24])
+    positions = select(positions, (game.legal_action_mask(positions).sum(1) < 60).nonzero().squeeze(1)[:23])
+    positions = concatenate([state_from_fens([MANY_MOVES], game), positions])
+    assert 64 < game.legal_action_mask(positions).sum(1).max() < 128
     crowd = concatenate([state_from_fens([MOST_MOVES] * 8, game), positions])
     alone, beside = (
         actor.act(state, torch.Generator().manual_seed(0), gumbel_scale=0.0) for state in (positions, crowd)

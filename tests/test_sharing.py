@@ -9,12 +9,14 @@ import torch
 from chessnn_colab.arena import sharing
 from chessnn_colab.arena.chess.greedy import GreedyPlayer
 from chessnn_colab.arena.chess.minimax import MinimaxPlayer
+from chessnn_colab.arena.engine_processes import ProcessPlayer
 from chessnn_colab.arena.match import Match, play_matches
-from chessnn_colab.arena.players import NO_MOVE, NetworkPlayer, RandomPlayer
+from chessnn_colab.arena.players import NO_MOVE, NetworkPlayer, RandomPlayer, play_search
 from chessnn_colab.arena.registry import KITS, match_game, match_kit
 from chessnn_colab.arena.schedule import Schedule
 from chessnn_colab.arena.sharing import processes_for
 from chessnn_colab.devices import Inventory
+from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.games.tictactoe import TicTacToe
 
@@ -43,9 +45,9 @@ class Homebound(RandomPlayer):
 
 
 def test_two_processes_play_the_games_of_one():
-    game = Chess(10)
+    game = Chess(8)
     early, late = (NetworkPlayer(game, make_network(seed), SEARCHES["tree"], f"network {seed}") for seed in (0, 1))
-    matches = [Match(early, MinimaxPlayer(game), 6), Match(late, early, 10), Match(late, Resigning(game), 4)]
+    matches = [Match(early, MinimaxPlayer(game), 4), Match(late, early, 8), Match(late, Resigning(game), 8)]
     ended, seen = [], []
     shared = play_matches(game, matches, 3, watch=seen.append, on_match=ended.append, boards=8, processes=2)
     alone = play_matches(game, matches, 3)
@@ -111,10 +113,23 @@ def test_shares_hold_every_game_once_and_a_limit_on_time_counts_in_each():
 
 def test_processes_come_where_they_pay(monkeypatch):
     monkeypatch.setattr(sharing, "inventory", lambda: Inventory((), False, 4))
-    cpu = torch.device("cpu")
-    assert [processes_for(games, None, cpu) for games in (2, 199, 200, 300, 400, 4000)] == [1, 1, 2, 3, 4, 4]
-    assert processes_for(4000, None, torch.device("cuda")) == processes_for(4000, None, torch.device("mps")) == 1
-    assert processes_for(4000, 5.0, cpu) == 1 and processes_for(4000, 60.0, cpu) == 4
+    game, cpu = Chess(4), torch.device("cpu")
+    network = NetworkPlayer(game, make_network(0), play_search("tree", num_simulations=47))
+    fixed, program = RandomPlayer(game), ProcessPlayer("program", "", None, 1)
+
+    def found(*games, other=fixed, seconds=None, device=cpu):
+        return processes_for([Match(network, other, count) for count in games], seconds, device)
+
+    assert [found(games) for games in (2, 198, 200, 300, 400, 4000)] == [1, 1, 2, 3, 4, 4]
+    assert found(100, 100) == 2 and found(100, other=network) == 2
+    assert found(*[4] * 100) == 2, "there are two openings"
+    assert processes_for([Match(fixed, fixed, 4000)], None, cpu) == 1
+    assert found(4000, seconds=5.0) == 1 and found(4000, seconds=60.0) == 4
+    assert found(4000, device=torch.device("cuda")) == found(4000, device=torch.device("mps")) == 1
+    assert found(4000, other=program) == 1
+    program.close()
+    with pytest.raises(ConfigError, match="processes=0: expected a whole number from 1 up"):
+        play_matches(game, [Match(fixed, fixed, 2)], processes=0)
 
 
 @pytest.mark.parametrize("name", [*KITS, "gomoku:9:exact"])

@@ -66,7 +66,7 @@ def partition(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 
 def matches(run: str, snapshots: list[int], share: float) -> list[MatchResult]:
-    """All matches in one batch, snapshot by snapshot."""
+    """All matches side by side, snapshot by snapshot."""
     name = run_game(run)
     game = match_game(name, detect_device().device)
     own = [network_player(run, snapshot, game) for snapshot in snapshots]

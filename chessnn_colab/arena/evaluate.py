@@ -83,7 +83,7 @@ def measure_run(
     save: str | None = None,
     watch: Watch = unwatched,
 ) -> list[MatchResult] | list[SoloResult]:
-    """A match of each of `snapshots` of a run against each of `opponents`, all in one batch (see match.play_matches).
+    """A match of each of `snapshots` of a run against each of `opponents`, all side by side (see match.play_matches).
 
     Results come opponent by opponent, in the order of `snapshots`; one that is named twice (0 and the last one of a run
     that has learned nothing yet) plays once. games: of each match, or of each player in a game for one. seconds: start

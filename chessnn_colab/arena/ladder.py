@@ -118,10 +118,10 @@ def rate_run(
     """Rate `snapshots` of a run, evenly spread from the untrained one to the last, and save that in its ratings.json.
 
     Every snapshot plays `games` games against each of `opponents` (see evaluate.find_player; None is every fixed player
-    of the game) and against the snapshots before and after it. The opponents play each other. All matches share one
-    batch. anchor: who is rated 0, one of `opponents` or "iteration N" of a rated snapshot. watch is told how far the
-    matches are, and on_match each result as a match ends. seconds: start no game that would end later. After
-    KeyboardInterrupt the ladder has the games that ended before it, and ratings.json stays as it was. Raises
+    of the game) and against the snapshots before and after it. The opponents play each other. All matches are
+    played side by side. anchor: who is rated 0, one of `opponents` or "iteration N" of a rated snapshot. watch is told
+    how far the matches are, and on_match each result as a match ends. seconds: start no game that would end later.
+    After KeyboardInterrupt the ladder has the games that ended before it, and ratings.json stays as it was. Raises
     ConfigError, RunError or CheckpointError, and Interrupted when the games are too few to rate every player.
     """
     iterations = spread([int(path.stem) for path in RunFolder.open(run).snapshots()], snapshots)

@@ -1,6 +1,7 @@
 """Matches: many games side by side, every opening once with each player first. The rules alone decide who wins.
 
-All matches of a call share one batch (see table.Table). No game depends on what shares its batch.
+All matches of a call share one batch (see table.Table), or one in each of several processes (sharing.SharedTable). No
+game depends on what shares its batch.
 
 A game that reaches the match's limit on plies is a draw (300 plies from the opening in chess). Nobody adjudicates.
 A player that cannot move loses the game.
@@ -12,6 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from ..cpu import use_threads
+from ..devices import require_counts
 from ..errors import ConfigError
 from ..games.base import Game
 from .ledger import Match
@@ -55,11 +57,12 @@ def play_matches(
     book: None is the game's own; after its last opening it starts again. seconds: start no game that would probably
     not end in so many seconds. Games are started opening by opening, in every match alike, and each game that was
     started is played to its end and counts, so that short games are never preferred to long ones; every match has its
-    first opening, however long that takes. boards: games side by side at most. watch is told the standing often, and
-    on_match each result as it becomes complete. KeyboardInterrupt ends the matches: their results, marked as
-    `interrupted`, have the games that ended before it.
+    first opening, however long that takes. boards: games side by side at most, in each process. watch is told the
+    standing often, and on_match each result as it becomes complete. KeyboardInterrupt ends the matches: their results,
+    marked as `interrupted`, have the games that ended before it.
 
-    processes: among how many to share the games, see sharing.SharedTable; None: as many as pay.
+    processes: among how many to share the games (see sharing.SharedTable); None: as many as pay. With more than one a
+    script needs `if __name__ == "__main__":`, as it does for training.
 
     The random numbers of a game follow from the seed, its two players' names and its number. Networks get rows in
     multiples of search.ROUNDED, for which a CPU computes a row to the same bits in any batch (a test). A GPU may choose
@@ -70,7 +73,8 @@ def play_matches(
         raise ConfigError(f"the game {game.name!r} has no matches: it is for one player, `evaluate` compares scores")
     book = match_kit(game.name).book if book is None else book
     if processes is None:
-        processes = processes_for(sum(match.games for match in matches), seconds, game.device)
+        processes = processes_for(matches, seconds, game.device)
+    require_counts(processes=processes)
     table = Table(game, matches, seed, book, boards, seconds)
     return _played(table if processes == 1 else SharedTable(table, processes), watch, on_match)
 

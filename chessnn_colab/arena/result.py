@@ -48,7 +48,7 @@ class MatchResult:
     played: tuple[MatchGame, ...] = field(repr=False)
     evaluations: int  # network evaluations per move of the player
     opponent_evaluations: int
-    milliseconds_a_move: float  # the player's time per move, with many games in lockstep
+    milliseconds_a_move: float  # the player's time per move in a process, with many games in lockstep
     opponent_milliseconds_a_move: float
     asked: int | None = None  # games that were to be played; None: those that were
     interrupted: bool = False  # somebody stopped it in the middle of games, which do not count

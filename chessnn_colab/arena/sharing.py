@@ -20,29 +20,40 @@ from ..errors import WorkerError
 from ..games.base import Game
 from ..workers.local import LocalPool
 from ..workers.protocol import Arrays, worker_seed
+from .engine_processes import ProcessPlayer
 from .ledger import Ledger, Match
 from .result import MatchGame, Opening
 from .schedule import Schedule
 from .standing import Standing
 from .table import Table
 
-LEAST_GAMES = 100  # of a process: it takes seconds to start, and its last few games as long as many (docs/speed.md)
+# Of a process: games times evaluations a move. Its start takes seconds, and its last few games nearly as long as many.
+LEAST_EVALUATIONS = 100 * 48
 LEAST_SECONDS = 30.0  # in less time the start counts for too much
-NEWS_SECONDS = 1.0  # between two estimates of the time left, while no game ends
+NEWS_SECONDS = 5.0  # between two estimates of the time left, while no game ends
 
 
-def processes_for(games: int, seconds: float | None, device: torch.device) -> int:
-    """How many processes `games` are worth that may take `seconds`. A GPU has one: one large batch suits it best."""
-    if device.type != "cpu" or (seconds is not None and seconds < LEAST_SECONDS):
+def processes_for(matches: Sequence[Match], seconds: float | None, device: torch.device) -> int:
+    """How many processes `matches` are worth that may take `seconds`.
+
+    One on a GPU, where nobody has measured more; and one with a program among the players, which runs beside this
+    process already and would play worse with more programs on the same cores.
+    """
+    players = [player for match in matches for player in (match.player, match.opponent)]
+    if device.type != "cpu" or any(isinstance(player, ProcessPlayer) for player in players):
         return 1
-    return max(1, min(len(plan_workers(inventory(), "cpu").devices), games // LEAST_GAMES))
+    if seconds is not None and seconds < LEAST_SECONDS:
+        return 1
+    evaluations = sum(match.games * (match.player.evaluations + match.opponent.evaluations) for match in matches)
+    openings = max((match.games for match in matches), default=0) // 2
+    return max(1, min(len(plan_workers(inventory(), "cpu").devices), openings, evaluations // LEAST_EVALUATIONS))
 
 
 class SharedTable:
-    """The games of `table`, shared by several processes, which have to be able to import the players' classes.
+    """The games of `table`, shared by several processes. The players have to pickle, their classes to be importable.
 
-    When a process dies, a new one plays its share again. If that does not help, a warning says why, and this process
-    plays everything on `table` itself.
+    When a process dies, a new one plays its share again, as far as the time allows. If that does not help, a warning
+    says why, and this process plays what is on `table` itself.
     """
 
     def __init__(self, table: Table, processes: int):
@@ -59,7 +70,7 @@ class SharedTable:
         settings = {
             **dict(game=table.game, matches=table.matches, seed=table.seed, book=table.book, boards=schedule.boards),
             "ends_at": None if schedule.seconds is None else time.time() + schedule.seconds,
-            "shares": {worker_seed(table.seed, share): (share, count) for share in range(count)},
+            "shares": {worker_seed(0, share): (share, count) for share in range(count)},
         }
 
         def on_update(index: int, games: int, plies: int) -> None:
@@ -68,8 +79,9 @@ class SharedTable:
             on_news()
 
         try:
-            with LocalPool(MatchJob, settings, WorkerPlan(("cpu",) * count, 1), math.inf, _warn) as pool:
-                pool.play([sum(share.games) for share in self.shares], table.seed, on_update)
+            plan, patience = WorkerPlan(("cpu",) * count, 1), math.inf  # a round of a deep search takes minutes
+            with LocalPool(MatchJob, settings, plan, patience, _warn) as pool:
+                pool.play([sum(share.games) for share in self.shares], 0, on_update)
         except WorkerError as error:
             _warn(f"{error}\nOne process plays all games instead")
             self.ledger, self.shares = table.ledger, []
@@ -153,11 +165,9 @@ class MatchJob:
         while more:
             more = table.round()
             ended = {(match, number) for match, games in enumerate(table.ledger.ended) for number in games}
-            due = ended > sent or not more or time.monotonic() > sent_at + NEWS_SECONDS
-            news = _news(table, sorted(ended - sent)) if due else None
-            if due:
+            if ended > sent or not more or time.monotonic() > sent_at + NEWS_SECONDS:
+                more &= on_progress(len(ended), 0, _news(table, sorted(ended - sent)))
                 sent, sent_at = ended, time.monotonic()
-            more &= on_progress(len(ended), 0, news)
 
 
 def _news(table: Table, ended: Sequence[tuple[int, int]]) -> Arrays:

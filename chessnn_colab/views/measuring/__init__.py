@@ -46,7 +46,7 @@ def measure(
     seed: int = 0,
     device: str = "auto",
 ) -> Sequence[MatchResult | SoloResult]:
-    """Measure a run in a notebook: several snapshots against several opponents, with progress, all in one batch.
+    """Measure a run in a notebook: several snapshots against several opponents, with progress, all side by side.
 
     opponents: as arena.evaluate.find_player takes them; None is every fixed player of the game.
     snapshots: iterations; 0 is the untrained network, None the last one saved. games: of each match. seconds: start no
