@@ -1,7 +1,9 @@
 """Matches that several processes share: the same games as in one, whatever happens to a process."""
 
 import multiprocessing
+import os
 import pickle
+import signal
 
 import pytest
 import torch
@@ -16,7 +18,7 @@ from chessnn_colab.arena.registry import KITS, match_game, match_kit
 from chessnn_colab.arena.schedule import Schedule
 from chessnn_colab.arena.sharing import processes_for
 from chessnn_colab.devices import Inventory
-from chessnn_colab.errors import ConfigError
+from chessnn_colab.errors import ConfigError, WorkerError
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.games.tictactoe import TicTacToe
 
@@ -33,6 +35,23 @@ class Resigning(RandomPlayer):
         gives_up = actions % 7 == 0
         self.reasons = [f"does not like {action}" for action in actions[gives_up].tolist()]
         return torch.where(gives_up, NO_MOVE, actions)
+
+
+class Mortal(RandomPlayer):
+    """The first of its kind in another process that has moved 25 times dies, with two games or more behind it."""
+
+    moves = 0
+
+    def __init__(self, game, mark):
+        super().__init__(game)
+        self.mark = mark
+
+    def choose(self, state, generator, boards=None):
+        self.moves += 1
+        if self.moves == 25 and multiprocessing.parent_process() is not None and not self.mark.exists():
+            self.mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().choose(state, generator)
 
 
 class Homebound(RandomPlayer):
@@ -65,17 +84,11 @@ def test_two_processes_play_the_games_of_one():
     assert [standing.done for standing in seen] == sorted(standing.done for standing in seen)
 
 
-def test_a_killed_process_is_replaced_and_no_game_is_lost_or_counted_twice():
-    game, killed = Chess(40), []
-
-    def kill(standing):
-        if standing.done and not killed:
-            killed.append(multiprocessing.active_children()[0])
-            killed[0].kill()
-
-    matches = [Match(RandomPlayer(game), GreedyPlayer(game), 20)]
-    with pytest.warns(UserWarning, match=r"was killed by signal 9 .* games are played again"):
-        shared = play_matches(game, matches, 1, watch=kill, boards=2, processes=2)
+def test_a_killed_process_is_replaced_and_no_game_is_lost_or_counted_twice(tmp_path):
+    game = Chess(20)
+    matches = [Match(Mortal(game, tmp_path / "died"), GreedyPlayer(game), 20)]
+    with pytest.warns(UserWarning, match=r"was killed by signal 9 .* its 10 games are played again"):
+        shared = play_matches(game, matches, 1, boards=2, processes=2)
     assert [played(result) for result in shared] == [played(result) for result in play_matches(game, matches, 1)]
 
 
@@ -98,6 +111,22 @@ def test_processes_that_fail_leave_the_games_to_this_one():
     with pytest.warns(UserWarning, match="not here\n+One process plays all games instead"):
         shared = play_matches(game, matches, processes=2)
     assert [played(result) for result in shared] == [played(result) for result in play_matches(game, matches)]
+
+
+def test_a_process_is_started_with_no_more_than_its_pipe_holds(monkeypatch):
+    """Else multiprocessing waits for it for ever, as it did in a script without `if __name__ == "__main__":`."""
+    started_with = []
+
+    def no_pool(factory, settings, *others):
+        started_with.append(len(pickle.dumps((factory, "cpu", settings))))
+        raise WorkerError("no process could be started")
+
+    monkeypatch.setattr(sharing, "LocalPool", no_pool)
+    game = Chess(4)
+    network = NetworkPlayer(game, make_network(0), SEARCHES["policy"])
+    with pytest.warns(UserWarning, match="no process could be started\nOne process plays all games instead"):
+        play_matches(game, [Match(network, RandomPlayer(game), 4)], processes=16)
+    assert started_with[0] < 4096 < len(pickle.dumps(network))
 
 
 def test_shares_hold_every_game_once_and_a_limit_on_time_counts_in_each():

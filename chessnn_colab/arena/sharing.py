@@ -7,6 +7,7 @@ have played: neither its random numbers nor its moves depend on what shares its 
 from __future__ import annotations
 
 import math
+import pickle
 import time
 import warnings
 from collections import ChainMap
@@ -67,8 +68,8 @@ class SharedTable:
         """Play all games; calls `on_news` whenever there are any."""
         on_news()  # processes take a while to start
         table, schedule, count = self.table, self.table.schedule, len(self.shares)
+        games = pickle.dumps((table.game, table.matches, table.seed, table.book, schedule.boards))
         settings = {
-            **dict(game=table.game, matches=table.matches, seed=table.seed, book=table.book, boards=schedule.boards),
             "ends_at": None if schedule.seconds is None else time.time() + schedule.seconds,
             "shares": {worker_seed(0, share): (share, count) for share in range(count)},
         }
@@ -81,6 +82,7 @@ class SharedTable:
         try:
             plan, patience = WorkerPlan(("cpu",) * count, 1), math.inf  # a round of a deep search takes minutes
             with LocalPool(MatchJob, settings, plan, patience, _warn) as pool:
+                pool.set_weights(0, {"games": np.frombuffer(games, np.uint8)})
                 pool.play([sum(share.games) for share in self.shares], 0, on_update)
         except WorkerError as error:
             _warn(f"{error}\nOne process plays all games instead")
@@ -132,34 +134,29 @@ class _Share:
 
 
 class MatchJob:
-    """A worker's job (workers.protocol.Job): the games of one share. The players come with the settings."""
+    """A worker's job (workers.protocol.Job): the games of one share.
 
-    def __init__(
-        self,
-        device: str,
-        game: Game,
-        matches: Sequence[Match],
-        seed: int,
-        book: Sequence[Opening],
-        boards: int,
-        ends_at: float | None,
-        shares: dict[int, tuple[int, int]],
-    ):
+    The players come as its weights and not with its settings: a process that dies while it starts would leave this one
+    waiting for it to read more than a pipe holds.
+    """
+
+    def __init__(self, device: str, ends_at: float | None, shares: dict[int, tuple[int, int]]):
         """ends_at: the time.time() after which no game should last. shares: by the seed that `play` gets."""
         self.messages: list[str] = []
-        self.device, self.shares, self.ends_at = device, shares, ends_at
-        self.settings = game, matches, seed, book, boards
+        self.device, self.ends_at, self.shares = device, ends_at, shares
 
     def describe(self) -> str:
         return self.device
 
     def set_weights(self, version: int, arrays: Arrays) -> None:
-        """The players have their weights already."""
+        """Take the games to play: what Table is made of, pickled."""
+        games: tuple[Game, Sequence[Match], int, Sequence[Opening], int] = pickle.loads(arrays["games"].tobytes())
+        self.games = games
 
     def play(self, num_games: int, seed: int, on_progress: Callable[[int, int, Arrays | None], bool]) -> None:
         """Play the share with this seed."""
         seconds = None if self.ends_at is None else max(self.ends_at - time.time(), 0.0)
-        table = Table(*self.settings, seconds, self.shares[seed])
+        table = Table(*self.games, seconds, self.shares[seed])
         sent: set[tuple[int, int]] = set()
         sent_at, more = time.monotonic(), True
         while more:

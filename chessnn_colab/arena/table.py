@@ -125,7 +125,8 @@ class Table:
             match = self.matches[number]
             names = f"{match.player.name} - {match.opponent.name}"
             chance = random.Random(f"{self.seed}: {names}, game {of_match}")
-            seats = self._seats(match, of_match % 2 == 0)
+            first, second = self.seats[id(match.player)], self.seats[id(match.opponent)]
+            seats = (first, second) if of_match % 2 == 0 else (second, first)
             opening = self.book[of_match // 2 % len(self.book)]
             fresh.append(Board(number, of_match, opening, chance, seats))
         state, positions = self.kit.start(self.game, [board.opening for board in fresh])
@@ -134,11 +135,6 @@ class Table:
                 board.position = position
         self.state = state if self.state is None or not self.boards else concatenate([self.state, state])
         self.boards = [*self.boards, *fresh]
-
-    def _seats(self, match: Match, player_is_first: bool = True) -> tuple[Seat, Seat]:
-        """The first mover's and the second's."""
-        seats = self.seats[id(match.player)], self.seats[id(match.opponent)]
-        return seats if player_is_first else (seats[1], seats[0])
 
     def _move(self, seat: Seat) -> None:
         """Every move that this player has to make now."""
