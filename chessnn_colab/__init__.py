@@ -9,6 +9,9 @@ from importlib import import_module
 
 __version__ = "0.7.4"
 
+if sys.version_info < (3, 11):  # noqa: UP036  # a checkout is imported without pip, which would have said so
+    raise ImportError(f"chessnn_colab needs Python 3.11 or newer; this is {sys.version.split()[0]}")
+
 # The one thing that an import does: it says how torch's threads wait for each other, which OpenMP reads when torch is
 # loaded. Unset, they spin for a thread that a busy neighbour holds off, and beside one a learner is three times slower
 # (docs/speed.md). Whatever the user has set stays as it is. GNU's OpenMP reads the first, LLVM's (macOS) the second.

@@ -7,6 +7,7 @@ import dataclasses
 import inspect
 import json
 import re
+import signal
 import sys
 import types
 import typing
@@ -139,6 +140,9 @@ def run_train(options: argparse.Namespace) -> None:
     from .training import train
     from .views.progress import make_progress
 
+    signal.signal(
+        signal.SIGTERM, signal.default_int_handler
+    )  # as a cluster's scheduler ends a job: what is there is kept
     names = [field.name for field in dataclasses.fields(TrainConfig)]
     config = TrainConfig(**{name: getattr(options, name) for name in names})
     interrupted = False

@@ -15,7 +15,7 @@ import torch
 
 from .advice import Facts, advice, gather_facts, versions
 from .config import TrainConfig
-from .devices import DeviceChoice, WorkerPlan, detect_device, plan_workers, try_device
+from .devices import DeviceChoice, Inventory, WorkerPlan, detect_device, plan_workers, try_device
 from .errors import ConfigError
 from .games.base import Game
 from .games.registry import make_game
@@ -166,6 +166,11 @@ def probe(device: str, game: str = "chess") -> None:
     losses = [_probe_loss(rules, here.pack(state)) for rules in (here, there)]
     if not abs(losses[0] - losses[1]) <= 0.01 * abs(losses[0]):
         raise RuntimeError(f"an update comes out wrong there: its loss is {losses[1]}, on the CPU {losses[0]}")
+
+
+def probe_for(game: str, machine: Inventory) -> Callable[[str], None] | None:
+    """What detect_device should try devices with for a game; None where there is only the CPU: nothing to compare."""
+    return functools.partial(probe, game=game) if machine.gpus or machine.mps else None
 
 
 def _probe_loss(rules: Game, packed: torch.Tensor) -> float:

@@ -226,7 +226,7 @@ class SettledTrainConfig(TrainConfig):
 
 def _preset_for(device: str, machine: Inventory, plan: WorkerPlan) -> str:
     """The largest preset for which every GPU that learns or plays has the memory."""
-    if device == "cpu":
+    if "cpu" in (device, plan.devices[0]):  # cores that play could not keep up with a larger one
         return "cpu"
     if device == "mps":
         return "t4"

@@ -15,7 +15,8 @@ from .errors import ConfigError, DeviceError
 MAX_CPU_WORKERS = 16
 LEARNER_GPU = ("shared", "own")
 DEVICE_FAILURE = ("stop", "cpu")
-OUT_OF_MEMORY = ("out of memory", "can't allocate memory")  # in the messages of MPS and of the CPU
+# In the messages of MPS, of the CPU, and of cuDNN and cuBLAS.
+OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "STATUS_ALLOC_FAILED", "unable to find an engine")
 MPS_TORCH = "2.7"  # before, a scalar shifted by a tensor came out wrong on MPS (pytorch#147889)
 PRECISIONS = ("auto", "float32", "bfloat16", "float16")
 

@@ -54,3 +54,10 @@ class Interrupted(ChessnnError):
 
 class WorkerError(ChessnnError):
     """A worker process failed; the message carries its traceback. The pool's `received` has what was finished."""
+
+
+def error_line(traceback: str) -> str:
+    """The line of a traceback that names the error. It need not be the last: CUDA's errors go on with advice."""
+    lines = traceback.strip().splitlines()
+    last_frame = max((number for number, line in enumerate(lines) if line.startswith('  File "')), default=-1)
+    return next((line for line in lines[last_frame + 1 :] if line and not line.startswith(" ")), lines[-1])

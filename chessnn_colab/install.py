@@ -9,6 +9,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from packaging.requirements import Requirement
+
 from . import __version__
 from .errors import InstallError
 
@@ -19,13 +21,16 @@ def install(requirements: Path = HERE / "requirements.txt", also: Sequence[str] 
     """Install what is missing, quietly, and return the folder below which runs go.
 
     Nothing that is here is replaced, torch least of all. Runs go to a checkout, or else to the working folder. Prints a
-    line. also: more requirements, as pip writes them. Raises InstallError with pip's own reason when it fails, and when
-    torch is another one afterwards.
+    line. also: more requirements, as pip writes them. Raises InstallError for a package of another version than the
+    requirements ask for, with pip's own reason when it fails, and when torch is another one afterwards.
     """
     if str(HERE) not in sys.path:
         sys.path.insert(0, str(HERE))  # workers start elsewhere, where a relative path would lead to nothing
     lines = requirements.read_text(encoding="utf-8").splitlines() if requirements.is_file() else []  # a wheel has none
-    missing = missing_of([*lines, *also])
+    asked = [*lines, *also]
+    missing = missing_of(asked)
+    if old := too_old([line for line in asked if line.split("#")[0].strip() not in missing]):
+        raise InstallError(f"{'; '.join(old)}. Install them anew (pip install --upgrade), and restart the kernel")
     if missing:
         print(f"Installing {', '.join(missing)} ...", flush=True)
         torch = _version("torch")
@@ -41,6 +46,16 @@ def missing_of(requirements: Sequence[str]) -> list[str]:
     lines = (line.split("#")[0].strip() for line in requirements)
     names = {line: re.split(r"[^\w-]", line)[0].replace("-", "_") for line in lines if line}
     return [line for line, name in names.items() if importlib.util.find_spec(name) is None]
+
+
+def too_old(requirements: Sequence[str]) -> list[str]:
+    """What is here in a version that its line does not allow, in words."""
+    found = []
+    for line in filter(None, (line.split("#")[0].strip() for line in requirements)):
+        asked, version = Requirement(line), _version(re.split(r"[^\w-]", line)[0])
+        if version is not None and not asked.specifier.contains(version, prereleases=True):
+            found.append(f"{asked.name} {version} is installed: expected {line}")
+    return found
 
 
 def _pip_install(missing: list[str], torch: str | None) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from .config import TrainConfig
 from .devices import Inventory, WorkerPlan
+from .errors import ConfigError
 from .network_config import NetworkConfig
 from .selfplay import SelfPlay
 from .workers.local import InlinePool, LocalPool
@@ -17,13 +18,18 @@ def planned_workers(config: TrainConfig, device: str, machine: Inventory) -> Wor
     """Who plays where, when `device` of this `machine` trains. Raises ConfigError, DeviceError or WorkerError."""
     if config.pool != "ray":
         return config.worker_plan(device, machine)
+    if config.gpus is not None:
+        raise ConfigError(
+            f"gpus={config.gpus} on a Ray cluster, where Ray gives out the GPUs: leave it out. CUDA_VISIBLE_DEVICES in "
+            "the environment of `ray start` limits those of a machine"
+        )
     from .workers.ray import join_cluster, plan_cluster  # Ray is an extra
 
     return plan_cluster(
         join_cluster(config.address),
         config.workers,
         config.workers_per_gpu,
-        config.selfplay_device,
+        config.selfplay_device or ("cpu" if config.device == "cpu" else None),
         config.device_failure,
         config.learner_gpu,
     )

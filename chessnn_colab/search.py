@@ -92,6 +92,9 @@ class SearchConfig:
         for name in COUNTS:
             if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
                 raise ConfigError(f"{name}={getattr(self, name)!r}: expected a whole number from 1 up")
+        for name in ("value_scale", "maxvisit_init"):
+            if not isinstance(value := getattr(self, name), (int, float)) or not 0 <= value < math.inf:
+                raise ConfigError(f"{name}={value!r}: expected a number from 0 up")
         if self.survivors > self.candidates:
             raise ConfigError(
                 f"candidates={self.candidates}, survivors={self.survivors}: expected 1 <= survivors <= candidates"

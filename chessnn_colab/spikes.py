@@ -142,12 +142,19 @@ def _joules(nanojoules: float) -> str:
 def probe(network: SpikingNetwork, observation: Tensor) -> dict[str, Tensor]:
     """The spikes [T * levels, B, channels, H, W] of every spiking layer, ones and zeros by name, while the network sees
     `observation`. Of several spikes in one step, each has a slot of its own (SpikingJelly's SpikeCountToBinary)."""
-    spikes: dict[str, Tensor] = {}
     slots = torch.arange(network.config.levels, device=observation.device).view(1, -1, 1, 1, 1, 1)
+    counts = spike_counts(network, observation)
+    return {name: (steps.unsqueeze(1) > slots).float().flatten(0, 1) for name, steps in counts.items()}
+
+
+def spike_counts(network: SpikingNetwork, observation: Tensor) -> dict[str, Tensor]:
+    """How often every neuron fires in each time step while the network sees `observation`: [T, B, channels, H, W] by
+    the name of its layer, 0 to `levels`. It takes a slot's memory where `probe` takes that of T * levels."""
+    spikes: dict[str, Tensor] = {}
     layers = {name: module for name, module in network.named_modules() if isinstance(module, SpikingLayer)}
 
     def keep(name: str, _: nn.Module, __: tuple[Tensor, ...], counts: Tensor) -> None:
-        spikes[name] = (counts.unsqueeze(1) > slots).float().flatten(0, 1)
+        spikes[name] = counts.float()
 
     hooks = [layer.register_forward_hook(partial(keep, name)) for name, layer in layers.items()]
     training = network.training
@@ -164,7 +171,8 @@ def probe(network: SpikingNetwork, observation: Tensor) -> dict[str, Tensor]:
 
 def firing_rates(network: SpikingNetwork, observation: Tensor) -> dict[str, float]:
     """Mean spikes of each layer's neurons as a share of the most they could fire, 0 to 1. A layer near 0 is dead."""
-    return {name: float(spikes.mean()) for name, spikes in probe(network, observation).items()}
+    levels = network.config.levels
+    return {name: float(counts.mean()) / levels for name, counts in spike_counts(network, observation).items()}
 
 
 def layer_names(network: SpikingNetwork) -> dict[str, str]:
@@ -177,23 +185,22 @@ def layer_names(network: SpikingNetwork) -> dict[str, str]:
 
 
 @contextmanager
-def silenced(network: SpikingNetwork, layer: str, channel: int | None = None) -> Iterator[None]:
+def silenced(network: SpikingNetwork, layer: str, channel: int | Tensor | None = None) -> Iterator[None]:
     """While the block runs, no neuron of `layer` fires, or none of one `channel` of it.
 
-    Raises ConfigError, with what there is, for a layer or a channel that the network does not have.
+    channel: int64 [B] silences one in each row of the batch. Raises ConfigError, with what there is, for a layer or a
+    channel that the network does not have.
     """
     layers = {name: module for name, module in network.named_modules() if isinstance(module, SpikingLayer)}
     if layer not in layers:
         raise ConfigError(f"no layer {layer!r:.60}: expected one of {', '.join(layers)}")
-    channels = network.config.channels
-    if channel is not None and not 0 <= channel < channels:
-        raise ConfigError(f"no channel {channel} in {layer}: expected 0 to {channels - 1}")
-    quiet = slice(None) if channel is None else slice(channel, channel + 1)
+    channels = torch.arange(network.config.channels)
+    quiet = torch.ones(1, 1, dtype=torch.bool) if channel is None else torch.as_tensor(channel).view(-1, 1) == channels
+    if not quiet.any(1).all():
+        raise ConfigError(f"no channel {channel} in {layer}: expected 0 to {len(channels) - 1}")
 
     def silence(_: nn.Module, __: tuple[Tensor, ...], spikes: Tensor) -> Tensor:
-        spikes = spikes.clone()
-        spikes[:, :, quiet] = 0
-        return spikes
+        return spikes.masked_fill(quiet.to(spikes.device)[:, :, None, None], 0)
 
     hook = layers[layer].register_forward_hook(silence)
     try:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .budget import Budget
+from .check import probe_for
 from .config import TrainConfig
 from .cpu import keep_freed_memory
 from .devices import detect_device, inventory
@@ -52,12 +53,12 @@ class Trainer:
     """One session of a run: everything `train` holds open."""
 
     def __init__(self, config: TrainConfig, progress: Progress):
-        self.budget = Budget(config.minutes, config.iterations, config.total_minutes)
         self.progress = progress
         machine = inventory()
-        choice = detect_device(config.device, machine, gpus=config.gpus)
-        if config.copy_to and (restored := restore_run(config.run, config.copy_to)):
+        choice = detect_device(config.device, machine, probe_for(config.game, machine), config.gpus)
+        if config.copy_to and (restored := restore_run(config.run, config.copy_to, progress.message)):
             progress.message(restored)
+        self.budget = Budget(config.minutes, config.iterations, config.total_minutes)  # its clock runs from here
         self.plan = planned_workers(config, choice.device, machine)
         self.config = config = config.with_saved().for_device(choice.device, machine, self.plan)
         progress.message(f"Primary training device: {choice.device}" + (f" ({choice.name})" if choice.name else ""))
@@ -114,24 +115,23 @@ class Trainer:
                 f"{self.folder.path}; run this again to resume"
             )
             return True
-        except WorkerError:
-            self._keep()
-            raise
-        except Exception:
+        except (Exception, SystemExit):  # Ray makes a SystemExit of SIGTERM
             with suppress(Exception):  # the first error is the one to show
                 self._keep()
             raise
         except GeneratorExit:  # the caller left its loop, by a break or an interrupt in its own code
-            # The same run, begun again before this generator was let go, owns the folder now; or training has diverged.
-            with suppress(RunError, CheckpointError):
+            try:
                 self._keep()
+            except (RunError, CheckpointError) as error:
+                if self.folder.held:  # else the same run, begun again before this generator was let go, owns it now
+                    say(str(error))
             raise
 
     def close(self) -> None:
         """Stop the workers and release the folder; an interrupt in between leaves nothing out."""
         with ExitStack() as last_first:
             last_first.callback(self.folder.close)
-            last_first.callback(lambda: self._say(self.backup.close() if self.backup else ()))
+            last_first.callback(lambda: self._say(self.backup.close(self.progress.message) if self.backup else ()))
             last_first.callback(self._parts.close)
 
     def _say(self, messages: Sequence[str]) -> None:
@@ -294,3 +294,5 @@ class Trainer:
         self.progress.message(
             f"Resuming {self.folder.path} after iteration {self.iteration} ({len(self.replay):,} positions in replay)"
         )
+        if self.folder.changed:
+            self.progress.message(f"Its settings have changed: {', '.join(self.folder.changed)}")

@@ -85,6 +85,7 @@ untrained = torch.softmax(logits[legal], 0).cpu()
 print(network.config, f"{sum(weights.numel() for weights in network.parameters()):,} weights", sep="\n")
 plt.bar(range(len(untrained)), untrained)
 plt.gca().set(xlabel="legal action at the start", ylabel="probability")
+version = 0  # of its weights
 show(plt.gcf(), f"Probabilities of the legal actions: {untrained.min():.1%} to {untrained.max():.1%}")
 
 # %% [markdown]
@@ -106,9 +107,9 @@ if before := globals().get("pool"):  # this cell again: the workers of before en
 pool = open_pool(config, network.config, plan, logs, print)
 shares = share_games(games_per_round, len(plan.devices))
 
-pool.set_weights(0, to_arrays(network))
+pool.set_weights(version, to_arrays(network))
 told = "worker {}: {} games, {:,} plies".format
-chunks = pool.play(shares, seed=0, on_update=lambda *counts: print(told(*counts), end="\r"))
+chunks = pool.play(shares, seed=version, on_update=lambda *counts: print(told(*counts), end="\r"))
 records = joined(chunks, game)
 size = records.nbytes / records.num_positions
 print(f"\n{records.num_games} games, {records.num_positions:,} positions, {size:.0f} bytes each")
@@ -153,7 +154,8 @@ print(", ".join(f"{name} {float(value):.3f}" for name, value in losses._asdict()
 
 # %%
 history = []
-for version in range(1, rounds + 1):
+for _ in range(rounds):  # run again, it goes on
+    version += 1
     updates = max(1, round(records.num_positions * config.sample_reuse / config.batch_size))
     for done in range(1, updates + 1):
         print(f"round {version}: update {done} of {updates}", end="\r")
@@ -181,7 +183,7 @@ show(figure, f"The losses by update; at the end {now}")
 from chessnn_colab.runs.checkpoint import load_checkpoint, save_checkpoint
 
 folder = Path(config.run) / "checkpoint"
-save_checkpoint(folder, {"weights": to_arrays(network)}, {"game": game.name, "iteration": rounds})
+save_checkpoint(folder, {"weights": to_arrays(network)}, {"game": game.name, "iteration": version})
 loaded = load_checkpoint(folder, game.name)
 same = all(np.array_equal(array, loaded.groups["weights"][name]) for name, array in to_arrays(network).items())
 for path in sorted(folder.iterdir()):
@@ -208,7 +210,7 @@ if game.num_players == 2:
     before = build_network(config.network_config(game), choice.device, seed=config.seed).eval()
     players = [
         NetworkPlayer(arena, before, looks_ahead, "untrained"),
-        NetworkPlayer(arena, network.eval(), looks_ahead, f"after {rounds} rounds"),
+        NetworkPlayer(arena, network.eval(), looks_ahead, f"after {version} rounds"),
     ]
     with watching() as watch:
         matches = [Match(player, find_player("random", arena), match_games) for player in players]

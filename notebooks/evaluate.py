@@ -5,7 +5,8 @@
 #
 # This notebook measures a run of `train.ipynb`: matches with intervals, a ladder of its snapshots, puzzles, and strength against
 # the games and minutes that it took. Choose a run and press **Run all**. If there is no run in its folder yet, the notebook first
-# trains a small one. Every long cell says how far it is. The stop button ends a cell, and the games that had ended count.
+# trains a small one. Every long cell says how far it is. The stop button ends a cell, and the games that had ended
+# count; a ladder needs a game of every player.
 
 # %% cellView="form" jupyter={"source_hidden": true} tags=["fetch"]
 # @title Get the code: from the folder around this notebook, or from its repository { display-mode: "form" }
@@ -36,7 +37,7 @@ root = install()
 # %% [markdown]
 # ## Choose
 # The run folder is the one that `train.ipynb` wrote to; "auto" is the folder of the game's name. A run in another folder
-# remembers its own game. The limit is for each of the long cells below. "two-rung" is the quickest way to look ahead in many games
+# remembers its own game. The limit is for the matches and for the ladder, each. "two-rung" is the quickest way to look ahead in many games
 # at once; "policy" does not look ahead and shows what the network knows by itself.
 
 # %% tags=["parameters"]

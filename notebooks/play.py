@@ -36,13 +36,13 @@ root = install()
 # ## Choose
 # Nothing needs to be changed. `network` is the folder of a run such as `runs/chess`, or `runs/chess@5` for its fifth iteration,
 # or a file made by `share`. Left empty, it is the newest run here, or else the network that comes with the package.
-# `you_play` is your side; empty, you move first. `opponent` is whom it plays when you watch: another run, `random`, and in chess
+# `you_play` is your side (in tic-tac-toe x or o); empty, you move first. `opponent` is whom it plays when you watch: another run, `random`, and in chess
 # also `greedy`, `minimax` or `engine:/path/to/stockfish`.
 
 # %% tags=["parameters"]
 # @title Who plays { run: "auto" }
 network = ""  # @param {type:"string"}
-you_play = ""  # @param ["", "white", "black"]
+you_play = ""  # @param ["", "white", "black", "x", "o"]
 evaluations = 48  # @param {type:"slider", min:1, max:400, step:1}
 opponent = "random"  # @param {type:"string"}
 plies_to_watch = 300  # @param {type:"slider", min:10, max:600, step:10}

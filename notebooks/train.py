@@ -48,12 +48,13 @@ root = install()
 
 # %% [markdown]
 # ## What this machine has
-# You should see a table: the device and why it was chosen, versions, speeds, the worker plan, and advice if something is
-# not as it could be (no GPU on Colab: Runtime > Change runtime type).
+# It takes up to half a minute. Then you should see a table: the device and why it was chosen, versions, speeds, the worker plan,
+# and advice if something is not as it could be (no GPU on Colab: Runtime > Change runtime type).
 
 # %%
 from chessnn_colab.check import check_device
 
+print("Looking at this machine ...", flush=True)
 print(check_device())
 
 # %% [markdown]
@@ -111,7 +112,8 @@ sample_replay(run)
 # ## Look inside
 # You should see the position that the network looks at. Then come the spikes of its last layer: a row for a neuron and its
 # neighbours, a column for each of the spikes that a neuron may fire. Then how often each layer fires (a layer near zero is dead), and
-# an estimate of the energy beside networks of the same shape without spikes, with what follows from it in a sentence.
+# an estimate of the energy beside networks of the same shape without spikes, over some positions, with what follows from it in
+# a sentence.
 
 # %%
 from IPython.display import display
@@ -120,6 +122,7 @@ from chessnn_colab import spikes
 from chessnn_colab.arena.evaluate import load_network
 from chessnn_colab.games.registry import make_game
 from chessnn_colab.views import plots
+from chessnn_colab.views.card import energy_positions
 from chessnn_colab.views.ink import show
 from chessnn_colab.views.inside.energy import energy_picture
 from chessnn_colab.views.picture import start_picture
@@ -132,7 +135,7 @@ display(start_picture(rules, position))
 layers = spikes.probe(network, rules.observe(position))
 raster = plots.spike_raster(layers["neurons"][:, 0].flatten(1).numpy())
 rates = {short: float(layers[name].mean()) for name, short in spikes.layer_names(network).items()}
-energy = spikes.estimate_energy(network, rules.observe(position))
+energy = spikes.estimate_energy(network, rules.observe(energy_positions(rules)))
 show(raster, "The spikes of the last layer: its neurons from bottom to top, their spikes from left to right")
 show(plots.firing_rates(rates), "Firing rates: " + ", ".join(f"{name} {rate:.0%}" for name, rate in rates.items()))
 display(energy_picture(energy))
@@ -156,27 +159,35 @@ if rules.num_players == 2:
 
 # %% [markdown]
 # ## Play against it
-# You should see a board. You move first: click a piece, then where it goes, or type a move (e2e4 or Nf3). A wrong one is refused
-# and nothing is lost. A new session needs no training to play: run the two cells at the top, those under *Choose*, and this one.
+# You should see a board. You move first: click a piece, then where it goes, or type a move (e2e4 or Nf3); in Gomoku click a free
+# point. A wrong move is refused and nothing is lost. A new session needs no training to play: run the two cells at the top, those
+# under *Choose*, and this one. With Drive ticked, a run that this machine has lost is brought back from there.
 
 # %%
 from chessnn_colab.games.registry import make_game
+from chessnn_colab.runs.drive import bring_back
 from chessnn_colab.runs.shelf import chosen_run
 from chessnn_colab.views.play import play_widget
 
 run, rules = chosen_run(root, run_folder, game), make_game(game)
+bring_back(run, copy_to_drive)
 play_widget(run) if rules.num_players == 2 else print(f"{game} is for one player: there is nobody to play against.")
 
 # %% [markdown]
 # ## A card to keep
-# You should see one picture of the result: strength, spikes, energy and the end of a game. It is also a file in the run folder.
+# You should see one picture of the result: strength, spikes, energy and the end of a game. It is also a file in the run folder,
+# and in the folder on Drive.
 
 # %%
+from shutil import copy
+
 from chessnn_colab.errors import RunError
 from chessnn_colab.views.card import result_card
 
 try:
     show(result_card(run, run / "card.png"), "The result on one card: strength, firing, energy, and the end of a game")
+    if copy_to:
+        copy(run / "card.png", copy_to)
 except RunError as error:  # stopped before it had a result
     print(error)
 
@@ -186,10 +197,12 @@ except RunError as error:  # stopped before it had a result
 # the two cells at the top, those under *Choose*, and this one.
 
 # %%
+from chessnn_colab.runs.drive import bring_back
 from chessnn_colab.runs.shelf import chosen_run
 from chessnn_colab.views.story import run_story
 
 run = chosen_run(root, run_folder, game)
+bring_back(run, copy_to_drive)
 run_story(run)
 
 # %% [markdown]
@@ -209,8 +222,9 @@ if open_tensorboard:
 # %% [markdown]
 # ## The runs on this machine
 # You should see a line for each run, with its size. To delete one for good, write its name here and run the cell. Empty the field
-# afterwards: with the name in it, the next Run all deletes the run of that name again. A copy on Drive stays, and comes back when the
-# run of that name is trained again with Drive ticked; delete it there.
+# afterwards: with the name in it, the next Run all deletes the run of that name again. The run that is chosen above is never deleted;
+# choose another one there first. A copy on Drive stays, and comes back when the run of that name is trained again with Drive ticked;
+# delete it there.
 
 # %%
 # @title Runs
@@ -218,7 +232,9 @@ delete_this_run = ""  # @param {type:"string"}
 
 from chessnn_colab.runs.shelf import delete_run, list_runs, megabytes
 
-if delete_this_run:
+if delete_this_run == run.name:
+    print(f"{run.name} stays: it is the run chosen above. Choose another one there, run that cell and this one")
+elif delete_this_run:
     print(f"{delete_this_run} is deleted: {megabytes(delete_run(run.parent / delete_this_run))} are free again")
 print(list_runs(run.parent))
 

@@ -1,4 +1,7 @@
-"""Many small tests share few cores: one torch thread each, here and in the processes they start."""
+"""Many small tests share few cores: one torch thread each, here and in the processes they start. They are of the CPU.
+
+`make gpu` has the tests that need a GPU; the others would be slow there, and some count on there being none.
+"""
 
 import dataclasses
 import os
@@ -7,6 +10,8 @@ import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("CHESSNN_UI", "text")
+if "CHESSNN_GPU_PIECE" not in os.environ:
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
 @pytest.fixture

@@ -115,7 +115,7 @@ def test_a_run_without_a_name_goes_to_its_games_own_folder():
         ["train", "--run", "RUN/config.json/below", *TINY],
         ["train", "--run", "NEW", "--preset", "tpu"],
         ["train", "--run", "NEW", "--workers", "0"],
-        ["train", "--run", "NEW", "--device", "cuda:7"],
+        ["train", "--run", "NEW", "--device", "cuda:99"],
         ["train", "--run", "NEW", "--device", "abacus"],
         ["train", "--run", "NEW", "--minutes", "-1"],
         ["train", "--run", "NEW", *TINY, "--from", "NOWHERE"],
@@ -129,7 +129,7 @@ def test_a_run_without_a_name_goes_to_its_games_own_folder():
         ["bench", "network", "--preset", "tpu"],
         ["check-device", "--workers", "0"],
         ["check-device", "--games", "4"],
-        ["check-device", "--device", "cuda:7"],
+        ["check-device", "--device", "cuda:99"],
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(run, arguments, capsys, tmp_path):

@@ -1,17 +1,21 @@
 """The pool on Ray keeps the promises of every pool, on a cluster of a head and a node; and what only clusters meet."""
 
 import dataclasses
+import os
+import signal
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from chessnn_colab.config import TrainConfig
-from chessnn_colab.devices import WorkerPlan
+from chessnn_colab.devices import WorkerPlan, inventory
 from chessnn_colab.errors import ConfigError
+from chessnn_colab.launch import planned_workers
 from chessnn_colab.training import train
 
-from .pool_contract import PoolContract, games, messages, pool, share, shared_pool  # noqa: F401 (fixtures)
+from .pool_contract import PoolContract, games, messages, pid_of, pool, share, shared_pool  # noqa: F401 (fixtures)
 from .toy_job import ToyJob
 
 ray = pytest.importorskip("ray", reason="the extra [cluster] is not installed")
@@ -65,6 +69,32 @@ def test_a_machine_that_is_lost_is_a_dead_worker_and_the_call_completes(head, me
     assert len(messages) == 1 and "; its log is " in messages[0] and "its 20 games are played again" in messages[0]
 
 
+def test_a_stopped_process_is_killed_though_it_hears_neither_the_pool_nor_ray(head, messages, monkeypatch):
+    """Its GPU would not be free before. No patience of the pool's is at an end here."""
+    monkeypatch.setattr(cluster, "SILENCE_SECONDS", 3.0)
+    stopped = []
+
+    def stop(index, games_done, plies):
+        if games_done == 2 and not stopped:
+            stopped.append(pid_of(pool.received[index]))
+            os.kill(stopped[0], signal.SIGSTOP)
+
+    with RayPool(ToyJob, {"seconds": 0.05}, WorkerPlan(("cpu",) * 2, threads=2), on_message=messages.append) as pool:
+        pool.set_weights(4, {"add": np.array([1])})
+        received = pool.play([20, 20], 1, stop)
+        assert [games(worker) for worker in received] == [share(0, 20, 1), share(1, 20, 1)]
+    assert "did not answer for 3 s" in messages[0]
+    deadline = time.monotonic() + 10
+    while Path(f"/proc/{stopped[0]}").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not Path(f"/proc/{stopped[0]}").exists()
+
+
+def test_gpus_are_rays_to_give_out(tmp_path):
+    with pytest.raises(ConfigError, match=r"gpus=\(0, 1\) on a Ray cluster, where Ray gives out the GPUs"):
+        planned_workers(TrainConfig(run=str(tmp_path), pool="ray", gpus=(0, 1)), "cpu", inventory())
+
+
 def test_training_on_a_cluster(head, tmp_path):
     config = TrainConfig(
         run=str(tmp_path / "run"),
@@ -114,6 +144,7 @@ def test_more_workers_than_the_cluster_has_room_for():
         ({"workers": 0}, "workers=0: expected"),
         ({"workers_per_gpu": 0}, "workers_per_gpu=0: expected"),
         ({"selfplay_device": "cuda"}, "the cluster has no GPU"),
+        ({"selfplay_device": "cuda:3"}, "selfplay_device='cuda:3' on a Ray cluster: expected one of cpu, cuda"),
         ({"selfplay_device": "mps"}, "selfplay_device='mps' on a Ray cluster: expected one of cpu, cuda"),
         ({"device_failure": "CPU"}, "device_failure='CPU': expected one of stop, cpu"),
         ({"learner_gpu": "own"}, "learner_gpu='own' on a Ray cluster: expected one of shared"),

@@ -326,6 +326,8 @@ def test_devices_that_are_not_there_are_device_errors(there, settings, message):
         (torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"), True),
         (RuntimeError("MPS backend out of memory (MPS allocated: 9 GB)"), True),
         (RuntimeError("[enforce fail at alloc_cpu.cpp:124] . DefaultCPUAllocator: can't allocate memory"), True),
+        (RuntimeError("cuDNN error: CUDNN_STATUS_ALLOC_FAILED"), True),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), True),
         (MemoryError(), True),
         (RuntimeError("shape mismatch"), False),
         (ValueError("out of memory, says a stranger"), False),
@@ -382,6 +384,8 @@ def test_the_preset_fits_every_gpu_that_learns_or_plays(device, gpus, preset):
     there = Inventory(tuple(Gpu(i, "GPU", gib * 2**30, capability) for i, gib, capability in sizes), True, 4)
     plan = plan_workers(there, device, gpus=gpus)
     assert TrainConfig(gpus=gpus).for_device(device, there, plan).preset == preset
+    cores = plan_workers(there, device, gpus=gpus, selfplay_device="cpu")
+    assert TrainConfig(gpus=gpus).for_device(device, there, cores).preset == "cpu", "cores play"
 
 
 def test_matches_of_an_apple_gpu_are_played_on_its_cpu():

@@ -20,8 +20,8 @@ selfplay rounds learning
 workers runs
 config restore
 launch arena
-strength
-training check export
+strength check
+training export
 bench views
 shell
 __main__

@@ -9,17 +9,31 @@ from pathlib import Path
 import pytest
 
 from chessnn_colab import install as module
+from chessnn_colab.arena.evaluate import load_network
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.errors import ConfigError, InstallError
-from chessnn_colab.install import install, missing_of
+from chessnn_colab.install import install, missing_of, too_old
 from chessnn_colab.report import Silence
-from chessnn_colab.runs.drive import drive_copy
+from chessnn_colab.runs.drive import bring_back, drive_copy
 from chessnn_colab.training import train
 
 
 def test_only_what_cannot_be_imported_is_missing():
     lines = ["# a comment", "", "numpy", "json>=1,<2  # ours", "no_such_package>=7.7,<9", "no-such-other[extra]==1"]
     assert missing_of(lines) == ["no_such_package>=7.7,<9", "no-such-other[extra]==1"]
+
+
+def test_a_package_of_another_version_is_named_and_nothing_is_installed(monkeypatch, tmp_path):
+    versions = {"spikingjelly": "0.0.0.0.14", "torch": "2.13.0+cpu", "chess": "1.11.2", "ipywidgets": "9.0.0.dev1"}
+    monkeypatch.setattr(module, "_version", versions.get)
+    lines = (module.HERE / "requirements.txt").read_text().splitlines()
+    assert too_old(lines) == [
+        "spikingjelly 0.0.0.0.14 is installed: expected spikingjelly>=2.0",
+        "ipywidgets 9.0.0.dev1 is installed: expected ipywidgets>=7.7,<9",
+    ]
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("pip was started"))
+    with pytest.raises(InstallError, match="spikingjelly 0.0.0.0.14 is installed: .* restart the kernel"):
+        install()
 
 
 def test_nothing_missing_installs_nothing_and_says_where_the_code_is(capsys, monkeypatch):
@@ -108,3 +122,22 @@ def test_a_lost_runtime_goes_on_from_drive(colab, tmp_path):
         shutil.rmtree(tmp_path / "content")
     assert iterations == [1, 2]
     assert any(text.startswith("Restored ") for text in told.told), told.told
+
+
+def test_a_run_that_only_drive_has_is_brought_back_without_training(colab, tmp_path, capsys):
+    mount, run = str(tmp_path / "drive"), tmp_path / "content" / "runs" / "tictactoe"
+    copy_to, told = drive_copy(run, mount), Told()
+    config = TrainConfig(
+        run=str(run), game="tictactoe", iterations=1, pool="inline", games_per_iteration=16, workers=1, copy_to=copy_to
+    )
+    assert [report.iteration for report in train(config, told)] == [1]
+    assert any(text.startswith("Finishing the copy ") for text in told.told), told.told
+    shutil.rmtree(tmp_path / "content")
+    bring_back(run, False, mount)
+    assert not run.exists() and not capsys.readouterr().out
+    bring_back(run, True, mount)
+    begun, restored = capsys.readouterr().out.splitlines()
+    assert begun.startswith("Bringing ") and begun.endswith(" ...") and restored.endswith("at iteration 1")
+    assert load_network(run, device="cpu")[1] == 1
+    bring_back(run, True, mount)
+    assert not capsys.readouterr().out, "it is here"

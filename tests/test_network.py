@@ -24,7 +24,7 @@ from chessnn_colab.network import (
     to_arrays,
 )
 from chessnn_colab.network_config import PRESETS, NetworkConfig, preset
-from chessnn_colab.spikes import estimate_energy, firing_rates, probe
+from chessnn_colab.spikes import estimate_energy, firing_rates, probe, spike_counts
 
 SMALL = NetworkConfig(channels=16, blocks=2, steps=3, levels=1)
 SHORT = NetworkConfig(channels=16, blocks=2)
@@ -60,9 +60,11 @@ def test_presets_run_forward(name):
 @pytest.mark.parametrize("config, slots", [(SMALL, 3), (SHORT, 8)])
 def test_layers_speak_in_spikes_and_every_layer_fires(config, slots):
     network = lively(config)
+    counts = spike_counts(network, planes(8))
     for name, spikes in probe(network, planes(8)).items():
         assert spikes.shape == (slots, 8, 16, 8, 8), name
         assert set(spikes.unique().tolist()) == {0.0, 1.0}, name
+        assert torch.equal(spikes.unflatten(0, (config.steps, config.levels)).sum(1), counts[name]), name
     assert all(0.01 < rate < 0.9 for rate in firing_rates(network, planes(8)).values())
 
 

@@ -31,6 +31,9 @@ def test_a_cell_lists_the_runs_and_deletes_the_one_that_is_named(tmp_path, capsy
     exec(cell_of_train("delete_this_run", '"second"'), {"run": run})
     told, *listed, _ = capsys.readouterr().out.splitlines()
     assert told.startswith("second is deleted: ") and [line.split()[0] for line in listed] == ["first"]
+    exec(cell_of_train("delete_this_run", '"first"'), {"run": run})
+    told, *listed, _ = capsys.readouterr().out.splitlines()
+    assert told.startswith("first stays: ") and [line.split()[0] for line in listed] == ["first"]
     for wrong in ("second", "../first/checkpoints", "first\0"):
         with pytest.raises(RunError):
             exec(cell_of_train("delete_this_run", repr(wrong)), {"run": run})

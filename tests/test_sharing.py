@@ -54,6 +54,20 @@ class Mortal(RandomPlayer):
         return super().choose(state, generator)
 
 
+class Faulty(RandomPlayer):
+    """In another process it fails at its move 25, with two games or more behind it."""
+
+    moves = moves_here = 0
+
+    def choose(self, state, generator, boards=None):
+        if multiprocessing.parent_process() is None:
+            Faulty.moves_here += len(state.current_player)
+        self.moves += 1
+        if self.moves == 25 and multiprocessing.parent_process() is not None:
+            raise ValueError("lost its way")
+        return super().choose(state, generator)
+
+
 class Homebound(RandomPlayer):
     """Exists in the first process only."""
 
@@ -111,6 +125,25 @@ def test_processes_that_fail_leave_the_games_to_this_one():
     with pytest.warns(UserWarning, match="not here\n+One process plays all games instead"):
         shared = play_matches(game, matches, processes=2)
     assert [played(result) for result in shared] == [played(result) for result in play_matches(game, matches)]
+
+
+@pytest.mark.parametrize("seconds", [None, 600.0])
+def test_a_late_failure_loses_no_game_that_had_ended(monkeypatch, seconds):
+    """Without a limit on time this process plays the rest; with one, the matches end there."""
+    monkeypatch.setattr(Faulty, "moves_here", 0)
+    game = Chess(20)
+    match, told = Match(Faulty(game), GreedyPlayer(game), 20), []
+    words = "the others instead" if seconds is None else "The games that had ended count"
+    with pytest.warns(UserWarning, match=f"lost its way\n+.*{words}"):
+        (shared,) = play_matches(game, [match], 1, watch=told.append, seconds=seconds, boards=2, processes=2)
+    before = Faulty.moves_here
+    assert shared.interrupted == (seconds is not None) and 0 < shared.games <= 20
+    (alone,) = play_matches(game, [match], 1)
+    if seconds is None:
+        assert played(shared) == played(alone)
+        assert 0 < before < Faulty.moves_here - before, "what had ended was not played again"
+    else:
+        assert before == 0 and shared.games < 20 and set(shared.played) < set(alone.played)
 
 
 def test_a_process_is_started_with_no_more_than_its_pipe_holds(monkeypatch):

@@ -12,7 +12,7 @@ from chessnn_colab.arena import solo
 from chessnn_colab.arena.evaluate import evaluate_run, find_player, network_player
 from chessnn_colab.arena.players import RandomPlayer
 from chessnn_colab.arena.registry import match_game, match_kit
-from chessnn_colab.arena.solo import SoloResult, all_solo_games, solo_games
+from chessnn_colab.arena.solo import SoloResult, all_solo_games
 from chessnn_colab.arena.twenty48 import CORNER_ORDER, ExpectimaxPlayer, SnakePlayer
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.errors import ConfigError
@@ -28,6 +28,10 @@ from .counts import full
 @pytest.fixture(scope="module")
 def game():
     return match_game("2048")
+
+
+def solo_games(game, player, *args, **options):
+    return all_solo_games(game, [player], *args, **options)[0]
 
 
 def position(game, *rows: str):

@@ -5,6 +5,8 @@ import json
 import math
 import pickle
 import shutil
+import signal
+import subprocess
 import sys
 import time
 
@@ -293,6 +295,57 @@ def test_budget_by_time():
     assert budget.play_deadline(0.25) == pytest.approx(budget.started + 50, abs=0.1)
 
 
+def test_a_run_that_goes_on_with_other_settings_says_which(tmp_path):
+    list(train(tiny(tmp_path, iterations=1, num_simulations=4)))
+    listener = Listener()
+    list(train(tiny(tmp_path, iterations=2, sample_reuse=1.5), listener))
+    changed = next(text for text in listener.messages().splitlines() if "Its settings have changed: " in text)
+    assert "num_simulations (was 4, now 32)" in changed and ", now 1.5)" in changed and "iterations" not in changed
+    listener = Listener()
+    list(train(tiny(tmp_path, iterations=3, sample_reuse=1.5), listener))
+    assert "have changed" not in listener.messages()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_training_that_is_told_to_end_keeps_everything(tmp_path, number):
+    """As a cluster's scheduler tells it, or a person at a terminal."""
+    command = [sys.executable, "-m", "chessnn_colab", "train", "--run", str(tmp_path), "--game", "tictactoe"]
+    command += ["--iterations", "1000000", "--checkpoint-every", "1000000", "--games-per-iteration", "16"]
+    command += ["--workers", "1", "--no-measure-strength", "--device", "cpu"]
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler)
+    ) as process:
+        deadline = time.monotonic() + 90
+        while not (tmp_path / "metrics.jsonl").is_file() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(number)
+        assert process.wait(30) == 130
+    folder = RunFolder.open(tmp_path)
+    assert folder.checkpoints()[-1] == folder.read_reports()[-1]["iteration"] >= 1
+
+
+def test_a_full_disk_is_told_when_the_caller_leaves_the_loop(tmp_path, monkeypatch):
+    listener = Listener()
+    reports = train(tiny(tmp_path, iterations=5, checkpoint_every=100), listener)
+    next(reports)
+
+    def full(*_):
+        raise CheckpointError("cannot write: No space left on device")
+
+    monkeypatch.setattr(RunFolder, "save_checkpoint", full)
+    reports.close()
+    assert "No space left on device" in listener.messages()
+
+
+def test_what_ray_makes_of_sigterm_keeps_everything(tmp_path):
+    def end():
+        raise SystemExit(15)
+
+    with pytest.raises(SystemExit):
+        list(train(tiny(tmp_path, iterations=5, checkpoint_every=100), Listener(report=end)))
+    assert RunFolder.open(tmp_path).checkpoints() == [0, 1]
+
+
 def test_from_another_runs_weights(run, tmp_path):
     list(train(tiny(tmp_path, iterations=1, from_checkpoint=str(run[0]))))
     assert_same(weights(tmp_path, 0), weights(run[0], 3))
@@ -396,6 +449,8 @@ def test_bad_input_is_one_clear_error(run, call, error, words):
         ({"max_plies": 16.0}, "max_plies=16.0: expected a whole number"),
         ({"batch_size": 1}, "batch_size=1: expected 2 or more"),
         ({"minutes": "20"}, "minutes='20': expected more than 0"),
+        ({"value_scale": -0.3}, "value_scale=-0.3: expected a number from 0 up"),
+        ({"maxvisit_init": math.inf}, "maxvisit_init=inf: expected a number from 0 up"),
     ],
 )
 def test_impossible_settings_are_refused(tmp_path, changes, words):

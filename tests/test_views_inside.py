@@ -13,7 +13,7 @@ from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.layers import SpikingLayer
 from chessnn_colab.network import build_network
 from chessnn_colab.network_config import NetworkConfig
-from chessnn_colab.spikes import Energy, firing_rates, layer_names, probe, silenced
+from chessnn_colab.spikes import Energy, firing_rates, layer_names, probe, silenced, spike_counts
 from chessnn_colab.views import board
 from chessnn_colab.views.cell import Picture
 from chessnn_colab.views.inside import maps, neuron, probes
@@ -191,7 +191,16 @@ def test_silence_is_silent_and_ends(small):
     with silenced(small, "blocks.0.neurons1", loud):
         quiet = small(x).prior_logits
     assert not torch.equal(quiet, small(x).prior_logits) and spikes.shape[2] == 8
-    for layer, channel, words in (("conv", None, "no layer 'conv'"), ("neurons", 8, "expected 0 to 7")):
+    rows = torch.tensor([0, 2, 5, 7])
+    with silenced(small, "blocks.0.neurons1", rows):
+        by_row = spike_counts(small, x)["blocks.0.neurons1"][0]
+    every = spike_counts(small, x)["blocks.0.neurons1"][0]
+    for row, channel in enumerate(rows.tolist()):
+        assert not by_row[row, channel].any()
+        others = [other for other in range(8) if other != channel]
+        assert torch.equal(by_row[row, others], every[row, others])
+    refused = (("conv", None, "no layer 'conv'"), ("neurons", 8, "expected 0 to 7"), ("neurons", rows + 1, "0 to 7"))
+    for layer, channel, words in refused:
         with pytest.raises(ConfigError, match=words), silenced(small, layer, channel):
             pass
 

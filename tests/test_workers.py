@@ -6,13 +6,14 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from chessnn_colab.devices import WorkerPlan
-from chessnn_colab.errors import WorkerError
+from chessnn_colab.errors import WorkerError, error_line
 from chessnn_colab.workers import pool as supervision
 from chessnn_colab.workers import process as worker_process
 from chessnn_colab.workers.local import InlinePool, LocalPool, exit_in_words
@@ -199,3 +200,41 @@ def test_a_worker_dies_with_its_parent(tmp_path):
 @pytest.mark.parametrize("code, words", [(-9, "signal 9"), (-11, "signal 11"), (3, "exit code 3")])
 def test_exit_codes_in_words(code, words):
     assert words in exit_in_words(code)
+
+
+@pytest.mark.parametrize(
+    "error, blamed",
+    [
+        (RuntimeError("CUDA error: an illegal memory access was encountered"), True),
+        (RuntimeError("cuDNN error: CUDNN_STATUS_EXECUTION_FAILED"), True),
+        (RuntimeError("CUDA driver error: device not ready"), True),
+        (RuntimeError("CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasSgemm(...)`"), True),
+        (RuntimeError("shape mismatch"), False),
+        (ValueError("cuDNN error, says a stranger"), False),
+    ],
+)
+def test_a_device_is_blamed_for_its_faults_and_not_for_the_jobs(error, blamed):
+    assert worker_process.blames_device(error) == blamed
+
+
+def test_the_line_that_names_an_error_is_found_above_torchs_advice():
+    advice = "CUDA kernel errors might be reported at some other API call.\nCompile with `TORCH_USE_CUDA_DSA`."
+    try:
+        try:
+            raise ValueError("before")
+        except ValueError as before:
+            raise RuntimeError(f"CUDA error: device-side assert triggered\n{advice}") from before
+    except RuntimeError:
+        told = traceback.format_exc()
+    assert error_line(told) == "RuntimeError: CUDA error: device-side assert triggered"
+    assert error_line("Terminated") == "Terminated"
+
+
+def test_a_wide_search_has_longer_to_stop(monkeypatch):
+    monkeypatch.setattr(supervision, "STOP_SECONDS", 0.2)
+    plan = WorkerPlan(("left",), threads=1)
+    with LocalPool(ToyJob, {"seconds": 0.8}, plan, timeout=30 * supervision.TIMEOUT_SECONDS) as pool:
+        pool.set_weights(0, {"add": np.array([1])})
+        pool.begin([50], 0)
+        pool.finish(time.monotonic() + 0.1)
+    assert pool.received[0], "it was heard, and not killed"

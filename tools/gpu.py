@@ -23,9 +23,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))  # the package need not be installed
 NEEDS_CUDA = "needs CUDA"
 PIECE_SECONDS = 400.0
+PRINTED_LINES = 200  # of a piece that failed, the last are kept in gpu.json
 INSIDE = "CHESSNN_GPU_PIECE"  # set in the processes of a piece
 Figures = dict[str, Any]
 
@@ -41,11 +43,11 @@ class Options(NamedTuple):
         """The network's size."""
         return "cpu" if self.tiny else "t4"
 
-    def bench(self, name: str, **settings: Any) -> Figures:
+    def bench(self, name: str, seconds: float = 4.0, **settings: Any) -> Figures:
         """One of the package's benches."""
         from chessnn_colab.bench.table import bench
 
-        return bench(name, self.device, self.preset, 0.2 if self.tiny else 4.0, **settings)
+        return bench(name, self.device, self.preset, 0.2 if self.tiny else seconds, **settings)
 
 
 def check_device(options: Options) -> Figures:
@@ -77,8 +79,10 @@ def benches(options: Options) -> Figures:
             found[f"GPU memory, MiB, {boards} boards"] = most_memory(options.device)
     if options.tiny:
         return found
-    rest = {"network": "evaluations_per_second", "tree": "moves_per_second", "learner": "update_ms"}
-    for name, figure in rest.items():
+    for boards in (512, 8192):  # the first leaves a large GPU waiting for the host
+        rate = functools.partial(options.bench, "network", boards=boards)
+        found |= tried(f"network evaluations/s, {boards} positions", lambda rate=rate: rate()["evaluations_per_second"])
+    for name, figure in {"tree": "moves_per_second", "learner": "update_ms"}.items():
         found |= tried(f"{name} {figure}", lambda name=name, figure=figure: options.bench(name)[figure])
     return found
 
@@ -148,7 +152,7 @@ def physical(device: str) -> str:
 
 def two_workers(options: Options) -> Figures:
     """Two workers on one device against one."""
-    found = options.bench("workers")
+    found = options.bench("workers", 15.0)  # a worker first makes the starts of all its games
     rates = {f"moves/s, {count} workers": rate["moves_per_second"] for count, rate in found["workers"].items()}
     return {**rates, "speedup": found["speedup"]}
 
@@ -205,7 +209,7 @@ def half_precisions(options: Options) -> Figures:
     found: Figures = {}
     for name in ("float32", "bfloat16", "float16"):
         if not options.tiny:  # a CPU without units for them takes minutes
-            rate = functools.partial(options.bench, "network", precision=name)
+            rate = functools.partial(options.bench, "network", precision=name, boards=8192)
             found |= tried(f"{name} evaluations/s", lambda rate=rate: rate()["evaluations_per_second"])
         found |= tried(f"{name} same best move as float32", functools.partial(same, name))
     return found
@@ -260,9 +264,10 @@ PIECES = {
 
 
 def python(*arguments: str, seconds: float = PIECE_SECONDS, **environment: str) -> str:
-    """What this Python prints when it runs `arguments` in the repository. Raises RuntimeError with its last line.
+    """What this Python prints when it runs `arguments` in the repository.
 
-    After so many seconds it is killed, with all that it started: nothing may disturb the next piece.
+    Raises RuntimeError with the line that names the error, and below it all that was printed. After so many seconds it
+    is killed, with all that it started: nothing may disturb the next piece.
     """
     paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     environment = {**os.environ, "PYTHONPATH": paths, "CHESSNN_UI": "text", **environment}
@@ -280,16 +285,17 @@ def python(*arguments: str, seconds: float = PIECE_SECONDS, **environment: str) 
             raise RuntimeError(f"it took longer than {seconds:.0f} s") from None
         raise
     if process.returncode:
-        lines = (complaints or said).strip().splitlines() or [f"exit code {process.returncode}"]
-        raise RuntimeError(lines[-1])
+        told = f"{said}\n{complaints}".strip()
+        from chessnn_colab.errors import error_line
+
+        headline = error_line(complaints) if complaints.strip() else f"exit code {process.returncode}"
+        raise RuntimeError(f"{headline}\n\n{told}")
     return said
 
 
 def measured(name: str, options: Options) -> Figures:
-    """A piece's figures, run in a process of its own, or the error that ended it."""
-    import torch
-
-    if PIECES[name].cuda and not torch.cuda.is_available():
+    """A piece's figures, run in a process of its own, or the error that ended it, with all that it printed."""
+    if PIECES[name].cuda and not options.device.startswith("cuda"):
         return {"skipped": NEEDS_CUDA}
     if PIECES[name].long and options.tiny:
         return {"skipped": "left out by --tiny"}
@@ -302,7 +308,8 @@ def measured(name: str, options: Options) -> Figures:
         said = python(str(Path(__file__)), "--inside", name, "--device", device, *tiny, **alone)
         found = json.loads(said.strip().splitlines()[-1])
     except (RuntimeError, ValueError, IndexError) as error:
-        found = {"error": str(error)}
+        headline, _, printed = str(error).partition("\n\n")
+        found = {"error": headline, "printed": printed.splitlines()[-PRINTED_LINES:]}
     return {**found, "seconds": time.monotonic() - started}
 
 
@@ -327,7 +334,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--tiny", action="store_true")
     parser.add_argument("--inside", choices=list(PIECES), help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
-    from chessnn_colab.devices import describe, detect_device
+    try:
+        from chessnn_colab.devices import describe, detect_device
+    except ImportError as error:
+        raise SystemExit(
+            f"{error}: this installs nothing. First: {sys.executable} -m pip install -r requirements.txt"
+        ) from error
 
     options = Options(detect_device(given.device).device, given.tiny)
     if given.inside:

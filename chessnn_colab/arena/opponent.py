@@ -11,7 +11,7 @@ import torch
 from ..actor import ROOT_ACTIONS
 from ..cpu import use_threads
 from ..errors import ConfigError, RunError
-from ..games.base import Game, concatenate
+from ..games.base import Game, concatenate, map_fields
 from ..search import SearchConfig
 from .players import NO_MOVE, NetworkPlayer, Player, play_search
 
@@ -48,6 +48,7 @@ class Opponent:
         player's reason when it has no move to give.
         """
         boards = [board] if self.player.wants_boards else None
+        state = map_fields(lambda field: field.to(self.game.device), state)  # the other side may play on another device
         action = int(self.player.choose(state, self._generator, boards))
         if action == NO_MOVE:
             raise RunError(f"{self.name} gave no move: {'; '.join(self.player.reasons) or 'no reason'}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 
 # What the games on the table and these take together, in seconds: see table.Table.
 SecondsFor = Callable[[Sequence[tuple[int, int]]], float]
@@ -31,6 +31,10 @@ class Schedule:
         self.games = self._games(self._openings)  # of each match; fewer than asked for once the time is up
         self._opening = 0  # the first that has not started
         self._rest: list[tuple[int, int]] = []  # what of the opening before it has had no room yet
+
+    def leave_out(self, played: Sequence[Container[int]]) -> None:
+        """Start none of the games `played`, of each match by their numbers; they count among `games` all the same."""
+        self._openings = [[game for game in games if game[1] not in played[game[0]]] for games in self._openings]
 
     @property
     def elapsed(self) -> float:

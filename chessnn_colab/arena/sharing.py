@@ -54,7 +54,8 @@ class SharedTable:
     """The games of `table`, shared by several processes. The players have to pickle, their classes to be importable.
 
     When a process dies, a new one plays its share again, as far as the time allows. If that does not help, a warning
-    says why, and this process plays what is on `table` itself.
+    says why, and this process plays the games that have not ended itself. With a limit on time, which has passed in
+    part, it does so only if none has ended; else the matches end there, as after an interrupt.
     """
 
     def __init__(self, table: Table, processes: int):
@@ -85,7 +86,12 @@ class SharedTable:
                 pool.set_weights(0, {"games": np.frombuffer(games, np.uint8)})
                 pool.play([sum(share.games) for share in self.shares], 0, on_update)
         except WorkerError as error:
-            _warn(f"{error}\nOne process plays all games instead")
+            if table.schedule.seconds is not None and any(self.ledger.ended):
+                _warn(f"{error}\nThe games that had ended count")
+                self.ledger.interrupted = True
+                return
+            _warn(f"{error}\nOne process plays {'the others' if any(self.ledger.ended) else 'all games'} instead")
+            table.go_on_from(self.ledger)
             self.ledger, self.shares = table.ledger, []
             table.play(on_news)
 

@@ -124,13 +124,6 @@ class SoloResult:
         return f"{self.own}\n{self.others}"
 
 
-def solo_games(
-    game: PointsGame, player: Player, games: int, seed: int = 0, watch: Watch = unwatched, seconds: float | None = None
-) -> SoloGames:
-    """The games of one player (see all_solo_games)."""
-    return all_solo_games(game, [player], games, seed, watch, seconds)[0]
-
-
 @use_threads(1)
 def all_solo_games(
     game: PointsGame,
@@ -188,6 +181,7 @@ class Seat:
         """One ply in every game of this round that has not ended."""
         began = time.perf_counter()
         action = self.player.choose(self.state, self.generator)
+        action[:1].tolist()  # a GPU has thought when there is an answer
         self.thinking += time.perf_counter() - began
         self.moves += len(action)
         state = self.game.step(self.state, action)

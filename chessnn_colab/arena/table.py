@@ -109,6 +109,12 @@ class Table:
             on_news()
         on_news()
 
+    def go_on_from(self, ledger: Ledger) -> None:
+        """Play none of the games that have ended there; for a table that has none yet and no limit on time."""
+        mine = self.ledger
+        mine.ended, mine.seconds, mine.moves = ledger.ended, list(ledger.seconds), list(ledger.moves)
+        self.schedule.leave_out(ledger.ended)
+
     def round(self) -> bool:
         """Start games where there is room, and let every player make its moves. False when there is nothing to do."""
         self._start(self.schedule.next(len(self.boards), self._seconds_for))

@@ -31,19 +31,25 @@ ROUNDS = 5
 def bench_network(setting: Setting) -> dict[str, Any]:
     """The actors' network, policy and value, beside `plain_network` in float32.
 
-    The two take turns on NETWORK_BATCH positions of random play; the figures are medians over ROUNDS turns.
+    The two take turns on NETWORK_BATCH positions of random play, or setting.boards; the figures are medians over ROUNDS
+    turns. SpikingJelly's neurons refuse some devices (MPS), where there is no comparison.
     """
     network, device = setting.network(), setting.device
-    ours, plain = actor_copy(network, setting.dtype), plain_network(network)
-    observation = random_observations(setting.game, NETWORK_BATCH)
-    rates: dict[str, list[float]] = {"ours": [], "plain": []}
+    batch = setting.boards or NETWORK_BATCH
+    observation = random_observations(setting.game, batch)
+    candidates = {"ours": actor_copy(network, setting.dtype)}
+    if not network.portable:
+        candidates["plain"] = plain_network(network)
+    rates: dict[str, list[float]] = {name: [] for name in candidates}
     for _ in range(ROUNDS):
-        for name, candidate in (("ours", ours), ("plain", plain)):
+        for name, candidate in candidates.items():
             rates[name].append(evaluation_rate(candidate, observation, device, setting.seconds / ROUNDS / 2))
+    figures = {"evaluations_per_second": statistics.median(rates["ours"]), "batch": batch}
+    if "plain" not in rates:
+        return figures
     speedups = [ours / plain for ours, plain in zip(*rates.values())]
     return {
-        "evaluations_per_second": statistics.median(rates["ours"]),
-        "batch": NETWORK_BATCH,
+        **figures,
         "plain_evaluations_per_second": statistics.median(rates["plain"]),
         "speedup": statistics.median(speedups),
         "speedup_low": min(speedups),

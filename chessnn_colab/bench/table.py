@@ -49,9 +49,9 @@ def bench(
 
     Returns figures by name, with the game, device, threads and preset that they belong to; for "all", the figures of
     each bench by its name. precision: of the convolutions (devices.choose_dtype). search, num_simulations: of a
-    SearchConfig. boards: games in lockstep in "rules", self-play and "memory"; None: each bench's own number. watch is
-    told before each bench. KeyboardInterrupt ends it: then "not_measured" names the benches without figures. Raises
-    ConfigError for an unknown name or search, and for seconds that are not positive.
+    SearchConfig. boards: games in lockstep in "rules", self-play and "memory", positions in "network"; None: each
+    bench's own number. watch is told before each bench. KeyboardInterrupt ends it: then "not_measured" names the
+    benches without figures. Raises ConfigError for an unknown name or search, and for seconds that are not positive.
     """
     names = _benches(name, game)
     if not seconds > 0:

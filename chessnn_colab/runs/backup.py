@@ -10,7 +10,7 @@ will upload later. When such an upload is cut short, the checkpoint does not ver
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,11 +18,11 @@ from ..errors import CheckpointError, ChessnnError, ConfigError, RunError
 from ..files import AnyPath, copy_verified, file_sha256, reason
 from .checkpoint import MANIFEST, copy_checkpoint, load_checkpoint
 from .config_file import CONFIG_FILE
-from .folder import RATINGS_FILE, RunFolder, folder_path
+from .folder import CARD_FILE, RATINGS_FILE, RunFolder, folder_path
 
 CLOSE_SECONDS = 120.0
 # Everything but the checkpoints and config.json. Reports come before checkpoints, so that the copy misses none.
-_FILES = ("snapshots/*.safetensors", "games/*", "tensorboard/*", "metrics.jsonl", RATINGS_FILE)
+_FILES = ("snapshots/*.safetensors", "games/*", "tensorboard/*", "metrics.jsonl", RATINGS_FILE, CARD_FILE)
 
 
 class Backup:
@@ -65,9 +65,14 @@ class Backup:
             self._thread.join(max(seconds, 0))
             self._behind |= self._copying
 
-    def close(self, seconds: float = CLOSE_SECONDS) -> list[str]:
-        """Finish copying, in at most `seconds`, and unlock the copy. Returns what went wrong."""
+    def close(self, say: Callable[[str], None] = lambda text: None, seconds: float = CLOSE_SECONDS) -> list[str]:
+        """Finish copying, in at most `seconds`, and unlock the copy. Returns what went wrong.
+
+        say: told before, where there is something to wait for.
+        """
         deadline = time.monotonic() + seconds
+        if self._copying or self._behind:
+            say(f"Finishing the copy {self._copy.path}, {seconds:.0f} seconds at most ...")
         try:
             self.wait(seconds)
             if self._behind and self._copy.held and not self._copying:
@@ -129,10 +134,11 @@ class Backup:
         self._copied[path] = state
 
 
-def restore_run(run: AnyPath, copy_to: AnyPath) -> str | None:
+def restore_run(run: AnyPath, copy_to: AnyPath, say: Callable[[str], None] = lambda text: None) -> str | None:
     """Bring a run back from its copy when the run's own folder has no checkpoint. Returns a sentence that says so.
 
-    Returns None when there is nothing to bring back. Raises ConfigError, RunError or CheckpointError.
+    Returns None when there is nothing to bring back. say: told before it begins, because it may take a while.
+    Raises ConfigError, RunError or CheckpointError.
     """
     path = folder_path(run)
     place = copy_place(path, copy_to)
@@ -142,6 +148,7 @@ def restore_run(run: AnyPath, copy_to: AnyPath) -> str | None:
     if not copy.checkpoints():
         return None
     _refuse_another_run(RunFolder(path, {}), copy)
+    say(f"Bringing {path} back from its copy {place} ...")
     with RunFolder.create_or_open(path, copy.config, may_change=copy.config) as restored:
         try:
             for file in _plain_files(place):

@@ -10,6 +10,7 @@ from ..files import decode_sealed, encode_sealed, read_whole, write_atomically
 
 CONFIG_FILE = "config.json"
 MAX_CONFIG_BYTES = 2**20
+OF_A_SESSION = {"run", "minutes", "iterations"}
 
 
 def check_same_config(saved: Mapping[str, Any], wanted: Mapping[str, Any], may_change: Collection[str]) -> None:
@@ -17,18 +18,23 @@ def check_same_config(saved: Mapping[str, Any], wanted: Mapping[str, Any], may_c
 
     Nested dicts are compared setting by setting (`network.channels`). A name in `may_change` frees all below it.
     """
-    before, after = _flat(plain_config(saved)), _flat(plain_config(wanted))
-    different = [
-        f"{name} (was {_shown(before, name)}, now {_shown(after, name)})"
-        for name in sorted(before.keys() | after.keys())
-        if (name in before, before.get(name)) != (name in after, after.get(name))
-        and not any(name == free or name.startswith(f"{free}.") for free in may_change)
-    ]
+    found = differences(saved, wanted)
+    different = [found[name] for name in found if not any(f"{name}.".startswith(f"{free}.") for free in may_change)]
     if different:
         raise ConfigError(
             f"these settings cannot change when a run goes on: {', '.join(different)}. "
             "Set them back, or choose another run folder"
         )
+
+
+def differences(saved: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, str]:
+    """Name -> "name (was 1, now 2)", of the settings that differ. Raises ConfigError as plain_config does."""
+    before, after = _flat(plain_config(saved)), _flat(plain_config(wanted))
+    return {
+        name: f"{name} (was {_shown(before, name)}, now {_shown(after, name)})"
+        for name in sorted(before.keys() | after.keys())
+        if (name in before, before.get(name)) != (name in after, after.get(name))
+    }
 
 
 def _flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -50,17 +56,25 @@ def plain_config(config: Mapping[str, Any]) -> dict[str, Any]:
         raise ConfigError(f"a run's config holds plain numbers, text, lists and dicts: {error}") from error
 
 
-def settle_config(folder: Path, wanted: dict[str, Any], may_change: Collection[str]) -> None:
-    """Write config.json, after check_same_config when there is one. Raises ConfigError, RunError or OSError."""
+def settle_config(folder: Path, wanted: dict[str, Any], may_change: Collection[str]) -> tuple[str, ...]:
+    """Write config.json, after check_same_config when there is one. Raises ConfigError, RunError or OSError.
+
+    Returns in words what has changed of the settings that were there, but for those that say how long and where.
+    """
+    changed: tuple[str, ...] = ()
     if (folder / CONFIG_FILE).exists():
         saved = read_config(folder)
         check_same_config(saved, wanted, may_change)
         if saved == wanted:
-            return
+            return ()
+        changed = tuple(
+            text for name, text in differences(saved, wanted).items() if name in saved.keys() - OF_A_SESSION
+        )
     elif any((folder / name).exists() for name in ("metrics.jsonl", "checkpoints", "snapshots")):
         # A first start writes config.json before these, so a kill cannot have left them without it.
         raise RunError(f"{folder} holds a run without {CONFIG_FILE}: put that file back or choose another run folder")
     write_atomically(folder / CONFIG_FILE, encode_sealed(wanted, indent=2))
+    return changed
 
 
 def read_config(folder: Path) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from ..errors import ConfigError
 from ..files import AnyPath
-from .folder import folder_path
+from .backup import restore_run
+from .folder import RunFolder, folder_path
 
 MOUNT = "/content/drive"
 
@@ -28,3 +29,14 @@ def drive_copy(run: AnyPath, mount: str = MOUNT) -> str:
             "untick the copy to Drive"
         ) from error
     return str(kept / folder_path(run).name)
+
+
+def bring_back(run: AnyPath, from_drive: bool, mount: str = MOUNT) -> None:
+    """Where `from_drive` and this machine has no checkpoint of `run`, bring it back from Drive, if it is there.
+
+    Prints what it does. Raises ConfigError, RunError or CheckpointError.
+    """
+    if not from_drive or RunFolder(folder_path(run), {}).checkpoints():
+        return
+    if restored := restore_run(run, drive_copy(run, mount), print):
+        print(restored)

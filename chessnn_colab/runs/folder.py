@@ -13,7 +13,7 @@ logs/worker-0.log                what each worker printed
 
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -58,9 +58,12 @@ class LatestCheckpoint:
 class RunFolder:
     """A run on disk. `create_or_open` makes and locks it for writing. `open` only reads, even while another writes."""
 
-    def __init__(self, path: Path, config: dict[str, Any], lock: RunLock | None = None) -> None:
+    def __init__(
+        self, path: Path, config: dict[str, Any], lock: RunLock | None = None, changed: Sequence[str] = ()
+    ) -> None:
         self.path = path
         self.config = config
+        self.changed = changed  # settings that were others before it was opened for writing, in words
         (
             self.checkpoints_folder,
             self.snapshots_folder,
@@ -87,11 +90,11 @@ class RunFolder:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             lock = RunLock(folder)
-            settle_config(folder, wanted, may_change)
+            changed = settle_config(folder, wanted, may_change)
             for name in SUBFOLDERS:
                 (folder / name).mkdir(exist_ok=True)
             _clear_leftovers(folder)
-            return cls(folder, wanted, lock)
+            return cls(folder, wanted, lock, changed)
         except BaseException as error:
             if lock is not None:
                 lock.release()

@@ -66,7 +66,7 @@ def _draw_energy(axis: Axes, run: str) -> None:
     """The arithmetic of one evaluation, by spikes and by its dense twins, a few random moves into a game."""
     network, _ = load_network(run, device="cpu")
     game = make_game(str(RunFolder.open(run).config.get("game", "chess")))
-    energy = estimate_energy(network, game.observe(_random_positions(game)))
+    energy = estimate_energy(network, game.observe(energy_positions(game)))
     spikes, _, dense, dense_int8, *_ = (design.arithmetic_nanojoules / 1000 for design in energy.designs)
     values, rows = [spikes, dense, dense_int8], [2, 1, 0]
     dress(axis, None, None, grid=False)
@@ -79,8 +79,8 @@ def _draw_energy(axis: Axes, run: str) -> None:
     axis.set_title("Energy (arithmetic alone)", loc="left", fontsize=7.5, color=INK, fontweight="bold", pad=3)
 
 
-def _random_positions(game: Any) -> Any:
-    """ENERGY_POSITIONS states, each after a few random moves."""
+def energy_positions(game: Any) -> Any:
+    """ENERGY_POSITIONS states of `game`, each after a few random moves, to average the energy of an evaluation over."""
     generator, state = torch.Generator().manual_seed(0), game.init(ENERGY_POSITIONS)
     for _ in range(6):
         mask = game.legal_action_mask(state)

@@ -1,7 +1,7 @@
 """What every figure is drawn with: colours, axes, sizes. Figures are transparent, and their ink suits light and dark.
 
 Colours are those of Okabe and Ito (Color Universal Design, 2008), which colour-blind readers can tell apart, the blue
-a little lighter. INK is as far from white as from a dark notebook's background (contrast 4.4 and 4.3).
+a little lighter. INK is as far from white as from a dark notebook's background (contrast 4.2 with #FFFFFF and #181818).
 """
 
 from __future__ import annotations

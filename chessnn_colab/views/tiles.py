@@ -14,7 +14,7 @@ from .drawings import EMPTY, StonesDrawing, svg
 ARROWS = "↑→↓←"  # of each action
 _LIGHT, _WARM, _DARK = (238, 228, 218), (224, 140, 60), (110, 25, 85)
 _FIRST = ord("A")  # the glyph of a 2
-_WHITE_FROM = 6  # exponents whose number is white
+_WHITE_FROM = 11  # exponents whose number is white: what is the further from the tile's colour
 
 
 def _tile(exponent: int) -> tuple[str, str]:

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from ..errors import WorkerError
+from ..errors import WorkerError, error_line
 from ..files import reason
 from .process import require_numpy
 from .protocol import Arrays, Inbox, Job, OnMessage, OnUpdate, WorkerProcess
@@ -217,21 +217,24 @@ class Pool:
         elif slot.share is not None:
             if now > max(process.heard_at, slot.given_at) + self.timeout:
                 return f"hung: it said nothing for {self.timeout:g} s"
-            if stopped_at is not None and now > stopped_at + STOP_SECONDS:
-                return f"did not stop within {STOP_SECONDS:.0f} s"
+            allowed = STOP_SECONDS * max(
+                1.0, self.timeout / TIMEOUT_SECONDS
+            )  # a wide search stops as late as it speaks
+            if stopped_at is not None and now > stopped_at + allowed:
+                return f"did not stop within {allowed:.0f} s"
         return ""
 
     def _job_raised(self, slot: Slot, traceback: str, device_failed: bool) -> None:
         """Replace the worker if its device failed, or else end the call with the traceback. Its process has ended."""
-        last_line = traceback.strip().splitlines()[-1]
+        cause = error_line(traceback)
         if slot.ready and device_failed:
-            self._replace(slot, f"lost its device: {last_line}")
+            self._replace(slot, f"lost its device: {cause}")
         elif slot.ready:
             report = self._report(slot, "failed")
             slot.process, slot.ready, slot.share = None, False, None
             self._fail(f"{report}:\n{traceback}")
         elif slot.device != "cpu" and self.plan.device_failure == "cpu":
-            report = self._report(slot, f"cannot use {slot.device} ({last_line})")
+            report = self._report(slot, f"cannot use {slot.device} ({cause})")
             self._say(f"{report}. It plays on the CPU instead, as device_failure='cpu' asks")
             slot.device = "cpu"
             self._start(slot)

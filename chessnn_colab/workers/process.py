@@ -34,6 +34,7 @@ from ..files import NO_LINK
 from .protocol import Arrays, Job, PipeEnd
 
 LOG = logging.getLogger("chessnn_colab.worker")  # goes to the worker's log, if it has one
+DEVICE_FAULTS = ("CUDA error", "CUDA driver error", "cuDNN error", "CUBLAS_STATUS")  # in torch's RuntimeErrors
 MAX_LOG_BYTES = 2**20  # a longer log is emptied when a worker starts
 PROGRESS_INTERVAL = 0.1  # least seconds between two progress messages without games
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
@@ -85,7 +86,7 @@ def blames_device(error: BaseException) -> bool:
     return (
         isinstance(error, DeviceError)
         or type(error).__name__ == "AcceleratorError"  # torch's; by name, because torch is not imported here
-        or (isinstance(error, RuntimeError) and "CUDA error" in str(error))
+        or (isinstance(error, RuntimeError) and any(words in str(error) for words in DEVICE_FAULTS))
     )
 
 

@@ -2,7 +2,7 @@
 
 An actor runs process.serve between two queues: the method `tell` puts a message in, `hear` waits for what comes out.
 Ray reports the death of an actor at once, but may take long to report a lost machine. So a `hear` that is not answered
-within SILENCE_SECONDS counts as a death too.
+within SILENCE_SECONDS counts as a death too; until an actor has spoken for the first time it may take READY_SECONDS.
 
 This needs the extra: pip install 'chessnn_colab[cluster]'. docs/cluster.md has Ray's own settings for the network
 between machines, its token and its dashboard.
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, WorkerError
-from .pool import Pool
+from .pool import READY_SECONDS, Pool
 from .process import MALLOC_SETTINGS, THREAD_VARIABLES, log_to_stderr, serve
 from .protocol import Inbox
 from .shares import Slot
@@ -108,9 +108,7 @@ def plan_cluster(
     require_counts(workers=workers, workers_per_gpu=workers_per_gpu)
     require_one_of("device_failure", device_failure, DEVICE_FAILURE)
     require_one_of("learner_gpu", learner_gpu, ("shared",), " on a Ray cluster")
-    require_one_of(
-        "selfplay_device", (selfplay_device or "cpu").partition(":")[0], ("cpu", "cuda"), " on a Ray cluster"
-    )
+    require_one_of("selfplay_device", selfplay_device or "cpu", ("cpu", "cuda"), " on a Ray cluster")
     gpus, cpus = int(resources.get("GPU", 0)), max(int(resources.get("CPU", 1)), 1)
     if gpus == 0 and (selfplay_device or "").startswith("cuda"):
         raise ConfigError(f"selfplay_device={selfplay_device!r}, but the cluster has no GPU")
@@ -209,7 +207,11 @@ class ActorProcess:
             return
         self._end = "was killed"
         ray.kill(self._actor)
-        if self._place:  # a stopped process does not hear Ray
+        self._kill_process()
+
+    def _kill_process(self) -> None:
+        """Kill it where it runs: a process that is stopped, or hangs, does not hear Ray."""
+        if self._place:
             node, pid = self._place
             where = NodeAffinitySchedulingStrategy(node, soft=False)
             ray.remote(kill_process).options(num_cpus=0, scheduling_strategy=where).remote(pid)
@@ -221,19 +223,21 @@ class ActorProcess:
         return self._end
 
     def _listen(self) -> None:
-        end = "ended by itself"
+        end, patience = "ended by itself", READY_SECONDS  # imports and the start of a GPU can hold up its answers
         try:
             node, pid, self.log = self._await_place()
             self._place = node, pid
             while True:
                 hear = self._actor.hear.options(concurrency_group="up").remote(LISTEN_SECONDS)
-                for payload in ray.get(hear, timeout=SILENCE_SECONDS):
+                for payload in ray.get(hear, timeout=patience):
                     if payload is None:
                         return
+                    patience = SILENCE_SECONDS
                     self.heard_at = time.monotonic()
                     self.inbox.put((self.index, self, payload))
         except GetTimeoutError:
-            end = f"did not answer for {SILENCE_SECONDS:.0f} s: its machine may be gone"
+            end = f"did not answer for {patience:.0f} s: its machine may be gone"
+            self._kill_process()
         except ActorUnavailableError:
             end = "is out of reach: its machine may be gone"
         except RayActorError as error:

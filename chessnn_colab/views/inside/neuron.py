@@ -52,7 +52,7 @@ def neuron_html(leak: float = 0.5, threshold: float = 1.0) -> str:
     axes[1].plot(times, np.stack((told.before, told.after), 1).ravel(), color=INK, lw=1.6)
     axes[1].axhline(threshold, color=ORANGE, lw=1.2, ls=(0, (5, 3)))
     axes[1].annotate("threshold", (len(steps) - 0.5, threshold), (0, 3), textcoords="offset points", ha="right",
-                     color=ORANGE, fontsize=9)  # fmt: skip
+                     color=INK, fontsize=9)  # fmt: skip
     fired = steps[told.spikes > 0]
     axes[1].vlines(fired, told.after[fired], told.before[fired], color=BLUE, lw=3, alpha=0.6)
     dress(axes[1], f"Membrane: keeps {100 * (1 - leak):.0f} % of itself from step to step", None)

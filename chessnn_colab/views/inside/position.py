@@ -18,7 +18,7 @@ import torch
 from ...games.chess.notation import board_from_fen, move_from_action, state_from_boards
 from ...games.chess.rules import Chess
 from ...network import SpikingNetwork
-from ...spikes import layer_names, probe
+from ...spikes import layer_names, spike_counts
 from ..ink import BLUE, BOARD_DARK, BOARD_LAST, BOARD_LIGHT, INK, ORANGE, percent
 
 SQUARES = {"square light": BOARD_LIGHT, "square dark": BOARD_DARK, "coord": INK, "margin": "#00000000"}
@@ -26,7 +26,7 @@ NO_MARGIN = {**SQUARES, "square light lastmove": BOARD_LAST, "square dark lastmo
 BOARD = 300  # CSS pixels
 ARROWS = 4  # moves drawn
 # Win, draw, loss: told apart by the colour-blind, and in any order by their pattern of light and dark.
-OUTCOMES = (("win", BLUE, "#FFFFFF"), ("draw", "#A9B0B8", "#111111"), ("loss", ORANGE, "#111111"))
+OUTCOMES = (("win", BLUE, "#111111"), ("draw", "#A9B0B8", "#111111"), ("loss", ORANGE, "#111111"))
 
 
 @dataclass(frozen=True)
@@ -72,21 +72,25 @@ def position(fen: str) -> Position:
     return Position(board_from_fen(fen))
 
 
-@torch.no_grad()
 def opinion(network: SpikingNetwork, seen: Position) -> Opinion:
     """The network's moves and value for a position, without looking ahead."""
-    logits, wdl_logits = network(seen.planes)
+    return opinions(network, seen, 1)[0]
+
+
+@torch.no_grad()
+def opinions(network: SpikingNetwork, seen: Position, rows: int) -> list[Opinion]:
+    """`opinion`, as often as there are rows in one batch of the position (see spikes.silenced)."""
+    logits, wdl_logits = network(seen.planes.expand(rows, -1, -1, -1))
     _, actions = seen.game.legal_actions(state_from_boards([seen.board], seen.game))
-    shares = logits[0, actions].softmax(0)
-    order = shares.argsort(descending=True).tolist()
-    moves = tuple((move_from_action(int(actions[i]), seen.board), float(shares[i])) for i in order)
-    win, draw, loss = wdl_logits[0].softmax(0).tolist()
-    return Opinion(moves, (win, draw, loss))
+    shares = logits[:, actions].softmax(1)
+    moves = [move_from_action(action, seen.board) for action in actions.tolist()]
+    ordered = [tuple((moves[i], float(row[i])) for i in row.argsort(descending=True).tolist()) for row in shares]
+    return [Opinion(*said) for said in zip(ordered, map(tuple, wdl_logits.softmax(1).tolist()))]
 
 
 def firing_maps(network: SpikingNetwork, seen: Position) -> dict[str, np.ndarray]:
     """Short layer name -> spikes [channels, 8, 8] of every neuron in this position, rank 1 and file a first."""
-    spikes = probe(network, seen.planes)
+    spikes = spike_counts(network, seen.planes)
     return {short: seen.seen_from_white(spikes[name].sum(0)[0].numpy()) for name, short in layer_names(network).items()}
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ...games.chess.rules import Chess
 from ...network import SpikingNetwork
-from ...spikes import layer_names, probe
+from ...spikes import layer_names, spike_counts
 from ..cell import Picture
 from ..ink import BLUE, HAIRLINE, INK, ORANGE, dress, figure_html, new_figure
 
@@ -58,7 +58,8 @@ def readings(network: SpikingNetwork, planes: Tensor) -> dict[str, np.ndarray]:
     """What a probe may read, [N, features]: of the input, and of every layer by its short name."""
     parts: dict[str, list[np.ndarray]] = {}
     for batch in planes.split(BATCH):
-        spikes = {short: probe(network, batch)[name].sum(0) for name, short in layer_names(network).items()}
+        counts = spike_counts(network, batch)
+        spikes = {short: counts[name].sum(0) for name, short in layer_names(network).items()}
         for name, board in {"input": batch, **spikes}.items():
             parts.setdefault(name, []).append(torch.cat((board.mean((2, 3)), board.amax((2, 3))), 1).numpy())
     return {name: np.concatenate(batches) for name, batches in parts.items()}

@@ -6,13 +6,14 @@ import html
 from contextlib import nullcontext
 
 import numpy as np
+import torch
 
 from ...network import SpikingNetwork
 from ...spikes import layer_names, silenced
 from ..cell import Picture
 from ..ink import INK, figure_html, new_figure, percent
 from .maps import LIGHT
-from .position import Opinion, Position, board_image, caption, moves_in_words, opinion, outcome_bar, row
+from .position import Opinion, Position, board_image, caption, moves_in_words, opinion, opinions, outcome_bar, row
 from .show import Controlled, one_of, whole_number
 
 CELL = 'style="padding:2px 12px 2px 0;text-align:left;background:transparent"'
@@ -46,8 +47,10 @@ def silence_table(network: SpikingNetwork, seen: Position) -> str:
 def channel_importance(network: SpikingNetwork, seen: Position) -> Picture:
     """A square for each channel of each layer: how much probability moves when that channel alone is silent."""
     whole, names = opinion(network, seen), layer_names(network)
-    channels = range(network.config.channels)
-    shares = np.array([[moved(whole, without(network, seen, name, number)) for number in channels] for name in names])
+    channels, shares = range(network.config.channels), np.zeros((len(names), network.config.channels))
+    for line, name in zip(shares, names):
+        with silenced(network, name, torch.tensor(channels)):
+            line[:] = [moved(whole, thought) for thought in opinions(network, seen, len(channels))]
     figure = new_figure(9.0, 0.32 * len(names) + 0.9)
     axis = figure.subplots()
     image = axis.imshow(shares, cmap=LIGHT, vmin=0, vmax=max(0.02, float(shares.max())), aspect="auto")
