@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -22,40 +22,25 @@ class Assembler:
         self._truncated, self._position_words = truncated, position_words
         self._discount, self._td_lambda = discount, td_lambda
         self._bootstrap = bootstrap and td_lambda < 1  # where only outcomes count, nothing stands better before the end
-        # Rows stay in the blocks that they came in, and a block until its last game has ended: no row is copied twice.
-        self._blocks: list[dict[str, np.ndarray]] = []
-        self._waiting: list[int] = []  # rows of each block whose games have not ended
-        self._ended: list[np.ndarray] = []  # numbers of the games that have
+        self._rows: dict[str, np.ndarray] | None = None
 
     def add(self, block: Mapping[str, np.ndarray]) -> GameRecords:
         """Take in a block [plies, boards, ...]. Returns the games that ended in it, in order of their numbers."""
         rows = {name: array.reshape(-1, *array.shape[2:]) for name, array in block.items()}
         rows = {name: array[rows["number"] >= 0] for name, array in rows.items()}
         self.plies += len(rows["number"])
-        ended = rows["number"][rows["ended"]]
-        self._blocks, self._waiting = [*self._blocks, rows], [*self._waiting, len(rows["number"])]
-        self._ended.append(ended)
-        records = self._records(self._taken([np.isin(rows["number"], ended) for rows in self._blocks]))
+        if self._rows is not None:
+            rows = {name: np.concatenate((self._rows[name], array)) for name, array in rows.items()}
+        done = np.isin(rows["number"], rows["number"][rows["ended"]])
+        self._rows = {name: array[~done] for name, array in rows.items()}
+        records = self._records({name: array[done] for name, array in rows.items()})
         self.games += records.num_games
         return records
 
     def unfinished(self) -> GameRecords:
         """The games still in progress: ending 0, and value targets from how they stand."""
-        ended = np.concatenate([*self._ended, np.empty(0, np.int64)])
-        return self._records(self._taken([np.isin(rows["number"], ended, invert=True) for rows in self._blocks]))
-
-    def _taken(self, wanted: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
-        """The `wanted` rows of every block, in the order of blocks. Blocks that have no others left go."""
-        counts = [int(rows.sum()) for rows in wanted]
-        parts = [
-            {name: array[rows] for name, array in block.items()}
-            for block, rows, count in zip(self._blocks, wanted, counts)
-            if count
-        ]
-        self._waiting = [waiting - count for waiting, count in zip(self._waiting, counts)]
-        self._blocks = [block for block, waiting in zip(self._blocks, self._waiting) if waiting]
-        self._waiting = [waiting for waiting in self._waiting if waiting]
-        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts else {}
+        rows, self._rows = self._rows, None
+        return self._records(rows or {})
 
     def _records(self, rows: Mapping[str, np.ndarray]) -> GameRecords:
         if not rows or not len(rows["number"]):

@@ -149,7 +149,10 @@ def play_games(
     td_lambda = config.bootstrap_lambda if bootstrap else config.td_lambda
     assembler = Assembler(game.endings.index("truncated"), game.packed_words, config.discount, td_lambda, bootstrap)
     while lockstep.active > 0:
-        games = assembler.add(lockstep.play_block())
+        block = lockstep.play_block()
+        if lockstep.ahead and lockstep.active > 0:
+            lockstep.begin_block()  # the device plays on while the host cuts games; at a stop these plies are dropped
+        games = assembler.add(block)
         if not on_progress(assembler.games, assembler.plies, games):
             if (rest := assembler.unfinished()).num_games:
                 on_progress(assembler.games, assembler.plies, rest)
@@ -161,6 +164,8 @@ class Lockstep:
 
     def __init__(self, actor: Actor, config: SelfPlayConfig, num_games: int, seed: int):
         self.actor, self.game = actor, actor.game
+        self.ahead = actor.game.device.type != "cpu"  # whether a block takes the device alone, and not the host
+        self._begun: dict[str, Tensor] | None = None  # the block that the device is playing
         self.config = config = config.settled(actor.game)
         device = actor.game.device
         self.generator = torch.Generator(device).manual_seed(seed)
@@ -174,11 +179,17 @@ class Lockstep:
         self.next_number = torch.tensor(boards, device=device)
         self.state = select(self.starts, self.number)
 
-    def play_block(self) -> dict[str, np.ndarray]:
-        """PLIES_A_BLOCK plies on every board, as arrays [plies, boards, ...] on the host."""
+    def begin_block(self) -> dict[str, Tensor]:
+        """Give the device PLIES_A_BLOCK plies on every board to play; they are [plies, boards, ...] there."""
         rows = [self._ply() for _ in range(PLIES_A_BLOCK)]
         stacked = {name: torch.stack([row[name] for row in rows]) for name in rows[0]}
-        block = {name: rows_.to(NARROW.get(name, rows_.dtype)).cpu().numpy() for name, rows_ in stacked.items()}
+        self._begun = {name: rows_.to(NARROW.get(name, rows_.dtype)) for name, rows_ in stacked.items()}
+        return self._begun
+
+    def play_block(self) -> dict[str, np.ndarray]:
+        """The block that was begun, or else one from now on, as arrays on the host."""
+        begun, self._begun = self._begun or self.begin_block(), None
+        block = {name: rows.cpu().numpy() for name, rows in begun.items()}
         playing = self.number >= 0
         self.active = int(playing.sum())
         self._shrink(playing)

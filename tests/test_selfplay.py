@@ -75,6 +75,21 @@ def test_same_seed_same_games_other_seed_other_games(records):
     )
 
 
+@pytest.mark.parametrize("stop_after", [None, 7])
+def test_a_device_that_plays_ahead_of_the_host_plays_the_same_games(monkeypatch, stop_after):
+    """As away from the CPU, where a block takes the device alone."""
+    begin = Lockstep.__init__
+
+    def ahead(lockstep, *rest):
+        begin(lockstep, *rest)
+        lockstep.ahead = True
+
+    before = played(stop_after=stop_after).to_arrays()
+    monkeypatch.setattr(Lockstep, "__init__", ahead)
+    for name, array in played(stop_after=stop_after).to_arrays().items():
+        np.testing.assert_array_equal(array, before[name])
+
+
 def test_python_chess_agrees_with_every_game_move_by_move(records):
     ends = np.cumsum(records.game_lengths)
     starts = boards_from_state(Chess().unpack(torch.from_numpy(records.positions[ends - records.game_lengths])))
