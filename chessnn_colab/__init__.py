@@ -7,7 +7,7 @@ import os
 import sys
 from importlib import import_module
 
-__version__ = "0.7.4"
+__version__ = "0.7.5"
 
 if sys.version_info < (3, 11):  # noqa: UP036  # a checkout is imported without pip, which would have said so
     raise ImportError(f"chessnn_colab needs Python 3.11 or newer; this is {sys.version.split()[0]}")

@@ -31,7 +31,7 @@ from .ink import (
     percent,
 )
 
-FIRST_WINS, PLY_CAP, SECOND_WINS = "#E6D9A8", "#6FA8CF", "#4B535C"
+LIGHT_WINS, PLY_CAP, DARK_WINS = "#E6D9A8", "#6FA8CF", "#4B535C"
 MEASURE_COLOURS = (BLUE, ORANGE, GREEN, PURPLE)
 MAX_LAYER_LINES = 8
 NARROW = 8.0  # points, of the small figures' text
@@ -152,9 +152,11 @@ def draw_results(axis: Axes, reports: Sequence[Report]) -> None:
         return None
     iterations = column(reports, "iteration")
     games, draws = np.maximum(column(reports, "games"), 1), column(reports, "draws")
+    players = list(reports[-1].wins)
+    colours = (DARK_WINS, LIGHT_WINS) if players[:1] == ["black"] else (LIGHT_WINS, DARK_WINS)
     wins = [
         (name, np.array([report.wins.get(name, 0) for report in reports], dtype=float), colour)
-        for name, colour in zip(reports[-1].wins, (FIRST_WINS, SECOND_WINS))
+        for name, colour in zip(players, colours)
     ]
     stopped = games - draws - sum(counts for _, counts, _ in wins)
     results = [*wins[:1], ("draw", draws, DRAWS), ("ply cap", stopped, PLY_CAP), *wins[1:]]
