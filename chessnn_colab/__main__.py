@@ -140,9 +140,8 @@ def run_train(options: argparse.Namespace) -> None:
     from .training import train
     from .views.progress import make_progress
 
-    signal.signal(
-        signal.SIGTERM, signal.default_int_handler
-    )  # as a cluster's scheduler ends a job: what is there is kept
+    # A cluster's scheduler ends a job by SIGTERM: what is there is kept, as after Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     names = [field.name for field in dataclasses.fields(TrainConfig)]
     config = TrainConfig(**{name: getattr(options, name) for name in names})
     interrupted = False

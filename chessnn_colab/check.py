@@ -71,7 +71,7 @@ class CheckReport:
 
     def __str__(self) -> str:
         facts, machine = self.facts, self.facts.machine
-        lines = [("device", f"{self.choice.device} ({self.choice.name})")]
+        lines = [("device", str(self.choice))]
         lines += [("", reason) for reason in self.choice.reasons]
         lines += [("place", facts.place), ("versions", ", ".join(f"{k} {v}" for k, v in self.versions.items()))]
         lines += [

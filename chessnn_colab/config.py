@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Self, TypeVar
 
-from .devices import Inventory, WorkerPlan, plan_workers, require_counts
-from .errors import ConfigError
+from .devices import Inventory, WorkerPlan, plan_workers
+from .errors import ConfigError, require_counts
 from .games.base import Game
 from .games.registry import check_reward, rules
 from .learner import LearnerConfig

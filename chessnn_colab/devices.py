@@ -10,13 +10,14 @@ import torch
 from torch.nn import functional as F
 
 from .cpu import usable_cores
-from .errors import ConfigError, DeviceError
+from .errors import ConfigError, DeviceError, require_counts, require_one_of
 
 MAX_CPU_WORKERS = 16
 LEARNER_GPU = ("shared", "own")
 DEVICE_FAILURE = ("stop", "cpu")
 # In the messages of MPS, of the CPU, and of cuDNN and cuBLAS.
-OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "STATUS_ALLOC_FAILED", "unable to find an engine")
+OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "STATUS_ALLOC_FAILED")
+NO_GPU, WORKS = "cuda: no GPU that this torch can see", ": works"
 MPS_TORCH = "2.7"  # before, a scalar shifted by a tensor came out wrong on MPS (pytorch#147889)
 PRECISIONS = ("auto", "float32", "bfloat16", "float16")
 
@@ -48,6 +49,14 @@ class DeviceChoice:
     device: str
     name: str
     reasons: tuple[str, ...]
+
+    @property
+    def troubles(self) -> list[str]:
+        """Those of the reasons that tell of a device which is there and was passed over."""
+        return [reason for reason in self.reasons if reason != NO_GPU and not reason.endswith(WORKS)]
+
+    def __str__(self) -> str:
+        return f"{self.device} ({self.name})" if self.name else self.device
 
 
 @dataclass(frozen=True)
@@ -96,14 +105,14 @@ def detect_device(
     machine, probe = machine or inventory(), probe or try_device
     reasons = []
     if str(requested) == "auto":
-        reasons = [*machine.problems] or ([] if machine.gpus else ["cuda: no GPU that this torch can see"])
+        reasons = [*machine.problems] or ([] if machine.gpus else [NO_GPU])
     for device in _candidates(str(requested), machine, gpus):
         try:
             probe(device)
         except Exception as error:  # whatever a broken driver raises
             reasons.append(f"{device}: there, but broken: {_first_line(error)}")
             continue
-        reasons.append(f"{device}: works")
+        reasons.append(f"{device}{WORKS}")
         return DeviceChoice(device, describe(device, machine), tuple(reasons))
     raise DeviceError(
         f"device {str(requested)!r} does not work: {'; '.join(reasons)}; choose another of "
@@ -223,19 +232,6 @@ def plan_workers(
     count = workers or min(machine.cores, MAX_CPU_WORKERS)
     notes = (f"{count} workers on {machine.cores} cores will take turns",) if count > machine.cores else ()
     return WorkerPlan(("cpu",) * count, max(machine.cores // count, 1) if workers else 1, notes)
-
-
-def require_counts(**counts: int | None) -> None:
-    """Raise ConfigError for a count that is neither None nor a whole number from 1 up."""
-    for name, value in counts.items():
-        if value is not None and (not isinstance(value, int) or value < 1):
-            raise ConfigError(f"{name}={value!r}: expected a whole number from 1 up (leave it out for the default)")
-
-
-def require_one_of(name: str, value: str, known: Sequence[str], where: str = "") -> None:
-    """Raise ConfigError for a word that is not known; `where`, such as " on a Ray cluster", stands behind it."""
-    if value not in known:
-        raise ConfigError(f"{name}={value!r}{where}: expected one of {', '.join(known)}")
 
 
 def _plan_gpus(

@@ -1,6 +1,7 @@
 """The project's exceptions: every bad input ends in one of these, with a sentence a person can act on."""
 
 import textwrap
+from collections.abc import Sequence
 
 BOX_WIDTH = 72  # columns of text: what the output of a cell has room for in a window of 820 pixels
 
@@ -56,8 +57,25 @@ class WorkerError(ChessnnError):
     """A worker process failed; the message carries its traceback. The pool's `received` has what was finished."""
 
 
+def require_counts(**counts: int | None) -> None:
+    """Raise ConfigError for a count that is neither None nor a whole number from 1 up."""
+    for name, value in counts.items():
+        if value is not None and (not isinstance(value, int) or value < 1):
+            raise ConfigError(f"{name}={value!r}: expected a whole number from 1 up (leave it out for the default)")
+
+
+def require_one_of(name: str, value: str, known: Sequence[str], where: str = "") -> None:
+    """Raise ConfigError for a word that is not known; `where`, such as " on a Ray cluster", stands behind it."""
+    if value not in known:
+        raise ConfigError(f"{name}={value!r}{where}: expected one of {', '.join(known)}")
+
+
 def error_line(traceback: str) -> str:
-    """The line of a traceback that names the error. It need not be the last: CUDA's errors go on with advice."""
-    lines = traceback.strip().splitlines()
-    last_frame = max((number for number, line in enumerate(lines) if line.startswith('  File "')), default=-1)
-    return next((line for line in lines[last_frame + 1 :] if line and not line.startswith(" ")), lines[-1])
+    """The line of a traceback that names the error. It need not be the last: CUDA's errors go on with advice.
+
+    Of a text without a traceback it is the last line.
+    """
+    lines = traceback.strip().splitlines() or [""]
+    frames = [number for number, line in enumerate(lines) if line.startswith('  File "')]
+    after = lines[frames[-1] + 1 :] if frames else []
+    return next((line for line in after if line and not line.startswith(" ")), lines[-1])

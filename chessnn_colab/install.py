@@ -7,9 +7,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from packaging.requirements import Requirement
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.version import InvalidVersion, Version
 
 from . import __version__
 from .errors import InstallError
@@ -29,8 +31,10 @@ def install(requirements: Path = HERE / "requirements.txt", also: Sequence[str] 
     lines = requirements.read_text(encoding="utf-8").splitlines() if requirements.is_file() else []  # a wheel has none
     asked = [*lines, *also]
     missing = missing_of(asked)
-    if old := too_old([line for line in asked if line.split("#")[0].strip() not in missing]):
-        raise InstallError(f"{'; '.join(old)}. Install them anew (pip install --upgrade), and restart the kernel")
+    if wrong := unfit([line for line in asked if line.split("#")[0].strip() not in missing]):
+        said = "; ".join(f"{name} {version} is installed: expected {line}" for line, (name, version) in wrong.items())
+        asked_for = " ".join(map(repr, wrong))
+        raise InstallError(f"{said}. Run: pip install {asked_for}, and restart the kernel")
     if missing:
         print(f"Installing {', '.join(missing)} ...", flush=True)
         torch = _version("torch")
@@ -48,13 +52,18 @@ def missing_of(requirements: Sequence[str]) -> list[str]:
     return [line for line, name in names.items() if importlib.util.find_spec(name) is None]
 
 
-def too_old(requirements: Sequence[str]) -> list[str]:
-    """What is here in a version that its line does not allow, in words."""
-    found = []
+def unfit(requirements: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Line -> name and version of a package that is here in a version which that line does not allow.
+
+    A version before a release counts as the release (NVIDIA's containers have torch 2.6.0a0). What cannot be read fits.
+    """
+    found = {}
     for line in filter(None, (line.split("#")[0].strip() for line in requirements)):
-        asked, version = Requirement(line), _version(re.split(r"[^\w-]", line)[0])
-        if version is not None and not asked.specifier.contains(version, prereleases=True):
-            found.append(f"{asked.name} {version} is installed: expected {line}")
+        with suppress(InvalidRequirement, InvalidVersion):
+            asked = Requirement(line)
+            version = _version(asked.name)
+            if version is not None and not asked.specifier.contains(Version(version).base_version):
+                found[line] = asked.name, version
     return found
 
 

@@ -151,7 +151,7 @@ def play_games(
     while lockstep.active > 0:
         block = lockstep.play_block()
         if lockstep.ahead and lockstep.active > 0:
-            lockstep.begin_block()  # the device plays on while the host cuts games; at a stop these plies are dropped
+            lockstep.begin_block()  # the device plays on while the host cuts games
         games = assembler.add(block)
         if not on_progress(assembler.games, assembler.plies, games):
             if (rest := assembler.unfinished()).num_games:
@@ -164,8 +164,8 @@ class Lockstep:
 
     def __init__(self, actor: Actor, config: SelfPlayConfig, num_games: int, seed: int):
         self.actor, self.game = actor, actor.game
-        self.ahead = actor.game.device.type != "cpu"  # whether a block takes the device alone, and not the host
-        self._begun: dict[str, Tensor] | None = None  # the block that the device is playing
+        self.ahead = actor.game.device.type != "cpu"  # whether the device can play while the host does something else
+        self._begun: list[dict[str, Tensor]] = []  # plies of the next block that the device has been given
         self.config = config = config.settled(actor.game)
         device = actor.game.device
         self.generator = torch.Generator(device).manual_seed(seed)
@@ -179,17 +179,20 @@ class Lockstep:
         self.next_number = torch.tensor(boards, device=device)
         self.state = select(self.starts, self.number)
 
-    def begin_block(self) -> dict[str, Tensor]:
-        """Give the device PLIES_A_BLOCK plies on every board to play; they are [plies, boards, ...] there."""
-        rows = [self._ply() for _ in range(PLIES_A_BLOCK)]
-        stacked = {name: torch.stack([row[name] for row in rows]) for name in rows[0]}
-        self._begun = {name: rows_.to(NARROW.get(name, rows_.dtype)) for name, rows_ in stacked.items()}
-        return self._begun
+    def begin_block(self) -> None:
+        """Give the device the first ply of the next block.
+
+        One ply only: CUDA queues some thousand launches, which is one ply, and the host waits where there are more. At
+        a stop the ply is dropped.
+        """
+        self._begun.append(self._ply())
 
     def play_block(self) -> dict[str, np.ndarray]:
-        """The block that was begun, or else one from now on, as arrays on the host."""
-        begun, self._begun = self._begun or self.begin_block(), None
-        block = {name: rows.cpu().numpy() for name, rows in begun.items()}
+        """PLIES_A_BLOCK plies on every board, as arrays [plies, boards, ...] on the host."""
+        rows = [*self._begun, *(self._ply() for _ in range(PLIES_A_BLOCK - len(self._begun)))]
+        self._begun.clear()
+        stacked = {name: torch.stack([row[name] for row in rows]) for name in rows[0]}
+        block = {name: rows_.to(NARROW.get(name, rows_.dtype)).cpu().numpy() for name, rows_ in stacked.items()}
         playing = self.number >= 0
         self.active = int(playing.sum())
         self._shrink(playing)

@@ -149,7 +149,7 @@ def probe(network: SpikingNetwork, observation: Tensor) -> dict[str, Tensor]:
 
 def spike_counts(network: SpikingNetwork, observation: Tensor) -> dict[str, Tensor]:
     """How often every neuron fires in each time step while the network sees `observation`: [T, B, channels, H, W] by
-    the name of its layer, 0 to `levels`. It takes a slot's memory where `probe` takes that of T * levels."""
+    the name of its layer, 0 to `levels`. It takes `levels` times less memory than `probe`."""
     spikes: dict[str, Tensor] = {}
     layers = {name: module for name, module in network.named_modules() if isinstance(module, SpikingLayer)}
 

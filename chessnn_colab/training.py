@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from .check import probe_for
 from .config import TrainConfig
 from .cpu import keep_freed_memory
 from .devices import detect_device, inventory
-from .errors import CheckpointError, RunError, WorkerError
+from .errors import WorkerError
 from .games.registry import make_game, text_suffix
 from .launch import open_pool, planned_workers
 from .learner import Learner, LearnerConfig
@@ -61,7 +61,7 @@ class Trainer:
         self.budget = Budget(config.minutes, config.iterations, config.total_minutes)  # its clock runs from here
         self.plan = planned_workers(config, choice.device, machine)
         self.config = config = config.with_saved().for_device(choice.device, machine, self.plan)
-        progress.message(f"Primary training device: {choice.device}" + (f" ({choice.name})" if choice.name else ""))
+        self._say([*choice.troubles, f"Primary training device: {choice}"])
         if choice.device == "cpu":
             keep_freed_memory()
         self._say(self.plan.notes)
@@ -115,14 +115,14 @@ class Trainer:
                 f"{self.folder.path}; run this again to resume"
             )
             return True
-        except (Exception, SystemExit):  # Ray makes a SystemExit of SIGTERM
-            with suppress(Exception):  # the first error is the one to show
-                self._keep()
-            raise
-        except GeneratorExit:  # the caller left its loop, by a break or an interrupt in its own code
+        except (
+            Exception,
+            SystemExit,
+            GeneratorExit,
+        ):  # Ray makes a SystemExit of SIGTERM, a break makes a GeneratorExit
             try:
                 self._keep()
-            except (RunError, CheckpointError) as error:
+            except Exception as error:  # the first one is the one to raise
                 if self.folder.held:  # else the same run, begun again before this generator was let go, owns it now
                     say(str(error))
             raise

@@ -176,19 +176,22 @@ play_widget(run) if rules.num_players == 2 else print(f"{game} is for one player
 # %% [markdown]
 # ## A card to keep
 # You should see one picture of the result: strength, spikes, energy and the end of a game. It is also a file in the run folder,
-# and in the folder on Drive.
+# and with Drive ticked in the folder there.
 
 # %%
-from shutil import copy
+from pathlib import Path
 
-from chessnn_colab.errors import RunError
+from chessnn_colab.errors import ChessnnError
+from chessnn_colab.files import copy_verified
+from chessnn_colab.runs.drive import drive_copy
 from chessnn_colab.views.card import result_card
+from chessnn_colab.views.ink import show
 
 try:
     show(result_card(run, run / "card.png"), "The result on one card: strength, firing, energy, and the end of a game")
-    if copy_to:
-        copy(run / "card.png", copy_to)
-except RunError as error:  # stopped before it had a result
+    if copy_to_drive:
+        copy_verified(run / "card.png", Path(drive_copy(run)) / "card.png")
+except (ChessnnError, OSError) as error:  # stopped before it had a result, or Drive is gone
     print(error)
 
 # %% [markdown]
@@ -232,7 +235,7 @@ delete_this_run = ""  # @param {type:"string"}
 
 from chessnn_colab.runs.shelf import delete_run, list_runs, megabytes
 
-if delete_this_run == run.name:
+if delete_this_run and run.parent / delete_this_run == run:
     print(f"{run.name} stays: it is the run chosen above. Choose another one there, run that cell and this one")
 elif delete_this_run:
     print(f"{delete_this_run} is deleted: {megabytes(delete_run(run.parent / delete_this_run))} are free again")

@@ -62,6 +62,12 @@ def test_of_a_failure_the_line_that_names_it_is_told_and_the_rest_is_kept(tmp_pa
     found = pieces(tmp_path)["check"]
     assert found["error"] == "RuntimeError: CUDA error: an illegal memory access"
     assert found["printed"][0] == "seen before" and advice in found["printed"]
+    for printed in (
+        "print('2 failed, 30 passed')",
+        "print('12/40 games | 5s left\\nchessnn_colab: no such run', file=sys.stderr)",
+    ):
+        with pytest.raises(RuntimeError, match=r"^(2 failed, 30 passed|chessnn_colab: no such run)\n\n"):
+            call("-c", f"import sys; {printed}; sys.exit(1)")
 
 
 def test_without_its_requirements_it_says_what_to_install(tmp_path):

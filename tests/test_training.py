@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 import torch
 
-from chessnn_colab import training
+from chessnn_colab import check, training
 from chessnn_colab.arena.evaluate import evaluate_run, load_network
 from chessnn_colab.arena.players import play_search
 from chessnn_colab.budget import Budget
 from chessnn_colab.config import TrainConfig
+from chessnn_colab.devices import Gpu, Inventory
 from chessnn_colab.errors import CheckpointError, ChessnnError, ConfigError, RunError
 from chessnn_colab.games.chess.pgn import games_from_pgn
 from chessnn_colab.games.chess.rules import ENDINGS
@@ -316,12 +317,12 @@ def test_a_training_that_is_told_to_end_keeps_everything(tmp_path, number):
         command, stdout=subprocess.DEVNULL, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler)
     ) as process:
         deadline = time.monotonic() + 90
-        while not (tmp_path / "metrics.jsonl").is_file() and time.monotonic() < deadline:
+        metrics = tmp_path / "metrics.jsonl"
+        while time.monotonic() < deadline and not (metrics.is_file() and metrics.read_bytes().count(b"\n") > 1):
             time.sleep(0.05)
         process.send_signal(number)
         assert process.wait(30) == 130
-    folder = RunFolder.open(tmp_path)
-    assert folder.checkpoints()[-1] == folder.read_reports()[-1]["iteration"] >= 1
+    assert RunFolder.open(tmp_path).checkpoints()[-1] >= 1, "no checkpoint was due before"
 
 
 def test_a_full_disk_is_told_when_the_caller_leaves_the_loop(tmp_path, monkeypatch):
@@ -335,6 +336,21 @@ def test_a_full_disk_is_told_when_the_caller_leaves_the_loop(tmp_path, monkeypat
     monkeypatch.setattr(RunFolder, "save_checkpoint", full)
     reports.close()
     assert "No space left on device" in listener.messages()
+
+
+def test_a_device_that_is_passed_over_is_named(tmp_path, monkeypatch):
+    """As a GPU whose rules come out wrong."""
+
+    def broken(device):
+        raise RuntimeError("the rules of chess come out wrong there, after 3 random plies")
+
+    machine = Inventory((Gpu(0, "a GPU", 8 * 2**30, (7, 5)),), False, 2)
+    monkeypatch.setattr(training, "inventory", lambda: machine)
+    monkeypatch.setattr(check, "probe", lambda device, game: None if device == "cpu" else broken(device))
+    listener = Listener()
+    list(train(tiny(tmp_path, iterations=1, device="auto"), listener))
+    assert "cuda:0: there, but broken: the rules of chess come out wrong there" in listener.messages()
+    assert "Primary training device: cpu (CPU)" in listener.messages()
 
 
 def test_what_ray_makes_of_sigterm_keeps_everything(tmp_path):

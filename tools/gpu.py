@@ -285,11 +285,10 @@ def python(*arguments: str, seconds: float = PIECE_SECONDS, **environment: str) 
             raise RuntimeError(f"it took longer than {seconds:.0f} s") from None
         raise
     if process.returncode:
-        told = f"{said}\n{complaints}".strip()
         from chessnn_colab.errors import error_line
 
-        headline = error_line(complaints) if complaints.strip() else f"exit code {process.returncode}"
-        raise RuntimeError(f"{headline}\n\n{told}")
+        headline = error_line(complaints if complaints.strip() else said) or f"exit code {process.returncode}"
+        raise RuntimeError(f"{headline}\n\n{said}\n{complaints}")
     return said
 
 

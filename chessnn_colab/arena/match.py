@@ -13,8 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from ..cpu import use_threads
-from ..devices import require_counts
-from ..errors import ConfigError
+from ..errors import ConfigError, require_counts
 from ..games.base import Game
 from .ledger import Match
 from .players import Player

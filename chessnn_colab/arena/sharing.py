@@ -91,7 +91,8 @@ class SharedTable:
                 self.ledger.interrupted = True
                 return
             _warn(f"{error}\nOne process plays {'the others' if any(self.ledger.ended) else 'all games'} instead")
-            table.go_on_from(self.ledger)
+            if any(self.ledger.ended):
+                table.go_on_from(self.ledger)
             self.ledger, self.shares = table.ledger, []
             table.play(on_news)
 

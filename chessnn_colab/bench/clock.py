@@ -29,9 +29,8 @@ class Setting:
     config: TrainConfig
     dtype: torch.dtype  # of the convolutions; config.precision says the same
     seconds: float
-    boards: int | None = (
-        None  # in lockstep, in rules, self-play and memory, and positions in network; None: each bench's own number
-    )
+    # In lockstep in rules, self-play and memory, and positions in network; None: each bench's own number.
+    boards: int | None = None
 
     @functools.cached_property
     def game(self) -> Game:

@@ -10,7 +10,7 @@ from ..files import decode_sealed, encode_sealed, read_whole, write_atomically
 
 CONFIG_FILE = "config.json"
 MAX_CONFIG_BYTES = 2**20
-OF_A_SESSION = {"run", "minutes", "iterations"}
+OF_A_SESSION = {"run", "minutes", "iterations", "from_checkpoint"}
 
 
 def check_same_config(saved: Mapping[str, Any], wanted: Mapping[str, Any], may_change: Collection[str]) -> None:

@@ -10,6 +10,7 @@ How a process is started is left to the drivers: LocalPool (local.py) for this m
 
 from __future__ import annotations
 
+import math
 import pickle
 import queue
 import time
@@ -217,9 +218,8 @@ class Pool:
         elif slot.share is not None:
             if now > max(process.heard_at, slot.given_at) + self.timeout:
                 return f"hung: it said nothing for {self.timeout:g} s"
-            allowed = STOP_SECONDS * max(
-                1.0, self.timeout / TIMEOUT_SECONDS
-            )  # a wide search stops as late as it speaks
+            # A search that may be silent for longer takes as much longer to stop.
+            allowed = STOP_SECONDS * (max(1.0, self.timeout / TIMEOUT_SECONDS) if math.isfinite(self.timeout) else 1.0)
             if stopped_at is not None and now > stopped_at + allowed:
                 return f"did not stop within {allowed:.0f} s"
         return ""

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ConfigError, WorkerError
+from ..errors import ConfigError, WorkerError, require_counts, require_one_of
 from .pool import READY_SECONDS, Pool
 from .process import MALLOC_SETTINGS, THREAD_VARIABLES, log_to_stderr, serve
 from .protocol import Inbox
@@ -103,7 +103,7 @@ def plan_cluster(
     device in a cluster without GPUs.
     """
     # Here, because an actor imports this file and may not need torch.
-    from ..devices import DEVICE_FAILURE, WorkerPlan, require_counts, require_one_of
+    from ..devices import DEVICE_FAILURE, WorkerPlan
 
     require_counts(workers=workers, workers_per_gpu=workers_per_gpu)
     require_one_of("device_failure", device_failure, DEVICE_FAILURE)
@@ -223,7 +223,8 @@ class ActorProcess:
         return self._end
 
     def _listen(self) -> None:
-        end, patience = "ended by itself", READY_SECONDS  # imports and the start of a GPU can hold up its answers
+        # Imports and the start of a GPU can hold up its first answers; the pool's own limit comes before this one.
+        end, patience = "ended by itself", READY_SECONDS
         try:
             node, pid, self.log = self._await_place()
             self._place = node, pid

@@ -46,11 +46,12 @@ def silence_table(network: SpikingNetwork, seen: Position) -> str:
 
 def channel_importance(network: SpikingNetwork, seen: Position) -> Picture:
     """A square for each channel of each layer: how much probability moves when that channel alone is silent."""
-    whole, names = opinion(network, seen), layer_names(network)
-    channels, shares = range(network.config.channels), np.zeros((len(names), network.config.channels))
+    names, rows = layer_names(network), network.config.channels
+    whole = opinions(network, seen, rows)[0]  # of a batch as large as the others: its size may change the last bits
+    channels, shares = range(rows), np.zeros((len(names), rows))
     for line, name in zip(shares, names):
         with silenced(network, name, torch.tensor(channels)):
-            line[:] = [moved(whole, thought) for thought in opinions(network, seen, len(channels))]
+            line[:] = [moved(whole, thought) for thought in opinions(network, seen, rows)]
     figure = new_figure(9.0, 0.32 * len(names) + 0.9)
     axis = figure.subplots()
     image = axis.imshow(shares, cmap=LIGHT, vmin=0, vmax=max(0.02, float(shares.max())), aspect="auto")
