@@ -22,7 +22,7 @@ def _tile(exponent: int) -> tuple[str, str]:
     low, high = (_LIGHT, _WARM) if share < 1 else (_WARM, _DARK)
     red, green, blue = (round(one + (other - one) * (share % 1 if share < 2 else 1)) for one, other in zip(low, high))
     number = str(2**exponent)
-    size = min(22.0, 62 / len(number))
+    size = min(22.0, 52 / len(number))
     ink = "#fff" if exponent >= _WHITE_FROM else "#3b342c"
     return number, svg(
         f'<rect x="2" y="2" width="41" height="41" rx="4" fill="rgb({red},{green},{blue})"/>'
