@@ -115,11 +115,7 @@ class Trainer:
                 f"{self.folder.path}; run this again to resume"
             )
             return True
-        except (
-            Exception,
-            SystemExit,
-            GeneratorExit,
-        ):  # Ray makes a SystemExit of SIGTERM, a break makes a GeneratorExit
+        except (Exception, SystemExit, GeneratorExit):  # Ray turns SIGTERM into SystemExit, a break is a GeneratorExit
             try:
                 self._keep()
             except Exception as error:  # the first one is the one to raise
