@@ -10,8 +10,9 @@ from torch import nn
 from chessnn_colab.__main__ import main
 from chessnn_colab.bench import compare as bench_compare
 from chessnn_colab.bench import neighbour, self_play, table
-from chessnn_colab.bench.clock import random_observations
+from chessnn_colab.bench.clock import Setting, random_observations
 from chessnn_colab.bench.compare import plain_network
+from chessnn_colab.config import TrainConfig
 from chessnn_colab.devices import Inventory
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.network import SpikingLayer, actor_copy, build_network
@@ -147,3 +148,13 @@ def test_ctrl_c_keeps_the_figures_of_the_benches_that_were_done(more, monkeypatc
     assert main(["bench", "network", "--device", "cpu", *more]) == 130
     captured = capsys.readouterr()
     assert "interrupted; not measured: network" in captured.err and "figure" not in captured.out
+
+
+def test_a_network_that_spikingjelly_refuses_is_measured_alone(monkeypatch):
+    """As on MPS: there is nothing to compare it with."""
+    network = build_network(NetworkConfig(channels=8, blocks=1), "cpu").eval()
+    setting = Setting("cpu", TrainConfig(), torch.float32, 0.05, boards=16)
+    monkeypatch.setattr(Setting, "network", lambda _: network)
+    assert {"speedup", "plain_evaluations_per_second"} < bench_compare.bench_network(setting).keys()
+    network.portable = True
+    assert bench_compare.bench_network(setting).keys() == {"evaluations_per_second", "batch"}

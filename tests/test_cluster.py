@@ -95,6 +95,13 @@ def test_gpus_are_rays_to_give_out(tmp_path):
         planned_workers(TrainConfig(run=str(tmp_path), pool="ray", gpus=(0, 1)), "cpu", inventory())
 
 
+@pytest.mark.parametrize("device, plays", [("cpu", "cpu"), ("auto", "cuda:0")])
+def test_a_run_that_is_to_be_on_the_cpu_plays_there_too(tmp_path, monkeypatch, device, plays):
+    monkeypatch.setattr(cluster, "join_cluster", lambda address: {"CPU": 4.0, "GPU": 2.0})
+    plan = planned_workers(TrainConfig(run=str(tmp_path), pool="ray", device=device), "cpu", inventory())
+    assert set(plan.devices) == {plays}
+
+
 def test_training_on_a_cluster(head, tmp_path):
     config = TrainConfig(
         run=str(tmp_path / "run"),

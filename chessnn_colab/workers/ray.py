@@ -224,7 +224,7 @@ class ActorProcess:
 
     def _listen(self) -> None:
         # Imports and the start of a GPU can hold up its first answers; the pool's own limit comes before this one.
-        end, patience = "ended by itself", READY_SECONDS
+        end, patience, silent = "ended by itself", READY_SECONDS, False
         try:
             node, pid, self.log = self._await_place()
             self._place = node, pid
@@ -237,8 +237,7 @@ class ActorProcess:
                     self.heard_at = time.monotonic()
                     self.inbox.put((self.index, self, payload))
         except GetTimeoutError:
-            end = f"did not answer for {patience:.0f} s: its machine may be gone"
-            self._kill_process()
+            silent, end = True, f"did not answer for {patience:.0f} s: its machine may be gone"
         except ActorUnavailableError:
             end = "is out of reach: its machine may be gone"
         except RayActorError as error:
@@ -249,6 +248,8 @@ class ActorProcess:
             self._end = self._end or end
             self._ended.set()
             self.inbox.put((self.index, self, None))
+            if silent:  # last, because Ray may take its time where the machine is gone
+                self._kill_process()
 
     def _await_place(self) -> tuple[str, int, str]:
         """Wait until the cluster has room for the actor and it has started; the pool limits how long that may take."""
