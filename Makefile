@@ -4,7 +4,8 @@
 # make test   every test but the long ones in a browser
 # make check  formatting, lint and types, as CI checks them
 # make fix    format, and correct what lint can correct by itself
-# make reliability   the promises of docs/promises.md, each with its full count
+# make reliability   the promises of docs/promises.md, each with its full count, and what else is too long for every change
+# make size   syntax nodes of each folder, and the package's budget
 # make gpu    everything wanted from a GPU, in ten to fifteen minutes (an estimate), into runs/gpu; PART=bench runs one piece; installs nothing
 # make notebooks     write the notebooks again from the .py files beside them
 # make colab         write dist/run_all.ipynb, one file to upload to Colab or Kaggle, or to open in an empty folder
@@ -23,7 +24,7 @@ PYTEST := $(BIN)/python -m pytest -q -n logical --maxprocesses 4
 QUICK := actor checkpoint chess_endings chess_moves chess_perft corruption cpu devices floors games learner network notation \
 	openings packaging public_names ratings records run_folder saved_run search tactics tictactoe tree views_board views_plots
 .DEFAULT_GOAL := help
-.PHONY: help run lab quick test check fix reliability gpu notebooks colab browser shipped repository
+.PHONY: help run lab quick test check fix size reliability gpu notebooks colab browser shipped repository
 
 help:
 	@grep '^# make' Makefile | cut -c3-
@@ -63,6 +64,9 @@ fix: .venv/installed
 
 reliability: .venv/installed
 	$(BIN)/python tools/reliability.py
+
+size:
+	@$(PYTHON) tools/size.py
 
 gpu:
 	$(PYTHON) tools/gpu.py --part '$(PART)'

@@ -1,12 +1,12 @@
-"""The notebook's jobs from a shell: python -m chessnn_colab COMMAND. Bad input: a sentence on stderr, exit code 2."""
+"""The notebook's jobs from a shell: python -m chessnn_colab COMMAND. Bad input: a sentence on
+stderr, exit code 2.
+"""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
-import inspect
 import json
-import re
 import signal
 import sys
 import types
@@ -17,6 +17,7 @@ from typing import Any
 from .config import TrainConfig
 from .errors import ChessnnError, Interrupted
 from .report import Report
+from .settings import GROUPS
 from .shell.bench import add_bench
 from .shell.measuring import add_measuring_commands
 from .shell.networks import add_network_commands
@@ -47,18 +48,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser of every command and option."""
-    parser = argparse.ArgumentParser(prog="python -m chessnn_colab", description=__doc__, allow_abbrev=False)
+    parser = argparse.ArgumentParser(
+        prog="python -m chessnn_colab", description=__doc__, allow_abbrev=False
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    def command(name: str, function: Callable[[argparse.Namespace], None], text: str) -> argparse.ArgumentParser:
+    def command(
+        name: str, function: Callable[[argparse.Namespace], None], text: str
+    ) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
         sub.set_defaults(function=function)
         return sub
 
-    check = command("check-device", run_check, "what this machine has, what works, how many workers it wants")
+    check = command(
+        "check-device", run_check, "what this machine has, what works, how many workers it wants"
+    )
     check.add_argument("--device", default="auto")
-    check.add_argument("--workers", type=int, help="also play games on so many workers")
-    check.add_argument("--games", type=int, help="how many games (default 16)")
     check.add_argument("--game", default="chess")
     check.add_argument("--json", action="store_true")
 
@@ -66,7 +71,12 @@ def build_parser() -> argparse.ArgumentParser:
     perft.add_argument("fen")
     perft.add_argument("depth", type=int)
 
-    train = command("train", run_train, "train a network by self-play; a run that is already in the folder continues")
+    train = command(
+        "train",
+        run_train,
+        "train a network by self-play; a run that is already in the folder continues",
+    )
+    train.usage = "%(prog)s [options]"  # the settings by group follow
     add_config_options(train)
 
     add_watch(command)
@@ -77,30 +87,20 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def add_config_options(parser: argparse.ArgumentParser) -> None:
-    """Add an option for every field of TrainConfig, with its name, its default and what config says of it."""
-    meanings = field_comments()
-    for field, kind in zip(dataclasses.fields(TrainConfig), field_types()):
-        flag = FLAGS.get(field.name, "--" + field.name.replace("_", "-"))
-        told = field.default is not None and kind is not bool  # some versions of argparse add a bool's by themselves
-        meaning = meanings.get(field.name, "") + (f" (default: {field.default})" if told else "")
-        meaning = meaning.replace("%", "%%")
-        more = {"dest": field.name, "default": field.default, "help": meaning}
+    """Add an option for every setting of TrainConfig, in the setting's group."""
+    groups = {title: parser.add_argument_group(title) for title in GROUPS}
+    for entry, kind in zip(dataclasses.fields(TrainConfig), field_types()):
+        group = groups[entry.metadata["group"]]
+        flag = FLAGS.get(entry.name, "--" + entry.name.replace("_", "-"))
+        text = entry.metadata["help"].replace("%", "%%")
+        if entry.default is not None:
+            text += f" (default: {entry.default})"
+        options = {"dest": entry.name, "default": entry.default, "help": text}
         if kind is bool:
-            parser.add_argument(flag, action=argparse.BooleanOptionalAction, **more)
+            group.add_argument(flag, action=argparse.BooleanOptionalAction, **options)
         else:
             convert = whole_numbers if kind == tuple[int, ...] else kind
-            parser.add_argument(flag, type=convert, metavar=field.name.upper(), **more)
-
-
-def field_comments() -> dict[str, str]:
-    """Field -> the comment behind it in TrainConfig, or in the config that it comes from."""
-    parts = [part for part in reversed(TrainConfig.__mro__) if dataclasses.is_dataclass(part)]
-    try:
-        source = "".join(inspect.getsource(part) for part in parts)
-    except OSError:  # installed without its sources
-        return {}
-    found = re.findall(r"^    (\w+): [^#\n]+  # (.+)$", source, re.MULTILINE)
-    return {name: comment.replace("None:", "if not given:") for name, comment in found}
+            group.add_argument(flag, type=convert, metavar=entry.name.upper(), **options)
 
 
 def field_types() -> list[Any]:
@@ -124,7 +124,7 @@ def run_check(options: argparse.Namespace) -> None:
     """The command check-device."""
     from .check import check_device
 
-    report = check_device(options.device, options.workers, options.games, options.game)
+    report = check_device(options.device, options.game)
     print(json.dumps(report.to_dict()) if options.json else report)
 
 

@@ -1,40 +1,28 @@
-"""What this machine and its torch can do, and what a person should change.
-
-torch.utils.collect_env asks nvidia-smi too, but not for the compute capability, on which the advice depends, and
-without a time limit.
-"""
+"""Facts about this machine and its torch, and advice in plain words."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import os
 import platform
-import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
+from torch.torch_version import TorchVersion
 
 from . import TORCH_CAME_FIRST
 from .devices import Inventory, inventory
 
-PACKAGES = ("torch", "numpy", "chess", "spikingjelly", "ipywidgets", "matplotlib", "safetensors", "tensorboard")
+PACKAGES = ("torch", "numpy", "chess", "spikingjelly", "ipywidgets", "matplotlib", "safetensors")
 WHEELS = "https://download.pytorch.org/whl/"
-# CUDA 12 needs a driver from 525 on, CUDA 13 one from 580 on. CUDA 13 has no code for GPUs before Turing, and the
-# last wheels for those are CUDA 12.6 of torch 2.14 (pytorch/pytorch#190385).
-CUDA_12_DRIVER, CUDA_13_DRIVER = 525, 580
-TURING = (7, 5)
-
-
-@dataclass(frozen=True)
-class DriverGpu:
-    """A GPU as the NVIDIA driver shows it, whether torch can use it or not."""
-
-    name: str
-    driver: str  # its version, like 535.104.05; "" where unknown
-    capability: tuple[int, int] | None = None  # None where the driver does not say
+CUDA_13_DRIVER = 580  # the first NVIDIA driver for CUDA 13
+# CUDA 13 has no code for GPUs before this compute capability. The last wheels for those are
+# CUDA 12.6 of torch 2.14 (pytorch/pytorch#190385).
+CUDA_13_CAPABILITY = (7, 5)
+NO_CODE = "no kernel image is available"  # in CUDA's error, where torch has no code for a GPU
+MENDED_ON_MPS = "2.14"  # pytorch#175189, #187280 and #193487 are wrong on MPS before
 
 
 @dataclass(frozen=True)
@@ -43,131 +31,129 @@ class Facts:
 
     place: str  # Colab, Kaggle or local
     torch_version: str
-    torch_cuda: str | None  # the CUDA version that torch was built for; None for a build without CUDA
+    torch_cuda: str | None  # the CUDA version torch was built for; None: a build without CUDA
     machine: Inventory  # what torch sees
-    driver_gpus: tuple[DriverGpu, ...] = ()
-    arch_list: tuple[str, ...] = ()  # the GPU architectures this torch has code for, like sm_75
+    driver_gpu: str = ""  # the first GPU that nvidia-smi lists, whether torch can use it or not
+    driver: str = ""  # the version of the NVIDIA driver, such as 580.65.06
     visible_devices: str | None = None  # CUDA_VISIBLE_DEVICES, where it is set
     ram_bytes: int | None = None  # None where the system does not say
-    shm_bytes: int | None = None  # /dev/shm; None where there is none
-    torch_came_first: bool = False  # torch was loaded before this package could say how its threads wait
+    torch_came_first: bool = False  # loaded before this package could say how its threads wait
 
 
 def gather_facts(environment: Mapping[str, str] = os.environ) -> Facts:
     """Collect the facts about this machine and its torch."""
-    architectures = tuple(torch.cuda.get_arch_list()) if torch.version.cuda else ()
+    name, driver = driver_gpu()
     return Facts(
-        find_place(environment),
-        torch.__version__,
-        torch.version.cuda,
-        inventory(),
-        driver_gpus(),
-        architectures,
-        environment.get("CUDA_VISIBLE_DEVICES"),
-        ram_bytes(),
-        shm_bytes(),
-        TORCH_CAME_FIRST,
+        place=find_place(environment),
+        torch_version=str(torch.__version__),
+        torch_cuda=torch.version.cuda,
+        machine=inventory(),
+        driver_gpu=name,
+        driver=driver,
+        visible_devices=environment.get("CUDA_VISIBLE_DEVICES"),
+        ram_bytes=ram_bytes(),
+        torch_came_first=TORCH_CAME_FIRST,
     )
 
 
 def find_place(environment: Mapping[str, str]) -> str:
     """Return Colab, Kaggle or local, by the environment variables that their images set.
 
-    Kaggle first: its image is built on Colab's and sets Colab's variables too (Kaggle/kagglehub#230).
+    Kaggle is looked for first: its image is built on Colab's and sets Colab's variables too
+    (Kaggle/kagglehub#230).
     """
     if "KAGGLE_KERNEL_RUN_TYPE" in environment:
         return "Kaggle"
     return "Colab" if "COLAB_RELEASE_TAG" in environment else "local"
 
 
-def advice(facts: Facts) -> tuple[str, ...]:
-    """Return what a person should do, in plain words, none when all is well. Depends on the facts only."""
+def advice(facts: Facts, troubles: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return what a person should do, one text per problem; none when all is well.
+
+    troubles: why devices were passed over (DeviceChoice.troubles).
+    """
     texts = []
-    if facts.driver_gpus and not facts.machine.gpus:
-        texts.append(_unseen(facts, facts.driver_gpus[0]))
-    elif not facts.machine.gpus and facts.place == "Colab":
+    if not facts.machine.gpus:
+        texts += _no_gpu(facts)
+    for gpu in facts.machine.gpus:
+        if any(line.startswith(f"cuda:{gpu.index}:") and NO_CODE in line for line in troubles):
+            texts.append(_no_code(facts, gpu.name, gpu.capability))
+    if facts.machine.mps and TorchVersion(facts.torch_version) < MENDED_ON_MPS:
         texts.append(
-            "No GPU in this Colab runtime: Runtime > Change runtime type > T4 GPU, then run the notebook again. "
-            "Training works on the CPU too, slowly."
+            f"torch {facts.torch_version} has known faults on Apple GPUs. The check above looks "
+            f"for them. torch {MENDED_ON_MPS} is without them: "
+            f'pip install --upgrade "torch>={MENDED_ON_MPS}", then restart the kernel.'
         )
-    elif not facts.machine.gpus and facts.place == "Kaggle":
-        texts.append("No GPU in this Kaggle session: Settings > Accelerator > GPU T4 x2, then run the notebook again.")
-    refused = [gpu for gpu in facts.machine.gpus if facts.arch_list and not supported(gpu.capability, facts.arch_list)]
-    texts += [_unsupported(facts, gpu.name, gpu.capability) for gpu in refused]
     if facts.torch_came_first:
         texts.append(
-            "torch was imported before chessnn_colab, so its threads wait for each other in a way that a busy "
-            "neighbour slows down several times: import chessnn_colab first, or set GOMP_SPINCOUNT=1000 before Python "
-            "starts."
+            "torch was imported before chessnn_colab, so its threads wait for each other in a way "
+            "that a busy neighbour slows down several times: import chessnn_colab first, or set "
+            "GOMP_SPINCOUNT=1000 before Python starts."
         )
     return tuple(texts)
 
 
-def _unseen(facts: Facts, gpu: DriverGpu) -> str:
-    """Return the advice for a GPU that the driver shows and torch does not."""
-    number = gpu.driver.partition(".")[0]
-    major = int(number) if number.isdecimal() else CUDA_13_DRIVER
-    if major < CUDA_12_DRIVER:
-        return (
-            f"This machine has {gpu.name} with NVIDIA driver {gpu.driver}, too old for any torch that runs here: "
-            f"update the driver to {CUDA_13_DRIVER} or newer."
-        )
-    too_old = gpu.capability is not None and gpu.capability < TURING
-    install = _install("cu126" if too_old or major < CUDA_13_DRIVER else "cu130", too_old)
+def _no_gpu(facts: Facts) -> list[str]:
+    """The advice where torch sees no CUDA GPU: none on a machine without one."""
+    if facts.driver_gpu:
+        return [_unseen(facts)]
+    if facts.place == "Colab":
+        return [
+            "No GPU in this Colab runtime: Runtime > Change runtime type > T4 GPU, then run the "
+            "notebook again. Training works on the CPU too, slowly."
+        ]
+    if facts.place == "Kaggle":
+        return [
+            "No GPU in this Kaggle session: Settings > Accelerator > GPU T4 x2, then run the "
+            "notebook again."
+        ]
+    return []
+
+
+def _unseen(facts: Facts) -> str:
+    """The advice for a GPU that the driver shows and torch does not."""
     if facts.torch_cuda is None:
-        return f"This machine has {gpu.name}, but torch {facts.torch_version} is a build without CUDA: {install}."
+        major = facts.driver.partition(".")[0]
+        old_driver = major.isdecimal() and int(major) < CUDA_13_DRIVER
+        install = _install("torch", "cu126" if old_driver else "cu130")
+        return (
+            f"This machine has {facts.driver_gpu}, but torch {facts.torch_version} is a build "
+            f"without CUDA: {install}."
+        )
+    shown = f"The driver ({facts.driver}) shows {facts.driver_gpu}, but"
     if facts.visible_devices is not None:
         return (
-            f"The driver shows {gpu.name}, but CUDA_VISIBLE_DEVICES={facts.visible_devices!r} hides it from torch: "
-            "unset it, then restart the runtime (kernel)."
+            f"{shown} CUDA_VISIBLE_DEVICES={facts.visible_devices!r} hides it from torch: unset "
+            "it, then restart the runtime (kernel)."
         )
     return (
-        f"The driver ({gpu.driver}) shows {gpu.name}, but torch {facts.torch_version} (CUDA {facts.torch_cuda}) "
-        f"cannot use it: update the NVIDIA driver, or {install}."
+        f"{shown} torch {facts.torch_version} (CUDA {facts.torch_cuda}) cannot use it: update the "
+        f"NVIDIA driver, or {_install('torch', 'cu126')}."
     )
 
 
-def _unsupported(facts: Facts, name: str, capability: tuple[int, int]) -> str:
-    """Return the advice for a GPU that torch sees and has no code for."""
-    text = (
-        f"{name} (compute capability {capability[0]}.{capability[1]}) is not supported by torch "
-        f"{facts.torch_version}, which has code for {', '.join(facts.arch_list)}: "
-    )
-    other = "choose another GPU (Settings > Accelerator > GPU T4 x2), " if facts.place == "Kaggle" else ""
-    if capability < TURING:
-        return f'{text}{other}{_install("cu126", too_old=True)}, or use device="cpu".'
-    return f'{text}{other}{_install("cu130")}, or use device="cpu".'
-
-
-def _install(wheel: str, too_old: bool = False) -> str:
-    torch_package = '"torch<2.15"' if too_old else "torch"
+def _no_code(facts: Facts, name: str, capability: tuple[int, int]) -> str:
+    """The advice for a GPU that torch sees and has no code for."""
+    old = capability < CUDA_13_CAPABILITY
+    install = _install('"torch<2.15"', "cu126") if old else _install("torch", "cu130")
+    other = "Settings > Accelerator > GPU T4 x2, or " if facts.place == "Kaggle" else ""
     return (
-        f"pip install --force-reinstall {torch_package} torchvision --index-url {WHEELS}{wheel}, "
+        f"torch {facts.torch_version} has no code for {name}: {other}{install}, or use "
+        'device="cpu".'
+    )
+
+
+def _install(requirement: str, wheel: str) -> str:
+    return (
+        f"pip install --force-reinstall {requirement} torchvision --index-url {WHEELS}{wheel}, "
         "then restart the runtime (kernel)"
     )
 
 
-def supported(capability: tuple[int, int], architectures: tuple[str, ...]) -> bool:
-    """Tell whether a GPU of `capability` runs code built for any of `architectures`.
-
-    It runs code for its own major version and a minor version not newer than its own, and PTX (compute_XX) of its own
-    version or an older one. Code for sm_90a or sm_100f runs on exactly these chips only.
-    """
-    for name in architectures:
-        kind, _, number = name.partition("_")
-        digits = number.rstrip("af")
-        built = (int(digits[:-1]), int(digits[-1]))
-        if kind == "sm" and (
-            built == capability or (number == digits and built[0] == capability[0] and built < capability)
-        ):
-            return True
-        if kind == "compute" and built <= capability:
-            return True
-    return False
-
-
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of PACKAGES by name; "missing" for a package that is not installed."""
+    """Return the versions of Python and of PACKAGES by name; "missing" for a package that is not
+    installed.
+    """
     found = {"Python": platform.python_version()}
     for name in PACKAGES:
         try:
@@ -177,54 +163,24 @@ def versions() -> dict[str, str]:
     return {**found, "CUDA build": torch.version.cuda or "none"}
 
 
-def driver_gpus() -> tuple[DriverGpu, ...]:
-    """Return the GPUs that nvidia-smi lists; where that program is missing, those in the driver's files."""
-    for query in ("name,driver_version,compute_cap", "name,driver_version"):  # drivers before 510 have no compute_cap
-        output = first_output(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"])
-        if output is not None:
-            return parse_driver_gpus(output)
-    return driver_files()
+def driver_gpu() -> tuple[str, str]:
+    """Return the name of the first GPU that nvidia-smi lists and the driver's version.
 
-
-def first_output(command: list[str]) -> str | None:
-    """Return what a program prints, or None when the program is missing, fails or takes more than 20 seconds."""
+    Both are empty where that program is missing, fails, or takes more than 20 seconds.
+    """
+    command = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
     try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
     except (OSError, subprocess.SubprocessError):
-        return None
-
-
-def parse_driver_gpus(output: str) -> tuple[DriverGpu, ...]:
-    """Read lines such as "Tesla T4, 535.104.05, 7.5"; the last part is optional."""
-    gpus = []
-    for line in output.splitlines():
-        name, driver, capability = (*(part.strip() for part in line.split(",")), "", "")[:3]
-        numbers = [int(part) for part in capability.split(".") if part.isdecimal()]
-        if name:
-            gpus.append(DriverGpu(name, driver, (numbers[0], numbers[1]) if len(numbers) == 2 else None))
-    return tuple(gpus)
-
-
-def driver_files(
-    proc: Path = Path("/proc/driver/nvidia/gpus"), node: Path = Path("/dev/nvidiactl")
-) -> tuple[DriverGpu, ...]:
-    """Return the GPUs in Linux's files, none without the device node: a container shows the /proc of its host."""
-    found = sorted(proc.glob("*/information")) if node.exists() else []
-    lines = [line for path in found for line in path.read_text().splitlines()]
-    return tuple(DriverGpu(line.partition(":")[2].strip(), "") for line in lines if line.startswith("Model:"))
+        return "", ""
+    first = done.stdout.partition("\n")[0]
+    name, _, driver = first.partition(",")
+    return name.strip(), driver.strip()
 
 
 def ram_bytes() -> int | None:
     """Return the machine's memory; None where the system does not say."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # Windows has no sysconf; a system may lack either name
-        return None
-
-
-def shm_bytes() -> int | None:
-    """Return the size of /dev/shm; None where there is none (macOS)."""
-    try:
-        return shutil.disk_usage("/dev/shm").total
-    except OSError:
-        return None
+    except (AttributeError, ValueError, OSError):
+        return None  # Windows has no sysconf; a system may lack either name

@@ -12,20 +12,33 @@ from .records import POLICY_WIDTH, GameRecords
 class Assembler:
     """Cuts blocks of lockstep rows into whole games.
 
-    truncated: index of the ending "truncated"; position_words: Game.packed_words; discount and td_lambda: see
-    `td_returns`; bootstrap: how a game stands is what the search says, instead of the game's own label.
+    truncated: index of the ending "truncated"; position_words: Game.packed_words; discount and
+    td_lambda: see `td_returns`; bootstrap: a position's estimate is the search's value, instead of
+    the game's own label.
     """
 
-    def __init__(self, truncated: int, position_words: int, discount: float, td_lambda: float, bootstrap: bool = False):
+    def __init__(
+        self,
+        truncated: int,
+        position_words: int,
+        discount: float,
+        td_lambda: float,
+        bootstrap: bool = False,
+    ):
         self.games = 0  # finished so far
         self.plies = 0  # played so far, in unfinished games too
-        self._truncated, self._position_words = truncated, position_words
-        self._discount, self._td_lambda = discount, td_lambda
-        self._bootstrap = bootstrap and td_lambda < 1  # where only outcomes count, nothing stands better before the end
+        self._truncated = truncated
+        self._position_words = position_words
+        self._discount = discount
+        self._td_lambda = td_lambda
+        # With lambda 1 only outcomes count, and there are no estimates.
+        self._bootstrap = bootstrap and td_lambda < 1
         self._rows: dict[str, np.ndarray] | None = None
 
     def add(self, block: Mapping[str, np.ndarray]) -> GameRecords:
-        """Take in a block [plies, boards, ...]. Returns the games that ended in it, in order of their numbers."""
+        """Take in a block [plies, boards, ...]. Returns the games that ended in it, in order of
+        their numbers.
+        """
         rows = {name: array.reshape(-1, *array.shape[2:]) for name, array in block.items()}
         rows = {name: array[rows["number"] >= 0] for name, array in rows.items()}
         self.plies += len(rows["number"])
@@ -38,7 +51,7 @@ class Assembler:
         return records
 
     def unfinished(self) -> GameRecords:
-        """The games still in progress: ending 0, and value targets from how they stand."""
+        """The games still in progress: ending 0, and value targets from their estimates."""
         rows, self._rows = self._rows, None
         return self._records(rows or {})
 
@@ -56,11 +69,13 @@ class Assembler:
         if points:
             targets = self._point_targets(rows, lengths, endings)
         else:
-            standing = self._standing(rows)
-            label = standing[last] if self._bootstrap else outcome
-            unfinished = standing[last] if self._td_lambda < 1 else np.full(len(last), np.nan)
-            final = np.where(ended, np.where(endings == self._truncated, label, outcome), unfinished)
-            targets = self._value_targets(rows, standing, lengths, endings, final)
+            estimate = self._estimate(rows)
+            label = estimate[last] if self._bootstrap else outcome
+            unfinished = estimate[last] if self._td_lambda < 1 else np.full(len(last), np.nan)
+            final = np.where(
+                ended, np.where(endings == self._truncated, label, outcome), unfinished
+            )
+            targets = self._value_targets(rows, estimate, lengths, endings, final)
         return GameRecords(
             positions=rows["position"],
             actions=rows["action"].astype(np.uint16),
@@ -73,59 +88,69 @@ class Assembler:
             results=results.astype(np.int8),
         )
 
-    def _standing(self, rows: Mapping[str, np.ndarray]) -> np.ndarray:
-        """[N] how each position stands for the first player."""
+    def _estimate(self, rows: Mapping[str, np.ndarray]) -> np.ndarray:
+        """[N] what each position is worth to the first player, before the game is over."""
         if not self._bootstrap:
-            return rows["standing"]
+            return rows["estimate"]
         return rows["value"] * np.where(rows["player"] == 0, 1.0, -1.0)
 
     def _value_targets(
         self,
         rows: Mapping[str, np.ndarray],
-        standing: np.ndarray,
+        estimate: np.ndarray,
         lengths: np.ndarray,
         endings: np.ndarray,
         final: np.ndarray,
     ) -> np.ndarray:
-        """float16 [N]: what each position was worth to its mover, by `td_returns`; NaN where `final` is."""
+        """float16 [N]: what each position was worth to its mover, by `td_returns`; NaN where
+        `final` is.
+        """
         capped = endings == self._truncated
-        # A label is not a win: it does not fade with distance unless the standings before it do.
+        # A label is not a win: it does not fade with distance unless the estimates before it do.
         discount = np.where(capped & (self._td_lambda == 1), 1.0, self._discount)
-        returns = td_returns(final, standing, lengths, self._td_lambda, discount)
+        returns = td_returns(final, estimate, lengths, self._td_lambda, discount)
         return (returns * np.where(rows["player"] == 0, 1.0, -1.0)).astype(np.float16)
 
-    def _point_targets(self, rows: Mapping[str, np.ndarray], lengths: np.ndarray, endings: np.ndarray) -> np.ndarray:
-        """float32 [N]: the points that each position was still worth. A game without an end is worth what its last
-        search said."""
+    def _point_targets(
+        self, rows: Mapping[str, np.ndarray], lengths: np.ndarray, endings: np.ndarray
+    ) -> np.ndarray:
+        """float32 [N]: the points that each position was still worth. An unfinished game takes its
+        last search value.
+        """
         last = np.cumsum(lengths) - 1
         over = (endings > 0) & (endings != self._truncated)
         final = np.where(over, rows["reward"][last], rows["value"][last])
         ahead = self._discount * rows["value"]
         discount = np.full(len(lengths), self._discount)
-        return td_returns(final, ahead, lengths, self._td_lambda, discount, rows["reward"]).astype(np.float32)
+        return td_returns(final, ahead, lengths, self._td_lambda, discount, rows["reward"]).astype(
+            np.float32
+        )
 
 
 def td_returns(
     final: np.ndarray,
-    standing: np.ndarray,
+    estimate: np.ndarray,
     lengths: np.ndarray,
     td_lambda: float,
     discount: np.ndarray,
     reward: np.ndarray | None = None,
 ) -> np.ndarray:
-    """[N] lambda-returns of games laid end to end, each of lengths[i] positions (Sutton & Barto 2018, 12.1).
+    """[N] lambda-returns of games laid end to end, each of lengths[i] positions (Sutton & Barto
+    2018, 12.1).
 
-    G[last] = final[i] and G[t] = (1 - lambda) standing[t + 1] + lambda discount[i] G[t + 1]: the outcome, mixed with
-    how the game stood on the way there. Lambda 0.85 looks some six plies ahead. reward: [N] what each ply paid, added
-    to its G; final[i] holds that of the last ply.
+    G[last] = final[i] and G[t] = (1 - lambda) estimate[t + 1] + lambda discount[i] G[t + 1]: the
+    outcome, mixed with the estimates on the way there. Lambda 0.85 looks some six plies ahead.
+    reward: [N] what each ply paid, added to its G; final[i] holds that of the last ply.
     """
     last = np.cumsum(lengths) - 1
-    returns, running = np.empty(len(standing)), final.astype(float)
+    returns, running = np.empty(len(estimate)), final.astype(float)
     for back in range(lengths.max(initial=0)):
         live = lengths > back
         at = (last - back)[live]
         if back:
-            running[live] = (1 - td_lambda) * standing[at + 1] + td_lambda * discount[live] * running[live]
+            running[live] = (1 - td_lambda) * estimate[at + 1] + td_lambda * discount[
+                live
+            ] * running[live]
             if reward is not None:
                 running[live] += reward[at]
         returns[at] = running[live]

@@ -1,4 +1,4 @@
-"""How long a session trains, and what follows from it."""
+"""The time budget of a session, with the deadlines and the learning rate that follow."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ DEFAULT_MINUTES = 20.0
 class Budget:
     """How long to train in this session: minutes, iterations, or both, whichever ends first.
 
-    total_minutes: the learning rate follows the run's clock towards so many minutes, over all its sessions.
+    total_minutes: length of the learning-rate schedule over all sessions of the run; None: each
+    session has its own.
     """
 
-    def __init__(self, minutes: float | None, iterations: int | None, total_minutes: float | None = None):
+    def __init__(
+        self, minutes: float | None, iterations: int | None, total_minutes: float | None = None
+    ):
         self.started = time.monotonic()
         if minutes is None and iterations is None:
             minutes = DEFAULT_MINUTES
@@ -31,9 +34,10 @@ class Budget:
         return time.monotonic() - self.started
 
     def play_deadline(self, learning_per_play: float) -> float | None:
-        """The time.monotonic() at which self-play must stop for its learning to end in time; None without time budget.
+        """The time.monotonic() at which self-play must stop for its learning to end in time; None
+        without time budget.
 
-        learning_per_play: seconds of learning that a second of self-play asks for.
+        learning_per_play: seconds of learning that one second of self-play needs.
         """
         if self.seconds is None:
             return None
@@ -45,20 +49,22 @@ class Budget:
         """The time.monotonic() at which learning must end; None without a time budget."""
         return None if self.seconds is None else self.started + self.seconds - self.reserved
 
-    def over(self, next_iteration: float = 0.0, going_on: int = 0) -> bool:
-        """Whether to stop: nothing left, or too little for a worthwhile part of an iteration of so many seconds.
-        going_on: iterations begun and not done yet."""
-        if self.iterations is not None and self.done + going_on >= self.iterations:
+    def over(self, next_iteration: float = 0.0, unfinished: int = 0) -> bool:
+        """True when the budget is spent, or less than 15 % of an iteration's time is left.
+
+        next_iteration: its expected seconds. unfinished: iterations that have begun and not ended.
+        """
+        if self.iterations is not None and self.done + unfinished >= self.iterations:
             return True
-        if self.seconds is None or self.done + going_on == 0:
+        if self.seconds is None or self.done + unfinished == 0:
             return False
         return self.seconds - self.reserved - self.elapsed < 0.15 * next_iteration
 
     def learning_rate_factor(self) -> float:
         """1 for the first half of a time budget, then falling to 0.05.
 
-        The budget is this session's, or `total_minutes` where that is set. Without either it is always 1, so that two
-        runs of N iterations equal one of 2N.
+        The budget is this session's, or `total_minutes` where that is set. Without either it is
+        always 1, so that two runs of N iterations equal one of 2N.
         """
         if self.total_seconds is not None:
             share = (self.seconds_before + self.elapsed) / self.total_seconds

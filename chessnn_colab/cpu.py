@@ -12,11 +12,11 @@ from pathlib import Path
 
 import torch
 
-TRIED_CALLS = 3  # by whose median a number of threads is judged
+TRIED_CALLS = 3  # calls with one number of threads; their median counts
 
 
 def usable_cores(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
-    """Return how many cores this process may use: those it may run on, within its container's limit on CPU time."""
+    """Return how many cores this process may use, within its container's limit on CPU time."""
     affinity = getattr(os, "sched_getaffinity", None)  # not on macOS
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
     try:
@@ -28,10 +28,10 @@ def usable_cores(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
 
 @contextmanager
 def use_threads(count: int) -> Iterator[None]:
-    """Have torch use `count` threads of the CPU until the block, or the function decorated with it, ends.
+    """torch uses `count` threads of the CPU inside the block or the decorated function.
 
-    Rules and matches are many small steps. One thread does them nearly as fast as two, and it never waits for another
-    thread that a busy neighbour holds off (docs/speed.md).
+    Rules and matches are many small steps. One thread does them nearly as fast as two, and it never
+    waits for a thread that a busy neighbour keeps off its core (docs/speed.md).
     """
     before = torch.get_num_threads()
     torch.set_num_threads(count)
@@ -42,42 +42,48 @@ def use_threads(count: int) -> Iterator[None]:
 
 
 class ThreadTrial:
-    """Finds how many threads make a call soonest: from `most` of them down by halves, for as long as that helps.
+    """Finds the number of threads with which a call is fastest: `max_threads`, then half as many,
+    for as long as that helps.
 
-    Every parallel step waits for its last thread. On an idle machine two threads are faster than one; where others
-    want the same cores, each wait can take a turn of the scheduler, and one thread is several times faster
-    (docs/speed.md).
+    Every parallel step waits for its last thread. On an idle machine two threads are faster than
+    one. Where others want the same cores, each wait can take a turn of the scheduler, and one
+    thread is several times faster (docs/speed.md).
 
-    count: how many threads the next call is to use.
+    count: the number of threads to use for the next call.
     """
 
-    def __init__(self, most: int):
-        self.count = most
+    def __init__(self, max_threads: int):
+        self.count = max_threads
         self._seconds: list[float] = []
-        self._best, self._best_count = math.inf, most
-        self._settled = most == 1
+        self._best_seconds = math.inf
+        self._best_count = max_threads
+        self._decided = max_threads == 1
 
     def took(self, seconds: float) -> None:
-        """Say how long a call with `count` threads took; `count` may change."""
-        if self._settled:
+        """Call this with the duration of a call that used `count` threads; `count` may change."""
+        if self._decided:
             return
         self._seconds.append(seconds)
         if len(self._seconds) < TRIED_CALLS:
             return
-        median, self._seconds = statistics.median(self._seconds), []
-        if median < self._best:
-            self._best, self._best_count = median, self.count
-            self._settled = self.count == 1
-            self.count = max(self.count // 2, 1)
-        else:
-            self._settled, self.count = True, self._best_count
+        median = statistics.median(self._seconds)
+        self._seconds = []
+        if median >= self._best_seconds:
+            self.count = self._best_count
+            self._decided = True
+            return
+        self._best_seconds = median
+        self._best_count = self.count
+        self._decided = self.count == 1
+        self.count = max(self.count // 2, 1)
 
 
 def keep_freed_memory() -> None:
-    """Have glibc keep large freed blocks in this process instead of returning them to the system each time.
+    """glibc keeps large freed blocks in this process from now on, and does not return them to the
+    system.
 
-    Batches allocate the same tensors again and again, and on a CPU new pages for them cost a fifth of the time. Does
-    nothing on systems without glibc.
+    Batches allocate the same tensors again and again, and on a CPU new pages for them cost a fifth
+    of the time. Does nothing on systems without glibc.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt

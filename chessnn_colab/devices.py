@@ -1,4 +1,6 @@
-"""Choose the device (CUDA, then Apple's MPS, then the CPU), say why, and plan which workers play on which device."""
+"""Choose the device (CUDA, then Apple's MPS, then the CPU), say why, and plan which workers play on
+which device.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,8 @@ LEARNER_GPU = ("shared", "own")
 DEVICE_FAILURE = ("stop", "cpu")
 # In the messages of MPS, of the CPU, and of cuDNN and cuBLAS.
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "STATUS_ALLOC_FAILED")
-NO_GPU, WORKS = "cuda: no GPU that this torch can see", ": works"
-MPS_TORCH = "2.7"  # before, a scalar shifted by a tensor came out wrong on MPS (pytorch#147889)
+NO_GPU = "cuda: no GPU that this torch can see"
+WORKS = ": works"
 PRECISIONS = ("auto", "float32", "bfloat16", "float16")
 
 
@@ -34,7 +36,7 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Inventory:
-    """What a machine has."""
+    """The devices of a machine."""
 
     gpus: tuple[Gpu, ...]
     mps: bool
@@ -44,7 +46,9 @@ class Inventory:
 
 @dataclass(frozen=True)
 class DeviceChoice:
-    """The device to use, its name for people, and one line for each device tried that says how it went."""
+    """The device to use, its name for people, and one line for each device tried that says how it
+    went.
+    """
 
     device: str
     name: str
@@ -52,8 +56,9 @@ class DeviceChoice:
 
     @property
     def troubles(self) -> list[str]:
-        """Those of the reasons that tell of a device which is there and was passed over."""
-        return [reason for reason in self.reasons if reason != NO_GPU and not reason.endswith(WORKS)]
+        """The reasons why a device that is there was passed over."""
+        found = [reason for reason in self.reasons if not reason.endswith(WORKS)]
+        return [reason for reason in found if reason != NO_GPU]
 
     def __str__(self) -> str:
         return f"{self.device} ({self.name})" if self.name else self.device
@@ -61,20 +66,25 @@ class DeviceChoice:
 
 @dataclass(frozen=True)
 class WorkerPlan:
-    """Where self-play runs: one device per worker, the torch threads of each worker, and notes for the user."""
+    """Where self-play runs: one device per worker, the torch threads of each worker, and notes for
+    the user.
+    """
 
     devices: tuple[str, ...]
     threads: int
     notes: tuple[str, ...] = ()
-    device_failure: str = "stop"  # one of DEVICE_FAILURE: what to do about a worker whose device does not work
+    device_failure: str = "stop"  # or "cpu": where a worker plays whose device does not work
     workers_per_gpu: int = 1
 
 
 def inventory() -> Inventory:
-    """Look at this machine. Raises nothing: a GPU that does not even tell its name becomes one of the problems."""
+    """Look at this machine. Raises nothing: a GPU that does not even tell its name becomes one of
+    the problems.
+    """
     gpus: list[Gpu] = []
     problems: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:  # torch only warns of a driver or GPU that is too old
+    # torch only warns of a driver or a GPU that is too old
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for index in range(torch.cuda.device_count() if torch.cuda.is_available() else 0):
             try:
@@ -84,11 +94,12 @@ def inventory() -> Inventory:
                 continue
             gpus.append(Gpu(index, found.name, found.total_memory, (found.major, found.minor)))
     warned = [f"cuda: {_first_line(warning.message)}" for warning in caught]
-    mps = torch.backends.mps.is_available()
-    if mps and torch.__version__ < MPS_TORCH:  # TorchVersion compares as versions do
-        mps = False
-        problems.append(f"mps: torch {torch.__version__} shifts bits wrongly there: install torch {MPS_TORCH} or newer")
-    return Inventory(tuple(gpus), mps, usable_cores(), (*dict.fromkeys(warned), *problems))
+    return Inventory(
+        gpus=tuple(gpus),
+        mps=torch.backends.mps.is_available(),
+        cores=usable_cores(),
+        problems=(*dict.fromkeys(warned), *problems),
+    )
 
 
 def detect_device(
@@ -97,10 +108,12 @@ def detect_device(
     probe: Callable[[str], None] | None = None,
     gpus: Sequence[int] | None = None,
 ) -> DeviceChoice:
-    """Return the best device that works ("auto"), or the requested one ("cpu", "mps", "cuda", "cuda:1").
+    """Return the best device that works ("auto"), or the requested one ("cpu", "mps", "cuda",
+    "cuda:1").
 
-    Each device is tried with `probe`, which raises if it does not work; the next one is tried then. gpus: limits "auto"
-    and "cuda" to these GPUs. Raises DeviceError when a requested device is not there or does not work.
+    Each device is tried with `probe`, which raises if it does not work; the next one is tried then.
+    gpus: limits "auto" and "cuda" to these GPUs. Raises DeviceError when a requested device is not
+    there or does not work.
     """
     machine, probe = machine or inventory(), probe or try_device
     reasons = []
@@ -110,7 +123,7 @@ def detect_device(
         try:
             probe(device)
         except Exception as error:  # whatever a broken driver raises
-            reasons.append(f"{device}: there, but broken: {_first_line(error)}")
+            reasons.append(f"{device}: {_why_not(device, error)}")
             continue
         reasons.append(f"{device}{WORKS}")
         return DeviceChoice(device, describe(device, machine), tuple(reasons))
@@ -120,15 +133,29 @@ def detect_device(
     )
 
 
+def _why_not(device: str, error: Exception) -> str:
+    """The reason why a device is passed over: its memory is taken, or it is broken."""
+    if not (device.startswith("cuda") and out_of_memory(error)):
+        return f"there, but broken: {_first_line(error)}"
+    try:
+        free, total = torch.cuda.mem_get_info(device)
+    except RuntimeError:  # asking takes memory, too
+        return "in use: all of its memory is taken"
+    return f"in use: {(total - free) / 1e9:.1f} of {total / 1e9:.1f} GB taken"
+
+
 def try_device(device: str) -> None:
-    """Do a little of all that the project does (matrices, integers, a convolution, a copy back); raise if it fails."""
-    ones = torch.ones(8, 8, device=device)
+    """Do a little of what the project does (integers, a convolution, a copy back).
+
+    Raises what the device raises, or RuntimeError for wrong numbers.
+    """
     board = torch.full((8,), 1 << 40, dtype=torch.int64, device=device)
-    picked = ((board << 3) & (1 << 43)).gather(0, torch.arange(8, device=device))
-    convolved = F.conv2d(ones.view(1, 1, 8, 8), ones[:3, :3].reshape(1, 1, 3, 3))
-    bits, total = int((picked >> 43).sum()), float((ones @ ones).sum() + convolved.sum())
-    if bits != 8 or abs(total - (512 + 324)) > 1:  # a good GPU may convolve by an algorithm that rounds
-        raise RuntimeError(f"computed {bits} and {total}, expected 8 and {512 + 324}")
+    ones = torch.ones(1, 1, 8, 8, device=device)
+    bits = int(((board << 3) >> 43).sum())
+    total = float(F.conv2d(ones, ones[:, :, :3, :3]).sum())
+    expected = 9 * 36
+    if bits != 8 or abs(total - expected) > 1:  # a good GPU may convolve by a way that rounds
+        raise RuntimeError(f"computed {bits} and {total}, expected 8 and {expected}")
 
 
 def require_device(device: str) -> None:
@@ -140,10 +167,10 @@ def require_device(device: str) -> None:
 
 
 def playing_device(device: str | torch.device) -> str:
-    """Where matches, puzzles and a person's games are played when `device` is asked for: itself, but the CPU for MPS.
+    """The device for matches, puzzles and a person's games: `device`, but the CPU for MPS.
 
-    What the rules prove has as many rows as the data wants, and MPS keeps a compiled graph for every number of rows
-    that it has seen (pytorch#188756).
+    Proofs by the rules have as many rows as the positions need, and MPS keeps a compiled graph for
+    every number of rows that it has seen (pytorch#132596, #181213).
     """
     return "cpu" if torch.device(device).type == "mps" else str(device)
 
@@ -165,31 +192,37 @@ def describe(device: str, machine: Inventory | None = None) -> str:
 
 
 def time_convolutions(device: str | torch.device) -> None:
-    """On CUDA, let cuDNN time its algorithms for each new shape and keep the fastest; elsewhere nothing.
+    """On CUDA, let cuDNN time its algorithms for each new shape and keep the fastest; elsewhere
+    nothing.
 
-    It is for processes that see few shapes: self-play's batches are powers of two, the learner's all have one size. Two
-    processes may choose differently and then differ in rounding.
+    It is for processes that see few shapes: self-play's batches are powers of two, the learner's
+    all have one size. Two processes may choose differently and then differ in rounding.
     """
     if torch.device(device).type == "cuda":
         torch.backends.cudnn.benchmark = True
 
 
 def choose_dtype(precision: str, device: str | torch.device) -> torch.dtype:
-    """Return the dtype of convolutions for one of PRECISIONS. Raises ConfigError for an unknown name.
+    """Return the dtype of convolutions for one of PRECISIONS. Raises ConfigError for an unknown
+    name.
 
-    "auto" is the fastest: bfloat16 where there are units for it (GPUs from Ampere on, CPUs with AVX-512 BF16 or AMX),
-    float16 on older CUDA GPUs, else float32. It depends on the hardware and on no timing, so that runs can be repeated
-    exactly.
+    "auto" is the fastest: bfloat16 where there are units for it (GPUs from Ampere on, CPUs with
+    AVX-512 BF16 or AMX), float16 on older CUDA GPUs, else float32. It depends on the hardware and
+    on no timing, so that runs can be repeated exactly.
     """
     if precision not in PRECISIONS:
-        raise ConfigError(f"unknown precision {precision!r}: expected one of {', '.join(PRECISIONS)}")
+        raise ConfigError(
+            f"unknown precision {precision!r}: expected one of {', '.join(PRECISIONS)}"
+        )
     if precision != "auto":
         return getattr(torch, precision)
     device = torch.device(device)
     if device.type == "cuda":
         return torch.bfloat16 if torch.cuda.get_device_capability(device)[0] >= 8 else torch.float16
     # Public only in part: an older torch has one of these questions or neither.
-    units = any(getattr(torch.cpu, f"_is_{unit}_supported", bool)() for unit in ("avx512_bf16", "amx_tile"))
+    units = any(
+        getattr(torch.cpu, f"_is_{unit}_supported", bool)() for unit in ("avx512_bf16", "amx_tile")
+    )
     return torch.bfloat16 if device.type == "cpu" and units else torch.float32
 
 
@@ -197,7 +230,6 @@ def plan_workers(
     machine: Inventory,
     device: str = "auto",
     workers: int | None = None,
-    workers_per_gpu: int = 1,
     gpus: Sequence[int] | None = None,
     selfplay_device: str | None = None,
     learner_gpu: str = "shared",
@@ -205,60 +237,76 @@ def plan_workers(
 ) -> WorkerPlan:
     """Plan which workers play on which device, when `device` trains.
 
-    By default there is one worker per GPU, since one batch of games fills it, or `workers_per_gpu`. `workers` is a
-    total, rounded down to a multiple of the GPUs, with a note; fewer workers than GPUs use the first GPUs. MPS has one
-    worker. The CPU has one worker per core, each with one thread. "auto" and "cuda:0" play on all GPUs.
+    By default there is one worker per GPU, since one batch of games fills it. `workers` is a
+    total, rounded down to a multiple of the GPUs, with a note; fewer workers than GPUs use the
+    first GPUs. MPS has one worker. The CPU has one worker per core, each with one thread. "auto"
+    and "cuda:0" play on all GPUs.
 
-    gpus: play on these GPUs only, by torch's index. selfplay_device: play there instead, such as "cpu". learner_gpu:
-    "shared", or "own" to keep workers off the GPU that trains if there is another. device_failure: "stop", or "cpu" to
-    let a worker whose GPU does not work play on the CPU. Raises ConfigError for counts below one and unknown words,
-    DeviceError for devices that are not there.
+    gpus: play on these GPUs only, by torch's index. selfplay_device: play there instead, such as
+    "cpu". learner_gpu: "shared", or "own" to keep workers off the GPU that trains if there is
+    another. device_failure: "stop", or "cpu" to let a worker whose GPU does not work play on the
+    CPU. Raises ConfigError for counts below one and unknown words, DeviceError for devices that are
+    not there.
     """
-    require_counts(workers=workers, workers_per_gpu=workers_per_gpu)
+    require_counts(workers=workers)
     require_one_of("learner_gpu", learner_gpu, LEARNER_GPU)
     require_one_of("device_failure", device_failure, DEVICE_FAILURE)
     trains_on = _candidates(str(device), machine, gpus)[0]
-    kind = _candidates(str(selfplay_device or device), machine, gpus)[0].partition(":")[0]
-    if kind == "cuda":
-        one = str(selfplay_device or (device if gpus is None and trains_on != "cuda:0" else "cuda"))
-        wanted = [int(one[5:])] if one.startswith("cuda:") else _picked(machine, gpus)
+    plays_on = _candidates(str(selfplay_device or device), machine, gpus)[0]
+    if plays_on.startswith("cuda"):
+        wanted = _picked(machine, gpus)
+        only_one = str(selfplay_device or (trains_on if gpus is None else "cuda"))
+        if only_one.startswith("cuda:") and (selfplay_device or only_one != "cuda:0"):
+            wanted = [int(only_one.removeprefix("cuda:"))]
         reserved = trains_on if learner_gpu == "own" else ""
-        return _plan_gpus(machine, wanted, reserved, workers, workers_per_gpu, device_failure)
+        return _plan_gpus(machine, wanted, reserved, workers, device_failure)
     if gpus is not None and not trains_on.startswith("cuda"):
-        raise DeviceError(f"gpus={list(gpus)} but the device is {device}: leave gpus out, or use cuda")
-    if kind == "mps":
-        notes = (f"MPS takes one worker; {workers} asked for",) if workers and workers > 1 else ()
-        return WorkerPlan(("mps",), 1, notes, device_failure)
+        raise DeviceError(
+            f"gpus={list(gpus)} but the device is {device}: leave gpus out, or use cuda"
+        )
+    notes = []
+    if plays_on == "mps":
+        if workers and workers > 1:
+            notes.append(f"MPS takes one worker, not {workers}")
+        return WorkerPlan(("mps",), 1, tuple(notes), device_failure)
     count = workers or min(machine.cores, MAX_CPU_WORKERS)
-    notes = (f"{count} workers on {machine.cores} cores will take turns",) if count > machine.cores else ()
-    return WorkerPlan(("cpu",) * count, max(machine.cores // count, 1) if workers else 1, notes)
+    if count > machine.cores:
+        notes.append(f"{count} workers on {machine.cores} cores will take turns")
+    threads = max(machine.cores // count, 1) if workers else 1
+    return WorkerPlan(("cpu",) * count, threads, tuple(notes))
 
 
 def _plan_gpus(
-    machine: Inventory, wanted: list[int], reserved: str, workers: int | None, workers_per_gpu: int, device_failure: str
+    machine: Inventory, wanted: list[int], reserved: str, workers: int | None, device_failure: str
 ) -> WorkerPlan:
-    """Plan workers on the GPUs `wanted`, without the one reserved for the learner if there is another."""
+    """Plan workers on the GPUs `wanted`, without the one reserved for the learner if there is
+    another.
+    """
     notes = []
-    left = [index for index in wanted if f"cuda:{index}" != reserved]
-    if not left:
+    others = [index for index in wanted if f"cuda:{index}" != reserved]
+    if not others:
         notes.append(
-            "learner_gpu='own': no other of the chosen GPUs to play on (gpus names them), so the learner shares"
+            "learner_gpu='own': no other of the chosen GPUs to play on (gpus names them), so the "
+            "learner shares"
         )
-    elif left != wanted:
-        wanted = left
+    elif others != wanted:
+        wanted = others
         notes.append(f"the learner has {reserved} for itself")
-    total = workers or len(wanted) * workers_per_gpu
-    if workers and workers_per_gpu > 1:
-        notes.append(f"workers={workers} is the total: workers_per_gpu={workers_per_gpu} is not used")
+    total = workers or len(wanted)
     if total < len(wanted):
-        notes.append(f"{total} workers use GPUs {', '.join(map(str, wanted[:total]))} of {len(wanted)}")
+        used = ", ".join(map(str, wanted[:total]))
+        notes.append(f"{total} workers use GPUs {used} of {len(wanted)}")
         wanted = wanted[:total]
-    elif total % len(wanted):
-        rounded = total - total % len(wanted)
-        notes.append(f"{total} workers on {len(wanted)} GPUs: using {rounded}, the next multiple down")
+    per_gpu, left_over = divmod(total, len(wanted))
+    if left_over:
+        rounded = total - left_over
+        notes.append(
+            f"{total} workers on {len(wanted)} GPUs: using {rounded}, the next multiple down"
+        )
         total = rounded
-    devices = tuple(f"cuda:{wanted[i % len(wanted)]}" for i in range(total))
-    return WorkerPlan(devices, max(machine.cores // total, 1), tuple(notes), device_failure, total // len(wanted))
+    devices = tuple(f"cuda:{index}" for index in wanted) * per_gpu
+    threads = max(machine.cores // total, 1)
+    return WorkerPlan(devices, threads, tuple(notes), device_failure, per_gpu)
 
 
 def _present(machine: Inventory) -> list[str]:
@@ -271,24 +319,30 @@ def _picked(machine: Inventory, gpus: Sequence[int] | None) -> list[int]:
     if gpus is None:
         return there
     if isinstance(gpus, (int, str)) or not gpus or len(set(gpus)) < len(gpus):
-        raise ConfigError(f"gpus={gpus!r}: expected different GPU numbers such as [0, 2] (leave gpus out for all)")
+        raise ConfigError(
+            f"gpus={gpus!r}: expected different GPU numbers such as [0, 2] (leave gpus out for all)"
+        )
     missing = [index for index in gpus if index not in there]
     if missing:
-        raise DeviceError(
-            f"GPU {', '.join(map(str, missing))} is not there: this machine shows {', '.join(_present(machine))}"
-        )
+        numbers = ", ".join(map(str, missing))
+        shown = ", ".join(_present(machine))
+        raise DeviceError(f"GPU {numbers} is not there: this machine shows {shown}")
     return list(gpus)
 
 
 def _candidates(requested: str, machine: Inventory, gpus: Sequence[int] | None) -> list[str]:
-    """Return the devices that a setting may mean on this machine, best first. Raises DeviceError when there is none."""
+    """Return the devices that a setting may mean on this machine, best first. Raises DeviceError
+    when there is none.
+    """
     present = _present(machine)
     picked = [f"cuda:{index}" for index in _picked(machine, gpus)]
     if requested == "auto":
         return picked + [device for device in present if not device.startswith("cuda")]
     found = picked if requested == "cuda" else [device for device in present if device == requested]
     if not found:
-        raise DeviceError(f"device {requested!r} is not there: expected auto or one of {', '.join(present)}")
+        raise DeviceError(
+            f"device {requested!r} is not there: expected auto or one of {', '.join(present)}"
+        )
     return found
 
 

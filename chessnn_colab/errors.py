@@ -1,19 +1,28 @@
-"""The project's exceptions: every bad input ends in one of these, with a sentence a person can act on."""
+"""The project's exceptions. Every bad input raises one, with a sentence a person can act on."""
 
 import textwrap
 from collections.abc import Sequence
 
-BOX_WIDTH = 72  # columns of text: what the output of a cell has room for in a window of 820 pixels
+BOX_WIDTH = 72  # columns of text that fit into a cell's output in a window of 820 pixels
 
 
 class ChessnnError(Exception):
-    """Base of all errors this package raises on purpose. The command line prints it and exits with 2."""
+    """Base of the errors this package raises on purpose. The command line prints it and exits with
+    2.
+    """
 
     def _render_traceback_(self) -> list[str]:
-        """IPython's hook: a notebook shows the sentence in a box and no traceback. `%debug` still finds the place."""
+        """IPython's hook: a notebook shows the sentence in a box, without a traceback.
+
+        `%debug` still finds the place.
+        """
         bold_red, plain = "\x1b[1;31m", "\x1b[0m"
         name = type(self).__name__
-        lines = [part for line in str(self).splitlines() for part in textwrap.wrap(line, BOX_WIDTH) or [""]]
+        lines = [
+            part
+            for line in str(self).splitlines()
+            for part in textwrap.wrap(line, BOX_WIDTH) or [""]
+        ]
         return [
             f"{bold_red}╭─ {name} {'─' * (BOX_WIDTH - len(name) - 1)}╮{plain}",
             *(f"{bold_red}│{plain} {line:{BOX_WIDTH}} {bold_red}│{plain}" for line in lines),
@@ -22,7 +31,7 @@ class ChessnnError(Exception):
 
 
 class InstallError(ChessnnError):
-    """Something that the package needs could not be installed, or installing changed what had to stay."""
+    """A requirement could not be installed, or installing it changed another package."""
 
 
 class NotationError(ChessnnError):
@@ -50,30 +59,35 @@ class RunError(ChessnnError):
 
 
 class Interrupted(ChessnnError):
-    """Somebody stopped it before there was anything to keep. The command line exits with 130."""
+    """Stopped by the user before there was anything to keep. The command line exits with 130."""
 
 
 class WorkerError(ChessnnError):
-    """A worker process failed; the message carries its traceback. The pool's `received` has what was finished."""
+    """A worker process failed; the message has its traceback."""
 
 
 def require_counts(**counts: int | None) -> None:
     """Raise ConfigError for a count that is neither None nor a whole number from 1 up."""
     for name, value in counts.items():
         if value is not None and (not isinstance(value, int) or value < 1):
-            raise ConfigError(f"{name}={value!r}: expected a whole number from 1 up (leave it out for the default)")
+            raise ConfigError(
+                f"{name}={value!r}: expected a whole number from 1 up (leave it out for the "
+                "default)"
+            )
 
 
 def require_one_of(name: str, value: str, known: Sequence[str], where: str = "") -> None:
-    """Raise ConfigError for a word that is not known; `where`, such as " on a Ray cluster", stands behind it."""
+    """Raise ConfigError for an unknown word; the message puts `where` (" on a Ray cluster") after
+    it.
+    """
     if value not in known:
         raise ConfigError(f"{name}={value!r}{where}: expected one of {', '.join(known)}")
 
 
 def error_line(traceback: str) -> str:
-    """The line of a traceback that names the error. It need not be the last: CUDA's errors go on with advice.
+    """The line of a traceback that names the error; the last line of any other text.
 
-    Of a text without a traceback it is the last line.
+    It need not be the traceback's last line: advice follows in CUDA's errors.
     """
     lines = traceback.strip().splitlines() or [""]
     frames = [number for number, line in enumerate(lines) if line.startswith('  File "')]

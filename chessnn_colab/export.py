@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 
-from .arena.evaluate import load_network, run_game
 from .errors import ConfigError
-from .files import absolute, not_saved, write_atomically
 from .network import SpikingNetwork, actor_copy
+from .runs.files import absolute, not_saved, write_atomically
+from .runs.networks import load_network, run_game
 
 NEEDED = ("onnx", "onnxscript")
 
@@ -20,18 +20,23 @@ NEEDED = ("onnx", "onnxscript")
 def export_onnx(run: str, path: str, snapshot: int | None = None) -> Path:
     """Write the network of `run` to `path`, an ONNX file, with batch norm folded.
 
-    Its input is `observation` float32 [B, planes, height, width]; its outputs are those of SpikingNetwork, for any B.
-    The spikes are Clip and Round nodes, so any ONNX runtime computes them exactly. snapshot: the iteration of the
-    weights; None is the last. Raises ConfigError where onnx and onnxscript are missing, for a path that does not end in
-    .onnx and for rate encoding, whose input is random; RunError and CheckpointError as load_network does.
+    Its input is `observation` float32 [B, planes, height, width]; its outputs are those of
+    SpikingNetwork, for any B. The spikes are Clip and Round nodes, so any ONNX runtime computes
+    them exactly. snapshot: the iteration of the weights; None is the last. Raises ConfigError where
+    onnx and onnxscript are missing, for a path that does not end in .onnx and for rate encoding,
+    whose input is random; RunError and CheckpointError as load_network does.
     """
     if missing := [name for name in NEEDED if find_spec(name) is None]:
-        raise ConfigError(f"{' and '.join(missing)} not found: expected both, run `pip install {' '.join(NEEDED)}`")
+        raise ConfigError(
+            f"{' and '.join(missing)} not found: expected both, run `pip install {' '.join(NEEDED)}`"
+        )
     if Path(path).suffix != ".onnx":
         raise ConfigError(f"{path}: expected a file name that ends in .onnx")
     network, iteration = load_network(run, snapshot, "cpu")
     if network.config.encoding != "direct":
-        raise ConfigError(f"{run} encodes its input at random: expected a network with encoding='direct'")
+        raise ConfigError(
+            f"{run} encodes its input at random: expected a network with encoding='direct'"
+        )
     program = onnx_program(network)
     model = program.model_proto
     for key, value in {"game": run_game(run), "iteration": str(iteration)}.items():
@@ -56,7 +61,7 @@ def onnx_program(network: SpikingNetwork) -> Any:
             (observation,),
             dynamo=True,
             input_names=["observation"],
-            output_names=["prior_logits", "wdl_logits"],
+            output_names=["prior_logits", "value_logits"],
             dynamic_shapes=({0: torch.export.Dim("batch")},),
             verbose=False,
         )

@@ -1,4 +1,6 @@
-"""The network's parts: neurons, convolutions with batch norm, blocks and the two heads' first layers."""
+"""The network's parts: neurons, convolutions with batch norm, blocks and the two heads' first
+layers.
+"""
 
 # pyright: reportIncompatibleMethodOverride=false
 # A layer's forward takes what that layer needs, as torch means it.
@@ -20,14 +22,16 @@ from .network_config import NetworkConfig
 class PortableATan(surrogate.ATan):
     """ATan's arithmetic outside SpikingJelly's registered operators, which refuse MPS tensors.
 
-    SpikingJelly 2.0 looks surrogates up by exact type; a subclass takes its plain torch path on every device.
+    SpikingJelly 2.0 looks surrogates up by exact type; a subclass takes its plain torch path on
+    every device.
     """
 
 
 class RoundStraight(torch.autograd.Function):
     """round(x), in place; the gradient passes straight through.
 
-    The gradient takes x's memory format: batch norm's backward is four times slower on a mixture of formats.
+    The gradient takes x's memory format: batch norm's backward is four times slower on a mixture of
+    formats.
     """
 
     @staticmethod
@@ -35,7 +39,9 @@ class RoundStraight(torch.autograd.Function):
         """x rounded to the nearest whole number, halves to the even one; x is overwritten."""
         ctx.mark_dirty(x)
         ctx.format = (
-            torch.channels_last if x.is_contiguous(memory_format=torch.channels_last) else torch.contiguous_format
+            torch.channels_last
+            if x.is_contiguous(memory_format=torch.channels_last)
+            else torch.contiguous_format
         )
         return x.round_()
 
@@ -46,12 +52,14 @@ class RoundStraight(torch.autograd.Function):
 
 
 class SpikingLayer(nn.Module):
-    """Neurons over time: currents [T, B, ...] in, spikes of the same shape out, whole numbers from 0 to `levels`.
+    """Neurons over time: currents [T, B, ...] in, spikes of the same shape out, whole numbers from
+    0 to `levels`.
 
-    v[t] = v[t-1] (1 - 1/tau) + x[t]. The spikes are v divided by the threshold, rounded, at most `levels` of them; each
-    takes one threshold off the membrane (soft reset). With levels=1 a spike needs the whole threshold, and training
-    runs SpikingJelly's LIFNode. With more levels this is SpikingJelly's ILIFNode in fewer passes over memory. Tests
-    hold all of them equal. A twin without spikes gives on v itself, neither rounded nor, as a ReLU, limited above.
+    v[t] = v[t-1] (1 - 1/tau) + x[t]. The spikes are v divided by the threshold, rounded, at most
+    `levels` of them; each takes one threshold off the membrane (soft reset). With levels=1 a spike
+    needs the whole threshold, and training runs SpikingJelly's LIFNode. With more levels this is
+    SpikingJelly's ILIFNode in fewer passes over memory. Tests hold all of them equal. A twin
+    without spikes gives on v itself, neither rounded nor, as a ReLU, limited above.
     """
 
     def __init__(self, config: NetworkConfig, portable: bool):
@@ -75,9 +83,15 @@ class SpikingLayer(nn.Module):
         """Spikes of the shape of `currents` [T, B, ...], from membranes at rest."""
         if self.activation != "spikes":  # of one step: nothing lasts
             thresholds = currents if self.threshold == 1 else currents / self.threshold
-            return thresholds.relu() if self.activation == "relu" else functional.hardtanh(thresholds, 0, self.levels)
+            return (
+                thresholds.relu()
+                if self.activation == "relu"
+                else functional.hardtanh(thresholds, 0, self.levels)
+            )
         steps = currents.shape[0]
-        if steps > 1 or self.levels == 1:  # a membrane that lasts is float32: half precision would drift
+        if (
+            steps > 1 or self.levels == 1
+        ):  # a membrane that lasts is float32: half precision would drift
             currents = currents.float()
         if self.levels == 1 and torch.is_grad_enabled():
             self.node.reset()
@@ -109,7 +123,9 @@ class ConvNorm(nn.Module):
         super().__init__()
         self.conv = nn.Conv2d(inputs, outputs, 3, padding=1, bias=False)
         self.norm: nn.BatchNorm2d | nn.Identity = nn.BatchNorm2d(outputs)
-        self.dtype: torch.dtype | None = None  # of the input, once folded; before that autocast may choose
+        self.dtype: torch.dtype | None = (
+            None  # of the input, once folded; before that autocast may choose
+        )
         nn.init.constant_(self.norm.weight, gain)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -117,7 +133,9 @@ class ConvNorm(nn.Module):
         return self.norm(self.conv(x if self.dtype is None else x.to(self.dtype)))
 
     def fold(self, dtype: torch.dtype) -> None:
-        """Fold the running statistics into the convolution, with weights in `dtype`; for evaluation only, and once."""
+        """Fold the running statistics into the convolution, with weights in `dtype`; for evaluation
+        only, and once.
+        """
         assert isinstance(self.norm, nn.BatchNorm2d)
         self.conv, self.norm = fuse_conv_bn_eval(self.conv, self.norm).to(dtype), nn.Identity()
         self.dtype = dtype
@@ -144,13 +162,16 @@ class Block(nn.Module):
 class SquarePolicy(nn.Conv2d):
     """Policy logits per square: a 1x1 convolution [B, channels, H, W] -> [B, planes * H * W].
 
-    It is computed as one matrix product, which a CPU trains twice as fast. An action is plane * H * W + square. Where
-    actions lead to another square (NetworkConfig.jumps), a logit is a sum: one part reads the square that the action
-    starts from, one the square that it leads to. So the convolutions need not carry the one to the other.
+    It is computed as one matrix product, which a CPU trains twice as fast. An action is plane * H *
+    W + square. Where actions lead to another square (NetworkConfig.jumps), a logit is a sum: one
+    part reads the square that the action starts from, one the square that it leads to. So the
+    convolutions need not carry the one to the other.
     """
 
     targets: Tensor  # int64 [actions], the square that each action leads to
-    sources: Tensor  # int64 [actions], the action of the same plane that leads to the square of this one
+    sources: (
+        Tensor  # int64 [actions], the action of the same plane that leads to the square of this one
+    )
 
     def __init__(self, config: NetworkConfig):
         planes = config.actions // config.squares
@@ -158,7 +179,9 @@ class SquarePolicy(nn.Conv2d):
         self.planes, self.jumps = planes, bool(config.jumps)
         if self.jumps:
             targets = _targets(config)
-            sources = targets.argsort(1) + config.squares * torch.arange(planes, device=targets.device).unsqueeze(1)
+            sources = targets.argsort(1) + config.squares * torch.arange(
+                planes, device=targets.device
+            ).unsqueeze(1)
             self.register_buffer("targets", targets.flatten(), persistent=False)
             self.register_buffer("sources", sources.flatten(), persistent=False)
 
@@ -180,20 +203,27 @@ class SquarePolicy(nn.Conv2d):
         logits = self._products(squares, first + actions % size, plane)
         if not self.jumps:
             return logits
-        return logits + self._products(squares, first + self.targets.index_select(0, actions), plane + self.planes)
+        return logits + self._products(
+            squares, first + self.targets.index_select(0, actions), plane + self.planes
+        )
 
     def _products(self, squares: Tensor, which: Tensor, planes: Tensor) -> Tensor:
-        """float32 [n]: of the squares [B * H * W, channels] in rows `which` with the weights of `planes`."""
+        """float32 [n]: of the squares [B * H * W, channels] in rows `which` with the weights of
+        `planes`.
+        """
         assert self.bias is not None
-        weight, bias = self.weight.flatten(1).index_select(0, planes), self.bias.index_select(0, planes)
+        weight, bias = (
+            self.weight.flatten(1).index_select(0, planes),
+            self.bias.index_select(0, planes),
+        )
         return (squares.index_select(0, which) * weight).sum(1) + bias
 
 
 def _targets(config: NetworkConfig) -> Tensor:
     """int64 [planes, H * W]: the square that each action leads to.
 
-    One that would leave the board, which is never legal, comes in again on the other side. So the actions of a plane
-    lead to all squares, one to each.
+    One that would leave the board, which is never legal, comes in again on the other side. So the
+    actions of a plane lead to all squares, one to each.
     """
     columns, rows = torch.tensor(config.jumps).t().unsqueeze(2)
     squares = torch.arange(config.squares, device=columns.device)
@@ -203,7 +233,9 @@ def _targets(config: NetworkConfig) -> Tensor:
 
 
 class DensePolicy(nn.Linear):
-    """Policy logits for actions that are not planes of squares: [B, channels, H, W] -> [B, actions]."""
+    """Policy logits for actions that are not planes of squares: [B, channels, H, W] -> [B,
+    actions].
+    """
 
     def __init__(self, config: NetworkConfig):
         super().__init__(config.channels * config.squares, config.actions)
@@ -220,14 +252,18 @@ class DensePolicy(nn.Linear):
 class ValueInput(nn.Linear):
     """The value head's first layer.
 
-    It reads the last neurons square by square, [B, channels, H, W], and the sums over squares of these and of the
-    input planes [B, planes, H, W], which count the pieces.
+    It reads the last neurons square by square, [B, channels, H, W], and the sums over squares of
+    these and of the input planes [B, planes, H, W], which count the pieces.
     """
 
     def __init__(self, config: NetworkConfig):
-        super().__init__(config.channels * (config.squares + 1) + config.planes, config.value_hidden)
+        super().__init__(
+            config.channels * (config.squares + 1) + config.planes, config.value_hidden
+        )
         self.parts = (config.channels * config.squares, config.channels, config.planes)
-        self.scale = math.sqrt(config.squares)  # divides the sums, so that they are of the size of one square
+        self.scale = math.sqrt(
+            config.squares
+        )  # divides the sums, so that they are of the size of one square
 
     def forward(self, rates: Tensor, observation: Tensor) -> Tensor:
         """float32 [B, value_hidden]."""
@@ -235,5 +271,7 @@ class ValueInput(nn.Linear):
         channels = rates.shape[1]
         # A sum weighs every square alike.
         squares = squares.unflatten(1, (channels, -1)) + sums.unsqueeze(2) / self.scale
-        hidden = functional.linear(rates.permute(0, 2, 3, 1).flatten(1), squares.transpose(1, 2).flatten(1), self.bias)
+        hidden = functional.linear(
+            rates.permute(0, 2, 3, 1).flatten(1), squares.transpose(1, 2).flatten(1), self.bias
+        )
         return torch.addmm(hidden, observation.mean((2, 3)), planes.t(), alpha=self.scale)

@@ -1,8 +1,9 @@
-"""One update of the network: targets, losses, gradients. Afterwards batch norm's statistics are re-estimated."""
+"""One update of the network: targets, losses, gradients. Afterwards batch norm's statistics are
+re-estimated.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -17,28 +18,33 @@ from .errors import ConfigError
 from .games.base import Game
 from .network import SpikingNetwork, expected_value, score_bins
 from .search import ILLEGAL
+from .settings import ABOVE_ZERO, LEARNING, check_settings, one_of, setting
+from .shapes import check_shape
+
+WEIGHT_DECAY = 1e-4
+CLIP_NORM = 1.0  # the largest norm of a gradient
+ENTROPY_BONUS = 0.01  # weight of the policy's entropy when learning without search
 
 
 @dataclass(frozen=True)
 class LearnerConfig:
-    """How the network learns."""
+    """How the network learns. Raises ConfigError for values that are not possible."""
 
-    learning_rate: float = 2e-3  # of AdamW; it falls towards the end of the time
-    weight_decay: float = 1e-4  # of AdamW
-    clip_norm: float = 1.0  # of the gradient
-    value_weight: float = 1.0  # of the value loss beside the policy's
-    entropy_bonus: float = 0.01  # with search="policy" only
-    precision: str = "auto"  # of the convolutions: float32, bfloat16, float16; all else stays float32
+    learning_rate: float = setting(
+        2e-3,
+        "The learning rate of AdamW. It falls towards the end of the time.",
+        LEARNING,
+        ABOVE_ZERO,
+    )
+    precision: str = setting(
+        "auto",
+        "The precision of the convolutions: float32, bfloat16 or float16. All else is float32.",
+        LEARNING,
+        one_of(*PRECISIONS),
+    )
 
     def __post_init__(self):
-        for name in ("learning_rate", "clip_norm"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise ConfigError(f"{name}={getattr(self, name)}: expected more than 0")
-        for name in ("weight_decay", "value_weight", "entropy_bonus"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise ConfigError(f"{name}={getattr(self, name)}: expected 0 or more")
-        if self.precision not in PRECISIONS:
-            raise ConfigError(f"unknown precision {self.precision!r}: expected one of {', '.join(PRECISIONS)}")
+        check_settings(self)
 
 
 class Losses(NamedTuple):
@@ -48,23 +54,35 @@ class Losses(NamedTuple):
     policy_loss: Tensor  # nats
     value_loss: Tensor  # nats
     entropy: Tensor  # of the policy over legal moves, nats
-    value_accuracy: Tensor  # share of positions whose likeliest of win, draw, loss (or score) is the target's
+    value_accuracy: (
+        Tensor  # share of positions whose likeliest of win, draw, loss (or score) is the target's
+    )
 
 
 class Learner:
     """Holds a network, its optimizer and its precision; `update` makes one step.
 
-    policy_gradient: learn from the actions played and their outcomes, for games played without search
-    (search="policy"), instead of from the search's policy.
+    policy_gradient: learn from the actions played and their outcomes, for games played without
+    search (search="policy"), instead of from the search's policy.
     """
 
-    def __init__(self, network: SpikingNetwork, game: Game, config: LearnerConfig, policy_gradient: bool = False):
+    def __init__(
+        self,
+        network: SpikingNetwork,
+        game: Game,
+        config: LearnerConfig,
+        policy_gradient: bool = False,
+    ):
         self.network, self.game, self.config = network, game, config
         self.policy_gradient = policy_gradient
         self.device = next(network.parameters()).device
-        self.optimizer = torch.optim.AdamW(network.parameters(), config.learning_rate, weight_decay=config.weight_decay)
+        self.optimizer = torch.optim.AdamW(
+            network.parameters(), config.learning_rate, weight_decay=WEIGHT_DECAY
+        )
         self.precision = choose_dtype(config.precision, self.device)
-        self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.precision == torch.float16)
+        self.scaler = torch.amp.GradScaler(
+            self.device.type, enabled=self.precision == torch.float16
+        )
         self.updates = 0
         time_convolutions(self.device)
 
@@ -85,25 +103,32 @@ class Learner:
             batch = {**batch, "chance": generator.random(len(batch["actions"]), np.float32)}
         tensors = self.augmented(self.to_tensors(batch))
         state = self.game.unpack(tensors["positions"])
-        chosen, entropy, wdl_logits = self.policy_and_value(state, self.targets(tensors))
+        target_log_probs, entropy, value_logits = self.policy_and_value(
+            state, self.targets(tensors)
+        )
         limit = self.game.score_limit
-        losses = losses_of(chosen, entropy, wdl_logits, tensors, self.config, self.policy_gradient, limit)
+        losses = losses_of(
+            target_log_probs, entropy, value_logits, tensors, self.policy_gradient, limit
+        )
         self.optimizer.zero_grad(set_to_none=True)
         self.scaler.scale(losses.loss).backward()
         self.scaler.unscale_(self.optimizer)
-        nn.utils.clip_grad_norm_(self.network.parameters(), self.config.clip_norm)
+        nn.utils.clip_grad_norm_(self.network.parameters(), CLIP_NORM)
         self.scaler.step(self.optimizer)
         self.scaler.update()
         self.updates += 1
         return Losses(*(loss.detach() for loss in losses))
 
     def progress(self) -> dict[str, Any]:
-        """Plain data for a checkpoint: the number of updates, and in float16 what scales the loss."""
+        """Plain data for a checkpoint: the number of updates, and in float16 what scales the
+        loss.
+        """
         state = self.scaler.state_dict()
         return {"updates": self.updates, **({"scaler": state} if state else {})}
 
     def restore_progress(self, progress: Mapping[str, Any]) -> None:
-        """The inverse of `progress`; without a scaler's state (float32, an older version) scaling starts anew.
+        """The inverse of `progress`; without a scaler's state (float32, an older version) scaling
+        starts anew.
 
         Raises ConfigError when it is no scaler's state.
         """
@@ -114,8 +139,14 @@ class Learner:
         same = isinstance(given, dict) and {name: type(value) for name, value in given.items()} == {
             name: type(value) for name, value in own.items()
         }
-        if not same or not 0 < given["scale"] < np.inf or not 0 <= given["_growth_tracker"] < given["growth_interval"]:
-            raise ConfigError(f"{given!r:.100} is not the state of a loss scaler: expected {', '.join(own)}")
+        if (
+            not same
+            or not 0 < given["scale"] < np.inf
+            or not 0 <= given["_growth_tracker"] < given["growth_interval"]
+        ):
+            raise ConfigError(
+                f"{given!r:.100} is not the state of a loss scaler: expected {', '.join(own)}"
+            )
         self.scaler.load_state_dict(given)
 
     def targets(self, batch: Mapping[str, Tensor]) -> Tensor:
@@ -123,24 +154,30 @@ class Learner:
         return batch["actions"].unsqueeze(1) if self.policy_gradient else batch["policy_actions"]
 
     def policy_and_value(self, state: Any, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Log probabilities [B, m] of `targets`, the policy's entropy [B] over legal actions, and WDL logits [B, 3].
+        """Log probabilities [B, m] of `targets`, the policy's entropy [B] over legal actions, and
+        WDL logits [B, 3].
 
-        A target that is not legal, which fills a spare place, has 0 and teaches nothing. A CPU computes the logits of
-        the legal actions alone. Elsewhere their number would keep the host waiting and change every shape, so all are
-        computed and masked.
+        A target that is not legal, which fills a spare place, has 0 and teaches nothing. A CPU
+        computes the logits of the legal actions alone. Elsewhere their number would keep the host
+        waiting and change every shape, so all are computed and masked.
         """
+        check_shape("targets", targets, len(state.current_player), None)
         observation = self.game.observe(state)
         if self.device.type == "cpu":
             legal = LegalActions.of(*self.game.legal_actions(state), targets, self.game.num_actions)
             with self._autocast():
-                logits, wdl_logits = self.network.forward_at(observation, legal.rows, legal.actions)
-            return *log_policy(logits, legal), wdl_logits
+                logits, value_logits = self.network.forward_at(
+                    observation, legal.rows, legal.actions
+                )
+            return *log_policy(logits, legal), value_logits
         with self._autocast():
-            logits, wdl_logits = self.network(observation)
-        return *masked_log_policy(logits, self.game.legal_action_mask(state), targets), wdl_logits
+            logits, value_logits = self.network(observation)
+        return *masked_log_policy(logits, self.game.legal_action_mask(state), targets), value_logits
 
     def augmented(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The batch, each position in the symmetry that its "chance" [B] picks, if it has that entry."""
+        """The batch, each position in the symmetry that its "chance" [B] picks, if it has that
+        entry.
+        """
         if "chance" not in batch:
             return batch
         positions, image = self.game.augment(batch["positions"], batch["chance"])
@@ -156,11 +193,14 @@ class Learner:
     def reestimate_norms(self, batches: Iterable[Mapping[str, np.ndarray]]) -> None:
         """Replace batch norm's running statistics by their means over `batches`.
 
-        The running average trails behind a network that moves and a replay that drifts. Self-play needs the statistics
-        of the weights it plays with (CaRe-BN).
+        The running average trails behind a network that moves and a replay that drifts. Self-play
+        needs the statistics of the weights it plays with (CaRe-BN).
         """
         norms = [module for module in self.network.modules() if isinstance(module, nn.BatchNorm2d)]
-        before = [(norm.momentum, {name: buffer.clone() for name, buffer in norm.named_buffers()}) for norm in norms]
+        before = [
+            (norm.momentum, {name: buffer.clone() for name, buffer in norm.named_buffers()})
+            for norm in norms
+        ]
         try:
             for norm in norms:
                 norm.reset_running_stats()
@@ -168,7 +208,7 @@ class Learner:
             self.network.train()
             for batch in batches:
                 state = self.game.unpack(self.to_tensors(batch)["positions"])
-                self.network.rates_and_wdl(self.game.observe(state))
+                self.network.features_and_value(self.game.observe(state))
         except BaseException:  # an interrupt saves the network: half of a mean is none
             for norm, (_, buffers) in zip(norms, before):
                 norm.load_state_dict(buffers, strict=False)
@@ -179,12 +219,16 @@ class Learner:
             self.network.eval()
 
     def to_tensors(self, batch: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
-        """The arrays of a batch on the device, unsigned and half-precision ones in the types torch computes with.
+        """The arrays of a batch on the device, unsigned and half-precision ones in the types torch
+        computes with.
 
-        The copies are blocking: the arrays die at once, and MPS would read freed memory (pytorch#189690).
+        The copies are blocking: the arrays die at once, and MPS would read freed memory
+        (pytorch#189690).
         """
         wider = {np.dtype(np.uint16): np.int64, np.dtype(np.float16): np.float32}
-        arrays = {name: array.astype(wider.get(array.dtype, array.dtype)) for name, array in batch.items()}
+        arrays = {
+            name: array.astype(wider.get(array.dtype, array.dtype)) for name, array in batch.items()
+        }
         return {name: torch.from_numpy(array).to(self.device) for name, array in arrays.items()}
 
     def _autocast(self):
@@ -194,7 +238,9 @@ class Learner:
 
 
 class LegalActions(NamedTuple):
-    """The n legal actions of a batch (in chess some 30 of 4,672 per position) and where the targets are among them."""
+    """The n legal actions of a batch (in chess some 30 of 4,672 per position) and where the targets
+    are among them.
+    """
 
     rows: Tensor  # int64 [n], positions in the batch
     actions: Tensor  # int64 [n]
@@ -211,58 +257,70 @@ class LegalActions(NamedTuple):
 
 
 def losses_of(
-    chosen: Tensor,
+    target_log_probs: Tensor,
     entropy: Tensor,
-    wdl_logits: Tensor,
+    value_logits: Tensor,
     batch: Mapping[str, Tensor],
-    config: LearnerConfig,
     policy_gradient: bool,
     score_limit: float = 0.0,
 ) -> Losses:
-    """The losses of a batch of B positions; the first three arguments are those of Learner.policy_and_value."""
+    """The losses of a batch of B positions; the first three arguments are the results of
+    Learner.policy_and_value.
+    """
     known = ~batch["value_targets"].isnan()
     values = batch["value_targets"].nan_to_num()
-    target = score_target(values, score_limit, wdl_logits.shape[1]) if score_limit else wdl_target(values)
-    log_wdl = wdl_logits.log_softmax(1)
+    target = (
+        score_target(values, score_limit, value_logits.shape[1])
+        if score_limit
+        else wdl_target(values)
+    )
+    log_wdl = value_logits.log_softmax(1)
     value_loss = _mean_where(-(target * log_wdl).sum(1), known)
     accuracy = _mean_where((log_wdl.argmax(1) == target.argmax(1)).float(), known)
     if policy_gradient:
         # REINFORCE with the value head as baseline (Williams 1992).
-        advantage = values - expected_value(wdl_logits, score_limit).detach()
+        advantage = values - expected_value(value_logits, score_limit).detach()
         if score_limit:  # of unknown size
             advantage = advantage / advantage.square().mean().sqrt().clamp(min=1e-6)
-        policy_loss = _mean_where(-chosen.squeeze(1) * advantage, known)
-        loss = policy_loss - config.entropy_bonus * entropy.mean() + config.value_weight * value_loss
+        policy_loss = _mean_where(-target_log_probs.squeeze(1) * advantage, known)
+        loss = policy_loss - ENTROPY_BONUS * entropy.mean() + value_loss
     else:
-        policy_loss = -(batch["policy_weights"] * chosen).sum(1).mean()
-        loss = policy_loss + config.value_weight * value_loss
+        policy_loss = -(batch["policy_weights"] * target_log_probs).sum(1).mean()
+        loss = policy_loss + value_loss
     return Losses(loss, policy_loss, value_loss, entropy.mean(), accuracy)
 
 
 def log_policy(logits: Tensor, legal: LegalActions) -> tuple[Tensor, Tensor]:
-    """Log probabilities [B, m] of the targets among the legal actions with `logits` [n]; the entropy [B] in nats."""
+    """Log probabilities [B, m] of the targets among the legal actions with `logits` [n]; the
+    entropy [B] in nats.
+    """
     zero = logits.new_zeros(len(legal.targets))
     highest = (zero - torch.inf).scatter_reduce(0, legal.rows, logits.detach(), "amax")
     log_total = highest + zero.index_add(0, legal.rows, (logits - highest[legal.rows]).exp()).log()
-    log_there = logits - log_total[legal.rows]
-    chosen = torch.where(legal.legal, log_there[legal.targets], 0.0)
-    return chosen, -zero.index_add(0, legal.rows, log_there.exp() * log_there)
+    log_probs = logits - log_total[legal.rows]
+    target_log_probs = torch.where(legal.legal, log_probs[legal.targets], 0.0)
+    return target_log_probs, -zero.index_add(0, legal.rows, log_probs.exp() * log_probs)
 
 
 def masked_log_policy(logits: Tensor, mask: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-    """The same from the logits of all actions [B, A], the legal ones in `mask` bool [B, A]; targets int64 [B, m]."""
+    """The same from the logits of all actions [B, A], the legal ones in `mask` bool [B, A]; targets
+    int64 [B, m].
+    """
     log_all = torch.where(mask, logits, ILLEGAL).log_softmax(1)
-    chosen = torch.where(mask.gather(1, targets), log_all.gather(1, targets), 0.0)
-    return chosen, -torch.where(mask, log_all.exp() * log_all, 0.0).sum(1)
+    target_log_probs = torch.where(mask.gather(1, targets), log_all.gather(1, targets), 0.0)
+    return target_log_probs, -torch.where(mask, log_all.exp() * log_all, 0.0).sum(1)
 
 
 def wdl_target(value: Tensor) -> Tensor:
-    """[B, 3] win, draw and loss shares for values [B] in [-1, 1]: a faded win is part win, part draw."""
+    """[B, 3] win, draw and loss shares for values [B] in [-1, 1]: a faded win is part win, part
+    draw.
+    """
     return torch.stack((value.clamp(min=0), 1 - value.abs(), (-value).clamp(min=0)), 1)
 
 
 def score_target(score: Tensor, limit: float, bins: int) -> Tensor:
-    """[B, bins] shares for scores [B]: of the two bins around each, so that their mean is the score.
+    """[B, bins] shares for scores [B]: of the two bins around each, so that their mean is the
+    score.
 
     A score outside 0 to `limit` counts as the nearest within (see network.score_bins).
     """

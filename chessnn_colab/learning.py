@@ -1,4 +1,4 @@
-"""An iteration's learning: update after update on batches from replay, and batch norm's statistics at the end."""
+"""The learning of one iteration: updates on batches from replay, then new statistics for batch norm."""
 
 from __future__ import annotations
 
@@ -17,34 +17,40 @@ from .cpu import ThreadTrial, use_threads
 from .devices import out_of_memory
 from .errors import ConfigError
 from .learner import Learner, Losses
-from .replay import Replay
+from .replay import ReplayBuffer
 from .report import Progress
 
 NORM_BATCHES = 8  # replay batches over which batch norm is re-estimated
-SMALL_UPDATE = 1024  # positions times channels up to which one thread makes an update as fast as two
+SMALL_UPDATE = (
+    1024  # positions times channels up to which one thread makes an update as fast as two
+)
 PROBE_POSITIONS = 256  # replay positions at which firing rates are measured
 
 
 def learn(
     learner: Learner,
-    replay: Replay,
+    replay: ReplayBuffer,
     updates: int,
     batch_size: int,
     budget: Budget,
     progress: Progress,
     generator: np.random.Generator,
-    between: Callable[[], None],
+    after_update: Callable[[], None],
 ) -> dict[str, Any]:
-    """Make so many updates, or fewer if the time is up; at least one. Returns a Report's fields that tell of learning.
+    """Make `updates` updates; stop early (after at least one) when time is up.
 
-    generator draws the batches. between: called after every update.
+    generator draws the batches. after_update: called after every update. Returns the fields of a
+    Report that are about learning.
 
-    On a CPU with a time budget, the first updates try out how many threads are fastest just now. Without one the number
-    is fixed, because it changes the last bits of the weights, and N iterations from one seed give the same weights.
+    On a CPU with a time budget, the first updates try several numbers of threads and the fastest is
+    kept. Without a budget the number is fixed, because it changes the last bits of the weights, and
+    N iterations from one seed give the same weights.
     """
     threads = ThreadTrial(most_threads(learner, batch_size))
     tried = learner.device.type == "cpu" and budget.deadline is not None
-    collected, target_entropies, rate = [], [], 0.0
+    collected: list[torch.Tensor] = []
+    target_entropies: list[float] = []
+    rate = 0.0
     progress.start_learning(updates)
     for done in range(1, updates + 1):
         rate = learner.config.learning_rate * budget.learning_rate_factor()
@@ -56,13 +62,17 @@ def learn(
             threads.took(time.perf_counter() - started)
         target_entropies.append(_entropy(batch["policy_weights"]))
         progress.learning_update(done)
-        between()
+        after_update()
         if budget.deadline is not None and time.monotonic() > budget.deadline:
             break
     with use_threads(threads.count):
         learner.reestimate_norms(replay.sample(batch_size, generator) for _ in range(NORM_BATCHES))
     means = dict(zip(Losses._fields, torch.stack(collected).mean(0).tolist()))
-    kl = math.nan if learner.policy_gradient else means["policy_loss"] - float(np.mean(target_entropies))
+    kl = (
+        math.nan
+        if learner.policy_gradient
+        else means["policy_loss"] - float(np.mean(target_entropies))
+    )
     return {"updates": len(collected), "learning_rate": rate, "policy_kl": kl, **means}
 
 
@@ -72,7 +82,7 @@ def most_threads(learner: Learner, batch_size: int) -> int:
     return 1 if small else torch.get_num_threads()
 
 
-def firing_rates(learner: Learner, replay: Replay) -> dict[str, float]:
+def firing_rates(learner: Learner, replay: ReplayBuffer) -> dict[str, float]:
     """Layer -> spikes per neuron and step, 0 to 1, at PROBE_POSITIONS positions of the replay."""
     packed = torch.from_numpy(replay.sample(PROBE_POSITIONS, np.random.default_rng(0))["positions"])
     state = learner.game.unpack(packed.to(learner.device))

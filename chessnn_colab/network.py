@@ -1,10 +1,12 @@
-"""The spiking network: MS-ResNet blocks of integrate-and-fire neurons, a policy head and a value head.
+"""The spiking network: MS-ResNet blocks of integrate-and-fire neurons, a policy head and a value
+head.
 
-Binary planes enter a convolutional stem once. Its output is the input current of every time step (direct encoding).
-Each block is neuron, convolution, batch norm, twice, added to a shortcut of currents, so that only spikes are ever
-convolved (Hu et al. 2021, MS-ResNet). A neuron may fire several spikes in one time step (I-LIF, Luo et al. 2024): one
-step of up to four costs a quarter of four steps of one. The heads do not spike: they read firing rates, the mean of
-spikes over time. The network sees planes on a board; it knows no game.
+Binary planes enter a convolutional stem once. Its output is the input current of every time step
+(direct encoding). Each block is neuron, convolution, batch norm, twice, added to a shortcut of
+currents, so that only spikes are ever convolved (Hu et al. 2021, MS-ResNet). A neuron may fire
+several spikes in one time step (I-LIF, Luo et al. 2024): one step of up to four costs a quarter of
+four steps of one. The heads do not spike: they read firing rates, the mean of spikes over time. The
+network sees planes on a board; it knows no game.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from torch import Tensor, nn
 from .errors import ConfigError
 from .layers import Block, ConvNorm, DensePolicy, SpikingLayer, SquarePolicy, ValueInput
 from .network_config import NetworkConfig
+from .shapes import check_shape
 
 # Without Triton, torch warns twice per neuron family at first use; nothing follows from it here.
 logging.getLogger("torch._library.triton").setLevel(logging.ERROR)
@@ -32,17 +35,17 @@ class NetworkOutput(NamedTuple):
     """What the network says of B positions."""
 
     prior_logits: Tensor  # float32 [B, A], over all actions, legal or not
-    wdl_logits: Tensor  # float32 [B, 3], win, draw, loss for the mover; of a score head [B, bins], see score_bins
+    value_logits: Tensor  # float32 [B, 3], win, draw, loss for the mover; of a score head [B, bins], see score_bins
 
 
-def expected_value(wdl_logits: Tensor, score_limit: float = 0.0) -> Tensor:
-    """float32 [B] in [-1, 1]: P(win) - P(loss) for the mover, from wdl_logits [B, 3].
+def expected_value(value_logits: Tensor, score_limit: float = 0.0) -> Tensor:
+    """float32 [B] in [-1, 1]: P(win) - P(loss) for the mover, from value_logits [B, 3].
 
     With a score_limit (NetworkConfig) it is the mean score, from logits [B, bins].
     """
-    probabilities = wdl_logits.softmax(-1)
+    probabilities = value_logits.softmax(-1)
     if score_limit:
-        return probabilities @ score_bins(score_limit, wdl_logits.shape[-1], wdl_logits.device)
+        return probabilities @ score_bins(score_limit, value_logits.shape[-1], value_logits.device)
     return probabilities[..., 0] - probabilities[..., 2]
 
 
@@ -50,19 +53,24 @@ def expected_value(wdl_logits: Tensor, score_limit: float = 0.0) -> Tensor:
 def score_bins(limit: float, bins: int, device: torch.device) -> Tensor:
     """float32 [bins]: the scores that a score head's logits stand for, limit * (i / (bins - 1))^2.
 
-    A score of unknown size is learned as a choice among scores, so that no loss and no gradient grows with its size.
-    The bins are even in the square root, MuZero's transform of returns (Schrittwieser et al. 2020, appendix F), because
-    the spread of what is still to come grows with it. MuZero takes the mean among transformed scores. Here it is the
-    mean score itself, which that would put too low by the spread.
+    A score of unknown size is learned as a choice among scores, so that no loss and no gradient
+    grows with its size. The bins are even in the square root, MuZero's transform of returns
+    (Schrittwieser et al. 2020, appendix F), because the spread of what is still to come grows with
+    it. MuZero takes the mean among transformed scores. Here it is the mean score itself, which that
+    would put too low by the spread.
     """
-    with torch.inference_mode(False):  # they are kept, and learning cannot use what was made in that mode
+    with torch.inference_mode(
+        False
+    ):  # they are kept, and learning cannot use what was made in that mode
         return limit * torch.linspace(0, 1, bins, device=device).square()
 
 
 class SpikingNetwork(nn.Module):
-    """Planes [B, planes, H, W] to prior logits [B, actions] and WDL logits [B, 3], or a score head's [B, bins].
+    """Planes [B, planes, H, W] to prior logits [B, actions] and WDL logits [B, 3], or a score
+    head's [B, bins].
 
-    portable: avoid SpikingJelly's registered neurons, for devices that they refuse (MPS). The arithmetic is the same.
+    portable: avoid SpikingJelly's registered neurons, for devices that they refuse (MPS). The
+    arithmetic is the same.
     """
 
     def __init__(self, config: NetworkConfig = NetworkConfig(), portable: bool = False):
@@ -73,28 +81,38 @@ class SpikingNetwork(nn.Module):
         self.blocks = nn.ModuleList(Block(config, portable) for _ in range(config.blocks))
         self.neurons = SpikingLayer(config, portable)
         self.policy = (DensePolicy if config.actions % config.squares else SquarePolicy)(config)
-        first, last = ValueInput(config), nn.Linear(config.value_hidden, config.value_logits)
+        first, last = ValueInput(config), nn.Linear(config.value_hidden, config.value_outputs)
         self.value = nn.ModuleList((first, nn.ReLU(), last))
         nn.init.normal_(self.policy.weight, std=0.01)
         nn.init.normal_(last.weight, std=0.01)
 
     def forward(self, observation: Tensor) -> NetworkOutput:
         """observation: float32 [B, planes, H, W] of zeros and ones. Membranes start at rest."""
-        rates, wdl_logits = self.rates_and_wdl(observation)
-        return NetworkOutput(self.prior_logits(rates), wdl_logits)
+        rates, value_logits = self.features_and_value(observation)
+        return NetworkOutput(self.prior_logits(rates), value_logits)
 
-    def forward_at(self, observation: Tensor, rows: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
-        """The prior logits [n] of `actions` int64 [n] in `rows` int64 [n] of the batch, and WDL logits [B, 3]."""
-        rates, wdl_logits = self.rates_and_wdl(observation)
-        return self.prior_logits_at(rates, rows, actions), wdl_logits
-
-    def rates_and_wdl(self, observation: Tensor) -> tuple[Tensor, Tensor]:
-        """The last neurons' spikes per time step, float32 [B, channels, H, W], and the value head's logits [B, 3].
-
-        Ask for the policy logits afterwards (prior_logits, prior_logits_at), only for what you need.
+    def forward_at(
+        self, observation: Tensor, rows: Tensor, actions: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The prior logits [n] of `actions` int64 [n] in `rows` int64 [n] of the batch, and WDL
+        logits [B, 3].
         """
+        rates, value_logits = self.features_and_value(observation)
+        return self.prior_logits_at(rates, rows, actions), value_logits
+
+    def features_and_value(self, observation: Tensor) -> tuple[Tensor, Tensor]:
+        """The last neurons' spikes per time step, float32 [B, channels, H, W], and the value head's
+        logits [B, 3].
+
+        Ask for the policy logits afterwards (prior_logits, prior_logits_at), only for what you
+        need.
+        """
+        config = self.config
+        check_shape("observation", observation, None, config.planes, config.height, config.width)
         rates = self._rates(observation)
-        with torch.autocast(rates.device.type, enabled=False):  # the heads are small: converting them costs more
+        with torch.autocast(
+            rates.device.type, enabled=False
+        ):  # the heads are small: converting them costs more
             first, rectify, last = self.value
             return rates, last(rectify(first(rates, observation.float())))
 
@@ -125,11 +143,13 @@ class SpikingNetwork(nn.Module):
         return self.stem((observation * lit * 2).flatten(0, 1)).unflatten(0, (steps, -1))
 
 
-def build_network(config: NetworkConfig, device: torch.device | str, seed: int = 0) -> SpikingNetwork:
+def build_network(
+    config: NetworkConfig, device: torch.device | str, seed: int = 0
+) -> SpikingNetwork:
     """A new network on `device`, with neurons that run there. The weights depend on `seed` alone.
 
-    The memory format is channels last, in which CPUs and GPUs convolve small boards faster. MPS supports it only
-    in part.
+    The memory format is channels last, in which CPUs and GPUs convolve small boards faster. MPS
+    supports it only in part.
     """
     device = torch.device(device)
     with torch.random.fork_rng(devices=[]):
@@ -140,9 +160,11 @@ def build_network(config: NetworkConfig, device: torch.device | str, seed: int =
 
 
 def actor_copy(network: SpikingNetwork, dtype: torch.dtype = torch.float32) -> SpikingNetwork:
-    """A copy for self-play: evaluation mode, batch norm folded, no gradients. The original is not changed.
+    """A copy for self-play: evaluation mode, batch norm folded, no gradients. The original is not
+    changed.
 
-    dtype: of the convolutions' weights. Spikes are exact in every dtype, and membranes that last stay float32.
+    dtype: of the convolutions' weights. Spikes are exact in every dtype, and membranes that last
+    stay float32.
     """
     functional.reset_net(network)
     actor = copy.deepcopy(network).eval().requires_grad_(False)
@@ -154,7 +176,9 @@ def actor_copy(network: SpikingNetwork, dtype: torch.dtype = torch.float32) -> S
 
 def to_arrays(network: SpikingNetwork) -> dict[str, np.ndarray]:
     """The weights and statistics as numpy arrays, for another process or a file."""
-    return {name: tensor.detach().cpu().numpy().copy() for name, tensor in network.state_dict().items()}
+    return {
+        name: tensor.detach().cpu().numpy().copy() for name, tensor in network.state_dict().items()
+    }
 
 
 def check_fit(network: SpikingNetwork, arrays: Mapping[str, np.ndarray]) -> None:
@@ -162,7 +186,9 @@ def check_fit(network: SpikingNetwork, arrays: Mapping[str, np.ndarray]) -> None
     expected = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
     given = {name: tuple(array.shape) for name, array in arrays.items()}
     if expected != given:
-        wrong = sorted(name for name in expected.keys() | given.keys() if expected.get(name) != given.get(name))
+        wrong = sorted(
+            name for name in expected.keys() | given.keys() if expected.get(name) != given.get(name)
+        )
         raise ConfigError(
             f"weights do not fit this network: {wrong[0]} is {given.get(wrong[0])}, "
             f"expected {expected.get(wrong[0])} ({len(wrong)} arrays differ); choose the preset they came from"
@@ -172,4 +198,6 @@ def check_fit(network: SpikingNetwork, arrays: Mapping[str, np.ndarray]) -> None
 def load_arrays(network: SpikingNetwork, arrays: Mapping[str, np.ndarray]) -> None:
     """The inverse of `to_arrays`. Raises ConfigError when the arrays are another network's."""
     check_fit(network, arrays)
-    network.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in arrays.items()})
+    network.load_state_dict(
+        {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
+    )

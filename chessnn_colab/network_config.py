@@ -11,9 +11,21 @@ from .errors import ConfigError
 
 ENCODINGS = ("direct", "rate")
 ACTIVATIONS = ("spikes", "clipped", "relu")
-SIZES = ("planes", "height", "width", "actions", "channels", "blocks", "steps", "levels", "value_hidden")
+SIZES = (
+    "planes",
+    "height",
+    "width",
+    "actions",
+    "channels",
+    "blocks",
+    "steps",
+    "levels",
+    "value_hidden",
+)
 LEAST = {**dict.fromkeys(SIZES, 1), "score_bins": 2}
-LARGEST = 10_000  # of any size of a network: a larger one is a slip of the hand, or a file made to harm
+LARGEST = (
+    10_000  # of any size of a network: a larger one is a slip of the hand, or a file made to harm
+)
 
 
 @dataclass(frozen=True)
@@ -30,32 +42,44 @@ class NetworkConfig:
     levels: int = 8  # most spikes a neuron fires in one step: 1 is the LIF neuron, more the I-LIF
     tau: float = 2.0  # membrane time constant, in steps
     threshold: float = 1.0  # membrane potential at which a neuron fires
-    encoding: str = "direct"  # "direct": the same current each step; "rate": planes thinned at random each step
-    # What neurons give on: whole spikes; or, as twins to compare with, numbers from 0 to `levels`, or from 0 up.
+    encoding: str = (
+        "direct"  # "direct": the same current each step; "rate": planes thinned at random each step
+    )
+    # What neurons give on: whole spikes; or, as twins to compare with, numbers from 0 to `levels`,
+    # or from 0 up.
     activation: str = "spikes"
     value_hidden: int = 64  # width of the value head's hidden layer
-    # How far the actions of each policy plane lead, as (columns, rows): their logits read both squares. Empty: one.
+    # How far the actions of each policy plane lead, as (columns, rows): their logits read both
+    # squares. Empty: one.
     jumps: tuple[tuple[int, int], ...] = ()
-    score_limit: float = 0.0  # above 0 the value head tells scores, up to this one; 0: win, draw and loss
+    score_limit: float = (
+        0.0  # above 0 the value head tells scores, up to this one; 0: win, draw and loss
+    )
     score_bins: int = 128  # into which a value head for scores divides them
 
     def __post_init__(self):
         for name, least in LEAST.items():
             value = getattr(self, name)
             if type(value) is not int or not least <= value <= LARGEST:
-                raise ConfigError(f"network {name}={value!r:.60}: expected a whole number from {least} to {LARGEST:,}")
+                raise ConfigError(
+                    f"network {name}={value!r:.60}: expected a whole number from {least} to {LARGEST:,}"
+                )
         for name in ("tau", "threshold"):
             value = getattr(self, name)
             if type(value) not in (int, float) or not 0 < value < math.inf:
                 raise ConfigError(f"network {name}={value!r:.60}: expected a number above 0")
         self._check_jumps()
         if type(self.score_limit) not in (int, float) or not 0 <= self.score_limit < math.inf:
-            raise ConfigError(f"network score_limit={self.score_limit!r:.60}: expected a number from 0 up")
+            raise ConfigError(
+                f"network score_limit={self.score_limit!r:.60}: expected a number from 0 up"
+            )
         if not self.tau > 1:
             raise ConfigError(f"network tau={self.tau}: expected more than 1 time step")
         for name, known in (("encoding", ENCODINGS), ("activation", ACTIVATIONS)):
             if (value := getattr(self, name)) not in known:
-                raise ConfigError(f"unknown {name} {value!r:.60}: expected one of {', '.join(known)}")
+                raise ConfigError(
+                    f"unknown {name} {value!r:.60}: expected one of {', '.join(known)}"
+                )
         if self.activation != "spikes" and self.steps > 1:
             raise ConfigError(
                 f"activation={self.activation!r} with steps={self.steps}: expected steps=1 without spikes"
@@ -63,11 +87,15 @@ class NetworkConfig:
 
     def _check_jumps(self) -> None:
         jumps, planes = self.jumps, self.actions // self.squares
-        pairs = isinstance(jumps, (tuple, list)) and all(isinstance(jump, (tuple, list)) for jump in jumps)
+        pairs = isinstance(jumps, (tuple, list)) and all(
+            isinstance(jump, (tuple, list)) for jump in jumps
+        )
         if not pairs or any(len(jump) != 2 or {*map(type, jump)} != {int} for jump in jumps):
             raise ConfigError(f"network jumps={jumps!r:.60}: expected pairs of whole numbers")
         if any(abs(columns) >= self.width or abs(rows) >= self.height for columns, rows in jumps):
-            raise ConfigError(f"network jumps={jumps!r:.60}: expected none that leaves a board of this size")
+            raise ConfigError(
+                f"network jumps={jumps!r:.60}: expected none that leaves a board of this size"
+            )
         if jumps and (len(jumps) != planes or self.actions % self.squares):
             raise ConfigError(
                 f"network jumps={jumps!r:.60}: expected one pair for each of {planes} policy planes, or none"
@@ -80,7 +108,7 @@ class NetworkConfig:
         return self.height * self.width
 
     @property
-    def value_logits(self) -> int:
+    def value_outputs(self) -> int:
         """Outputs of the value head."""
         return self.score_bins if self.score_limit else 3
 

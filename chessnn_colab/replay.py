@@ -9,11 +9,20 @@ import numpy as np
 from .errors import ConfigError, RecordsError
 from .records import GameRecords
 
-FIELDS = ("positions", "actions", "policy_actions", "policy_weights", "root_values", "value_targets")
+FIELDS = (
+    "positions",
+    "actions",
+    "policy_actions",
+    "policy_weights",
+    "root_values",
+    "value_targets",
+)
 
 
-class Replay:
-    """Holds the last `capacity` positions in their order of arrival, so that runs repeat exactly."""
+class ReplayBuffer:
+    """Holds the last `capacity` positions in their order of arrival, so that runs repeat
+    exactly.
+    """
 
     def __init__(self, capacity: int):
         if capacity < 1:
@@ -28,13 +37,16 @@ class Replay:
 
     def add(self, records: GameRecords) -> None:
         """Append every position of `records`, dropping the oldest where room runs out."""
-        if not records.num_positions:  # the types of no positions are not those of a game with points
+        if (
+            not records.num_positions
+        ):  # the types of no positions are not those of a game with points
             return
         new = {name: getattr(records, name)[-self.capacity :] for name in FIELDS}
         count = len(new["actions"])
         if not self._arrays:
             self._arrays = {
-                name: np.zeros((self.capacity, *array.shape[1:]), array.dtype) for name, array in new.items()
+                name: np.zeros((self.capacity, *array.shape[1:]), array.dtype)
+                for name, array in new.items()
             }
         slots = (self._next + np.arange(count)) % self.capacity
         for name, array in new.items():
@@ -43,26 +55,31 @@ class Replay:
         self._size = min(self._size + count, self.capacity)
 
     def sample(self, batch_size: int, generator: np.random.Generator) -> dict[str, np.ndarray]:
-        """`batch_size` positions drawn with replacement, as arrays [batch_size, ...] named after FIELDS."""
+        """`batch_size` positions drawn with replacement, as arrays [batch_size, ...] named after
+        FIELDS.
+        """
         if not self._size:
             raise ConfigError("the replay is empty: add games before sampling")
         chosen = generator.integers(0, self._size, batch_size)
         return {name: array[chosen] for name, array in self._arrays.items()}
 
-    def to_arrays(self) -> dict[str, np.ndarray]:
-        """The positions held, oldest first; `from_arrays` restores them."""
-        oldest = (self._next - self._size) % self.capacity
-        slots = (oldest + np.arange(self._size)) % self.capacity
-        return {name: array[slots] for name, array in self._arrays.items()}
+    def to_arrays(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """The positions held, oldest first, each array in two parts that are views; nothing is
+        copied. `from_arrays` takes the parts concatenated.
+        """
+        start = (self._next - self._size) % self.capacity
+        end = start + self._size
+        wrapped = max(0, end - self.capacity)
+        return {name: (array[start:end], array[:wrapped]) for name, array in self._arrays.items()}
 
     @classmethod
     def from_arrays(
         cls, capacity: int, arrays: Mapping[str, np.ndarray], num_actions: int, position_words: int
-    ) -> Replay:
+    ) -> ReplayBuffer:
         """A replay with the positions of `to_arrays`, the newest of them if `capacity` has shrunk.
 
-        Raises RecordsError when these are not positions of a game that has `num_actions` actions and packs a position
-        into `position_words` words.
+        Raises RecordsError when these are not positions of a game that has `num_actions` actions
+        and packs a position into `position_words` words.
         """
         replay = cls(capacity)
         if arrays:
@@ -71,7 +88,10 @@ class Replay:
             kept = {name: arrays[name][-capacity:] for name in FIELDS}
             replay._size = len(kept["actions"])
             replay._next = replay._size % capacity
-            replay._arrays = {name: np.zeros((capacity, *array.shape[1:]), array.dtype) for name, array in kept.items()}
+            replay._arrays = {
+                name: np.zeros((capacity, *array.shape[1:]), array.dtype)
+                for name, array in kept.items()
+            }
             for name, array in kept.items():
                 replay._arrays[name][: replay._size] = array
         return replay
@@ -81,10 +101,17 @@ def _check(arrays: Mapping[str, np.ndarray], num_actions: int, position_words: i
     """Check the arrays as the records of one long game. Raises RecordsError."""
     length, nothing = np.array([len(arrays.get("actions", ()))], np.int32), np.zeros(1)
     records = GameRecords.from_arrays(
-        {**arrays, "game_lengths": length, "endings": nothing.astype(np.uint8), "results": nothing.astype(np.int8)}
+        {
+            **arrays,
+            "game_lengths": length,
+            "endings": nothing.astype(np.uint8),
+            "results": nothing.astype(np.int8),
+        }
     )
     if records.position_words != position_words:
-        raise RecordsError(f"positions of {records.position_words} words, expected {position_words}")
+        raise RecordsError(
+            f"positions of {records.position_words} words, expected {position_words}"
+        )
     for actions in (records.actions, records.policy_actions):
         if actions.size and actions.max() >= num_actions:
             raise RecordsError(f"action {actions.max()} of {num_actions}")

@@ -1,14 +1,17 @@
-"""Policy improvement with Gumbel by two-rung sequential halving. It knows no game: one comes in as a function.
+"""Policy improvement with Gumbel by two-rung sequential halving. It does not
+depend on a game: the game is passed in as `recurrent_fn`.
 
-Danihelka et al. 2022, "Policy improvement by planning with Gumbel": draw candidates without replacement by
-gumbel + logit, spend evaluations on them by sequential halving, act on the survivor with the best
-gumbel + logit + sigma(q), and teach the network softmax(logits + sigma(completed q)). Two rungs need no tree: one batch
-evaluates the candidates, a second one the best reply to each survivor. So a move costs three network calls, whatever
-its breadth. Names follow mctx (https://github.com/google-deepmind/mctx).
+Danihelka et al. 2022, "Policy improvement by planning with Gumbel": draw candidates without
+replacement by gumbel + logit, spend evaluations on them by sequential halving, act on the survivor
+with the best gumbel + logit + sigma(q), and teach the network softmax(logits + sigma(completed q)).
+Two rungs need no tree: one batch evaluates the candidates, a second one the best reply to each
+survivor. So a move costs three network calls, whatever its breadth. Names follow mctx
+(https://github.com/google-deepmind/mctx).
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,16 +22,20 @@ from torch import Tensor
 from torch.nn import functional
 
 from .errors import ConfigError
+from .settings import COUNT, FROM_ZERO, SEARCH, check_settings, one_of, setting
+from .shapes import check_shape
 
-ILLEGAL = -1e9  # the logit of an action that is not there
-ROUNDED = 8  # a CPU rounds numbers of rows up to multiples: every new size costs it milliseconds of preparation
-SEARCHES = ("two-rung", "tree", "policy")
-SOLVERS = ("off", "root", "all")
-COUNTS = ("candidates", "survivors", "num_simulations", "max_num_considered_actions", "max_depth", "chance_samples")
+ILLEGAL = -1e9  # the logit of an action that is not legal
+# On a CPU row counts are rounded up to multiples of this: each new batch size costs milliseconds.
+ROW_MULTIPLE = 8
+# sigma(q) = (MAXVISIT_INIT + most visits) * value_scale * q (mctx's maxvisit_init).
+MAXVISIT_INIT = 50.0
 
 
 class Root(NamedTuple):
-    """Positions to improve on. `A` columns hold each row's legal actions; spare columns have logit ILLEGAL."""
+    """Positions to improve on. `A` columns hold each row's legal actions; spare columns have logit
+    ILLEGAL.
+    """
 
     actions: Tensor  # int64 [B, A], what to hand to recurrent_fn
     prior_logits: Tensor  # float32 [B, A]
@@ -47,12 +54,14 @@ class Step(NamedTuple):
     reward: Tensor  # float32 [N], to the player who acted
     discount: Tensor  # float32 [N], 0 at an end, negative where the other player is to move
     value: Tensor  # float32 [N], for the player now to move
-    proven: Tensor | None = None  # bool [N], whether `value` follows from the rules; an end needs no such proof
+    proven: Tensor | None = (
+        None  # bool [N], whether `value` follows from the rules; an end needs no such proof
+    )
 
 
-# recurrent_fn(embedding, rows int64 [N], action int64 [N] or None) -> (Step, embedding of N positions):
-# play action[i] in position rows[i] of the embedding; None plays the likeliest action of each position's own prior.
-# Where chance has a part, every one of the N has chance of its own.
+# recurrent_fn(embedding, rows int64 [N], action int64 [N] or None) -> (Step, embedding of N
+# positions): play action[i] in position rows[i] of the embedding; None plays the likeliest action
+# of each position's own prior. Where chance has a part, every one of the N has chance of its own.
 RecurrentFn = Callable[[Any, Tensor, Tensor | None], tuple[Step, Any]]
 
 
@@ -69,41 +78,51 @@ class PolicyOutput(NamedTuple):
 class SearchConfig:
     """How far to look ahead, and how to weigh what was seen.
 
-    sigma(q) = (maxvisit_init + most visits) * value_scale * q, with q rescaled to [0, 1] within its row (mctx,
-    qtransform_completed_by_mix_value; in two rungs the root's raw value counts among the row's).
+    sigma(q) = (MAXVISIT_INIT + most visits) * value_scale * q, with q rescaled to [0, 1] within its
+    row (mctx, qtransform_completed_by_mix_value; in two rungs the root's raw value counts among the
+    row's).
     """
 
-    search: str = "two-rung"  # or tree; or policy: sample the prior, look at nothing
-    candidates: int = 8  # two-rung: root actions evaluated
-    survivors: int = 4  # of them, whose best reply is evaluated too
-    num_simulations: int = 32  # tree: evaluations after the root's
-    max_num_considered_actions: int = 16  # tree: root actions that sequential halving begins with
-    max_depth: int = 12  # tree: plies a simulation goes down at most
-    value_scale: float = 0.3  # weight of the values seen against the network's prior
-    maxvisit_init: float = 50.0  # more of it weighs values more, however few visits there were
-    solve: str = "off"  # or root: a move that wins at once is played; or all: whatever is proven counts, everywhere
-    chance_samples: int = 1  # outcomes of chance looked at per action, in a game that has chance
+    search: str = setting(
+        "two-rung",
+        "How moves are searched in self-play: two-rung, tree, or policy (moves are drawn from "
+        "the network's policy alone).",
+        SEARCH,
+        one_of("two-rung", "tree", "policy"),
+    )
+    candidates: int = setting(
+        8, "two-rung: the actions of the root that are evaluated.", SEARCH, COUNT
+    )
+    survivors: int = setting(
+        4, "two-rung: the candidates whose best reply is evaluated too.", SEARCH, COUNT
+    )
+    num_simulations: int = setting(32, "tree: the evaluations after the root's.", SEARCH, COUNT)
+    value_scale: float = setting(
+        0.3,
+        "The weight of the values found by the search against the network's policy.",
+        SEARCH,
+        FROM_ZERO,
+    )
+    solve: str = setting(
+        "off",
+        "all: values that the rules prove count as proven, at the root and in the tree. off: "
+        "they count as any other.",
+        SEARCH,
+        one_of("off", "all"),
+    )
 
     def __post_init__(self):
-        if self.solve not in SOLVERS:
-            raise ConfigError(f"unknown solve {self.solve!r:.60}: expected one of {', '.join(SOLVERS)}")
-        if self.search not in SEARCHES:
-            raise ConfigError(f"unknown search {self.search!r}: expected one of {', '.join(SEARCHES)}")
-        for name in COUNTS:
-            if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
-                raise ConfigError(f"{name}={getattr(self, name)!r}: expected a whole number from 1 up")
-        for name in ("value_scale", "maxvisit_init"):
-            if not isinstance(value := getattr(self, name), (int, float)) or not 0 <= value < math.inf:
-                raise ConfigError(f"{name}={value!r}: expected a number from 0 up")
+        check_settings(self)
         if self.survivors > self.candidates:
             raise ConfigError(
-                f"candidates={self.candidates}, survivors={self.survivors}: expected 1 <= survivors <= candidates"
+                f"candidates={self.candidates}, survivors={self.survivors}: "
+                "expected 1 <= survivors <= candidates"
             )
 
     @property
     def evaluations(self) -> int:
         """Network evaluations per move, the root's included."""
-        two_rung = (self.candidates + self.survivors) * self.chance_samples
+        two_rung = self.candidates + self.survivors
         return 1 + {"policy": 0, "two-rung": two_rung, "tree": self.num_simulations}[self.search]
 
 
@@ -114,57 +133,85 @@ def sample_prior(root: Root, gumbel: Tensor) -> PolicyOutput:
     return PolicyOutput(action, root.actions, root.prior_logits.softmax(1), root.value)
 
 
-def two_rung(root: Root, recurrent_fn: RecurrentFn, config: SearchConfig, gumbel: Tensor) -> PolicyOutput:
-    """Sequential halving over two rungs: `candidates` actions looked at once, `survivors` of them once more.
+def check_root(root: Root, gumbel: Tensor) -> None:
+    """Raise ValueError unless a root's tensors and its noise have the shapes [B, A] and [B]."""
+    batch, columns = root.prior_logits.shape
+    check_shape("root.actions", root.actions, batch, columns)
+    check_shape("root.value", root.value, batch)
+    check_shape("gumbel", gumbel, batch, columns)
 
-    gumbel [B, A] is the noise; zeros take what looks best. Of each action, `chance_samples` outcomes are looked at, and
-    of each outcome one after the best reply.
+
+def two_rung(
+    root: Root, recurrent_fn: RecurrentFn, config: SearchConfig, gumbel: Tensor
+) -> PolicyOutput:
+    """Sequential halving over two rungs: `candidates` actions looked at once, `survivors` of them
+    once more.
+
+    gumbel [B, A] is the noise; zeros take what looks best.
     """
+    check_root(root, gumbel)
     scores = root.prior_logits + gumbel
     m = min(config.candidates, scores.shape[1])
     s = min(config.survivors, m)
     columns = scores.topk(m, dim=1).indices  # [B, m]
     batch = torch.arange(len(scores), device=scores.device)
 
-    samples = config.chance_samples
-    rows, actions = batch.repeat_interleave(m), root.actions.gather(1, columns).flatten()
+    rows = batch.repeat_interleave(m)
+    actions = root.actions.gather(1, columns).flatten()
     considered = scores.gather(1, columns)
-    present = considered > ILLEGAL / 2  # [B, m]
-    there = present.flatten()
-    rows, actions, there = (_repeated(field, samples) for field in (rows, actions, there))
-    first, children, place = _ask(recurrent_fn, root.embedding, rows, actions, there if root.on_cpu else None)
-    q = _mean(first.reward + first.discount * first.value, samples).view(-1, m)
+    legal = considered > ILLEGAL / 2  # [B, m]
+    needed = legal.flatten() if root.on_cpu else None
+    rung = _ask(recurrent_fn, root.embedding, rows, actions, needed)
+    first = rung[0]
+    q = (first.reward + first.discount * first.value).view(-1, m)
     visits = torch.ones_like(q)
     scale = _sigma_scale(config, 1)
-    tried = considered + scale * _rescale(q, present, root.value)
+    tried = considered + scale * _rescale(q, legal, root.value)
     survivors = tried.topk(s, dim=1).indices  # [B, s], into columns
 
     rows = (batch.unsqueeze(1) * m + survivors).flatten()
-    if samples > 1:
-        rows = (rows.unsqueeze(1) * samples + torch.arange(samples, device=rows.device)).flatten()
-    going_on = there[rows] & (first.discount[rows] != 0)
-    second, _, _ = _ask(recurrent_fn, children, place[rows], None, going_on if root.on_cpu else None)
-    reply_value = second.reward + second.discount * second.value
-    # A child looked at twice is worth the mean of its own value and its best reply's, as a tree would back it up.
-    twice = first.reward[rows] + first.discount[rows] * (first.value[rows] + reply_value) / 2
-    if config.solve == "all":
-        twice = _proven(first, second, rows, twice)
-    q = q.scatter(1, survivors, _mean(twice, samples).view(-1, s))
+    twice = _after_best_reply(root, recurrent_fn, config, rung, legal.flatten(), rows)
+    q = q.scatter(1, survivors, twice.view(-1, s))
     visits = visits.scatter(1, survivors, 2.0)
 
     weights, value = completed_policy(root, columns, q, visits, config)
     scale = _sigma_scale(config, 2)
-    final = considered + scale * _rescale(q, present, root.value)
+    final = considered + scale * _rescale(q, legal, root.value)
     best = final.gather(1, survivors).argmax(1, keepdim=True)
     column = columns.gather(1, survivors.gather(1, best))
     return PolicyOutput(root.actions.gather(1, column).squeeze(1), root.actions, weights, value)
 
 
-def _proven(first: Step, second: Step, rows: Tensor, q: Tensor) -> Tensor:
-    """q [N] of actions looked at twice, exact where the rules prove it: there no mean is taken with a guess.
+def _after_best_reply(
+    root: Root,
+    recurrent_fn: RecurrentFn,
+    config: SearchConfig,
+    rung: tuple[Step, Any, Tensor],
+    legal: Tensor,
+    rows: Tensor,
+) -> Tensor:
+    """q [N] of the actions in `rows` int64 [N] of the first rung (what _ask returned), after a look
+    at the best reply to each. legal: bool, of every row of that rung.
 
-    first: of all actions; second: after the best reply to those in `rows` int64 [N]. A reply that wins settles its
-    action, and so does a child whose value is known.
+    An action looked at twice is worth the mean of its own value and its best reply's, as a tree
+    would back it up.
+    """
+    first, children, row_of = rung
+    unfinished = None
+    if root.on_cpu:
+        unfinished = legal[rows] & (first.discount[rows] != 0)
+    second, _, _ = _ask(recurrent_fn, children, row_of[rows], None, unfinished)
+    reply_value = second.reward + second.discount * second.value
+    q = first.reward[rows] + first.discount[rows] * (first.value[rows] + reply_value) / 2
+    return _proven(first, second, rows, q) if config.solve == "all" else q
+
+
+def _proven(first: Step, second: Step, rows: Tensor, q: Tensor) -> Tensor:
+    """q [N] of actions looked at twice, exact where the rules prove it: there no mean is taken with
+    a guess.
+
+    first: of all actions; second: after the best reply to those in `rows` int64 [N]. A reply that
+    wins settles its action, and so does a child whose value is known.
     """
     refuted = (second.discount == 0) & (second.reward > 0)
     q = torch.where(refuted, first.reward[rows] + first.discount[rows] * second.reward, q)
@@ -174,12 +221,16 @@ def _proven(first: Step, second: Step, rows: Tensor, q: Tensor) -> Tensor:
 
 
 def play_wins(output: PolicyOutput, wins: Tensor, value: Tensor | float = 1.0) -> PolicyOutput:
-    """`output` with the action of `wins` int64 [B] chosen, and alone in the policy, in the rows where one is given.
+    """`output` with the action of `wins` int64 [B] chosen, and alone in the policy, in the rows
+    where one is given.
 
-    wins: an action that wins by force, -1 in rows without one. value: float32 [B] or one number, what it is worth.
+    wins: an action that wins by force, -1 in rows without one. value: float32 [B] or one number,
+    what it is worth.
     """
     found = (wins >= 0).unsqueeze(1)
-    column = (output.actions == wins.unsqueeze(1)).to(torch.uint8).argmax(1, keepdim=True)  # 0 if it is in none
+    column = (
+        (output.actions == wins.unsqueeze(1)).to(torch.uint8).argmax(1, keepdim=True)
+    )  # 0 if it is in none
     alone = torch.zeros_like(output.action_weights).scatter(1, column, 1.0)
     return PolicyOutput(
         torch.where(wins >= 0, wins, output.action),
@@ -189,47 +240,52 @@ def play_wins(output: PolicyOutput, wins: Tensor, value: Tensor | float = 1.0) -
     )
 
 
-def _repeated(rows: Tensor, samples: int) -> Tensor:
-    """[N * samples]: each of `rows` [N] so many times in succession."""
-    return rows if samples == 1 else rows.repeat_interleave(samples)
-
-
-def _mean(values: Tensor, samples: int) -> Tensor:
-    """[N]: the means of so many successive `values` [N * samples]."""
-    return values if samples == 1 else values.view(-1, samples).mean(1)
-
-
 def _ask(
-    recurrent_fn: RecurrentFn, embedding: Any, rows: Tensor, action: Tensor | None, wanted: Tensor | None
+    recurrent_fn: RecurrentFn,
+    embedding: Any,
+    rows: Tensor,
+    action: Tensor | None,
+    needed: Tensor | None,
 ) -> tuple[Step, Any, Tensor]:
-    """recurrent_fn of the rows that are `wanted` (bool [N]; None: of all). The step of other rows is zeros.
+    """recurrent_fn of the rows that are `needed` (bool [N]; None: of all). The step of other rows
+    is zeros.
 
-    Also returns int64 [N]: the row of the new embedding in which each position stands.
+    Also returns int64 [N]: the row of the new embedding that holds each position.
     """
-    size = len(rows) if wanted is None else min(len(rows), ROUNDED * math.ceil(max(1, int(wanted.sum())) / ROUNDED))
-    if wanted is None or size == len(rows):
+    size = len(rows)
+    if needed is not None:
+        blocks = math.ceil(max(1, int(needed.sum())) / ROW_MULTIPLE)
+        size = min(size, ROW_MULTIPLE * blocks)
+    if needed is None or size == len(rows):
         return *recurrent_fn(embedding, rows, action), torch.arange(size, device=rows.device)
-    kept = rows_of(wanted, size)
+    kept = rows_of(needed, size)
     step, embedding = recurrent_fn(embedding, rows[kept], None if action is None else action[kept])
-    step = Step._make(None if part is None else part.new_zeros(len(rows)).index_copy(0, kept, part) for part in step)
+    step = Step._make(
+        None if part is None else part.new_zeros(len(rows)).index_copy(0, kept, part)
+        for part in step
+    )
     return step, embedding, torch.zeros_like(rows).index_copy(0, kept, torch.arange(size))
 
 
-def rows_of(wanted: Tensor, size: int) -> Tensor:
-    """int64 [size]: the rows where `wanted` (bool [B]) holds, in order, then others. At most `size` are wanted."""
-    return (~wanted).to(torch.uint8).argsort(stable=True)[:size]
+def rows_of(needed: Tensor, size: int) -> Tensor:
+    """int64 [size]: the rows where `needed` (bool [B]) holds, in order, then others. At most `size`
+    are needed.
+    """
+    return (~needed).to(torch.uint8).argsort(stable=True)[:size]
 
 
 def completed_policy(
     root: Root, columns: Tensor, q: Tensor, visits: Tensor, config: SearchConfig
 ) -> tuple[Tensor, Tensor]:
-    """The improved policy [B, A] and the mixed value [B] after the actions in `columns` [B, m] got `q` and `visits`.
+    """The improved policy [B, A] and the mixed value [B] after the actions in `columns` [B, m] got
+    `q` and `visits`.
 
-    Actions never tried count as worth the mixed value (Danihelka et al. 2022, equations 10, 11 and 33).
+    Actions never tried count as worth the mixed value (Danihelka et al. 2022, equations 10, 11 and
+    33).
     """
-    there = root.prior_logits.gather(1, columns) > ILLEGAL / 2
-    visits = visits * there
-    prior = root.prior_logits.softmax(1).gather(1, columns).clamp(min=1e-30) * there
+    legal = root.prior_logits.gather(1, columns) > ILLEGAL / 2
+    visits = visits * legal
+    prior = root.prior_logits.softmax(1).gather(1, columns).clamp(min=1e-30) * legal
     total = visits.sum(1)
     mean_q = (prior * q).sum(1) / prior.sum(1).clamp(min=1e-30)
     value = (root.value + total * mean_q) / (1 + total)
@@ -242,29 +298,60 @@ def completed_policy(
 def sample_gumbel(like: Tensor, generator: torch.Generator) -> Tensor:
     """Standard Gumbel noise in the shape of `like`.
 
-    MPS draws an exact zero now and then (pytorch#192577), whose noise would be infinite. The least number replaces it.
+    MPS draws an exact zero now and then (pytorch#192577), whose noise would be infinite. The least
+    number replaces it.
     """
     drawn = torch.empty_like(like).exponential_(generator=generator)
     return -drawn.clamp(min=torch.finfo(like.dtype).tiny).log()
 
 
 def padded(columns: Tensor, width: int, value: float = 0) -> Tensor:
-    """`columns` [B, A] with columns of `value` added up to `width`; as they are where A is `width` or more.
+    """`columns` [B, A] with columns of `value` added up to `width`; as they are where A is `width`
+    or more.
 
-    A pad of nothing goes wrong on some versions of MPS (pytorch#139823), so none is asked for.
+    Padding by 0 columns is wrong on some versions of MPS (pytorch#139823), so it is skipped.
     """
     missing = width - columns.shape[1]
     return columns if missing <= 0 else functional.pad(columns, (0, missing), value=value)
 
 
 def _sigma_scale(config: SearchConfig, most_visits: int) -> float:
-    return (config.maxvisit_init + most_visits) * config.value_scale
+    return (MAXVISIT_INIT + most_visits) * config.value_scale
 
 
-def _rescale(q: Tensor, there: Tensor, value: Tensor) -> Tensor:
-    """q [B, n] moved to [0, 1] within each row, over the actions that are there, bool [B, n], and the value [B]."""
+def _rescale(q: Tensor, legal: Tensor, value: Tensor) -> Tensor:
+    """q [B, n] moved to [0, 1] within each row, over the actions that are `legal`, bool [B, n], and
+    the value [B].
+    """
     value = value.unsqueeze(1)
-    q = torch.where(there, q, value)
+    q = torch.where(legal, q, value)
     low = torch.minimum(q.amin(1, keepdim=True), value)
     high = torch.maximum(q.amax(1, keepdim=True), value)
-    return (q - low) / (high - low).clamp(min=1e-8) * there
+    return (q - low) / (high - low).clamp(min=1e-8) * legal
+
+
+@functools.lru_cache(maxsize=64)
+def considered_visits_table(largest: int, num_simulations: int, device: torch.device) -> Tensor:
+    """int64 [largest + 1, num_simulations]: by number of actions considered, the visit count of those
+    to try next.
+    """
+    return torch.tensor(
+        [considered_visits(number, num_simulations) for number in range(largest + 1)], device=device
+    )
+
+
+def considered_visits(considered: int, num_simulations: int) -> list[int]:
+    """Sequential halving's schedule: every action once, again, ..., then the better half of them,
+    and so on to two.
+    """
+    if considered <= 1:
+        return list(range(num_simulations))
+    rungs = math.ceil(math.log2(considered))
+    visits = [0] * considered
+    sequence: list[int] = []
+    while len(sequence) < num_simulations:
+        for _ in range(max(1, num_simulations // (rungs * considered))):
+            sequence += visits[:considered]
+            visits[:considered] = [count + 1 for count in visits[:considered]]
+        considered = max(2, considered // 2)
+    return sequence[:num_simulations]

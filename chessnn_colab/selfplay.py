@@ -1,15 +1,16 @@
-"""Self-play: many games in lockstep on one device, finished ones replaced at once, records out as numpy.
+"""Self-play: many games in lockstep on one device, finished ones replaced at once, records out as
+numpy.
 
-Nothing of a ply touches the host. Every few plies one block of rows is copied over, and `Assembler` cuts it into games.
-The games of a call are fixed beforehand: they are numbered, each with its own start position. Every one is played to
-its end, so a short game is never preferred to a long one. As games run out the batch shrinks.
+Nothing of a ply touches the host. Every few plies one block of rows is copied over, and `Assembler`
+cuts it into games. The games of a call are fixed beforehand: they are numbered, each with its own
+start position. Every one is played to its end, so a short game is never preferred to a long one. As
+games run out the batch shrinks.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,23 +27,28 @@ from .network import actor_copy, build_network, load_arrays
 from .network_config import NetworkConfig
 from .records import POLICY_WIDTH, GameRecords
 from .search import PolicyOutput, SearchConfig, padded, rows_of, sample_gumbel
-from .selfplay_config import SelfPlayConfig
 
+BOARDS_ON_CPU = 64  # games in lockstep, unless a run says otherwise
+BOARDS = 512  # the same on a GPU
 PLIES_A_BLOCK = 8  # plies between two copies to the host
 FEW_ROWS = 16  # a batch shrinks by multiples of so many boards
-# What records keep in two bytes is copied in two bytes; a uint16 comes as an int16 of the same bits.
+# What records keep in two bytes is copied in two bytes; a uint16 comes as an int16 of the same
+# bits.
 NARROW = {"action": torch.int16, "policy_actions": torch.int16, "policy_weights": torch.float16}
 
 
 # on_progress(games done, plies done, records of the games done since the last call) -> go on?
 OnProgress = Callable[[int, int, GameRecords], bool]
-OnArrays = Callable[[int, int, dict[str, np.ndarray] | None], bool]  # the same, of GameRecords.to_arrays
+OnArrays = Callable[
+    [int, int, dict[str, np.ndarray] | None], bool
+]  # the same, of GameRecords.to_arrays
 
 
 class SelfPlay:
     """A network that plays itself on one device; what a worker process runs (see workers).
 
-    network, search and self_play are the fields of their configs as plain dicts, so that they cross processes.
+    network and search are the fields of their configs as plain dicts, so that they cross processes.
+    boards: games in lockstep; None: by the device. max_plies and reward: see games.registry.make_game.
     """
 
     def __init__(
@@ -50,16 +56,18 @@ class SelfPlay:
         device: str,
         network: Mapping[str, Any],
         search: Mapping[str, Any],
-        self_play: Mapping[str, Any],
+        game: str = "chess",
+        boards: int | None = None,
+        max_plies: int | None = None,
+        reward: str | None = None,
         precision: str = "auto",
     ):
         require_device(device)
         time_convolutions(device)
         self.device = device
         self.messages: list[str] = []  # for the user
-        config = SelfPlayConfig(**self_play)
-        self.game = make_game(config.game, config.max_plies, device, config.reward)
-        self.config = config.settled(self.game)
+        self.game = make_game(game, max_plies, device, reward)
+        self.boards = boards or (BOARDS_ON_CPU if device == "cpu" else BOARDS)
         self.search = SearchConfig(**search)
         self.network = build_network(NetworkConfig.from_dict(network), device)
         self.version = -1
@@ -72,7 +80,9 @@ class SelfPlay:
         return describe(self.device)
 
     def set_weights(self, version: int, arrays: Mapping[str, np.ndarray]) -> None:
-        """Play with these weights (network.to_arrays) from the next call of `play` on. Raises ConfigError."""
+        """Play with these weights (network.to_arrays) from the next call of `play` on. Raises
+        ConfigError.
+        """
         load_arrays(self.network, arrays)
         self.version = version
         self._actor = self._new_actor()
@@ -80,15 +90,21 @@ class SelfPlay:
     def play(self, num_games: int, seed: int, on_progress: OnArrays) -> None:
         """Play `num_games` games; the same seed, weights and device give the same games.
 
-        on_progress gets the counts of play_games and the new games as GameRecords.to_arrays, or None. Where memory
-        runs out, the games in lockstep are halved, once and for good; what was not handed over yet is played from
-        another seed. Raises ConfigError when half of them are too many too.
+        on_progress gets the counts of play_games and the new games as GameRecords.to_arrays, or
+        None. Where memory runs out, the games in lockstep are halved, once and for good; what was
+        not handed over yet is played from another seed. Raises ConfigError when half of them are
+        too many too.
         """
         hand_over = HandOver(on_progress)
         while hand_over.games < num_games:
             try:
                 return play_games(
-                    self._actor, self.config, num_games - hand_over.begin(), seed, hand_over, self.version
+                    self._actor,
+                    self.boards,
+                    num_games - hand_over.begin(),
+                    seed,
+                    hand_over,
+                    self.version,
                 )
             except (RuntimeError, MemoryError) as error:
                 if not out_of_memory(error):
@@ -98,14 +114,14 @@ class SelfPlay:
             seed += 1
 
     def _halve_boards(self, num_games: int) -> None:
-        boards = min(self.config.boards, num_games)
+        boards = min(self.boards, num_games)
         if self._halved or boards == 1:
             raise ConfigError(
                 f"out of memory on {self.device} with boards={boards}, having halved them once: set boards "
-                "lower, or let fewer workers share the device (workers_per_gpu)"
+                "lower, or let fewer workers share the device (workers)"
             )
         self._halved = True
-        self.config = replace(self.config, boards=boards // 2)
+        self.boards = boards // 2
         if self.device.startswith("cuda"):
             torch.cuda.empty_cache()
         self.messages.append(
@@ -114,7 +130,7 @@ class SelfPlay:
         )
 
     def _new_actor(self) -> Actor:
-        return Actor(self.game, actor_copy(self.network, self.dtype), self.search, self.config.discount)
+        return Actor(self.game, actor_copy(self.network, self.dtype), self.search)
 
 
 class HandOver:
@@ -132,22 +148,28 @@ class HandOver:
 
     def __call__(self, games: int, plies: int, records: GameRecords) -> bool:
         self.games = self._before + games
-        return self._on_progress(self.games, plies, records.to_arrays() if records.num_games else None)
+        return self._on_progress(
+            self.games, plies, records.to_arrays() if records.num_games else None
+        )
 
 
 def play_games(
-    actor: Actor, config: SelfPlayConfig, num_games: int, seed: int, on_progress: OnProgress, version: int = 0
+    actor: Actor, boards: int, num_games: int, seed: int, on_progress: OnProgress, version: int = 0
 ) -> None:
-    """Play `num_games` games in lockstep, telling `on_progress` every few plies; stops when it returns False.
+    """Play `num_games` games in lockstep, telling `on_progress` every few plies; stops when it
+    returns False.
 
-    Games cut short that way are handed over too, as unfinished, and labelled as they stand (see Assembler.unfinished).
+    Games cut short that way are handed over too, as unfinished, and labelled as they stand (see
+    Assembler.unfinished).
     version: iterations that the network has learned for.
     """
-    lockstep = Lockstep(actor, config, num_games, seed)
-    game, config = actor.game, lockstep.config
-    bootstrap = version >= config.bootstrap_after
-    td_lambda = config.bootstrap_lambda if bootstrap else config.td_lambda
-    assembler = Assembler(game.endings.index("truncated"), game.packed_words, config.discount, td_lambda, bootstrap)
+    lockstep = Lockstep(actor, boards, num_games, seed)
+    game = actor.game
+    bootstrap = version >= game.bootstrap_after
+    td_lambda = game.bootstrap_lambda if bootstrap else game.td_lambda
+    assembler = Assembler(
+        game.endings.index("truncated"), game.packed_words, game.discount, td_lambda, bootstrap
+    )
     while lockstep.active > 0:
         block = lockstep.play_block()
         if lockstep.ahead and lockstep.active > 0:
@@ -162,28 +184,35 @@ def play_games(
 class Lockstep:
     """The boards of one call of `play_games` and the games still to start."""
 
-    def __init__(self, actor: Actor, config: SelfPlayConfig, num_games: int, seed: int):
+    def __init__(self, actor: Actor, boards: int, num_games: int, seed: int):
         self.actor, self.game = actor, actor.game
-        self.ahead = actor.game.device.type != "cpu"  # whether the device can play while the host does something else
-        self._begun: list[dict[str, Tensor]] = []  # plies of the next block that the device has been given
-        self.config = config = config.settled(actor.game)
+        self.ahead = (
+            actor.game.device.type != "cpu"
+        )  # whether the device can play while the host does something else
+        self._begun: list[
+            dict[str, Tensor]
+        ] = []  # plies of the next block that the device has been given
         device = actor.game.device
         self.generator = torch.Generator(device).manual_seed(seed)
         on_host = torch.Generator().manual_seed(seed)
         self.num_games = num_games
-        self.starts = start_positions(self.game, config.start_shares(self.game), num_games, on_host)
-        self.sample_until = torch.randint(0, config.sampling_plies, (num_games,), generator=on_host).to(device)
-        boards = min(config.boards, num_games)
+        self.starts = start_positions(self.game, self.game.start_shares, num_games, on_host)
+        self.sample_until = torch.randint(
+            0, self.game.sampling_plies, (num_games,), generator=on_host
+        ).to(device)
+        boards = min(boards, num_games)
         self.active = boards
-        self.number = torch.arange(boards, device=device)  # [B] each board's game, -1 when there is none left
+        self.number = torch.arange(
+            boards, device=device
+        )  # [B] each board's game, -1 when there is none left
         self.next_number = torch.tensor(boards, device=device)
         self.state = select(self.starts, self.number)
 
     def begin_block(self) -> None:
         """Give the device the first ply of the next block.
 
-        One ply only: CUDA queues some thousand launches, which is one ply, and the host waits where there are more. At
-        a stop the ply is dropped.
+        One ply only: CUDA queues some thousand launches, which is one ply, and the host waits where
+        there are more. At a stop the ply is dropped.
         """
         self._begun.append(self._ply())
 
@@ -192,7 +221,10 @@ class Lockstep:
         rows = [*self._begun, *(self._ply() for _ in range(PLIES_A_BLOCK - len(self._begun)))]
         self._begun.clear()
         stacked = {name: torch.stack([row[name] for row in rows]) for name in rows[0]}
-        block = {name: rows_.to(NARROW.get(name, rows_.dtype)).cpu().numpy() for name, rows_ in stacked.items()}
+        block = {
+            name: rows_.to(NARROW.get(name, rows_.dtype)).cpu().numpy()
+            for name, rows_ in stacked.items()
+        }
         playing = self.number >= 0
         self.active = int(playing.sum())
         self._shrink(playing)
@@ -214,7 +246,7 @@ class Lockstep:
             "ended": ended,
             "ending": after.ending,
             "outcome": self._outcome(after),
-            "standing": self._standing(state),
+            "estimate": self._estimate(state),
             **({"reward": after.rewards[:, 0]} if self.game.score_limit else {}),
             **best_actions(policy),
         }
@@ -222,10 +254,12 @@ class Lockstep:
         return row
 
     def _outcome(self, state: Any) -> Tensor:
-        """float32 [B]: what the game was worth to the first player; for a game at the cap, its label."""
-        return torch.where(state.truncated, self._standing(state), state.rewards[:, 0])
+        """float32 [B]: what the game was worth to the first player; for a game at the cap, its
+        label.
+        """
+        return torch.where(state.truncated, self._estimate(state), state.rewards[:, 0])
 
-    def _standing(self, state: Any) -> Tensor:
+    def _estimate(self, state: Any) -> Tensor:
         """float32 [B]: what the game would be worth to the first player if it were stopped here."""
         label = self.game.truncation_value(state)
         return torch.where(state.current_player == 0, label, -label)
@@ -246,7 +280,9 @@ class Lockstep:
 
 
 def room_for(active: int, on_cpu: bool) -> int:
-    """Boards to continue with when `active` of them have a game. A GPU sees powers of two only, so few shapes."""
+    """Boards to continue with when `active` of them have a game. A GPU sees powers of two only, so
+    few shapes.
+    """
     blocks = max(1, math.ceil(active / FEW_ROWS))
     return FEW_ROWS * (blocks if on_cpu else 2 ** math.ceil(math.log2(blocks)))
 
@@ -258,7 +294,14 @@ def sample_actions(policy: PolicyOutput, generator: torch.Generator) -> Tensor:
 
 
 def best_actions(policy: PolicyOutput) -> dict[str, Tensor]:
-    """The POLICY_WIDTH best actions of the improved policy and their weights, made to sum to one; the rest zeros."""
-    weights, columns = policy.action_weights.topk(min(POLICY_WIDTH, policy.action_weights.shape[1]), dim=1)
+    """The POLICY_WIDTH best actions of the improved policy and their weights, made to sum to one;
+    the rest zeros.
+    """
+    weights, columns = policy.action_weights.topk(
+        min(POLICY_WIDTH, policy.action_weights.shape[1]), dim=1
+    )
     weights, actions = weights / weights.sum(1, keepdim=True), policy.actions.gather(1, columns)
-    return {"policy_actions": padded(actions, POLICY_WIDTH), "policy_weights": padded(weights, POLICY_WIDTH)}
+    return {
+        "policy_actions": padded(actions, POLICY_WIDTH),
+        "policy_weights": padded(weights, POLICY_WIDTH),
+    }

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +13,8 @@ from torch import Tensor, nn
 from .errors import ConfigError
 from .network import SpikingLayer, SpikingNetwork
 
-# Energy in 45 nm CMOS, picojoules (Horowitz 2014, ISSCC, "Computing's energy problem", figure 1.1.9).
+# Energy in 45 nm CMOS, picojoules (Horowitz 2014, ISSCC, "Computing's energy problem", figure
+# 1.1.9).
 PICOJOULES_MAC = 4.6  # float32: a multiplication, 3.7, and an addition, 0.9
 PICOJOULES_ACCUMULATE = 0.9
 PICOJOULES_MULTIPLY_INT8, PICOJOULES_ADD_INT8 = 0.2, 0.03
@@ -28,7 +28,8 @@ class Design:
 
     name: str
     arithmetic_nanojoules: float
-    memory_nanojoules: float  # if every operand is fetched from the memory beside the arithmetic, and nothing is reused
+    # If every operand is fetched from the memory beside the arithmetic, and nothing is reused.
+    memory_nanojoules: float
 
     @property
     def nanojoules(self) -> float:
@@ -38,28 +39,20 @@ class Design:
 
 @dataclass(frozen=True)
 class Energy:
-    """An estimate of one evaluation: as spikes, and as twins without spikes, which compute the same from numbers.
+    """An estimate of one evaluation: as spikes, and as twins without spikes, which compute the same
+    from numbers.
 
-    A chip without spikes can hold a layer's output, 0 to `slots`, as a number of a few bits (Yan et al.,
-    arXiv 2409.08290, compare spikes with such a twin). A twin that skips zeros computes only where a neuron fired.
+    A chip without spikes can hold a layer's output, 0 to `slots`, as a number of a few bits (Yan et
+    al., arXiv 2409.08290, compare spikes with such a twin). A twin that skips zeros computes only
+    where a neuron fired.
     """
 
     synaptic_operations: float  # accumulates that spikes cause
     macs: float  # multiply-accumulates of the layers that take no spikes (the heads)
-    dense_macs: float  # what a ReLU network of the same shape would multiply, once instead of T times
+    dense_macs: float  # of a ReLU network of the same shape: once instead of T times
     active_macs: float  # those of dense_macs whose input is not zero
     active_head_macs: float  # those of macs whose input is not zero
     slots: int  # most spikes of a neuron in one evaluation: time steps times levels
-
-    @property
-    def spiking_nanojoules(self) -> float:
-        """Energy of one evaluation by spikes, in float32, arithmetic alone."""
-        return (self.synaptic_operations * PICOJOULES_ACCUMULATE + self.macs * PICOJOULES_MAC) / 1000
-
-    @property
-    def dense_nanojoules(self) -> float:
-        """Energy of one evaluation by the dense float32 twin, arithmetic alone."""
-        return self.dense_macs * PICOJOULES_MAC / 1000
 
     @property
     def bits(self) -> int:
@@ -68,31 +61,32 @@ class Energy:
 
     @property
     def designs(self) -> tuple[Design, ...]:
-        """Spikes in float32 and int8, then the twins: dense float32, dense int8, few bits, few bits without zeros.
+        """Spikes in float32 and int8, then the twins: dense float32, dense int8, few bits, few bits
+        without zeros.
 
-        A spike reads a weight, and reads and writes the membrane that it arrives at. So does a number in a twin that
-        skips zeros, once instead of once per spike. A dense multiply-accumulate reads a weight and an input, and keeps
-        its sum at hand. The cost of telling where a spike or a number goes is left out.
+        A spike reads a weight, and reads and writes the membrane that it arrives at. So does a
+        number in a twin that skips zeros, once instead of once per spike. A dense
+        multiply-accumulate reads a weight and an input, and keeps its sum at hand. The cost of
+        finding where a spike or a number goes is left out.
         """
-        accumulate = PICOJOULES_ACCUMULATE, 4 + 4 + 4
-        accumulate_int8 = PICOJOULES_ADD_INT8, 1 + 2 * MEMBRANE_BYTES
-        mac, mac_int8 = (PICOJOULES_MAC, 4 + 4), (PICOJOULES_MULTIPLY_INT8 + PICOJOULES_ADD_INT8, 1 + 1)
-        # The size of a multiplier, and with it its energy, grows with the product of its operands' bits.
+        # The size of a multiplier, and with it its energy, grows with the product of its operands'
+        # bits.
         few_bits = PICOJOULES_MULTIPLY_INT8 * self.bits / 8 + PICOJOULES_ADD_INT8
-        dense, sparse = (few_bits, 1 + self.bits / 8), (few_bits, accumulate_int8[1])
-
-        def design(name: str, *parts: tuple[float, tuple[float, float]]) -> Design:
-            arithmetic = sum(count * picojoules for count, (picojoules, _) in parts)
-            fetched = sum(count * fetch for count, (_, fetch) in parts)
-            return Design(name, arithmetic / 1000, fetched * PICOJOULES_PER_BYTE / 1000)
-
+        mac_int8 = PICOJOULES_MULTIPLY_INT8 + PICOJOULES_ADD_INT8
+        membrane = 1 + 2 * MEMBRANE_BYTES  # bytes: a weight in int8, a sum read and written
+        number = 1 + self.bits / 8  # bytes: a weight in int8, an input of few bits
+        # Operations, picojoules and bytes of each.
+        additions = (self.synaptic_operations, PICOJOULES_ACCUMULATE, 4 + 4 + 4)
+        heads = (self.macs, PICOJOULES_MAC, 4 + 4)
+        additions_int8 = (self.synaptic_operations, PICOJOULES_ADD_INT8, membrane)
+        heads_few_bits = (self.active_head_macs, few_bits, membrane)
         return (
-            design("spikes, float32", (self.synaptic_operations, accumulate), (self.macs, mac)),
-            design("spikes, int8", (self.synaptic_operations, accumulate_int8), (self.active_head_macs, sparse)),
-            design("dense twin, float32", (self.dense_macs, mac)),
-            design("dense twin, int8", (self.dense_macs, mac_int8)),
-            design(f"dense twin, {self.bits}-bit", (self.dense_macs, dense)),
-            design(f"{self.bits}-bit twin, zeros skipped", (self.active_macs, sparse)),
+            _design("spikes, float32", additions, heads),
+            _design("spikes, int8", additions_int8, heads_few_bits),
+            _design("dense twin, float32", (self.dense_macs, PICOJOULES_MAC, 4 + 4)),
+            _design("dense twin, int8", (self.dense_macs, mac_int8, 1 + 1)),
+            _design(f"dense twin, {self.bits}-bit", (self.dense_macs, few_bits, number)),
+            _design(f"{self.bits}-bit twin, zeros skipped", (self.active_macs, few_bits, membrane)),
         )
 
     @property
@@ -101,7 +95,8 @@ class Energy:
         float32, int8, dense, dense_int8, few, sparse = self.designs
         best = min(few.arithmetic_nanojoules, sparse.arithmetic_nanojoules)
         best_with_memory = min(few.nanojoules, sparse.nanojoules)
-        cheaper, cheaper_with_memory = int8.arithmetic_nanojoules < best, int8.nanojoules < best_with_memory
+        cheaper = int8.arithmetic_nanojoules < best
+        cheaper_with_memory = int8.nanojoules < best_with_memory
         conclusion = {
             (True, True): "these spikes save energy",
             (True, False): "these spikes save arithmetic, and lose it again in memory traffic",
@@ -116,47 +111,37 @@ class Energy:
             f"memory traffic {_joules(int8.nanojoules)} against {_joules(best_with_memory)}: {conclusion}."
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """The counts, the energies of every design, and the verdict, as plain data."""
-        return {
-            "synaptic_operations": self.synaptic_operations,
-            "macs": self.macs,
-            "dense_macs": self.dense_macs,
-            "active_macs": self.active_macs,
-            "active_head_macs": self.active_head_macs,
-            "slots": self.slots,
-            "spiking_nanojoules": self.spiking_nanojoules,
-            "dense_nanojoules": self.dense_nanojoules,
-            "designs": {
-                design.name: {"arithmetic_nanojoules": design.arithmetic_nanojoules, "nanojoules": design.nanojoules}
-                for design in self.designs
-            },
-            "verdict": self.verdict,
-        }
+
+def _design(name: str, *parts: tuple[float, float, float]) -> Design:
+    """parts: how many operations, the picojoules of one, and the bytes it fetches."""
+    arithmetic = sum(count * picojoules for count, picojoules, _ in parts)
+    fetched = sum(count * size for count, _, size in parts)
+    return Design(name, arithmetic / 1000, fetched * PICOJOULES_PER_BYTE / 1000)
 
 
 def _joules(nanojoules: float) -> str:
     return f"{nanojoules / 1000:.3g} µJ"
 
 
-def probe(network: SpikingNetwork, observation: Tensor) -> dict[str, Tensor]:
-    """The spikes [T * levels, B, channels, H, W] of every spiking layer, ones and zeros by name, while the network sees
-    `observation`. Of several spikes in one step, each has a slot of its own (SpikingJelly's SpikeCountToBinary)."""
-    slots = torch.arange(network.config.levels, device=observation.device).view(1, -1, 1, 1, 1, 1)
-    counts = spike_counts(network, observation)
-    return {name: (steps.unsqueeze(1) > slots).float().flatten(0, 1) for name, steps in counts.items()}
+def spiking_layers(network: SpikingNetwork) -> dict[str, SpikingLayer]:
+    """Every spiking layer by its own name, input first."""
+    return {
+        name: module for name, module in network.named_modules() if isinstance(module, SpikingLayer)
+    }
 
 
 def spike_counts(network: SpikingNetwork, observation: Tensor) -> dict[str, Tensor]:
-    """How often every neuron fires in each time step while the network sees `observation`: [T, B, channels, H, W] by
-    the name of its layer, 0 to `levels`. It takes `levels` times less memory than `probe`."""
+    """How often every neuron fires in each time step while the network sees `observation`: [T, B,
+    channels, H, W] by the name of its layer, 0 to `levels`."""
     spikes: dict[str, Tensor] = {}
-    layers = {name: module for name, module in network.named_modules() if isinstance(module, SpikingLayer)}
 
     def keep(name: str, _: nn.Module, __: tuple[Tensor, ...], counts: Tensor) -> None:
         spikes[name] = counts.float()
 
-    hooks = [layer.register_forward_hook(partial(keep, name)) for name, layer in layers.items()]
+    hooks = [
+        layer.register_forward_hook(partial(keep, name))
+        for name, layer in spiking_layers(network).items()
+    ]
     training = network.training
     try:
         network.eval()
@@ -170,13 +155,20 @@ def spike_counts(network: SpikingNetwork, observation: Tensor) -> dict[str, Tens
 
 
 def firing_rates(network: SpikingNetwork, observation: Tensor) -> dict[str, float]:
-    """Mean spikes of each layer's neurons as a share of the most they could fire, 0 to 1. A layer near 0 is dead."""
+    """Mean spikes of each layer's neurons as a share of the most they could fire, 0 to 1. A layer
+    near 0 is dead.
+    """
     levels = network.config.levels
-    return {name: float(counts.mean()) / levels for name, counts in spike_counts(network, observation).items()}
+    return {
+        name: float(counts.mean()) / levels
+        for name, counts in spike_counts(network, observation).items()
+    }
 
 
 def layer_names(network: SpikingNetwork) -> dict[str, str]:
-    """The name of every spiking layer, input first, and the short name that people read: "block 1 in", ..., "last"."""
+    """The name of every spiking layer, input first, and the short name that people read: "block 1
+    in", ..., "last".
+    """
     names = {}
     for block in range(network.config.blocks):
         names[f"blocks.{block}.neurons1"] = f"block {block + 1} in"
@@ -185,17 +177,23 @@ def layer_names(network: SpikingNetwork) -> dict[str, str]:
 
 
 @contextmanager
-def silenced(network: SpikingNetwork, layer: str, channel: int | Tensor | None = None) -> Iterator[None]:
+def silenced(
+    network: SpikingNetwork, layer: str, channel: int | Tensor | None = None
+) -> Iterator[None]:
     """While the block runs, no neuron of `layer` fires, or none of one `channel` of it.
 
-    channel: int64 [B] silences one in each row of the batch. Raises ConfigError, with what there is, for a layer or a
-    channel that the network does not have.
+    channel: int64 [B] silences one in each row of the batch. Raises ConfigError, with what there
+    is, for a layer or a channel that the network does not have.
     """
-    layers = {name: module for name, module in network.named_modules() if isinstance(module, SpikingLayer)}
+    layers = spiking_layers(network)
     if layer not in layers:
         raise ConfigError(f"no layer {layer!r:.60}: expected one of {', '.join(layers)}")
     channels = torch.arange(network.config.channels)
-    quiet = torch.ones(1, 1, dtype=torch.bool) if channel is None else torch.as_tensor(channel).view(-1, 1) == channels
+    quiet = (
+        torch.ones(1, 1, dtype=torch.bool)
+        if channel is None
+        else torch.as_tensor(channel).view(-1, 1) == channels
+    )
     if not quiet.any(1).all():
         raise ConfigError(f"no channel {channel} in {layer}: expected 0 to {len(channels) - 1}")
 
@@ -212,10 +210,11 @@ def silenced(network: SpikingNetwork, layer: str, channel: int | Tensor | None =
 def estimate_energy(network: SpikingNetwork, observation: Tensor) -> Energy:
     """Count the operations of one evaluation, averaged over the batch.
 
-    A convolution fed by spikes adds a weight for each spike and multiplies nothing. So does the stem, because the
-    planes are binary. The heads read rates and multiply.
+    A convolution fed by spikes adds a weight for each spike and multiplies nothing. So does the
+    stem, because the planes are binary. The heads read rates and multiply.
     """
-    counts = dict.fromkeys(("synaptic_operations", "macs", "dense_macs", "active_macs", "active_head_macs"), 0.0)
+    names = ("synaptic_operations", "macs", "dense_macs", "active_macs", "active_head_macs")
+    counts = dict.fromkeys(names, 0.0)
     batch = len(observation)
 
     def count(module: nn.Conv2d | nn.Linear, inputs: tuple[Tensor, ...], _: Tensor) -> None:
@@ -225,7 +224,7 @@ def estimate_energy(network: SpikingNetwork, observation: Tensor) -> Energy:
         active = float(x.unflatten(0, (frames, batch)).any(0).float().mean()) * fan_out
         counts["dense_macs"] += fan_out
         counts["active_macs"] += active
-        if bool((x == x.round()).all()) and isinstance(module, nn.Conv2d) and module.kernel_size == (3, 3):
+        if isinstance(module, nn.Conv2d) and module.kernel_size == (3, 3):  # not a head
             counts["synaptic_operations"] += float(x.float().mean()) * fan_out * frames
         else:
             counts["macs"] += fan_out * frames

@@ -1,7 +1,7 @@
-"""train(): self-play, replay, learner, checkpoint, round after round, as a generator of reports.
+"""train(): self-play, replay, learner, checkpoint, iteration after iteration, as a generator of reports.
 
-`Trainer._iterate` shows one iteration from top to bottom. Weights go down to the workers as numpy arrays, games come
-back as GameRecords; no tensor crosses a process.
+`Trainer._iterate` shows one iteration from top to bottom. Weights go down to the workers as numpy
+arrays, games come back as GameRecords; no tensor crosses a process.
 """
 
 from __future__ import annotations
@@ -14,38 +14,46 @@ from typing import Any
 import numpy as np
 
 from .budget import Budget
-from .check import probe_for
-from .config import TrainConfig
+from .config import CHANGEABLE, TrainConfig
 from .cpu import keep_freed_memory
+from .device_probe import probe_for
 from .devices import detect_device, inventory
 from .errors import WorkerError
 from .games.registry import make_game, text_suffix
-from .launch import open_pool, planned_workers
-from .learner import Learner, LearnerConfig
+from .iteration import (
+    concatenate_worker_games,
+    sample_game,
+    share_games,
+    summary_of_games,
+    warn_of_empty_boards,
+)
+from .learner import Learner
 from .learning import firing_rates, learn
 from .network import build_network, to_arrays
 from .records import GameRecords
-from .replay import Replay
-from .report import Progress, Report, Session, Silence, Strength
-from .restore import begin_from, restore_state, state_to_save
-from .rounds import joined, sample_game, share_games, summary_of_games, warn_of_empty_boards
-from .runs.backup import Backup, restore_run
-from .runs.folder import RunFolder
+from .replay import ReplayBuffer
+from .report import Progress, Report, Session, Strength
+from .runs.backup import Backup
+from .runs.folder import LatestCheckpoint
+from .runs.opening import open_run
 from .runs.tensorboard import TensorBoard
+from .runs.training_state import load_initial_weights, restore_state, state_to_save
 from .strength import StrengthProbe
-from .words import duration
+from .text import duration
 
+KEEP_CHECKPOINTS = 2  # of a run; its snapshots are all kept
 LEARNING_PER_PLAY = 1.0  # seconds of learning for one of self-play, until it has been timed
 
 
 def train(config: TrainConfig, progress: Progress | None = None) -> Generator[Report, None, bool]:
-    """Train as `config` says, yielding a Report per iteration. A run already in the folder is resumed.
+    """Train as `config` says, yielding a Report per iteration. A run already in the folder is
+    resumed.
 
-    progress: called from this thread; None is silence.
-    KeyboardInterrupt ends it cleanly: what is finished is kept, and the next call of train resumes; the generator's
-    value is True then. Raises ConfigError, DeviceError, RunError, CheckpointError or WorkerError, each in plain words.
+    progress: called from this thread; None is silence. KeyboardInterrupt ends it cleanly: what is
+    finished is kept, and the next call of train resumes; the generator's value is True then. Raises
+    ConfigError, DeviceError, RunError, CheckpointError or WorkerError, each in plain words.
     """
-    with closing(progress or Silence()) as progress, closing(Trainer(config, progress)) as trainer:
+    with closing(progress or Progress()) as progress, closing(Trainer(config, progress)) as trainer:
         return (yield from trainer.iterations())
 
 
@@ -53,53 +61,80 @@ class Trainer:
     """One session of a run: everything `train` holds open."""
 
     def __init__(self, config: TrainConfig, progress: Progress):
+        """Open the run. The order matters:
+
+        1. The device and the workers: they decide what the config leaves open.
+        2. The run: it may be brought back from its copy, and its network may be the one to use.
+           From here on it is locked, and `close` must release it.
+        3. The clock: all that follows is part of the session's minutes.
+        4. The config, resolved once: everything below reads this one.
+        5. The parts of training. They fail for settings that are not possible, so they are made
+           before the settings are written.
+        6. The settings, written; then the checkpoint is restored, or the first one saved.
+        """
         self.progress = progress
         machine = inventory()
-        choice = detect_device(config.device, machine, probe_for(config.game, machine), config.gpus)
-        if config.copy_to and (restored := restore_run(config.run, config.copy_to, progress.message)):
-            progress.message(restored)
-        self.budget = Budget(config.minutes, config.iterations, config.total_minutes)  # its clock runs from here
-        self.plan = planned_workers(config, choice.device, machine)
-        self.config = config = config.with_saved().for_device(choice.device, machine, self.plan)
-        self._say([*choice.troubles, f"Primary training device: {choice}"])
-        if choice.device == "cpu":
-            keep_freed_memory()
-        self._say(self.plan.notes)
-        self.games_per_worker = share_games(config.games_per_iteration, len(self.plan.devices))
-        self._say(warn_of_empty_boards(self.games_per_worker, config.boards))
-        self.game = make_game(config.game, config.max_plies, choice.device, config.reward)
-        self.network = build_network(config.network_config(self.game), choice.device, config.seed)
-        self.learner = Learner(self.network, self.game, config.part(LearnerConfig), config.search == "policy")
-        self.replay = Replay(config.replay_capacity)
-        self.iteration = self.total_games = self.total_positions = 0
-        self.seconds = 0.0
-        self._iteration_seconds = 0.0
-        self._learning_per_play = LEARNING_PER_PLAY
-        self._play_began: float | None = None  # time.monotonic() at which games now being played were given out
-        self._saved: tuple[int, int, int] | None = None
+        probe = probe_for(config.game, machine)
+        choice = detect_device(config.device, machine, probe, config.gpus)
+        self.plan = config.worker_plan(choice.device, machine)
+        opened = open_run(config.run, config.copy_to, progress.message)
+        self.folder = opened.folder
         self.backup: Backup | None = None
-        self._parts = ExitStack()  # the workers and TensorBoard
-        self.probe = StrengthProbe(config.measure_strength, config.game, choice.device, self.budget, progress)
-        self._points: tuple[Strength, ...] = ()  # measured, and in no report yet
-        begins = begin_from(config.from_checkpoint, config.run, self.network, self.game.name)
-        self.folder = RunFolder.create_or_open(config.run, config.to_dict(), config.changeable())
+        self._open_parts = ExitStack()  # the workers and TensorBoard
         try:
-            self._resume_or_begin(begins)
+            self.budget = Budget(config.minutes, config.iterations, config.total_minutes)
+            self._say(opened.messages)
+            self._say([*choice.troubles, f"Primary training device: {choice}", *self.plan.notes])
+            self.config = config.resolve(choice.device, machine, self.plan, self.folder.config)
+            self._make_parts(choice.device)
+            if opened.latest is None and config.from_checkpoint:
+                source = config.from_checkpoint
+                self._say([load_initial_weights(source, self.network, self.game.name)])
+            self.folder.settle(self.config.to_dict(), CHANGEABLE)
+            self._restore_or_begin(opened.latest)
             self.tensorboard = TensorBoard(self.folder.tensorboard_folder, self.iteration)
-            self._parts.callback(self.tensorboard.close)
+            self._open_parts.callback(self.tensorboard.close)
             if config.copy_to:
-                self.backup = Backup(self.folder, config.copy_to, config.keep_checkpoints)
+                self.backup = Backup(self.folder, config.copy_to, KEEP_CHECKPOINTS)
                 self._say(self.backup.update())
         except BaseException:
             self.close()
             raise
 
+    def _make_parts(self, device: str) -> None:
+        config = self.config
+        if device == "cpu":
+            keep_freed_memory()
+        self.games_per_worker = share_games(config.games_per_iteration, len(self.plan.devices))
+        self._say(warn_of_empty_boards(self.games_per_worker, config.boards))
+        self.game = make_game(config.game, config.max_plies, device, config.reward)
+        self.network = build_network(config.network_config(self.game), device, config.seed)
+        self.learner = Learner(self.network, self.game, config, config.search == "policy")
+        self.replay = ReplayBuffer(config.replay_capacity)
+        self.probe = StrengthProbe(
+            config.measure_strength, config.game, device, self.budget, self.progress
+        )
+        self.iteration = 0
+        self.total_games = 0
+        self.total_positions = 0
+        self.seconds = 0.0
+        self._iteration_seconds = 0.0
+        self._learning_per_play = LEARNING_PER_PLAY
+        # time.monotonic() at which the games now being played were begun.
+        self._play_began: float | None = None
+        self._saved: tuple[int, int, int] | None = None
+        self._points: tuple[Strength, ...] = ()  # measured, and in no report yet
+
     def iterations(self) -> Generator[Report, None, bool]:
-        """Iterate until the budget is spent, or the user interrupts (then True); the last state is always saved."""
+        """Iterate until the budget is spent, or the user interrupts (then True); the last state is
+        always saved.
+        """
         logs, say = self.folder.logs_folder, self.progress.message
         try:
             self._start_run()
-            self.pool = self._parts.enter_context(open_pool(self.config, self.network.config, self.plan, logs, say))
+            self.pool = self._open_parts.enter_context(
+                self.config.open_pool(self.network.config, self.plan, logs, say)
+            )
             while not self.budget.over(self._iteration_seconds):
                 yield self._iterate()
             self._keep()
@@ -115,11 +150,13 @@ class Trainer:
                 f"{self.folder.path}; run this again to resume"
             )
             return True
-        except (Exception, SystemExit, GeneratorExit):  # Ray turns SIGTERM into SystemExit, a break is a GeneratorExit
+        # Ray turns SIGTERM into SystemExit; a break in the caller's loop is a GeneratorExit.
+        except (Exception, SystemExit, GeneratorExit):
             try:
                 self._keep()
-            except Exception as error:  # the first one is the one to raise
-                if self.folder.held:  # else the same run, begun again before this generator was let go, owns it now
+            except Exception as error:  # the first error is the one to raise
+                # Not held: the same run was begun again before this generator was closed.
+                if self.folder.held:
                     say(str(error))
             raise
 
@@ -127,8 +164,10 @@ class Trainer:
         """Stop the workers and release the folder; an interrupt in between leaves nothing out."""
         with ExitStack() as last_first:
             last_first.callback(self.folder.close)
-            last_first.callback(lambda: self._say(self.backup.close(self.progress.message) if self.backup else ()))
-            last_first.callback(self._parts.close)
+            last_first.callback(
+                lambda: self._say(self.backup.close(self.progress.message) if self.backup else ())
+            )
+            last_first.callback(self._open_parts.close)
 
     def _say(self, messages: Sequence[str]) -> None:
         for message in messages:
@@ -138,10 +177,10 @@ class Trainer:
         started = time.monotonic()
         records, play_seconds = self._play()
         if not records.num_positions:
-            raise WorkerError("no game came before the time was up: allow more minutes, or fewer boards a worker")
+            raise WorkerError("no game finished in time: raise minutes or lower boards")
         played = time.monotonic()
         self._take(records)
-        if self.config.overlap and not self.budget.over(self._iteration_seconds, going_on=1):
+        if self.config.overlap and not self.budget.over(self._iteration_seconds, unfinished=1):
             self._begin_play()
         learning = self._learn(records.num_positions)
         learned = time.monotonic()
@@ -192,15 +231,18 @@ class Trainer:
         chunks = self.pool.finish(self.budget.play_deadline(self._learning_per_play))
         seconds = time.monotonic() - began
         self.progress.finish_selfplay(seconds)
-        records, self._play_began = joined(chunks, self.game), None  # until here an interrupt keeps the games
+        records = concatenate_worker_games(chunks, self.game)
+        self._play_began = None  # until here an interrupt keeps the games
         return records, seconds
 
     def _keep(self) -> None:
-        """Save the last state, and with it the games that arrived before something stopped the round."""
+        """Save the last state, and with it the games that arrived before something stopped the
+        iteration.
+        """
         try:
             if self._play_began is not None:
                 self._play_began = None
-                self._take(joined(self.pool.received, self.game))
+                self._take(concatenate_worker_games(self.pool.received, self.game))
         finally:
             self._save()
 
@@ -210,27 +252,45 @@ class Trainer:
         self.total_positions += records.num_positions
 
     def _learn(self, new_positions: int) -> dict[str, Any]:
-        """Learn until each new position was seen `sample_reuse` times, or the time is up; at least one update.
+        """Learn until each new position was seen `sample_reuse` times, or the time is up; at least
+        one update.
 
-        Returns the fields of a Report that tell of learning.
+        Returns the fields of a Report that are about learning.
         """
         generator = np.random.default_rng(self._seed(1))
         batch_size = self.config.batch_size
         planned = max(1, round(new_positions * self.config.sample_reuse / batch_size))
-        between = self.pool.pump if self._play_began is not None else lambda: None
-        return learn(self.learner, self.replay, planned, batch_size, self.budget, self.progress, generator, between)
+        after_update = self.pool.pump if self._play_began is not None else lambda: None
+        return learn(
+            self.learner,
+            self.replay,
+            planned,
+            batch_size,
+            self.budget,
+            self.progress,
+            generator,
+            after_update,
+        )
 
     def _start_run(self) -> None:
         """Say what begins, and measure the untrained network."""
         history = [Report.from_dict(values) for values in self.folder.read_reports()]
         run, budget, workers = str(self.folder.path), self.budget, len(self.plan.devices)
-        session = Session(run, self.folder.config, budget.minutes, budget.iterations, workers, budget.elapsed, history)
+        session = Session(
+            run,
+            self.folder.config,
+            budget.minutes,
+            budget.iterations,
+            workers,
+            budget.elapsed,
+            history,
+        )
         self.progress.start_run(session)
         self._points = self.probe.begin(self.network, history)
 
     def _measure(self, iteration_seconds: float) -> None:
-        """Measure the strength after this iteration, which took so many seconds, if it is time for that."""
-        last = self.budget.over(iteration_seconds, going_on=1)
+        """Measure the strength after this iteration, which took `iteration_seconds`, if it is due."""
+        last = self.budget.over(iteration_seconds, unfinished=1)
         seconds = self.seconds + iteration_seconds
         self._points += self.probe.measure(self.network, self.iteration + 1, seconds, last)
 
@@ -240,15 +300,19 @@ class Trainer:
         return text
 
     def _seed(self, purpose: int) -> int:
-        """A seed for one purpose at one point of the run, so that resuming needs no generator's state.
+        """A seed for one purpose at one point of the run, so that resuming needs no generator's
+        state.
 
-        The number of positions is part of it, so that an interrupted iteration plays other games when begun again.
+        The number of positions is part of it, so that an interrupted iteration plays other games
+        when begun again.
         """
         entropy = [self.config.seed, self.iteration, self.total_positions, purpose]
         return int(np.random.SeedSequence(entropy).generate_state(1)[0])
 
     def _save(self) -> None:
-        """A full checkpoint and a snapshot of the weights for rating, unless this state has them already."""
+        """A full checkpoint and a snapshot of the weights for rating, unless this state has them
+        already.
+        """
         state = (self.iteration, self.total_positions, self.learner.updates)
         if state == self._saved:
             return
@@ -264,24 +328,26 @@ class Trainer:
         }
         groups = state_to_save(self.learner, self.replay)
         if self.iteration not in {int(path.stem) for path in self.folder.snapshots()}:
-            # One taken already is this iteration's; an interrupt may come in the middle of the next one's learning.
+            # One taken already is this iteration's; an interrupt may come in the middle of the next
+            # one's learning.
             self.folder.save_snapshot(self.iteration, groups["weights"], metadata)
         self.folder.save_checkpoint(self.iteration, groups, metadata)
-        self.folder.prune(self.config.keep_checkpoints)
+        self.folder.prune(KEEP_CHECKPOINTS)
         self._saved = state
         if self.backup is not None:
             self._say(self.backup.update())
 
-    def _resume_or_begin(self, begins: Sequence[str]) -> None:
-        latest = self.folder.latest_checkpoint(self.game.name)
-        self._say((*self.folder.messages, *(latest.messages if latest else begins)))
+    def _restore_or_begin(self, latest: LatestCheckpoint | None) -> None:
         if latest is None:
             self.network.eval()
             self.folder.rewind(0)
             self._save()
             return
         counts, self.replay = restore_state(
-            self.folder.checkpoint_path(latest.iteration), latest.checkpoint, self.learner, self.config.replay_capacity
+            self.folder.checkpoint_path(latest.iteration),
+            latest.checkpoint,
+            self.learner,
+            self.config.replay_capacity,
         )
         self.iteration, self.seconds, self.total_games, self.total_positions, _ = counts
         self.budget.seconds_before = self.seconds

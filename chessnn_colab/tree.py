@@ -1,70 +1,90 @@
-"""The full Gumbel tree search: Gumbel MuZero's planning with mctx's semantics, batched. It knows no game.
+"""The full Gumbel tree search: Gumbel MuZero's planning with mctx's semantics, batched. It does
+not depend on a game.
 
-At the root sequential halving decides which action is tried next; below it the action whose share of visits lags
-most behind the improved policy softmax(logits + completed q) (Danihelka et al. 2022, section 5 and appendix D). Every
-simulation adds one node to each row's tree, so all rows advance in lockstep with one evaluation of B positions. The
-reference is mctx.gumbel_muzero_policy with qtransform_completed_by_mix_value
-(https://github.com/google-deepmind/mctx); tests hold the trees equal to its own.
+At the root sequential halving decides which action is tried next; below it the action whose share
+of visits lags most behind the improved policy softmax(logits + completed q) (Danihelka et al. 2022,
+section 5 and appendix D). Every simulation adds one node to each row's tree, so all rows advance in
+lockstep with one evaluation of B positions. The reference is mctx.gumbel_muzero_policy with
+qtransform_completed_by_mix_value (https://github.com/google-deepmind/mctx); tests hold the trees
+equal to its own.
 
-What a node tries next follows from its own numbers, and a simulation changes only the nodes on its path. So each node
-stores its choice. Descending only reads these choices; afterwards one call recomputes them for the whole path.
+What a node tries next follows from its own numbers, and a simulation changes only the nodes on its
+path. So each node stores its choice. Descending only reads these choices; afterwards one call
+recomputes them for the whole path.
 
-Chance: an action tried again leads to another outcome, until `chance_samples` of them are there; then these take turns.
-With one sample this is mctx's tree of a game without chance.
+Chance: an action tried again leads to the outcome that it had the first time.
 """
 
 from __future__ import annotations
 
-import functools
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from .search import ILLEGAL, PolicyOutput, Root, SearchConfig, Step
+from .search import (
+    ILLEGAL,
+    MAXVISIT_INIT,
+    PolicyOutput,
+    Root,
+    SearchConfig,
+    Step,
+    check_root,
+    considered_visits_table,
+)
 
 UNVISITED = -1
+CONSIDERED = 16  # root actions that sequential halving begins with
+MAX_DEPTH = 12  # plies that a simulation goes down at most
 
 
 class Expansion(NamedTuple):
-    """A new node of every row: what led there, and its own prior over `A` columns, as Root has it."""
+    """A new node of every row: what led there, and its own prior over `A` columns, as Root has
+    it.
+    """
 
     step: Step
     actions: Tensor  # int64 [B, A]
     prior_logits: Tensor  # float32 [B, A], ILLEGAL where a column is left over
 
 
-# expand(parent int64 [B], action int64 [B], node) -> Expansion: play action[b] at parent[b] of row b's tree, and
-# remember the position as row b's node number `node`. A parent is given as node * B + b; node 0 is the root.
+# expand(parent int64 [B], action int64 [B], node) -> Expansion: play action[b] at parent[b] of row
+# b's tree, and remember the position as row b's node number `node`. A parent is given as node * B +
+# b; node 0 is the root.
 ExpandFn = Callable[[Tensor, Tensor, int], Expansion]
 
 
 class Tree:
     """B trees of N nodes with A columns per node. Node i of row b is row i * B + b of every array.
 
-    The last row, `nowhere`, is the child of every line that has ended, and of itself, with reward 0 and discount 1.
-    So all rows of a batch descend equally far and come back up without a mask. A column takes 32 bytes: 64 rows of 33
-    nodes and 64 columns take 4.4 MB, besides the positions.
+    The last row, `nowhere`, is the child of every line that has ended, and of itself, with reward 0
+    and discount 1. So all rows of a batch descend equally far and come back up without a mask. A
+    column takes 32 bytes: 64 rows of 33 nodes and 64 columns take 4.4 MB, besides the positions.
     """
 
-    def __init__(self, root: Root, nodes: int, samples: int = 1):
+    def __init__(self, root: Root, nodes: int):
         like, self.on_cpu = root.prior_logits, root.on_cpu
         self.batch, self.columns = like.shape
-        self.samples = samples
         self.nowhere = nodes * self.batch
-        self.actions = torch.zeros(self.nowhere + 1, self.columns, dtype=torch.int64, device=like.device)
-        # [nodes, A * samples], rows of these arrays: an action's outcomes one beside the other
-        self.children = torch.full_like(self.actions, UNVISITED).repeat(1, samples)
+        self.actions = torch.zeros(
+            self.nowhere + 1, self.columns, dtype=torch.int64, device=like.device
+        )
+        self.children = torch.full_like(self.actions, UNVISITED)  # rows of these arrays
         self.children[self.nowhere] = self.nowhere
         self.prior_logits, self.prior, self.visits, self.q = (
             like.new_zeros(self.nowhere + 1, self.columns) for _ in range(4)
         )
-        self.raw_values, self.node_values, self.rewards = (like.new_zeros(self.nowhere + 1) for _ in range(3))
+        self.raw_values, self.node_values, self.rewards = (
+            like.new_zeros(self.nowhere + 1) for _ in range(3)
+        )
         self.discounts, self.node_visits = (like.new_ones(self.nowhere + 1) for _ in range(2))
-        self.choice = torch.zeros(self.nowhere + 1, dtype=torch.int64, device=like.device)  # column to try next
-        self.solved = torch.zeros(self.nowhere + 1, dtype=torch.bool, device=like.device)  # node_values is proven
+        self.choice = torch.zeros(
+            self.nowhere + 1, dtype=torch.int64, device=like.device
+        )  # column to try next
+        self.solved = torch.zeros(
+            self.nowhere + 1, dtype=torch.bool, device=like.device
+        )  # node_values is proven
         self.proven = torch.zeros_like(self.actions, dtype=torch.bool)  # q is proven
         self.roots = torch.arange(self.batch, device=like.device)
         self.add(0, root.actions, root.prior_logits, root.value)
@@ -77,14 +97,10 @@ class Tree:
         self.raw_values[rows] = self.node_values[rows] = value
         self.choice[rows] = prior_logits.argmax(1)
 
-    def outcome(self, edge: Tensor) -> Tensor:
-        """int64 [n]: where in `children` the next visit of each edge leads."""
-        if self.samples == 1:
-            return edge
-        return edge * self.samples + self.visits.view(-1)[edge].to(torch.int64) % self.samples
-
     def completed(self, rows: Tensor, visits: Tensor, config: SearchConfig) -> Tensor:
-        """[n, A] sigma(completed q) at nodes `rows`: actions never tried count as worth the mixed value."""
+        """[n, A] sigma(completed q) at nodes `rows`: actions never tried count as worth the mixed
+        value.
+        """
         tried, total = visits > 0, self.node_visits[rows].unsqueeze(1) - 1
         q, prior = self.q.index_select(0, rows), self.prior.index_select(0, rows) * tried
         tiny = torch.finfo(prior.dtype).tiny
@@ -92,15 +108,26 @@ class Tree:
         mixed = (self.raw_values[rows].unsqueeze(1) + total * mean_q) / (1 + total)
         q = torch.where(tried, q, mixed)
         low, high = q.amin(1, keepdim=True), q.amax(1, keepdim=True)
-        scale = (config.maxvisit_init + visits.amax(1, keepdim=True)) * config.value_scale
+        scale = (MAXVISIT_INIT + visits.amax(1, keepdim=True)) * config.value_scale
         return (q - low) * (scale / (high - low).clamp(min=1e-8))
 
 
-def tree_search(root: Root, expand: ExpandFn, config: SearchConfig, gumbel: Tensor) -> PolicyOutput:
-    """`config.num_simulations` evaluations from every row of `root`; gumbel [B, A] is its noise."""
-    tree = Tree(root, config.num_simulations + 1, config.chance_samples)
+def tree_search(
+    root: Root,
+    expand: ExpandFn,
+    config: SearchConfig,
+    gumbel: Tensor,
+    considered: int = CONSIDERED,
+    max_depth: int = MAX_DEPTH,
+) -> PolicyOutput:
+    """`config.num_simulations` evaluations from every row of `root`; gumbel [B, A] is its noise.
+
+    considered: root actions that sequential halving begins with. max_depth: plies at most.
+    """
+    check_root(root, gumbel)
+    tree = Tree(root, config.num_simulations + 1)
     batch, logits = tree.batch, root.prior_logits
-    considered = min(config.max_num_considered_actions, tree.columns)
+    considered = min(considered, tree.columns)
     table = considered_visits_table(considered, config.num_simulations, gumbel.device)
     legal = (logits > ILLEGAL / 2).sum(1).clamp(max=considered)
     schedule = table[legal].to(gumbel.dtype).t()  # [num_simulations, B]
@@ -108,21 +135,27 @@ def tree_search(root: Root, expand: ExpandFn, config: SearchConfig, gumbel: Tens
     for simulation in range(config.num_simulations):
         scores = _score(schedule[simulation], gumbel, logits, completed, tree.visits[:batch])
         tree.choice[:batch] = scores.argmax(1)
-        path = _descend(tree, simulation + 1, config.max_depth)
+        path = _descend(tree, simulation + 1, max_depth)
         _expand(tree, expand, path, simulation + 1)
         (_back_up_proofs if config.solve == "all" else _back_up)(tree, path)
         completed = _choose(tree, path, config)
     visits, proven, q = tree.visits[:batch], tree.proven[:batch], tree.q[:batch]
-    visits = torch.where(proven & (q < 0), -1.0, visits)  # a proven loss is chosen only where everything is lost
+    visits = torch.where(
+        proven & (q < 0), -1.0, visits
+    )  # a proven loss is chosen only where everything is lost
     column = _score(visits.amax(1), gumbel, logits, completed, visits).argmax(1, keepdim=True)
     best = torch.where(proven, q, -torch.inf).argmax(1, keepdim=True)
     column = torch.where(tree.solved[:batch].unsqueeze(1), best, column)
     weights = (logits + completed).softmax(1)
-    return PolicyOutput(root.actions.gather(1, column).squeeze(1), root.actions, weights, tree.node_values[:batch])
+    return PolicyOutput(
+        root.actions.gather(1, column).squeeze(1), root.actions, weights, tree.node_values[:batch]
+    )
 
 
 class Path(NamedTuple):
-    """The path down each tree. Rows that stopped above a level are `nowhere` in it. An edge is node * A + column."""
+    """The path down each tree. Rows that stopped above a level are `nowhere` in it. An edge is node
+    * A + column.
+    """
 
     nodes: Tensor  # int64 [D, B], where each level began
     children: Tensor  # int64 [D, B], where it led
@@ -132,11 +165,13 @@ class Path(NamedTuple):
 
 
 def _descend(tree: Tree, number: int, max_depth: int) -> Path:
-    """From each root by the nodes' choices over an edge not tried before, to node `number`, or to the depth limit."""
+    """From each root by the nodes' choices over an edge not tried before, to node `number`, or to
+    the depth limit.
+    """
     node, nodes, children, edges = tree.roots, [], [], []
     for _ in range(min(number, max_depth)):
         edge = node * tree.columns + tree.choice[node]
-        child = tree.children.view(-1)[tree.outcome(edge)]
+        child = tree.children.view(-1)[edge]
         new = child == UNVISITED
         for level, here in zip((nodes, children, edges), (node, child, edge)):
             level.append(here)
@@ -146,7 +181,13 @@ def _descend(tree: Tree, number: int, max_depth: int) -> Path:
     nodes, children, edges = torch.stack(nodes), torch.stack(children), torch.stack(edges)
     children = torch.where(children == UNVISITED, tree.roots + number * tree.batch, children)
     last = (nodes != tree.nowhere).sum(0, keepdim=True) - 1
-    return Path(nodes, children, edges, edges.gather(0, last).squeeze(0), children.gather(0, last).squeeze(0))
+    return Path(
+        nodes,
+        children,
+        edges,
+        edges.gather(0, last).squeeze(0),
+        children.gather(0, last).squeeze(0),
+    )
 
 
 def _expand(tree: Tree, expand: ExpandFn, path: Path, number: int) -> None:
@@ -154,7 +195,7 @@ def _expand(tree: Tree, expand: ExpandFn, path: Path, number: int) -> None:
     parent = torch.div(path.edge, tree.columns, rounding_mode="floor")
     step, actions, prior_logits = expand(parent, tree.actions.view(-1)[path.edge], number)
     tree.add(number, actions, prior_logits, step.value)
-    tree.children.view(-1)[tree.outcome(path.edge)] = path.leaf
+    tree.children.view(-1)[path.edge] = path.leaf
     tree.rewards[path.leaf], tree.discounts[path.leaf] = step.reward, step.discount
     if step.proven is not None:
         tree.solved[number * tree.batch : (number + 1) * tree.batch] = step.proven
@@ -165,30 +206,34 @@ def _back_up(tree: Tree, path: Path) -> None:
     nodes, edges, children = path.nodes.flatten(), path.edges.flatten(), path.children.flatten()
     rewards, discounts = tree.rewards[children], tree.discounts[children]
     value, values = tree.node_values[path.leaf], []
-    for reward, discount in zip(reversed(rewards.split(tree.batch)), reversed(discounts.split(tree.batch))):
+    for reward, discount in zip(
+        reversed(rewards.split(tree.batch)), reversed(discounts.split(tree.batch))
+    ):
         value = reward + discount * value
         values.append(value)
     count = tree.node_visits[nodes]
-    tree.node_values[nodes] = (tree.node_values[nodes] * count + torch.cat(values[::-1])) / (count + 1)
+    tree.node_values[nodes] = (tree.node_values[nodes] * count + torch.cat(values[::-1])) / (
+        count + 1
+    )
     tree.node_visits[nodes] = count + 1
-    if tree.samples == 1:
-        tree.q.view(-1)[edges] = rewards + discounts * tree.node_values[children]
-    else:  # the mean over the outcomes, each as often as it was visited
-        before = tree.visits.view(-1)[edges]
-        tree.q.view(-1)[edges] = (tree.q.view(-1)[edges] * before + torch.cat(values[::-1])) / (before + 1)
+    tree.q.view(-1)[edges] = rewards + discounts * tree.node_values[children]
     tree.visits.view(-1)[edges] += 1
 
 
 def _back_up_proofs(tree: Tree, path: Path) -> None:
-    """As _back_up, level by level, and what the rules prove is kept apart from what the network guesses.
+    """As _back_up, level by level, and what the rules prove is kept apart from what the network
+    guesses.
 
-    An end of the game and a node that is solved prove the q of the action before them. A node is solved by an action
-    that is proven to win, or when all its actions are proven; its value is then the best of these. What is proven to
-    lose is left out of the mean of a node that is not solved (MCTS-Solver: Winands, Bjornsson and Saito 2008).
+    An end of the game and a node that is solved prove the q of the action before them. A node is
+    solved by an action that is proven to win, or when all its actions are proven; its value is then
+    the best of these. What is proven to lose is left out of the mean of a node that is not solved
+    (MCTS-Solver: Winands, Bjornsson and Saito 2008).
     """
     for node, child, edge in zip(path.nodes.flip(0), path.children.flip(0), path.edges.flip(0)):
         known = (tree.discounts[child] == 0) | tree.solved[child]
-        tree.q.view(-1)[edge] = tree.rewards[child] + tree.discounts[child] * tree.node_values[child]
+        tree.q.view(-1)[edge] = (
+            tree.rewards[child] + tree.discounts[child] * tree.node_values[child]
+        )
         tree.proven.view(-1)[edge] = known
         tree.visits.view(-1)[edge] += 1
         tree.node_visits[node] += 1
@@ -205,7 +250,9 @@ def _back_up_proofs(tree: Tree, path: Path) -> None:
 
 
 def _choose(tree: Tree, path: Path, config: SearchConfig) -> Tensor:
-    """Choose anew at the nodes of the path, the roots left out; returns the roots' completed q [B, A]."""
+    """Choose anew at the nodes of the path, the roots left out; returns the roots' completed q [B,
+    A].
+    """
     nodes = path.nodes.flatten()
     visits = tree.visits.index_select(0, nodes)
     completed = tree.completed(nodes, visits, config)
@@ -216,28 +263,13 @@ def _choose(tree: Tree, path: Path, config: SearchConfig) -> Tensor:
     return completed[: tree.batch]
 
 
-def _score(considered_visit: Tensor, gumbel: Tensor, logits: Tensor, completed: Tensor, visits: Tensor) -> Tensor:
-    """[B, A]: gumbel + logits + sigma(q) of the actions visited `considered_visit` [B] times, the others' far below."""
+def _score(
+    considered_visit: Tensor, gumbel: Tensor, logits: Tensor, completed: Tensor, visits: Tensor
+) -> Tensor:
+    """[B, A]: gumbel + logits + sigma(q) of the actions visited `considered_visit` [B] times, the
+    others' far below.
+    """
     logits = logits - logits.amax(1, keepdim=True)
     scores = (gumbel + logits + completed).clamp(min=ILLEGAL)
     scores = torch.where(logits > ILLEGAL / 2, scores, 2 * ILLEGAL)
     return torch.where(visits == considered_visit.unsqueeze(1), scores, 4 * ILLEGAL)
-
-
-@functools.lru_cache(maxsize=64)
-def considered_visits_table(most: int, num_simulations: int, device: torch.device) -> Tensor:
-    """int64 [most + 1, num_simulations]: by number of actions considered, the visit count of those to try next."""
-    return torch.tensor([considered_visits(number, num_simulations) for number in range(most + 1)], device=device)
-
-
-def considered_visits(considered: int, num_simulations: int) -> list[int]:
-    """Sequential halving's schedule: every action once, again, ..., then the better half of them, and so on to two."""
-    if considered <= 1:
-        return list(range(num_simulations))
-    rungs, visits, sequence = math.ceil(math.log2(considered)), [0] * considered, []
-    while len(sequence) < num_simulations:
-        for _ in range(max(1, num_simulations // (rungs * considered))):
-            sequence += visits[:considered]
-            visits[:considered] = [count + 1 for count in visits[:considered]]
-        considered = max(2, considered // 2)
-    return sequence[:num_simulations]

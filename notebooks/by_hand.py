@@ -1,11 +1,11 @@
 # %% [markdown]
 # # The training loop by hand
 #
-# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/chessnn-colab/blob/main/notebooks/by_hand.ipynb)
-#
-# `train.ipynb` calls `train()`. This notebook does by hand what `train()` does: it finds a device, starts workers, receives games as
-# numpy arrays, keeps them in a replay, updates the network, saves a checkpoint and plays a match. The cells are short, so that
-# you can rearrange them. Each prints and draws what it made. `train()` adds what this leaves out: budgets, resuming, reports.
+# `train.ipynb` calls `train()`. This notebook does by hand what `train()` does: it finds a
+# device, starts workers, receives games as numpy arrays, keeps them in a replay, updates the
+# network, saves a checkpoint and plays a match. The cells are short, so that you can rearrange
+# them. Each prints and draws what it made. `train()` also has a time budget, continues a stopped
+# run and writes reports.
 
 # %% cellView="form" jupyter={"source_hidden": true} tags=["fetch"]
 # @title Get the code: from the folder around this notebook, or from its repository { display-mode: "form" }
@@ -14,24 +14,26 @@ import subprocess
 import sys
 from importlib.util import find_spec
 
-REPOSITORY = "https://github.com/OWNER/chessnn-colab"
+REPOSITORY = ""  # `make repository URL=...` sets it
 
 sys.path[:0] = [".", "..", "chessnn-colab"]
 if find_spec("chessnn_colab") is None:
     problem = "No address is set yet: open the notebooks of a checkout, or dist/run_all.ipynb (from `make colab`)."
-    if "/OWNER/" not in REPOSITORY:
+    if REPOSITORY:
         clone = ["git", "clone", "--quiet", "--depth", "1", REPOSITORY, "chessnn-colab"]
         done = subprocess.run(clone, check=False, stderr=subprocess.PIPE, text=True)
         problem = done.stderr if done.returncode else ""
     if problem:
-        raise type("NoCode", (Exception,), {"_render_traceback_": lambda self: [str(self)]})(problem)
+        raise type("NoCode", (Exception,), {"_render_traceback_": lambda self: [str(self)]})(
+            problem
+        )
     importlib.invalidate_caches()
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Install what is missing (torch stays as it is) { display-mode: "form" }
-from chessnn_colab.install import install
+from chessnn_colab import install_requirements
 
-root = install()
+root = install_requirements()
 
 # %% [markdown]
 # ## Choose
@@ -46,81 +48,88 @@ match_games = 20  # @param {type:"slider", min:2, max:200, step:2}
 
 # %% [markdown]
 # ## A device, and the rules on it
-# You should see the device and why it was chosen, and the game's first position. A game is batched tensors: one state holds many
-# positions, and each method works on all of them.
+# You should see the device and why it was chosen, and the game's first position. A game is
+# batched tensors: one state holds many positions, and each method works on all of them.
 
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from chessnn_colab.config import TrainConfig
-from chessnn_colab.devices import detect_device, inventory
-from chessnn_colab.games.registry import make_game
-from chessnn_colab.views.ink import STYLE, show
+from chessnn_colab import TrainConfig, apply_style, detect_device, inventory, make_game, show
 
-plt.rcParams.update(STYLE)  # ink for light and dark pages
+apply_style()  # colours for light and dark pages
 machine = inventory()
 choice = detect_device("auto", machine)
-config = TrainConfig(run=str(root / "runs" / f"{game_name.replace(':', '-')}-by-hand"), game=game_name)
+config = TrainConfig(
+    run=str(root / "runs" / f"{game_name.replace(':', '-')}-by-hand"), game=game_name
+)
 plan = config.worker_plan(choice.device, machine)
-config = config.for_device(choice.device, machine, plan)
+config = config.resolve(choice.device, machine, plan)
 game = make_game(game_name, config.max_plies, choice.device)
 start = game.init(1)
 print(f"{choice.device}: {'; '.join(choice.reasons)}", *game.to_text(start), sep="\n")
 
 # %% [markdown]
 # ## A network
-# It sees planes and answers with a logit for each action and for win, draw and loss (in 2048 for each range of scores). You should
-# see a bar for each legal action, all about equally high: untrained, it prefers nothing.
+# It sees planes and answers with a logit for each action, and with three for win, draw and loss
+# (in 2048 one for each range of scores). You should see a bar for each legal action, all about
+# equally high: untrained, it prefers nothing.
 
 # %%
-from chessnn_colab.network import build_network
+from chessnn_colab import build_network
 
 network = build_network(config.network_config(game), choice.device, seed=config.seed)
 with torch.no_grad():
     logits = network(game.observe(start)).prior_logits[0]
 legal = game.legal_action_mask(start)[0]
 untrained = torch.softmax(logits[legal], 0).cpu()
-print(network.config, f"{sum(weights.numel() for weights in network.parameters()):,} weights", sep="\n")
+print(
+    network.config,
+    f"{sum(weights.numel() for weights in network.parameters()):,} weights",
+    sep="\n",
+)
 plt.bar(range(len(untrained)), untrained)
 plt.gca().set(xlabel="legal action at the start", ylabel="probability")
 version = 0  # of its weights
-show(plt.gcf(), f"Probabilities of the legal actions: {untrained.min():.1%} to {untrained.max():.1%}")
+show(
+    plt.gcf(), f"Probabilities of the legal actions: {untrained.min():.1%} to {untrained.max():.1%}"
+)
 
 # %% [markdown]
 # ## A pool of workers
-# One process for each device plays its share of the games. Weights go to it as numpy arrays. You should see how many games it has
-# finished while it plays, and then how long the games were.
+# One process for each device plays its share of the games. Weights go to it as numpy arrays. You
+# should see how many games it has finished while it plays, and then how long the games were.
 
 # %%
 from pathlib import Path
 
-from chessnn_colab.launch import open_pool
-from chessnn_colab.network import to_arrays
-from chessnn_colab.rounds import joined, share_games
+from chessnn_colab import concatenate_worker_games, share_games, to_arrays
 
 logs = Path(config.run) / "logs"
 logs.mkdir(parents=True, exist_ok=True)
 if before := globals().get("pool"):  # this cell again: the workers of before end
     before.close()
-pool = open_pool(config, network.config, plan, logs, print)
+pool = config.open_pool(network.config, plan, logs, print)
 shares = share_games(games_per_round, len(plan.devices))
 
 pool.set_weights(version, to_arrays(network))
 told = "worker {}: {} games, {:,} plies".format
 chunks = pool.play(shares, seed=version, on_update=lambda *counts: print(told(*counts), end="\r"))
-records = joined(chunks, game)
+records = concatenate_worker_games(chunks, game)
 size = records.nbytes / records.num_positions
 print(f"\n{records.num_games} games, {records.num_positions:,} positions, {size:.0f} bytes each")
 plt.hist(records.game_lengths, bins=30)
 plt.gca().set(xlabel="plies", ylabel="games")
-show(plt.gcf(), f"The lengths of the games: {records.game_lengths.min()} to {records.game_lengths.max()} plies")
+show(
+    plt.gcf(),
+    f"The lengths of the games: {records.game_lengths.min()} to {records.game_lengths.max()} plies",
+)
 
 # %% [markdown]
 # ## Games are numpy arrays
-# You should see nine arrays. One row of `positions` is a packed position; `policy_actions` and `policy_weights` are what the search
-# preferred there, and what the network is to learn.
+# You should see nine arrays. One row of `positions` is a packed position; `policy_actions` and
+# `policy_weights` are what the search preferred there, and what the network is to learn.
 
 # %%
 for name, array in records.to_arrays().items():
@@ -133,28 +142,29 @@ print("the search's actions: {} their weights: {}".format(*preferred))
 
 # %% [markdown]
 # ## A replay, and one update
-# The replay keeps the latest positions. A batch is drawn from it at random, and the network takes one step towards the search's
-# policy and the value targets, which mix a game's result with how it stood. You should see the losses of one batch.
+# The replay keeps the latest positions. A batch is drawn from it at random, and the network takes
+# one step towards the search's policy and the value targets, which mix a game's result with how
+# it stood. You should see the losses of one batch.
 
 # %%
-from chessnn_colab.learner import Learner, LearnerConfig
-from chessnn_colab.replay import Replay
+from chessnn_colab import Learner, ReplayBuffer
 
-replay = Replay(config.replay_capacity)
+replay = ReplayBuffer(config.replay_capacity)
 replay.add(records)
-learner = Learner(network, game, config.part(LearnerConfig))
+learner = Learner(network, game, config)
 generator = np.random.default_rng(config.seed)
 losses = learner.update(replay.sample(config.batch_size, generator), generator=generator)
 print(", ".join(f"{name} {float(value):.3f}" for name, value in losses._asdict().items()))
 
 # %% [markdown]
 # ## The loop
-# Play, keep, learn; then the workers get the new weights. Batch norm is re-estimated after learning. You should see a line for each
-# round, then two curves. Both losses fall within a round, and may jump between rounds, when new games come.
+# Play, keep, learn; then the workers get the new weights. Batch norm is re-estimated after
+# learning. You should see a line for each round, then two curves. Both losses fall within a
+# round, and may jump between rounds, when new games come.
 
 # %%
 history = []
-for _ in range(rounds):  # run again, it goes on
+for _ in range(rounds):  # run this cell again, and it continues
     version += 1
     updates = max(1, round(records.num_positions * config.sample_reuse / config.batch_size))
     for done in range(1, updates + 1):
@@ -165,8 +175,10 @@ for _ in range(rounds):  # run again, it goes on
     now = "policy loss {:.3f}, value loss {:.3f}".format(*history[-1])
     print(f"round {version}: {learner.updates} updates, {now}")
     pool.set_weights(version, to_arrays(network))
-    chunks = pool.play(shares, seed=version, on_update=lambda *counts: print(told(*counts), end="\r"))
-    records = joined(chunks, game)
+    chunks = pool.play(
+        shares, seed=version, on_update=lambda *counts: print(told(*counts), end="\r")
+    )
+    records = concatenate_worker_games(chunks, game)
     replay.add(records)
 figure, axes = plt.subplots(1, 2)
 for axis, name, curve in zip(axes, ("policy loss", "value loss"), zip(*history)):
@@ -176,41 +188,45 @@ show(figure, f"The losses by update; at the end {now}")
 
 # %% [markdown]
 # ## A checkpoint
-# Named arrays and plain data, written beside a manifest of hashes and renamed into place. You should see its files, and that what
-# was read back is what was written.
+# Named arrays and plain data in one file, with its SHA-256 in the header. You should see the size
+# of the file, and that what was read back is what was written.
 
 # %%
-from chessnn_colab.runs.checkpoint import load_checkpoint, save_checkpoint
+from chessnn_colab import load_checkpoint, save_checkpoint
 
-folder = Path(config.run) / "checkpoint"
-save_checkpoint(folder, {"weights": to_arrays(network)}, {"game": game.name, "iteration": version})
-loaded = load_checkpoint(folder, game.name)
-same = all(np.array_equal(array, loaded.groups["weights"][name]) for name, array in to_arrays(network).items())
-for path in sorted(folder.iterdir()):
-    print(f"{path.name}: {path.stat().st_size:,} bytes")
+file = Path(config.run) / "checkpoint.safetensors"
+save_checkpoint(file, {"weights": to_arrays(network)}, {"game": game.name, "iteration": version})
+loaded = load_checkpoint(file, game.name)
+same = all(
+    np.array_equal(array, loaded.groups["weights"][name])
+    for name, array in to_arrays(network).items()
+)
+print(f"{file.name}: {file.stat().st_size:,} bytes")
 print(f"same weights: {same}")
 
 # %% [markdown]
 # ## A match
-# The network, before and after, against a player that moves at random. It looks at as many moves as in training, and a mate that the
-# rules find is played. You should see two bars. After a few rounds they differ little; raise `rounds`, and the second one grows.
+# The network, before and after, against a player that moves at random. The search looks at as
+# many moves as in training, and plays a mate in one whenever there is one. You should see two
+# bars. After a few rounds they differ little; raise `rounds`, and the second one grows.
 
 # %%
-from chessnn_colab.arena.evaluate import find_player
-from chessnn_colab.arena.match import Match, play_matches
-from chessnn_colab.arena.players import NetworkPlayer
-from chessnn_colab.arena.registry import match_game
-from chessnn_colab.search import SearchConfig
-from chessnn_colab.views.match_plots import show_matches
-from chessnn_colab.views.measuring import watching
+from chessnn_colab import (
+    Match,
+    NetworkPlayer,
+    find_player,
+    match_game,
+    play_matches,
+    show_matches,
+    watching,
+)
 
 if game.num_players == 2:
-    looks_ahead = config.part(SearchConfig)
     arena = match_game(game_name, choice.device)
     before = build_network(config.network_config(game), choice.device, seed=config.seed).eval()
     players = [
-        NetworkPlayer(arena, before, looks_ahead, "untrained"),
-        NetworkPlayer(arena, network.eval(), looks_ahead, f"after {version} rounds"),
+        NetworkPlayer(arena, before, config, "untrained"),
+        NetworkPlayer(arena, network.eval(), config, f"after {version} rounds"),
     ]
     with watching() as watch:
         matches = [Match(player, find_player("random", arena), match_games) for player in players]
@@ -222,8 +238,9 @@ else:
 
 # %% [markdown]
 # ## Leave
-# The workers end. Things to try: another game, `search="tree"` in `TrainConfig`, two updates where there is one, a replay of 5,000
-# positions, or the games of an opponent of your own in place of the pool's.
+# The workers end. Things to try: another game, `search="tree"` in `TrainConfig`, two updates
+# where there is one, a replay of 5,000 positions, or games against an opponent that you wrote,
+# instead of the pool's.
 
 # %%
 pool.close()

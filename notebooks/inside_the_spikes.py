@@ -1,11 +1,10 @@
 # %% [markdown]
 # # Inside the spikes
 #
-# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/chessnn-colab/blob/main/notebooks/inside_the_spikes.ipynb)
-#
-# A spiking network learned chess by playing itself. Here you look inside it: from one neuron to a whole position, from the
-# untrained network to the trained one. Press **Run all**. It takes a minute and trains nothing, because four networks of one
-# training run come with the package. Every section has one idea. You need not have met a spiking network before.
+# A spiking network learned chess by playing itself. Here you look inside it: from one neuron to a
+# whole position, from the untrained network to the trained one. Press **Run all**. It takes a
+# minute and trains nothing, because four networks of one training run come with the package.
+# Every section has one idea. You need not have met a spiking network before.
 
 # %% cellView="form" jupyter={"source_hidden": true} tags=["fetch"]
 # @title Get the code: from the folder around this notebook, or from its repository { display-mode: "form" }
@@ -14,168 +13,268 @@ import subprocess
 import sys
 from importlib.util import find_spec
 
-REPOSITORY = "https://github.com/OWNER/chessnn-colab"
+REPOSITORY = ""  # `make repository URL=...` sets it
 
 sys.path[:0] = [".", "..", "chessnn-colab"]
 if find_spec("chessnn_colab") is None:
     problem = "No address is set yet: open the notebooks of a checkout, or dist/run_all.ipynb (from `make colab`)."
-    if "/OWNER/" not in REPOSITORY:
+    if REPOSITORY:
         clone = ["git", "clone", "--quiet", "--depth", "1", REPOSITORY, "chessnn-colab"]
         done = subprocess.run(clone, check=False, stderr=subprocess.PIPE, text=True)
         problem = done.stderr if done.returncode else ""
     if problem:
-        raise type("NoCode", (Exception,), {"_render_traceback_": lambda self: [str(self)]})(problem)
+        raise type("NoCode", (Exception,), {"_render_traceback_": lambda self: [str(self)]})(
+            problem
+        )
     importlib.invalidate_caches()
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Install what is missing (torch stays as it is) { display-mode: "form" }
-from chessnn_colab.install import install
+from chessnn_colab import install_requirements
 
-root = install()
+root = install_requirements()
 
 # %% [markdown]
 # ## Choose
-# The position to look at, as FEN. `own_run` may be a run folder of yours: you then see its own networks, from the untrained
-# one to the last. Or it may be a file that somebody shared: its network then takes the place of the last of the four.
-# `probe_positions` are played for the section on what each layer knows.
+# The position to look at, as FEN. `own_run` may be a run folder of yours: you then see its own
+# networks, from the untrained one to the last. Or it may be a file that somebody shared: its
+# network then takes the place of the last of the four. `probe_positions` are played for the
+# section on what each layer knows.
 
 # %% tags=["parameters"]
 # @title Look at { run: "auto" }
+# fmt: off
 fen = "r1bqkb1r/pppp1ppp/2n2n2/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"  # @param {type:"string"}
+# fmt: on
 own_run = ""  # @param {type:"string"}
 probe_positions = 3000  # @param {type:"slider", min:500, max:20000, step:500}
 
 # %% [markdown]
 # ## One neuron
-# A neuron has one number, its **membrane**. Current that arrives adds to it. From step to step a part of it **leaks** away.
-# When it reaches the **threshold**, the neuron fires: one **spike** goes to every neuron that listens, and one threshold is
-# taken off the membrane (the **reset**).
+# A neuron has one number, its **membrane**. Current that arrives adds to it. From step to step a
+# part of it **leaks** away. When it reaches the **threshold**, the neuron fires: one **spike**
+# goes to every neuron that listens, and one threshold is taken off the membrane (the **reset**).
 #
-# You should see a small current that leaks away as fast as it comes and never makes a spike; a larger one that makes a spike
-# every few steps; a push downwards that has to be made good first. Move the sliders: without leak even the small current fires
-# in the end.
+# You should see a small current that leaks away as fast as it comes and never makes a spike; a
+# larger one that makes a spike every few steps; a negative current, after which the neuron needs
+# longer to reach its threshold. Move the sliders: without leak even the small current fires in
+# the end.
 
-# %%
-from chessnn_colab.views.inside.neuron import counting_neuron, neuron_sliders
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title One neuron, drawn { display-mode: "form" }
+import matplotlib.pyplot as plt
+import numpy as np
+from ipywidgets import FloatSlider
 
-neuron_sliders()
+from chessnn_colab import Controlled, apply_style
+
+apply_style()
+current = np.repeat([0.0, 0.3, 0.0, 0.75, -0.6, 0.45, 1.6, 0.0], [2, 9, 3, 10, 3, 5, 4, 4])
+steps = np.arange(len(current))
+
+
+def draw_neuron(leak, threshold):
+    membrane, path, spikes = 0.0, [], []
+    for step, arriving in enumerate(current):
+        membrane = (1 - leak) * membrane + arriving
+        path.append(membrane)
+        if membrane >= threshold:
+            spikes.append(step)
+            membrane -= threshold
+        path.append(membrane)
+    figure, axes = plt.subplots(3, sharex=True, figsize=(8.6, 4.4), height_ratios=(1, 2.2, 0.5))
+    axes[0].bar(steps, current)
+    axes[1].plot(np.repeat(steps, 2) + np.tile([-0.4, 0.4], len(steps)), path)
+    axes[1].axhline(threshold, color="C1", linestyle="--")
+    axes[2].eventplot(spikes, lineoffsets=0.5, linelengths=0.9, linewidths=3)
+    axes[2].set(xlabel="time step", yticks=[])
+    keeps = f"Membrane: keeps {1 - leak:.0%} of itself per step; dashed: the threshold"
+    titles = ("Current that arrives", keeps, f"{len(spikes)} spikes")
+    for axis, title in zip(axes, titles):
+        axis.set_title(title, loc="left")
+    return figure
+
+
+leak = FloatSlider(0.5, min=0, max=0.95, step=0.05, description="leak")
+threshold = FloatSlider(1.0, min=0.2, max=2, step=0.1, description="threshold")
+Controlled(draw_neuron, {"leak": leak, "threshold": threshold})
 
 # %% [markdown]
 # ## A neuron that counts
-# Four steps of one spike each take four times the work of one step. So this network uses **I-LIF** neurons: one step, in which
-# a neuron may fire several spikes at once: up to four in the picture below, up to eight in the networks that follow. It fires
-# as often as its current has thresholds in it, rounded.
+# Four steps of one spike each take four times the work of one step. So this network uses
+# **I-LIF** neurons: one step, in which a neuron may fire several spikes at once: up to four in
+# the picture below, up to eight in the networks that follow. The number of spikes is the current
+# divided by the threshold, rounded.
 #
-# You should see two staircases. The left neuron (LIF) is full at a current of one per step. The right one (I-LIF) climbs along
-# the dashed line, the ReLU of ordinary networks: it is a ReLU cut into whole spikes. Whether that is still spiking is a fair
-# question. It is, in one sense that was tested: `tools/event_driven.py` runs the same weights spike by spike, one spike per
-# neuron and step, with additions only, and in float64 every neuron fires as often. `docs/spiking.md` says what it costs: no layer may
-# fire before the layer below has finished.
+# You should see two staircases. The left neuron (LIF) fires in every step at a current of one per
+# step, and cannot fire more. The right one (I-LIF) climbs along the dashed line, the ReLU of
+# ordinary networks: it is a ReLU cut into whole spikes. Whether that is still spiking is a fair
+# question. It is, in one sense that was tested. `tools/event_driven.py` runs the same weights
+# with additions only, at most one spike per neuron and step. In float64 every neuron then fires
+# exactly as many spikes as here. `docs/spiking.md` says what it costs: no layer may fire before
+# the layer below has finished.
 
-# %%
-counting_neuron()
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title Two staircases { display-mode: "form" }
+import torch
+
+from chessnn_colab import NetworkConfig, SpikingLayer, show
+
+current_per_step = torch.linspace(-1, 5.5, 1301)
+kinds = {
+    "LIF: four steps, one spike in each": NetworkConfig(steps=4, levels=1),
+    "I-LIF: one step, up to four spikes": NetworkConfig(steps=1, levels=4),
+}
+figure, axes = plt.subplots(1, 2, sharey=True, figsize=(8.6, 3.1))
+for axis, (title, config) in zip(axes, kinds.items()):
+    layer = SpikingLayer(config, portable=True)
+    with torch.no_grad():
+        spikes = layer(current_per_step.expand(config.steps, -1)).sum(0)
+    axis.plot(current_per_step, current_per_step.clamp(min=0), "C1--", label="ReLU")
+    axis.step(current_per_step, spikes, "C0", where="mid", label="spikes")
+    axis.set(title=title, xlabel="current per step", ylim=(-0.3, 5))
+axes[0].legend()
+show(
+    figure,
+    "Two staircases: the LIF neuron reaches four spikes at a current of one, the I-LIF neuron rounds",
+)
 
 # %% [markdown]
 # ## A position becomes planes
-# The network does not see pieces. It sees 27 boards of zeros and ones, always from the side of the player to move.
+# The network does not see pieces. It sees 27 boards of zeros and ones, always from the side of
+# the player to move.
 #
-# You should see one small board for each: where the own pawns are, which squares the opponent attacks, who may castle.
+# You should see one small board for each: where the mover's pawns are, which squares the opponent
+# attacks, who may castle.
 
 # %%
 import os
 
-from chessnn_colab.views.inside import maps
-from chessnn_colab.views.inside.growth import growth, networks_to_show
-from chessnn_colab.views.inside.position import position
+from chessnn_colab import growth, input_planes, networks_to_show, position
 
 os.chdir(root)  # names of runs begin at the folder that has them
 networks, played = networks_to_show(own_run)
 untrained, trained = next(iter(networks.values())), list(networks.values())[-1]
 seen = position(fen)
-maps.input_planes(seen)
+input_planes(seen)
 
 # %% [markdown]
 # ## Planes become spikes
-# A convolution looks at each square and its neighbours and makes of them 32 numbers per square, the **currents** of 32
-# channels. The neurons turn each into spikes.
+# A convolution looks at each square and its neighbours and makes of them 32 numbers per square,
+# the **currents** of 32 channels. The neurons turn each into spikes.
 #
-# You should see one channel: its current on the left, its spikes on the right. Negative currents fire nothing.
+# You should see one channel: its current on the left, its spikes on the right. Negative currents
+# fire nothing.
 
-# %%
-maps.first_spikes(trained, seen)
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title The channel that fires most { display-mode: "form" }
+from chessnn_colab import firing_maps
+
+with torch.no_grad():
+    currents = seen.seen_from_white(trained.stem(seen.planes)[0].numpy())
+first_spikes = firing_maps(trained, seen)["block 1 in"]
+channel = first_spikes.sum((1, 2)).argmax()
+boards = {
+    f"channel {channel + 1}: its current": currents[channel],
+    "its spikes: the current, rounded": first_spikes[channel],
+}
+figure, axes = plt.subplots(1, 2, figsize=(6.2, 3.1))
+for axis, (title, board) in zip(axes, boards.items()):
+    axis.imshow(board, origin="lower", cmap="PuOr", vmin=-4, vmax=4)
+    for (rank, file), value in np.ndenumerate(board):
+        if abs(value) > 0.05:
+            colour = "white" if abs(value) > 2 else "black"
+            axis.text(file, rank, f"{value:.2g}", ha="center", va="center", size=7, color=colour)
+    axis.set(title=title, xticks=range(8), yticks=range(8))
+    axis.set(xticklabels=list("abcdefgh"), yticklabels=range(1, 9))
+show(figure, f"{' and '.join(boards)}; {first_spikes[channel].sum():.0f} spikes in all")
 
 # %% [markdown]
 # ## Where each layer fires
-# In the networks that come with the package the spikes go through three blocks of two layers of 32 channels; a larger one has more.
-# Each square of a map is as bright as its neurons fire.
+# In the networks that come with the package the spikes go through three blocks of two layers of
+# 32 channels; a larger one has more. Each square of a map is as bright as its neurons fire.
 #
-# You should see every layer on one scale, then the channels of one of them. Choose another from the list. Some channels
-# draw pieces, some draw empty squares or an edge, some fire everywhere.
+# You should see every layer on one scale, then the channels of one of them. Choose another from
+# the list. Some channels draw pieces, some draw empty squares or an edge, some fire everywhere.
 
 # %%
-maps.firing_view(trained, seen)
+from chessnn_colab import firing_view
+
+firing_view(trained, seen)
 
 # %% [markdown]
 # ## How it learned
-# One position and several moments of one run. Below each board stands how much of what it could fire the network fires here, and
-# how many of its layers are silent. Look at these two figures first.
+# One position and several moments of one run. The text below each board gives the firing rate
+# (spikes as a share of those possible) and the number of silent layers. Look at these two figures
+# first.
 #
-# Move the slider. You should see an untrained network that is almost silent: of the four shipped ones it fires less than 1 %, and
-# three of its seven layers fire nothing. These are the layers in the middle of each block, whose currents stay too small until
-# learning raises them; all moves are nearly as likely as each other. Then more and more fires and no layer stays silent, and the
-# bar of win, draw and loss (for the player to move) changes. Arrows are what the network thinks by itself, without looking ahead. In
-# the position given they turn to captures first, and later to saving the queen from the knight on f6. It misses that Qxf7 mates: to
-# see that, a network looks ahead, as it does when it plays.
+# Move the slider. You should see an untrained network that is almost silent: its firing rate is
+# below 1 % (in the four networks that come with the package), and three of its seven layers fire
+# nothing. These are the layers in the middle of each block, whose currents stay too small until
+# learning raises them; all moves are nearly as likely as each other. Then more and more fires and
+# no layer stays silent, and the bar of win, draw and loss (of White) changes. Arrows are what the
+# network thinks by itself, without looking ahead. In the position given they turn to captures
+# first, and later to saving the queen from the knight on f6. It misses that Qxf7 mates: to see
+# that, a network looks ahead, as it does when it plays.
 
 # %%
 growth(networks, seen, played)
 
 # %% [markdown]
 # ## What each layer knows
-# A **probe** is a straight line through a layer's spikes that is fitted to tell one fact: is the mover in check, does one of
-# the mover's pieces hang, who has more material. If a straight line can tell, the layer knows.
+# A **probe** is a straight line through a layer's spikes that is fitted to tell one fact: is the
+# mover in check, does one of the mover's pieces hang, who has more material. If a straight line
+# can tell, the layer knows. A line's height is the share of the fact's variance that the probe
+# explains.
 #
-# You should see the trained network far above the untrained one. Being in check is one of the input planes and material can be
-# counted there: both have only to be kept. A hanging piece is in no plane; layers that do better than `input` worked it out.
+# You should see the trained network far above the untrained one. One input plane says whether the
+# mover is in check, and material can be counted in the input: a layer needs only to pass both on.
+# No plane says that a piece hangs. Layers whose probe is better than that of `input` have
+# computed it.
 
 # %%
-from chessnn_colab.views.inside import probes
+from chessnn_colab import knowledge_picture, sample_positions
 
-positions = probes.sample_positions(probe_positions)
-probes.knowledge_picture({"untrained": untrained, "trained": trained}, positions)
+positions = sample_positions(probe_positions)
+knowledge_picture({"untrained": untrained, "trained": trained}, positions)
 
 # %% [markdown]
 # ## Silence a part
-# What is a layer good for? Silence it and ask again. Choose a layer, and a channel of it or 0 for all.
+# What is a layer good for? Silence it and ask again. Choose a layer, and a channel of it or 0 for
+# all.
 #
-# You should see other arrows on the right board. Below, every channel is silenced alone: the brighter its square, the more of
-# the probability goes to other moves. Early layers matter through most of their channels, because all later layers read them;
-# in the last layers many channels make no difference to this move.
+# You should see other arrows on the right board. Below, every channel is silenced alone: the
+# brighter its square, the more of the probability goes to other moves. Early layers matter
+# through most of their channels, because all later layers read them; in the last layers many
+# channels make no difference to this move.
 
 # %%
 from IPython.display import display
 
-from chessnn_colab.views.inside.silence import channel_importance, silence_view
+from chessnn_colab import channel_importance, silence_view
 
 display(silence_view(trained, seen))
 channel_importance(trained, seen)
 
 # %% [markdown]
 # ## Does it save energy?
-# Often said of spiking networks, so here are the figures. They are estimates for one evaluation in 45 nm chips (Horowitz 2014),
-# beside twins of the same shape without spikes. A twin need not be wasteful: it can hold a spike count in four bits, and it can
-# skip zeros too (Yan et al., arXiv 2409.08290).
+# Often said of spiking networks, so here are the figures. They are estimates for one evaluation
+# in 45 nm chips (Horowitz 2014), beside twins of the same shape without spikes. A twin need not
+# be wasteful: it can hold a spike count in four bits, and it can skip zeros too (Yan et al.,
+# arXiv 2409.08290).
 #
-# You should see six bars for arithmetic and six with memory traffic, where every operand is fetched from a small memory, and the
-# verdict below them.
+# You should see six bars for arithmetic and six with memory traffic, where every operand is
+# fetched from a small memory, and the verdict below them.
 
 # %%
-from chessnn_colab import spikes
-from chessnn_colab.views.inside.energy import energy_picture
+from chessnn_colab import energy_bars, estimate_energy, show
 
-energy_picture(spikes.estimate_energy(trained, probes.sample_positions(500)))
+energy = estimate_energy(trained, sample_positions(500))
+show(energy_bars(energy), energy.verdict)
+print(energy.verdict)
 
 # %% [markdown]
 # ## What next
-# `train.ipynb` trains a network of your own: put its folder into `own_run` above and run all again. `python -m chessnn_colab
-# share RUN FILE` makes one file of it for others. `docs/spiking.md` has the figures, the sources and the commands.
+# `train.ipynb` trains a network of your own: put its folder into `own_run` above and run all
+# again. `python -m chessnn_colab share RUN FILE` makes one file of it for others.
+# `docs/spiking.md` has the figures, the sources and the commands.

@@ -1,10 +1,9 @@
 # %% [markdown]
 # # Play against a network that taught itself
 #
-# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/chessnn-colab/blob/main/notebooks/play.ipynb)
-#
-# Press **Run all**, then click a piece and where it goes. Below the board two networks, or a network and a chess engine, play
-# each other while you watch. Nothing has to be trained first: a network comes with the package.
+# Press **Run all**, then click a piece and where it goes. Below the board two networks, or a
+# network and a chess engine, play each other while you watch. Nothing has to be trained first: a
+# network comes with the package.
 
 # %% cellView="form" jupyter={"source_hidden": true} tags=["fetch"]
 # @title Get the code: from the folder around this notebook, or from its repository { display-mode: "form" }
@@ -13,31 +12,35 @@ import subprocess
 import sys
 from importlib.util import find_spec
 
-REPOSITORY = "https://github.com/OWNER/chessnn-colab"
+REPOSITORY = ""  # `make repository URL=...` sets it
 
 sys.path[:0] = [".", "..", "chessnn-colab"]
 if find_spec("chessnn_colab") is None:
     problem = "No address is set yet: open the notebooks of a checkout, or dist/run_all.ipynb (from `make colab`)."
-    if "/OWNER/" not in REPOSITORY:
+    if REPOSITORY:
         clone = ["git", "clone", "--quiet", "--depth", "1", REPOSITORY, "chessnn-colab"]
         done = subprocess.run(clone, check=False, stderr=subprocess.PIPE, text=True)
         problem = done.stderr if done.returncode else ""
     if problem:
-        raise type("NoCode", (Exception,), {"_render_traceback_": lambda self: [str(self)]})(problem)
+        raise type("NoCode", (Exception,), {"_render_traceback_": lambda self: [str(self)]})(
+            problem
+        )
     importlib.invalidate_caches()
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Install what is missing (torch stays as it is) { display-mode: "form" }
-from chessnn_colab.install import install
+from chessnn_colab import install_requirements
 
-root = install()
+root = install_requirements()
 
 # %% [markdown]
 # ## Choose
-# Nothing needs to be changed. `network` is the folder of a run such as `runs/chess`, or `runs/chess@5` for its fifth iteration,
-# or a file made by `share`. Left empty, it is the newest run here, or else the network that comes with the package.
-# `you_play` is your side (in tic-tac-toe x or o); empty, you move first. `opponent` is whom it plays when you watch: another run, `random`, and in chess
-# also `greedy`, `minimax` or `engine:/path/to/stockfish`.
+# Nothing needs to be changed. `network` is the folder of a run such as `runs/chess`, or
+# `runs/chess@5` for its fifth iteration, or a file made by `share`. Left empty, it is the newest
+# run here, or else the network that comes with the package. `you_play` is your side (in
+# tic-tac-toe x or o); if it is empty, you move first. `opponent` plays against the network in the
+# section *Watch*: another run, `random`, and in chess also `greedy`, `minimax` or
+# `engine:/path/to/stockfish`.
 
 # %% tags=["parameters"]
 # @title Who plays { run: "auto" }
@@ -49,16 +52,16 @@ plies_to_watch = 300  # @param {type:"slider", min:10, max:600, step:10}
 
 # %% [markdown]
 # ## Play
-# You should see a board. Two clicks make a move: dots show where a piece can go. The network's answer is marked. You can
-# also type moves (`e4`, `Nf3`, `O-O`). *What it thinks* draws its likeliest moves as arrows, its opinion of who wins as a
-# bar, and that opinion over the game. The box beside the board is the game as text: copy it to keep it, or paste a
-# position (FEN) or a game (PGN) and press Load. While the cell below shows a game to watch, this board waits.
+# You should see a board. Two clicks make a move: dots show where a piece can go. The network's
+# answer is marked. You can also type moves (`e4`, `Nf3`, `O-O`). *What it thinks* draws its
+# likeliest moves as arrows, its opinion of who wins as a bar, and that opinion over the game. The
+# box beside the board is the game as text: copy it to keep it, or paste a position (FEN) or a
+# game (PGN) and press Load. This board does not answer while the cell below plays a game.
 
 # %%
 import os
 
-from chessnn_colab.arena.find_network import find_network
-from chessnn_colab.views.play import play_widget
+from chessnn_colab import find_network, play_widget
 
 os.chdir(root)  # names of runs begin at the folder that has them
 found = find_network(network, root / "runs")
@@ -67,18 +70,19 @@ play_widget(found.run, human=you_play, evaluations=evaluations)
 
 # %% [markdown]
 # ## Watch
-# You should see each move as it is played, and then the game to play back: press Play, click a move, or use the arrow keys.
-# The stop button ends the game and keeps it.
+# You should see each move as it is played, and then the game to play back: press Play, click a
+# move, or use the arrow keys. The stop button ends the game and keeps it.
 
 # %%
-from chessnn_colab.views.watch import watch_game
+from chessnn_colab import watch_game
 
 watch_game(found.run, opponent, evaluations=evaluations, plies=plies_to_watch)
 
 # %% [markdown]
 # ## Another game
-# You should see the same board with another game: it plays every game with squares. Here you play tic-tac-toe against a random
-# mover; a run of your own, trained with `game="tictactoe"`, goes in its place.
+# You should see the same board with another game: it plays every game with squares. Here you play
+# tic-tac-toe against a random mover; to play against a run that you trained with
+# `game="tictactoe"`, write its folder instead of `random`.
 
 # %%
 play_widget("random", game="tictactoe")

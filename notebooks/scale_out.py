@@ -1,12 +1,11 @@
 # %% [markdown]
 # # The same training on many GPUs, or many machines
 #
-# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/chessnn-colab/blob/main/notebooks/scale_out.ipynb)
-#
-# `train.ipynb` uses every GPU of its machine by itself: a worker for each. This notebook runs the same workers as
-# [Ray](https://docs.ray.io) actors, which may be on other machines too. Here there is one machine, and the cluster is made up:
-# a head and two nodes of one core each, on this computer. On a real cluster only the address changes; `docs/cluster.md` has
-# the commands for one machine with eight GPUs, for SLURM and for Kubernetes.
+# `train.ipynb` uses every GPU of its machine by itself: a worker for each. This notebook runs the
+# same workers as [Ray](https://docs.ray.io) actors, which may be on other machines too. Here
+# there is one machine, and the cluster is simulated: a head and two nodes of one core each, on
+# this computer. On a real cluster only the address changes; `docs/cluster.md` has the commands
+# for one machine with eight GPUs, for SLURM and for Kubernetes.
 
 # %% cellView="form" jupyter={"source_hidden": true} tags=["fetch"]
 # @title Get the code: from the folder around this notebook, or from its repository { display-mode: "form" }
@@ -15,29 +14,32 @@ import subprocess
 import sys
 from importlib.util import find_spec
 
-REPOSITORY = "https://github.com/OWNER/chessnn-colab"
+REPOSITORY = ""  # `make repository URL=...` sets it
 
 sys.path[:0] = [".", "..", "chessnn-colab"]
 if find_spec("chessnn_colab") is None:
     problem = "No address is set yet: open the notebooks of a checkout, or dist/run_all.ipynb (from `make colab`)."
-    if "/OWNER/" not in REPOSITORY:
+    if REPOSITORY:
         clone = ["git", "clone", "--quiet", "--depth", "1", REPOSITORY, "chessnn-colab"]
         done = subprocess.run(clone, check=False, stderr=subprocess.PIPE, text=True)
         problem = done.stderr if done.returncode else ""
     if problem:
-        raise type("NoCode", (Exception,), {"_render_traceback_": lambda self: [str(self)]})(problem)
+        raise type("NoCode", (Exception,), {"_render_traceback_": lambda self: [str(self)]})(
+            problem
+        )
     importlib.invalidate_caches()
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Install what is missing, and Ray, which nothing else needs { display-mode: "form" }
-from chessnn_colab.install import install
+from chessnn_colab import install_requirements
 
-root = install(also=["ray>=2.50"])
+root = install_requirements(also=["ray>=2.50"])
 
 # %% [markdown]
 # ## Choose
-# Nothing needs to be changed. `address` is that of a cluster: `auto` on one of its machines. Left empty, a cluster is made up on
-# this computer. `games_with_a_loss` are played in the section that takes a node away.
+# Nothing needs to be changed. `address` is that of a cluster: `auto` on one of its machines. If
+# it is empty, the notebook simulates a cluster on this computer. `games_with_a_loss` are played
+# in the section that takes a node away.
 
 # %% tags=["parameters"]
 # @title Training { run: "auto" }
@@ -48,11 +50,12 @@ games_with_a_loss = 256  # @param {type:"slider", min:64, max:1024, step:64}
 
 # %% [markdown]
 # ## A cluster
-# With an address above (such as `auto` on a machine of the cluster) that one is used. Without, one is made up here. You should
-# see a line for each node and the worker plan: one worker for each GPU, or for each core where there is none.
+# With an address above (such as `auto` on a machine of the cluster) that one is used. Without an
+# address, a cluster is simulated here. You should see a line for each node and the worker plan:
+# one worker for each GPU, or for each core where there is none.
 
 # %%
-from chessnn_colab.workers.ray import join_cluster, plan_cluster  # before Ray itself, which it asks for fewer words
+from chessnn_colab import join_cluster, plan_cluster
 
 if before := globals().get("pretended"):  # this cell again: the cluster of before ends
     import ray
@@ -63,7 +66,9 @@ pretended, place = None, address
 if not address:
     from ray.cluster_utils import Cluster
 
-    pretended = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+    pretended = Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False}
+    )
     nodes = [pretended.add_node(num_cpus=1) for _ in range(2)]
     place = pretended.address
 resources = join_cluster(place)
@@ -80,16 +85,14 @@ print(plan_cluster(resources))
 
 # %% [markdown]
 # ## Train
-# You should see the same bars and curves as ever; only `pool` and `address` are new. Weights go to each machine once a version,
-# games come back as packed numpy, and the learner stays here.
+# You should see the same bars and curves as ever; only `pool` and `address` are new. Each machine
+# receives every version of the weights once, games come back as packed numpy, and the learner
+# stays here.
 
 # %%
-from chessnn_colab.config import TrainConfig
-from chessnn_colab.training import train
-from chessnn_colab.views.front_end import stay_here
-from chessnn_colab.views.progress import make_progress
+from chessnn_colab import TrainConfig, make_progress, scroll_to_cell, train
 
-stay_here()
+scroll_to_cell()
 run = root / run_folder
 config = TrainConfig(run=str(run), minutes=minutes, pool="ray", address=place)
 for report in train(config, make_progress()):
@@ -97,9 +100,9 @@ for report in train(config, make_progress()):
 
 # %% [markdown]
 # ## Lose a machine
-# In the made-up cluster one node is taken away without a word while it plays. You should see that a worker died, that its games
-# are played again, and an iteration with as many games as any other. The lost worker waits for its node to come back, and the
-# others go on.
+# The next cell removes one node of the simulated cluster, without a warning, while it plays. You
+# should see that a worker died, that its games are played again, and an iteration with as many
+# games as any other. The lost worker waits for its node to come back, and the others go on.
 
 # %%
 import dataclasses

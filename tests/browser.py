@@ -1,4 +1,5 @@
-"""A notebook in a real browser: Debian's Chromium, driven by Playwright, before a Jupyter server of the test's own.
+"""A notebook in a real browser: Debian's Chromium, driven by Playwright, before a Jupyter server of
+the test's own.
 
     with serve(folder) as server, browse() as browser:
         page = server.open(browser, "train.ipynb")
@@ -6,8 +7,9 @@
         page.wait_until(lambda: page.bars(), seconds=60)
         page.picture("training")
 
-Tests that use it are marked `needs_browser` and skipped with a sentence where there is no browser or no Playwright.
-Pictures go to the folder in CHESSNN_PICTURES (`make browser` sets it), or else nowhere.
+Tests that use it are marked `needs_browser` and skipped with a sentence where there is no browser
+or no Playwright. Pictures go to the folder in CHESSNN_PICTURES (`make browser` sets it), or else
+nowhere.
 """
 
 import importlib.util
@@ -24,7 +26,9 @@ import pytest
 from .jupyter_server import jupyter_server
 
 WIDE, NARROW, HEIGHT = 1400, 820, 1000
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+CHROMIUM = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
 MISSING = (
     "Playwright is not installed (pip install playwright)"
     if importlib.util.find_spec("playwright") is None
@@ -32,18 +36,22 @@ MISSING = (
     if CHROMIUM is None
     else ""
 )
-needs_browser = pytest.mark.skipif(bool(MISSING), reason=f"no notebook can be shown in a browser: {MISSING}")
+needs_browser = pytest.mark.skipif(
+    bool(MISSING), reason=f"no notebook can be shown in a browser: {MISSING}"
+)
 
 # Where `make test` puts the environment of tools/colab_like.py; CHESSNN_COLAB names another.
 COLAB = Path(os.environ.get("CHESSNN_COLAB", Path(sys.prefix) / "colab")) / "bin" / "python"
 needs_colab = pytest.mark.skipif(
-    not COLAB.is_file(), reason=f"no environment like Colab's in {COLAB.parent.parent}: run tools/colab_like.py there"
+    not COLAB.is_file(),
+    reason=f"no environment like Colab's in {COLAB.parent.parent}: run tools/colab_like.py there",
 )
 EVERYTHING = os.environ.get("CHESSNN_BROWSER") == "all"
 long = pytest.mark.skipif(not EVERYTHING, reason="`make browser` runs it")
 
-# What reaches further right than the box that shows it: the cell's output, or a box on the way there that hides what is
-# outside it. Text and tables may scroll sideways, pictures and controls may not. Jupyter's own parts are not looked at.
+# What reaches further right than the box that shows it: the cell's output, or a box on the way
+# there that hides what is outside it. Text and tables may scroll sideways, pictures and controls
+# may not. Jupyter's own parts are not looked at.
 CUT = """(area) => [...document.querySelectorAll(area)].flatMap(box => {
   const right = element => element.getBoundingClientRect().right;
   const limit = element => {
@@ -62,7 +70,9 @@ CUT = """(area) => [...document.querySelectorAll(area)].flatMap(box => {
 
 
 class Page:
-    """An open notebook; JupyterLab and the classic notebook have a subclass each. `page.tab` is Playwright's Page."""
+    """An open notebook; JupyterLab and the classic notebook have a subclass each. `page.tab` is
+    Playwright's Page.
+    """
 
     outputs = prompts = scroller = ""  # CSS selectors
 
@@ -107,7 +117,9 @@ class Page:
 
     def errors(self) -> list[str]:
         """The text of each error output, and of each widget that could not be drawn."""
-        return self._error_texts() + [line for line in self.text().splitlines() if "rror displaying" in line]
+        return self._error_texts() + [
+            line for line in self.text().splitlines() if "rror displaying" in line
+        ]
 
     def _error_texts(self) -> list[str]:
         raise NotImplementedError
@@ -115,17 +127,22 @@ class Page:
     def bars(self) -> list[float]:
         """How full each bar is on the page, 0 to 100, from the top."""
         return self.tab.eval_on_selector_all(
-            ".progress-bar", "all => all.map(one => parseFloat(one.style.width || one.style.height || 0))"
+            ".progress-bar",
+            "all => all.map(one => parseFloat(one.style.width || one.style.height || 0))",
         )
 
     def wait_until(self, condition: Callable[[], object], seconds: float) -> object:
-        """Return the condition's first true value. Raises AssertionError, with the page's errors and last words."""
+        """Return the condition's first true value. Raises AssertionError, with the page's errors
+        and last words.
+        """
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             if found := condition():
                 return found
             self.tab.wait_for_timeout(200)
-        raise AssertionError(f"not within {seconds} s: errors {self.errors()}, text ends {self.text()[-1500:]!r}")
+        raise AssertionError(
+            f"not within {seconds} s: errors {self.errors()}, text ends {self.text()[-1500:]!r}"
+        )
 
     def wait_idle(self, seconds: float) -> None:
         """Wait until every cell has ended."""
@@ -141,7 +158,9 @@ class Page:
         return self.tab.evaluate(CUT, self.outputs)
 
     def picture(self, name: str, whole: bool = True) -> Path | None:
-        """A screenshot for a person to look at: of the whole notebook, or of what fits on the screen."""
+        """A screenshot for a person to look at: of the whole notebook, or of what fits on the
+        screen.
+        """
         folder = os.environ.get("CHESSNN_PICTURES")
         if not folder:
             return None
@@ -149,16 +168,24 @@ class Page:
         path.parent.mkdir(parents=True, exist_ok=True)
         size = self.tab.viewport_size
         if whole:  # Jupyter scrolls inside the page, so the page is made as high as the notebook
-            height = self.tab.evaluate(f"() => document.querySelector('{self.scroller}').scrollHeight")
-            self.tab.set_viewport_size({"width": size["width"], "height": min(int(height) + 200, 16000)})
-            self.tab.evaluate(f"() => {{ document.querySelector('{self.scroller}').scrollTop = 0; }}")
+            height = self.tab.evaluate(
+                f"() => document.querySelector('{self.scroller}').scrollHeight"
+            )
+            self.tab.set_viewport_size(
+                {"width": size["width"], "height": min(int(height) + 200, 16000)}
+            )
+            self.tab.evaluate(
+                f"() => {{ document.querySelector('{self.scroller}').scrollTop = 0; }}"
+            )
             self.tab.wait_for_timeout(500)
         self.tab.screenshot(path=str(path))
         self.tab.set_viewport_size(size)
         return path
 
     def pictures(self, name: str) -> None:
-        """Four screenshots: light and dark, wide and narrow; none, and no waiting for any, where nobody keeps them."""
+        """Four screenshots: light and dark, wide and narrow; none, and no waiting for any, where
+        nobody keeps them.
+        """
         if not os.environ.get("CHESSNN_PICTURES"):
             return
         for pixels in (NARROW, WIDE):
@@ -171,7 +198,10 @@ class Page:
 class LabPage(Page):
     """JupyterLab 4."""
 
-    outputs, prompts = ".jp-Notebook .jp-OutputArea-child .jp-OutputArea-output", ".jp-CodeCell .jp-InputPrompt"
+    outputs, prompts = (
+        ".jp-Notebook .jp-OutputArea-child .jp-OutputArea-output",
+        ".jp-CodeCell .jp-InputPrompt",
+    )
     scroller = ".jp-WindowedPanel-outer"
     READY = """async () => { const app = window.jupyterapp; await app.restored; const w = app.shell.currentWidget;
         await w.context.ready; await w.sessionContext.ready; await w.sessionContext.session.kernel.info; }"""
@@ -188,7 +218,9 @@ class LabPage(Page):
         return cls(tab)
 
     def _error_texts(self) -> list[str]:
-        """From the notebook itself: on the page an error looks like what a cell writes to stderr."""
+        """From the notebook itself: on the page an error looks like what a cell writes to
+        stderr.
+        """
         return self.tab.evaluate(
             """() => [...window.jupyterapp.shell.currentWidget.content.model.cells]
             .flatMap(cell => cell.type === 'code' ? cell.outputs.toJSON() : [])
@@ -197,7 +229,9 @@ class LabPage(Page):
         )
 
     def _command(self, name: str, arguments: str = "{}") -> None:
-        self.tab.evaluate(f"async () => {{ await window.jupyterapp.commands.execute('{name}', {arguments}); }}")
+        self.tab.evaluate(
+            f"async () => {{ await window.jupyterapp.commands.execute('{name}', {arguments}); }}"
+        )
 
     def _begin(self, name: str) -> None:
         """Start a command without waiting for its end."""
@@ -219,10 +253,14 @@ class LabPage(Page):
         self._command("docmanager:save")
 
     def shut_down(self) -> None:
-        self.tab.evaluate("async () => { await window.jupyterapp.shell.currentWidget.sessionContext.shutdown(); }")
+        self.tab.evaluate(
+            "async () => { await window.jupyterapp.shell.currentWidget.sessionContext.shutdown(); }"
+        )
 
     def dark(self, on: bool = True) -> None:
-        self._command("apputils:change-theme", f"{{theme: 'JupyterLab {'Dark' if on else 'Light'}'}}")
+        self._command(
+            "apputils:change-theme", f"{{theme: 'JupyterLab {'Dark' if on else 'Light'}'}}"
+        )
         self.tab.wait_for_timeout(700)
 
 
@@ -241,7 +279,9 @@ class ClassicPage(Page):
             && Jupyter.notebook.kernel.info_reply.status === 'ok'""",
             timeout=60_000,
         )
-        tab.wait_for_timeout(3000)  # ipywidgets asks a new kernel for its widgets and hides the others
+        tab.wait_for_timeout(
+            3000
+        )  # ipywidgets asks a new kernel for its widgets and hides the others
         return cls(tab)
 
     def _error_texts(self) -> list[str]:
@@ -267,7 +307,9 @@ class ClassicPage(Page):
 
 
 class Server:
-    """A Jupyter server in a folder. It has JupyterLab, or the classic notebook where `classic` is true."""
+    """A Jupyter server in a folder. It has JupyterLab, or the classic notebook where `classic` is
+    true.
+    """
 
     def __init__(self, address: str, classic: bool):
         self.address, self.classic = address, classic
@@ -279,8 +321,12 @@ class Server:
 
 
 @contextmanager
-def serve(folder: Path, python: str | Path = sys.executable, classic: bool = False) -> Iterator[Server]:
-    """Run a Jupyter server of this `python`'s in `folder`. Kernels import the package of this checkout."""
+def serve(
+    folder: Path, python: str | Path = sys.executable, classic: bool = False
+) -> Iterator[Server]:
+    """Run a Jupyter server of this `python`'s in `folder`. Kernels import the package of this
+    checkout.
+    """
     with jupyter_server(folder, python, classic) as address:
         yield Server(address, classic)
 
@@ -292,7 +338,9 @@ def browse() -> Iterator:
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"], headless=True
+            executable_path=CHROMIUM,
+            args=["--no-sandbox", "--disable-dev-shm-usage"],
+            headless=True,
         )
         try:
             yield browser

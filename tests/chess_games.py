@@ -1,6 +1,7 @@
 """Games played on tensors and on python-chess boards at once, and what is compared between the two.
 
-The encoding of moves and positions is written here a second time, from its description and not from the code.
+The encoding of moves and positions is written here a second time, from its description and not from
+the code.
 """
 
 from __future__ import annotations
@@ -17,8 +18,6 @@ from chessnn_colab.games.base import concatenate, finished, select, where
 from chessnn_colab.games.chess.notation import reopen, state_from_boards
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.games.chess.state import ChessState
-
-from .counts import full
 
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 POSITION_3 = "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1"
@@ -41,7 +40,6 @@ FENS = (
     "4k3/8/8/8/8/8/8/R3K3 b Q - 77 120",
     "8/8/4k3/8/8/3K4/8/R7 w - - 99 32767",
 )
-MUTATIONS = full(500, 20_000)  # changed texts on which each reader is tried
 
 QUEEN_DELTAS = (8, 1, 9, 7, -8, -1, -9, -7)
 KNIGHT_DELTAS = (17, 15, 10, 6, -17, -15, -10, -6)
@@ -75,18 +73,29 @@ def legal_sets(game: Chess, state: ChessState) -> list[set[int]]:
     return [set(part.tolist()) for part in np.split(actions, ends)]
 
 
-def check_legal_moves(game: Chess, state: ChessState, boards: Sequence[chess.Board]) -> list[dict[int, chess.Move]]:
-    """The legal moves of each board by action, after checking that the tensors have the same ones."""
-    expected = [{action_of(move, board.turn): move for move in board.legal_moves} for board in boards]
+def check_legal_moves(
+    game: Chess, state: ChessState, boards: Sequence[chess.Board]
+) -> list[dict[int, chess.Move]]:
+    """The legal moves of each board by action, after checking that the tensors have the same
+    ones.
+    """
+    expected = [
+        {action_of(move, board.turn): move for move in board.legal_moves} for board in boards
+    ]
     for board, moves, actions in zip(boards, expected, legal_sets(game, state)):
         missing = [move.uci() for action, move in moves.items() if action not in actions]
-        assert actions == moves.keys(), f"{board.fen()}: missing {missing}, too many {actions - moves.keys()}"
+        assert actions == moves.keys(), (
+            f"{board.fen()}: missing {missing}, too many {actions - moves.keys()}"
+        )
     return expected
 
 
 def check_positions(state: ChessState, boards: Sequence[chess.Board]) -> None:
-    """Pieces, castling rights, en-passant square, counters and side to move are those of the boards."""
-    rows, expected = _state_rows(state), np.array([_board_row(board) for board in boards], np.uint64)
+    """Pieces, castling rights, en-passant square, counters and side to move are those of the
+    boards.
+    """
+    rows = _state_rows(state)
+    expected = np.array([_board_row(board) for board in boards], np.uint64)
     different = np.nonzero((rows != expected).any(1))[0]
     assert not len(different), (
         f"{boards[different[0]].fen(en_passant='fen')}: {rows[different[0]]}, expected {expected[different[0]]}"
@@ -121,11 +130,17 @@ def _state_rows(state: ChessState) -> np.ndarray:
         return np.where(black, bits.byteswap(), bits)
 
     pieces = from_white(state.pieces.contiguous())
-    own, opponent = pieces[:, :6], pieces[:, 6:]
+    own = pieces[:, :6]
+    opponent = pieces[:, 6:]
     sides = [np.bitwise_or.reduce(side, 1, keepdims=True) for side in (own, opponent)]
-    white, black_side = np.where(black, sides[1], sides[0]), np.where(black, sides[0], sides[1])
+    white = np.where(black, sides[1], sides[0])
+    black_side = np.where(black, sides[0], sides[1])
     boards = from_white(torch.stack((state.castling_rights, state.ep_square), 1))
-    counters = torch.stack((state.halfmove_clock, state.ply, state.current_player), 1).numpy().astype(np.uint64)
+    counters = (
+        torch.stack((state.halfmove_clock, state.ply, state.current_player), 1)
+        .numpy()
+        .astype(np.uint64)
+    )
     return np.concatenate((own | opponent, white, black_side, boards, counters), 1)
 
 
@@ -139,13 +154,16 @@ def mostly_captures(rng: random.Random, board: chess.Board, moves: list[chess.Mo
 
 
 class PairedGames:
-    """Games in lockstep, each on a row of tensors and on a board; a finished game gives way to a new one.
+    """Games in lockstep, each on a row of tensors and on a board; a finished game gives way to a
+    new one.
 
     starts: the positions to begin from, in turn.
     """
 
     def __init__(self, game: Chess, starts: Sequence[chess.Board], count: int, seed: int):
-        self.game, self.starts, self.rng = game, starts, random.Random(seed)
+        self.game = game
+        self.starts = starts
+        self.rng = random.Random(seed)
         self.boards = [starts[number % len(starts)].copy() for number in range(count)]
         self.state = state_from_boards(self.boards, game)
         self._fresh = state_from_boards(list(starts), game)
@@ -178,10 +196,14 @@ def both_colours(fens: Sequence[str]) -> list[chess.Board]:
     return [board for fen in fens for board in (chess.Board(fen), chess.Board(fen).mirror())]
 
 
-def every_move(game: Chess, boards: Sequence[chess.Board]) -> tuple[ChessState, list[chess.Board], list[chess.Move]]:
+def every_move(
+    game: Chess, boards: Sequence[chess.Board]
+) -> tuple[ChessState, list[chess.Board], list[chess.Move]]:
     """The positions after each legal move of each board: tensors, boards, and the moves."""
     state = reopen(state_from_boards(boards, game))
-    states, after, played = [], [], []
+    states = []
+    after = []
+    played = []
     for row, moves in enumerate(check_legal_moves(game, state, boards)):
         rows = torch.full((len(moves),), row)
         states.append(game.step(select(state, rows), torch.tensor(list(moves), dtype=torch.int64)))
@@ -194,12 +216,18 @@ def every_move(game: Chess, boards: Sequence[chess.Board]) -> tuple[ChessState, 
 
 def played_games(count: int, plies: int, seed: int) -> list[chess.Board]:
     """Boards with the moves of random games, half of them from other positions than the start."""
-    rng, boards = random.Random(seed), []
+    rng = random.Random(seed)
+    boards = []
     for number in range(count):
         board = chess.Board(FENS[number % len(FENS)] if number % 2 else chess.STARTING_FEN)
         for _ in range(plies):
             moves = list(board.legal_moves)
-            if not moves or board.is_insufficient_material() or board.halfmove_clock >= 100 or board.is_repetition(3):
+            if (
+                not moves
+                or board.is_insufficient_material()
+                or board.halfmove_clock >= 100
+                or board.is_repetition(3)
+            ):
                 break
             board.push(rng.choice(moves))
         boards.append(board)

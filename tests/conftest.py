@@ -1,6 +1,8 @@
-"""Many small tests share few cores: one torch thread each, here and in the processes they start. They are of the CPU.
+"""Many small tests share few cores: one torch thread each, here and in the processes they start.
+They are of the CPU.
 
-`make gpu` has the tests that need a GPU; the others would be slow there, and some count on there being none.
+`make gpu` has the tests that need a GPU; the others would be slow there, and some count on there
+being none.
 """
 
 import dataclasses
@@ -17,12 +19,15 @@ if "CHESSNN_GPU_PIECE" not in os.environ:
 @pytest.fixture
 def short_games(monkeypatch) -> None:
     """Chess matches of few plies, for what does not depend on how a game ends."""
-    from chessnn_colab.arena.chess import kit
+    from chessnn_colab.arena.chess import game as chess_matches
 
-    monkeypatch.setattr(kit, "KIT", dataclasses.replace(kit.KIT, max_plies=10))
+    monkeypatch.setattr(
+        chess_matches, "CHESS", dataclasses.replace(chess_matches.CHESS, max_plies=10)
+    )
 
 
-# Files of ten seconds and more, the longest first: no process is to be left with one of them at the end.
+# Files of ten seconds and more, the longest first: no process is to be left with one of them at the
+# end.
 LONGEST = (
     *(
         "notebook",
@@ -36,7 +41,16 @@ LONGEST = (
         "kernels",
         "workers",
     ),
-    *("play_notebook", "solo", "selfplay", "matches", "tictactoe_learning", "wheel", "pbrain", "check", "browser_play"),
+    *(
+        "play_notebook",
+        "solo",
+        "selfplay",
+        "matches",
+        "tictactoe_learning",
+        "wheel",
+        "check",
+        "browser_play",
+    ),
     *("chess_moves", "engine_player", "uci", "games", "chess_endings", "strength"),
 )
 
@@ -49,16 +63,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log):
-    """With `pytest -n`: a file's tests stay in one process, and so does whatever starts a Ray cluster.
+    """With `pytest -n`: a file's tests stay in one process, and so does whatever starts a Ray
+    cluster.
 
-    Ray gives a cluster 30 seconds to start, which two at a time do not keep. xdist's own marker for such groups has no
-    effect with pytest 9.2 (pytest-xdist issue 1386).
+    Ray gives a cluster 30 seconds to start, which two at a time do not keep. xdist's own marker for
+    such groups has no effect with pytest 9.2 (pytest-xdist issue 1386).
     """
     from xdist.scheduler import LoadScopeScheduling
 
     class OneClusterAtATime(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return "ray" if "cluster" in nodeid or "scale_out" in nodeid else nodeid.partition("::")[0]
+            return (
+                "ray" if "cluster" in nodeid or "scale_out" in nodeid else nodeid.partition("::")[0]
+            )
 
-    config.option.loadscopereorder = False  # files in the order above, not by how many tests they have
+    config.option.loadscopereorder = (
+        False  # files in the order above, not by how many tests they have
+    )
     return OneClusterAtATime(config, log)

@@ -11,7 +11,9 @@ KILLS = full(10, 200)
 
 
 def damaged_copies(data: bytes, seed: int = 0) -> Iterator[tuple[str, bytes]]:
-    """Yield (what was done, damaged bytes): DAMAGES cuts over the whole length, DAMAGES random flipped bits."""
+    """Yield (what was done, damaged bytes): DAMAGES cuts over the whole length, DAMAGES random
+    flipped bits.
+    """
     for length in np.linspace(0, len(data) - 1, DAMAGES).astype(int):
         yield f"cut to {length} of {len(data)} bytes", data[:length]
     for bit in np.random.default_rng(seed).integers(0, 8 * len(data), DAMAGES):

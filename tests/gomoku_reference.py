@@ -1,4 +1,6 @@
-"""Gomoku's rules in plain Python, cell by cell: the reference that the rules on tensors are checked against."""
+"""Gomoku's rules in plain Python, cell by cell: the reference that the rules on tensors are checked
+against.
+"""
 
 from collections.abc import Sequence
 
@@ -34,7 +36,11 @@ def winner(board: Sequence[int], size: int, exact: bool) -> int:
 def fives(own: set[int], theirs: set[int], size: int, exact: bool) -> set[int]:
     """The empty cells where one more own stone completes five."""
     place = {divmod(cell, size) for cell in own}
-    return {cell for cell in set(range(size**2)) - own - theirs if has_line_through(place, divmod(cell, size), exact)}
+    return {
+        cell
+        for cell in set(range(size**2)) - own - theirs
+        if has_line_through(place, divmod(cell, size), exact)
+    }
 
 
 def has_line_through(stones: set[tuple[int, int]], cell: tuple[int, int], exact: bool) -> bool:
@@ -42,9 +48,12 @@ def has_line_through(stones: set[tuple[int, int]], cell: tuple[int, int], exact:
     for down, right in DIRECTIONS:
         length = 1
         for sign in (1, -1):
-            row, column = cell[0] + sign * down, cell[1] + sign * right
+            row = cell[0] + sign * down
+            column = cell[1] + sign * right
             while (row, column) in stones:
-                length, row, column = length + 1, row + sign * down, column + sign * right
+                length = length + 1
+                row = row + sign * down
+                column = column + sign * right
         if length == 5 or (length > 5 and not exact):
             return True
     return False

@@ -1,4 +1,6 @@
-"""A Jupyter server for the tests: JupyterLab, or the classic notebook of an environment like Colab's."""
+"""A Jupyter server for the tests: JupyterLab, or the classic notebook of an environment like
+Colab's.
+"""
 
 import json
 import os
@@ -14,7 +16,9 @@ ROOT = Path(__file__).parent.parent
 
 
 @contextmanager
-def jupyter_server(folder: Path, python: str | Path = sys.executable, classic: bool = False) -> Iterator[str]:
+def jupyter_server(
+    folder: Path, python: str | Path = sys.executable, classic: bool = False
+) -> Iterator[str]:
     """Run the JupyterLab (or classic notebook) of `python` in `folder`; yield its address.
 
     Kernels import the package of this checkout.
@@ -23,10 +27,23 @@ def jupyter_server(folder: Path, python: str | Path = sys.executable, classic: b
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     own = folder / ".jupyter"
-    places = {f"JUPYTER_{kind}_DIR": str(own / kind.lower()) for kind in ("CONFIG", "DATA", "RUNTIME")}
-    environment = {**os.environ, **places, "IPYTHONDIR": str(own / "ipython"), "PYTHONPATH": str(ROOT)}
+    places = {
+        f"JUPYTER_{kind}_DIR": str(own / kind.lower()) for kind in ("CONFIG", "DATA", "RUNTIME")
+    }
+    environment = {
+        **os.environ,
+        **places,
+        "IPYTHONDIR": str(own / "ipython"),
+        "PYTHONPATH": str(ROOT),
+    }
     environment.pop("CHESSNN_UI", None)  # the tests' own choice of text
-    common = ["--allow-root", "--no-browser", "--ip=127.0.0.1", f"--port={port}", f"--notebook-dir={folder}"]
+    common = [
+        "--allow-root",
+        "--no-browser",
+        "--ip=127.0.0.1",
+        f"--port={port}",
+        f"--notebook-dir={folder}",
+    ]
     if classic:
         module, more = "notebook", ["--NotebookApp.token=", "--NotebookApp.disable_check_xsrf=True"]
     else:
@@ -36,7 +53,9 @@ def jupyter_server(folder: Path, python: str | Path = sys.executable, classic: b
         environment["JUPYTERLAB_SETTINGS_DIR"] = str(_lab_settings(own / "lab"))
     own.mkdir(parents=True, exist_ok=True)
     with (own / "log").open("wb") as log:
-        process = subprocess.Popen([str(python), "-m", module, *common, *more], stdout=log, stderr=log, env=environment)
+        process = subprocess.Popen(
+            [str(python), "-m", module, *common, *more], stdout=log, stderr=log, env=environment
+        )
     try:
         _wait_for(port, process, own / "log")
         yield f"http://127.0.0.1:{port}"

@@ -5,9 +5,13 @@ from chessnn_colab.report import Report, Strength
 MATE = '[White "a"]\n[Black "b"]\n[Result "1-0"]\n\n1. e4 e5 2. Qh5 Nc6 3. Bc4 Nf6 4. Qxf7# 1-0'
 
 
-def make_strength(iteration: int, share: float = 0.09, measure: str = "puzzles, by policy") -> Strength:
+def make_strength(
+    iteration: int, share: float = 0.09, measure: str = "puzzles, by policy"
+) -> Strength:
     """A measurement after `iteration`."""
-    return Strength(measure, iteration, 60.0 * iteration, share, share - 0.02, share + 0.02, 300, 0.2)
+    return Strength(
+        measure, iteration, 60.0 * iteration, share, share - 0.02, share + 0.02, 300, 0.2
+    )
 
 
 def make_report(iteration: int = 3, **changes) -> Report:

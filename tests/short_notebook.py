@@ -1,4 +1,6 @@
-"""Notebooks in a short mode: a cell behind their parameters that makes games short, and nothing else different."""
+"""Notebooks in a short mode: a cell behind their parameters that makes games short, and nothing
+else different.
+"""
 
 from pathlib import Path
 
@@ -6,13 +8,13 @@ import nbformat
 
 ROOT = Path(__file__).parent.parent
 
-# Games of chess and 2048 that are drawn, or stop, after so many plies: in matches, where `measure` plays at least a few
-# games to their end, and in training.
+# Games of chess and 2048 that are drawn, or stop, after a few plies: in matches, where `measure`
+# plays at least a few games to their end, and in training.
 MATCHES = """from dataclasses import replace
 from chessnn_colab.arena import twenty48
-from chessnn_colab.arena.chess import kit
-for each in (kit, twenty48):
-    each.KIT = replace(each.KIT, max_plies=20)"""
+from chessnn_colab.arena.chess import game as chess_matches
+chess_matches.CHESS = replace(chess_matches.CHESS, max_plies=20)
+twenty48.TWENTY48 = replace(twenty48.TWENTY48, max_plies=20)"""
 SELF_PLAY = """
 from dataclasses import dataclass
 from chessnn_colab import config
@@ -20,13 +22,17 @@ from chessnn_colab import config
 class ShortGames(config.TrainConfig):
     max_plies: int | None = 40
 config.TrainConfig = ShortGames"""
-INLINE = SELF_PLAY.replace("= 40", '= 40\n    pool: str = "inline"')  # for what does not depend on workers
+INLINE = SELF_PLAY.replace(
+    "= 40", '= 40\n    pool: str = "inline"'
+)  # for what does not depend on workers
 ONE_WORKER = """
 from chessnn_colab import devices
 devices.usable_cores = lambda: 1"""
 
 
-def with_cell(notebook: nbformat.NotebookNode, source: str, after: str = "parameters") -> nbformat.NotebookNode:
+def with_cell(
+    notebook: nbformat.NotebookNode, source: str, after: str = "parameters"
+) -> nbformat.NotebookNode:
     """`notebook` with a cell behind the one with that tag."""
     at = next(i for i, cell in enumerate(notebook.cells) if after in cell.metadata.get("tags", []))
     notebook.cells.insert(at + 1, nbformat.v4.new_code_cell(source, id="short-mode"))
@@ -39,5 +45,7 @@ def shortened(name: str, folder: Path, source: str = MATCHES + SELF_PLAY + ONE_W
     notebooks.mkdir(parents=True)
     for each in ("chessnn_colab", "requirements.txt", "pyproject.toml"):
         (notebooks.parent / each).symlink_to(ROOT / each)
-    nbformat.write(with_cell(nbformat.read(ROOT / "notebooks" / name, as_version=4), source), notebooks / name)
+    nbformat.write(
+        with_cell(nbformat.read(ROOT / "notebooks" / name, as_version=4), source), notebooks / name
+    )
     return notebooks / name

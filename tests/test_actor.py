@@ -1,4 +1,6 @@
-"""What the actor asks of game and network: a CPU's parts and lists answer as the whole masked batch elsewhere."""
+"""What the actor asks of game and network: a CPU's parts and lists answer as the whole masked batch
+elsewhere.
+"""
 
 import math
 from typing import cast
@@ -35,7 +37,9 @@ def positions():
     game = Chess()
     named = state_from_fens([MATED, ONE_MOVE, MOST_MOVES], game)
     played = game.starts(61, "random-plies", torch.Generator().manual_seed(3))
-    return type(named)(**{name: torch.cat((getattr(named, name), getattr(played, name))) for name in vars(named)})
+    return type(named)(
+        **{name: torch.cat((getattr(named, name), getattr(played, name))) for name in vars(named)}
+    )
 
 
 def as_dicts(actions: torch.Tensor, logits: torch.Tensor) -> list[dict[int, float]]:
@@ -63,7 +67,7 @@ def test_the_legal_actions_are_those_of_the_mask(positions):
 @torch.no_grad()
 def test_a_list_of_actions_says_what_a_mask_says(positions):
     actor = opinionated()
-    rates, _ = actor.network.rates_and_wdl(actor.game.observe(positions))
+    rates, _ = actor.network.features_and_value(actor.game.observe(positions))
     opinions = []
     for actor.on_cpu in (True, False):
         opinions.append(as_dicts(*actor.likeliest(positions, rates, 4672)))
@@ -76,7 +80,7 @@ def test_a_list_of_actions_says_what_a_mask_says(positions):
 def test_the_likeliest_are_kept_and_room_is_left(positions, on_cpu):
     actor = opinionated()
     actor.on_cpu = on_cpu
-    rates, _ = actor.network.rates_and_wdl(actor.game.observe(positions))
+    rates, _ = actor.network.features_and_value(actor.game.observe(positions))
     everything = as_dicts(*actor.likeliest(positions, rates, 4672))
     actions, logits = actor.likeliest(positions, rates, 5, 5)
     assert actions.shape == logits.shape == (64, 5)
@@ -97,7 +101,12 @@ def test_the_reply_is_the_likeliest(positions):
     for actor.on_cpu in (True, False):
         played.append(actor.recurrent_fn(seen, rows, None)[1].state.pieces)
     assert torch.equal(*played)
-    best = torch.tensor([max(row, key=row.get) for row in as_dicts(*actor.likeliest(positions, seen.rates, 4672))[1:]])
+    best = torch.tensor(
+        [
+            max(row, key=row.get)
+            for row in as_dicts(*actor.likeliest(positions, seen.rates, 4672))[1:]
+        ]
+    )
     expected = actor.game.step(select(positions, rows), best[rows - 1])
     assert torch.equal(expected.pieces, played[0])
 
@@ -110,7 +119,9 @@ def test_looking_in_parts_changes_nothing(positions, monkeypatch):
     monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
     sizes = []
     monkeypatch.setattr(
-        actor.game, "observe", lambda state: sizes.append(len(state.ply)) or Chess.observe(actor.game, state)
+        actor.game,
+        "observe",
+        lambda state: sizes.append(len(state.ply)) or Chess.observe(actor.game, state),
     )
     parts = actor.root(positions)
     assert sizes == [5] * 12 + [4]
@@ -124,11 +135,16 @@ def test_what_nobody_wants_to_know_is_not_asked(positions, monkeypatch):
     """Too few moves, and moves that end the game: left out, the same is played and taught."""
     actor, looked, outputs = opinionated(), [], []
     named = state_from_fens(
-        ["6k1/5ppp/8/8/8/8/8/R3K2R w KQ - 0 1", "7k/5Q2/6K1/8/8/8/8/8 w - - 0 1", ONE_MOVE], actor.game
+        ["6k1/5ppp/8/8/8/8/8/R3K2R w KQ - 0 1", "7k/5Q2/6K1/8/8/8/8/8 w - - 0 1", ONE_MOVE],
+        actor.game,
     )
     positions = concatenate([select(positions, slice(1, 28)), named])
-    original = actor.network.rates_and_wdl
-    monkeypatch.setattr(actor.network, "rates_and_wdl", lambda planes: looked.append(len(planes)) or original(planes))
+    original = actor.network.features_and_value
+    monkeypatch.setattr(
+        actor.network,
+        "features_and_value",
+        lambda planes: looked.append(len(planes)) or original(planes),
+    )
     for on_cpu in (True, False):
         monkeypatch.setattr(Root, "on_cpu", on_cpu)
         outputs.append(actor.act(positions, torch.Generator().manual_seed(1)))
@@ -145,7 +161,9 @@ def test_what_nobody_wants_to_know_is_not_asked(positions, monkeypatch):
 def test_a_single_move_that_ends_the_game_is_played():
     """Nothing is left to look at after it."""
     actor = opinionated()
-    state = state_from_fens(["7k/6Q1/8/8/8/8/8/K7 b - - 0 1"], actor.game)  # the king takes the queen: bare kings
+    state = state_from_fens(
+        ["7k/6Q1/8/8/8/8/8/K7 b - - 0 1"], actor.game
+    )  # the king takes the queen: bare kings
     output = actor.act(state, torch.Generator().manual_seed(0))
     after = actor.game.step(state, output.action)
     assert ENDINGS[int(after.ending)] == "insufficient_material"
@@ -153,15 +171,19 @@ def test_a_single_move_that_ends_the_game_is_played():
 
 
 class Exact:
-    """Answers as a network does, with numbers that are exact in whatever order they are added up."""
+    """Answers as a network does, with numbers that are exact in whatever order they are added
+    up.
+    """
 
-    def rates_and_wdl(self, observation):
+    def features_and_value(self, observation):
         weights = torch.arange(observation[0].numel()).remainder(97).float()
         seen = (observation.flatten(1) * weights).sum(1, keepdim=True)
         return seen, seen.remainder(torch.tensor([5, 3, 7])) / 4
 
     def prior_logits_at(self, rates, rows, actions):
-        return (rates[rows, 0].remainder(97) * 31 + actions * 7).remainder(4673) / 16  # no two actions have the same
+        return (rates[rows, 0].remainder(97) * 31 + actions * 7).remainder(
+            4673
+        ) / 16  # no two actions have the same
 
 
 @pytest.mark.parametrize(
@@ -174,16 +196,21 @@ class Exact:
     ids=lambda search: search.search,
 )
 def test_a_search_does_not_depend_on_what_shares_its_batch(search):
-    """Beside positions with few moves and beside one with 218. A tree keeps 64 columns, also of the row with more."""
+    """Beside positions with few moves and beside one with 218. A tree keeps 64 columns, also of the
+    row with more.
+    """
     game = Chess()
     actor = Actor(game, cast(SpikingNetwork, Exact()), search)
     positions = game.starts(32, "few-piece", torch.Generator().manual_seed(5))
-    positions = select(positions, (game.legal_action_mask(positions).sum(1) < 60).nonzero().squeeze(1)[:23])
+    positions = select(
+        positions, (game.legal_action_mask(positions).sum(1) < 60).nonzero().squeeze(1)[:23]
+    )
     positions = concatenate([state_from_fens([MANY_MOVES], game), positions])
     assert 64 < game.legal_action_mask(positions).sum(1).max() < 128
     crowd = concatenate([state_from_fens([MOST_MOVES] * 8, game), positions])
     alone, beside = (
-        actor.act(state, torch.Generator().manual_seed(0), gumbel_scale=0.0) for state in (positions, crowd)
+        actor.act(state, torch.Generator().manual_seed(0), gumbel_scale=0.0)
+        for state in (positions, crowd)
     )
     for one, other in zip(alone, beside):
         assert one.equal(other[8:])

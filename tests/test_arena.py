@@ -10,12 +10,19 @@ import pytest
 import torch
 
 from chessnn_colab.arena.chess.greedy import GreedyPlayer
-from chessnn_colab.arena.chess.match_pgn import GamesFolder, match_to_pgn
+from chessnn_colab.arena.chess.match_pgn import match_to_pgn
 from chessnn_colab.arena.chess.openings import BOOK
-from chessnn_colab.arena.match import play_match
-from chessnn_colab.arena.players import NetworkPlayer, Player, RandomPlayer
-from chessnn_colab.arena.registry import match_game, match_kit
-from chessnn_colab.arena.result import MatchGame, MatchResult, Opening, elo_difference, score_interval, wilson_interval
+from chessnn_colab.arena.parallel import play_match
+from chessnn_colab.arena.players import NO_MOVE, Player, RandomPlayer
+from chessnn_colab.arena.registry import arena_game, match_game
+from chessnn_colab.arena.result import (
+    MatchGame,
+    MatchResult,
+    Opening,
+    elo_difference,
+    score_interval,
+    wilson_interval,
+)
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.chess.notation import (
     action_from_move,
@@ -27,9 +34,6 @@ from chessnn_colab.games.chess.notation import (
 from chessnn_colab.games.chess.pgn import games_from_pgn
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.games.tictactoe import TicTacToe
-from chessnn_colab.network import build_network
-from chessnn_colab.network_config import NetworkConfig
-from chessnn_colab.search import SearchConfig
 
 START = [Opening("the start", ())]
 
@@ -37,25 +41,20 @@ START = [Opening("the start", ())]
 class Scripted(Player):
     """Plays the moves it is given, by ply, in every game; without one for a ply it makes none."""
 
-    def __init__(self, name: str, moves: dict[int, str], wants_boards: bool = False):
-        self.name, self.moves, self.wants_boards, self.seen, self.boards = name, moves, wants_boards, set(), []
+    def __init__(self, name: str, moves: dict[int, str]):
+        self.name = name
+        self.moves = moves
+        self.seen = set()
 
     def choose(self, state, generator, boards=None):
+        assert boards is None
         self.seen.update(state.current_player.tolist())
-        self.boards += [board.fen() for board in boards or []]
-        positions = boards_from_state(state)
-        if self.wants_boards:
-            fens, expected = ([board.fen(en_passant="fen") for board in some] for some in (boards, positions))
-            assert fens == expected
-            assert all(len(board.move_stack) == board.ply() for board in boards)
-        else:
-            assert boards is None
         texts = [self.moves.get(int(ply)) for ply in state.ply]
         self.reasons = [f"{self.name} has gone home" for text in texts if text is None]
         return torch.tensor(
             [
-                -1 if text is None else action_from_move(parse_move(text, board), board)
-                for text, board in zip(texts, positions)
+                NO_MOVE if text is None else action_from_move(parse_move(text, board), board)
+                for text, board in zip(texts, boards_from_state(state))
             ]
         )
 
@@ -80,43 +79,37 @@ def test_a_mate_is_a_win_for_who_gives_it_and_colours_alternate():
     assert one.seen == other.seen == {0, 1}
 
 
-def test_repetition_ends_a_match_game():
-    result = play_match(Chess(), Scripted("one", SHUFFLE), Scripted("other", SHUFFLE), 2, book=START)
-    assert result.draws == 2 and result.endings == {"threefold_repetition": 2} and result.average_plies == 8
-
-
 def test_the_opening_counts_for_repetition_but_not_for_the_cap():
-    """The knights' way out is the opening's: back home, the start stands there for the second time at ply 4."""
+    """The knights' way out is the opening's: back home, the start stands there for the second time
+    at ply 4.
+    """
     book = [Opening("knights out", ("Nf3", "Nf6"))]
     result = play_match(Chess(), Scripted("one", SHUFFLE), Scripted("other", SHUFFLE), 2, book=book)
     assert result.endings == {"threefold_repetition": 2} and result.average_plies == 6
 
 
-def test_every_opening_is_played_with_both_colours_and_the_book_starts_again():
-    game = Chess()
-    result = play_match(Chess(20), RandomPlayer(game), RandomPlayer(game), 6, book=BOOK[:2])
-    assert [played.opening for played in result.played] == [BOOK[0], BOOK[0], BOOK[1], BOOK[1], BOOK[0], BOOK[0]]
-    assert [played.player_is_first for played in result.played] == [True, False] * 3
-
-
-def test_a_player_that_wants_boards_gets_them_with_their_moves():
-    one, other = Scripted("one", FOOLS_MATE, wants_boards=True), Scripted("other", FOOLS_MATE)
-    assert play_match(Chess(), one, other, 4, book=START).endings == {"checkmate": 4}
-    assert len(one.boards) == 8 and not other.boards
-
-
 def test_who_cannot_move_has_lost_and_the_reason_is_kept():
     one, other = Scripted("one", FOOLS_MATE), Scripted("other", {1: "e7e5", 0: "d2d4"})
     result = play_match(Chess(), one, other, 4, book=START)
-    # `other` gives up at its second move as Black; as White `one` answers 1. d4 with 1... e5, and `other` gives up too.
-    assert (result.wins, result.losses) == (4, 0) and result.results_by_ending["forfeit"]["wins"] == 4
-    assert result.forfeits == ["other has gone home"] and "forfeit: other has gone home" in str(result)
+    # `other` gives up at its second move as Black; as White `one` answers 1. d4 with 1... e5, and
+    # `other` gives up too.
+    assert (result.wins, result.losses) == (4, 0) and result.results_by_ending["forfeit"][
+        "wins"
+    ] == 4
+    assert result.forfeits == ["other has gone home"] and "forfeit: other has gone home" in str(
+        result
+    )
     assert [len(game.actions) for game in result.played] == [3, 2, 3, 2]
     games = read_back(match_to_pgn(result, datetime.date(2026, 1, 2)))
     assert [game.headers["Result"] for game in games] == ["1-0", "0-1"] * 2
     assert {game.headers["Termination"] for game in games} == {"abandoned"}
     assert all(game.end().comment == "other has gone home" for game in games)
-    assert play_match(Chess(), Scripted("one", {}), Scripted("other", FOOLS_MATE), 2, book=START).losses == 2
+    assert (
+        play_match(
+            Chess(), Scripted("one", {}), Scripted("other", FOOLS_MATE), 2, book=START
+        ).losses
+        == 2
+    )
 
 
 class Wanderer(RandomPlayer):
@@ -139,7 +132,8 @@ def wandering() -> MatchResult:
 def test_three_hundred_plies_are_a_draw_not_a_win_on_material(wandering):
     capped = [game for game in wandering.played if game.ending == "truncated"]
     assert capped and all(
-        len(game.actions) == match_kit("chess").max_plies == 300 and game.points == 0.5 for game in capped
+        len(game.actions) == arena_game("chess").max_plies == 300 and game.points == 0.5
+        for game in capped
     )
     decided = wandering.endings.get("checkmate", 0)
     assert wandering.wins + wandering.losses == decided and wandering.draws == 24 - decided
@@ -147,32 +141,46 @@ def test_three_hundred_plies_are_a_draw_not_a_win_on_material(wandering):
 
 def test_every_game_is_valid_pgn_that_says_how_it_ended(wandering):
     texts = match_to_pgn(wandering, datetime.date(2026, 1, 2))
-    for number, (game, parsed) in enumerate(zip(wandering.played, read_back(texts), strict=True), 1):
+    for number, (game, parsed) in enumerate(
+        zip(wandering.played, read_back(texts), strict=True), 1
+    ):
         headers, board = parsed.headers, parsed.end().board()
         assert list(headers)[:7] == ["Event", "Site", "Date", "Round", "White", "Black", "Result"]
         names = ("greedy", "random") if game.player_is_first else ("random", "greedy")
         assert (headers["White"], headers["Black"], headers["Round"]) == (*names, str(number))
         assert headers["Date"] == "2026.01.02" and headers["Opening"] == game.opening.name
-        assert board.ply() == int(headers["PlyCount"]) == len(game.opening.moves) + len(game.actions)
+        assert (
+            board.ply() == int(headers["PlyCount"]) == len(game.opening.moves) + len(game.actions)
+        )
         assert "FEN" not in headers and "?" not in (headers["Event"], headers["Site"])
         outcome = board.outcome(claim_draw=False)
         if game.ending == "truncated":
-            assert outcome is None and headers["Termination"] == "adjudication" and headers["Result"] == "1/2-1/2"
+            assert (
+                outcome is None
+                and headers["Termination"] == "adjudication"
+                and headers["Result"] == "1/2-1/2"
+            )
         elif game.ending == "threefold_repetition":
             assert board.is_repetition(3) and headers["Result"] == "1/2-1/2"
         elif game.ending == "fifty_moves":
             assert board.halfmove_clock == 100 and headers["Result"] == "1/2-1/2"
         else:
-            assert outcome.termination.name.lower() == game.ending and outcome.result() == headers["Result"]
+            assert (
+                outcome.termination.name.lower() == game.ending
+                and outcome.result() == headers["Result"]
+            )
         assert headers["Termination"] == "normal" or game.ending == "truncated"
 
 
 def test_games_are_saved_under_a_free_name_each_time(wandering, tmp_path):
-    folder = GamesFolder(tmp_path / "new" / "games")
+    folder = arena_game("chess").require("games_folder")(tmp_path / "new" / "games")
     first, second = folder.save(wandering), folder.save(wandering)
     assert (first.name, second.name) == ("greedy-random.pgn", "greedy-random-2.pgn")
     with open(second, encoding="utf-8") as file:
-        assert len([game for game in iter(lambda: chess.pgn.read_game(file), None) if not game.errors]) == 24
+        assert (
+            len([game for game in iter(lambda: chess.pgn.read_game(file), None) if not game.errors])
+            == 24
+        )
     assert sorted(path.name for path in folder.path.iterdir()) == sorted([first.name, second.name])
 
 
@@ -180,30 +188,19 @@ def test_games_are_saved_under_a_free_name_each_time(wandering, tmp_path):
 def test_a_folder_that_cannot_be_is_refused_before_a_game_is_played(name, tmp_path):
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(ConfigError, match="cannot save games to .*expected a folder"):
-        GamesFolder(tmp_path / name)
+        arena_game("chess").require("games_folder")(tmp_path / name)
     assert (tmp_path / "file").read_text() == "not a folder"
 
 
 def test_names_cannot_break_a_header():
     game = MatchGame(BOOK[0], True, 0.0, "forfeit", (), "it said } and\n{ went")
-    result = MatchResult('a "quoted\\"] name\n[Event', "", (game,), 1, 0, 1.0, 1.0)
+    result = result_of(game, player='a "quoted\\"] name\n[Event', opponent="")
     parsed = chess.pgn.read_game(io.StringIO(match_to_pgn(result, datetime.date.today())[0]))
     assert not parsed.errors
     assert (parsed.headers["White"], parsed.headers["Black"]) == ("a 'quoted/'] name [Event", "?")
-    assert parsed.end().comment == "it said and went" and len(list(parsed.mainline())) == len(BOOK[0].moves)
-
-
-def test_same_seed_same_match():
-    game = Chess(30)
-    players = GreedyPlayer(game), RandomPlayer(game)
-    first, second, third = (play_match(game, *players, 10, seed) for seed in (3, 3, 4))
-    assert first.played == second.played != third.played
-
-
-def test_greedy_beats_random():
-    game = match_game("chess")
-    result = play_match(game, GreedyPlayer(game), RandomPlayer(game), 60)
-    assert result.wins > result.losses + 5
+    assert parsed.end().comment == "it said and went" and len(list(parsed.mainline())) == len(
+        BOOK[0].moves
+    )
 
 
 @pytest.mark.parametrize(
@@ -237,23 +234,6 @@ def test_a_piece_that_steps_on_the_en_passant_square_wins_nothing():
     assert gains[action_from_move(parse_move("d5c6", board), board)] == 1
 
 
-def test_random_is_uniform():
-    game = Chess()
-    state = state_from_fens(["7k/8/8/8/8/8/8/K7 w - - 0 1"] * 3000, game)
-    chosen = RandomPlayer(game).choose(state, torch.Generator().manual_seed(0))
-    counts = torch.bincount(chosen, minlength=Chess.num_actions)
-    assert (counts > 0).sum() == 3 and counts[counts > 0].min() > 900
-
-
-def test_a_network_plays_legally_and_counts_its_evaluations():
-    game = Chess(40)
-    network = build_network(NetworkConfig(channels=8, blocks=1, value_hidden=8), "cpu").eval()
-    player = NetworkPlayer(game, network, SearchConfig(candidates=4, survivors=2))
-    result = play_match(game, player, RandomPlayer(game), 4)
-    assert result.games == 4 and result.evaluations == 7 and result.opponent_evaluations == 0
-    assert result.milliseconds_a_move > 0 and result.opponent_milliseconds_a_move > 0
-
-
 def test_wilson_interval_against_published_values():
     """Newcombe 1998, table I, method 3: 81/263, 15/148, 0/20, 1/29."""
     for wins, games, low, high in (
@@ -266,9 +246,17 @@ def test_wilson_interval_against_published_values():
 
 
 def test_intervals_hold_the_true_score():
-    """Pairs of games from one opening: independent, leaning against each other, or all but always drawn."""
+    """Pairs of games from one opening: independent, leaning against each other, or all but always
+    drawn.
+    """
     rng = np.random.default_rng(0)
-    for win, draw, openings in ((0.5, 0.0, 40), (0.3, 0.4, 40), (0.3, 0.4, 4), (0.01, 0.985, 60), (0.98, 0.01, 60)):
+    for win, draw, openings in (
+        (0.5, 0.0, 40),
+        (0.3, 0.4, 40),
+        (0.3, 0.4, 4),
+        (0.01, 0.985, 60),
+        (0.98, 0.01, 60),
+    ):
         held = []
         for _ in range(400):
             pairs = rng.choice([1.0, 0.5, 0.0], p=[win, draw, 1 - win - draw], size=(openings, 2))
@@ -289,7 +277,9 @@ def test_colours_that_decide_make_the_interval_narrow_and_repeats_do_not():
 
 
 def test_games_without_chance_repeat_when_the_book_is_through_and_the_result_says_so():
-    result = play_match(Chess(), Scripted("one", FOOLS_MATE), Scripted("other", FOOLS_MATE), 8, book=START)
+    result = play_match(
+        Chess(), Scripted("one", FOOLS_MATE), Scripted("other", FOOLS_MATE), 8, book=START
+    )
     assert len(result.distinct()) == 2 and result.to_dict()["repeated_games"] == 6
     assert "6 games repeat another move for move" in str(result)
 
@@ -302,19 +292,34 @@ def test_elo_differences():
 
 
 def made_result(points: list[float]) -> MatchResult:
-    """A match with these results, a pair an opening."""
+    """A match with these results, a pair per opening."""
     endings = {1.0: "checkmate", 0.5: "stalemate", 0.0: "checkmate"}
     games = [
         MatchGame(BOOK[number // 2], number % 2 == 0, point, endings[point], (number,))
         for number, point in enumerate(points)
     ]
-    return MatchResult("net", "random", tuple(games), 37, 0, 1.5, 0.1)
+    return result_of(*games)
+
+
+def result_of(*games: MatchGame, player: str = "net", opponent: str = "random") -> MatchResult:
+    return MatchResult(
+        player=player,
+        opponent=opponent,
+        played=games,
+        evaluations=37,
+        opponent_evaluations=0,
+        milliseconds_a_move=1.5,
+        opponent_milliseconds_a_move=0.1,
+        asked=len(games),
+    )
 
 
 def test_a_result_reads_and_serialises():
     result = made_result([1.0] * 10)
     assert "Elo above +166" in str(result) and "Elo below -166" in str(made_result([0.0] * 10))
-    assert "10 wins, 0 draws, 0 losses" in str(result) and "score 1.000 (95 %: 0.722 to 1.000)" in str(result)
+    assert "10 wins, 0 draws, 0 losses" in str(
+        result
+    ) and "score 1.000 (95 %: 0.722 to 1.000)" in str(result)
     assert result.to_dict()["elo"] is None and result.to_dict()["score"] == 1.0
     result = made_result([1.0, 0.5, 0.0, 1.0, 0.5, 1.0, 1.0, 1.0])
     values = result.to_dict()
@@ -322,9 +327,13 @@ def test_a_result_reads_and_serialises():
         "checkmate": {"wins": 5, "draws": 0, "losses": 1},
         "stalemate": {"wins": 0, "draws": 2, "losses": 0},
     }
-    assert values["elo"] == pytest.approx(elo_difference(0.75)) and values["interval"] == list(result.interval)
-    assert values["elo_error"] == pytest.approx((values["elo_interval"][1] - values["elo_interval"][0]) / 2)
-    assert "Elo +191 ± " in str(result) and "6 checkmate (5 won, 1 lost), 2 stalemate" in str(result)
+    assert values["elo"] == pytest.approx(elo_difference(0.75)) and values["interval"] == list(
+        result.interval
+    )
+    assert values["elo_error"] == pytest.approx(
+        (values["elo_interval"][1] - values["elo_interval"][0]) / 2
+    )
+    assert "Elo +191 (" in str(result) and "6 checkmate (5 won, 1 lost), 2 stalemate" in str(result)
 
 
 @pytest.mark.parametrize("games", [0, -2, 1, 7])
@@ -333,30 +342,32 @@ def test_a_number_of_games_that_cannot_be_paired_is_refused(games):
         play_match(Chess(), RandomPlayer(Chess()), RandomPlayer(Chess()), games)
 
 
-def test_a_game_without_a_kit_has_matches_from_its_start_position():
+def test_a_game_without_an_arena_game_has_matches_from_its_start_position():
     game = match_game("tictactoe")
     result = play_match(game, RandomPlayer(game), RandomPlayer(game), 40)
     assert result.endings.keys() <= {"three_in_a_row", "board_full"} and 0.2 < result.score < 0.8
     won = [played for played in result.played if played.ending == "three_in_a_row"]
     assert [played.player_is_first for played in result.played] == [True, False] * 20
-    for played in won:  # whoever took the last square won; the first mover takes the first, third, ... square
+    for played in (
+        won
+    ):  # whoever took the last square won; the first mover takes the first, third, ... square
         assert (played.points == 1.0) == (played.player_is_first == (len(played.actions) % 2 == 1))
     assert {played.points for played in won} == {0.0, 1.0} and all(
         played.points == 0.5 for played in result.played if played.ending == "board_full"
     )
 
 
-@pytest.mark.parametrize(
-    "part, words", [("engine", "engines"), ("games_folder", "saving"), ("puzzles", "puzzles"), ("uci", "UCI")]
-)
-def test_a_game_without_a_kit_says_what_it_lacks(part, words):
-    assert list(match_kit("tictactoe").players) == ["random"]
-    with pytest.raises(ConfigError, match=f"the game 'tictactoe' has no .*{words}.*: expected a run of chess"):
-        match_kit("tictactoe").require(part)
+def test_a_game_without_an_arena_game_says_what_it_lacks():
+    assert list(arena_game("tictactoe").players) == ["random"]
+    for part, words in (("engine", "engines"), ("games_folder", "saving"), ("puzzles", "puzzles")):
+        with pytest.raises(ConfigError, match=f"'tictactoe' has no .*{words}.*: expected a run of"):
+            arena_game("tictactoe").require(part)
 
 
 def test_a_game_for_one_player_has_no_matches():
     game = TicTacToe()
     game.num_players = 1
-    with pytest.raises(ConfigError, match="'tictactoe' has no matches: it is for one player"):
+    with pytest.raises(
+        ConfigError, match="'tictactoe' is for 1 player: it has no matches between two"
+    ):
         play_match(game, RandomPlayer(game), RandomPlayer(game), 2)

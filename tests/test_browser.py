@@ -1,4 +1,5 @@
-"""The train notebook in a real browser, in JupyterLab 4 and in the classic notebook with Colab's versions.
+"""The train notebook in a real browser, in JupyterLab 4 and in the classic notebook with Colab's
+versions.
 
 `make test` runs the first test in JupyterLab, `make browser` all of them, with screenshots.
 """
@@ -10,7 +11,18 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from .browser import COLAB, EVERYTHING, NARROW, WIDE, Page, browse, long, needs_browser, needs_colab, serve
+from .browser import (
+    COLAB,
+    EVERYTHING,
+    NARROW,
+    WIDE,
+    Page,
+    browse,
+    long,
+    needs_browser,
+    needs_colab,
+    serve,
+)
 from .short_notebook import MATCHES, ONE_WORKER, SELF_PLAY, with_cell
 
 ROOT = Path(__file__).parent.parent
@@ -27,9 +39,12 @@ def short_notebook(folder: Path, minutes: float, game: str = "chess") -> str:
     """A copy of the train notebook that plays little, in `folder`; its name."""
     values = [f"minutes={minutes}", "match_games=2", f"game={game!r}"]
     values.append(f"run_folder={str(folder / 'run')!r}")
-    notebook = with_parameters(nbformat.read(ROOT / "notebooks" / "train.ipynb", as_version=4), values)
+    notebook = with_parameters(
+        nbformat.read(ROOT / "notebooks" / "train.ipynb", as_version=4), values
+    )
     nbformat.write(
-        notebook if EVERYTHING else with_cell(notebook, MATCHES + SELF_PLAY + ONE_WORKER), folder / "train.ipynb"
+        notebook if EVERYTHING else with_cell(notebook, MATCHES + SELF_PLAY + ONE_WORKER),
+        folder / "train.ipynb",
     )
     return "train.ipynb"
 
@@ -51,14 +66,18 @@ def test_run_all_shows_bars_that_move_and_no_error(tmp_path, front_end):
         page.run_all()
         page.wait_until(page.bars, PATIENCE)
         seen = set()  # what the bars have shown so far
-        page.wait_until(lambda: seen.add(tuple(page.bars())) or len(seen) >= 2 or page.idle(), PATIENCE)
+        page.wait_until(
+            lambda: seen.add(tuple(page.bars())) or len(seen) >= 2 or page.idle(), PATIENCE
+        )
         assert len(seen) >= 2, seen
         page.wait_until(lambda: in_sight(page), 30)
         page.picture("training", whole=False)
         page.wait_idle(PATIENCE)
         assert page.errors() == []
         assert "Iteration 1" in page.text() and "against random" in page.text()
-        assert re.search(r"\d+ games in ", page.text()), "the bars of the matches become their table"
+        assert re.search(r"\d+ games in ", page.text()), (
+            "the bars of the matches become their table"
+        )
         for pixels in (WIDE, NARROW) if EVERYTHING else (WIDE,):
             page.width(pixels)
             assert page.cut() == [], f"at {pixels} pixels"

@@ -1,11 +1,15 @@
-"""The board in a real browser: a whole game by clicks, keys that stay on the board, and a kernel that is gone."""
+"""The board in a real browser: a whole game by clicks, keys that stay on the board, and a kernel
+that is gone.
+"""
 
-import json
-
-import chess
+import nbformat
 import pytest
 
+from chessnn_colab.games.registry import make_game
+from chessnn_colab.views.drawings import make_drawing
+from chessnn_colab.views.played import played_game
 from chessnn_colab.views.replay import game_replay, panel_replay
+from chessnn_colab.views.squares import Arrow, board_css, overlay_svg, squares_css
 
 from .browser import COLAB, NARROW, WIDE, browse, long, needs_browser, needs_colab, serve
 from .sample_reports import MATE, make_report
@@ -26,7 +30,7 @@ view
 """
 NOTHING = "print('the cell below the board')"
 NETWORK = """
-from chessnn_colab.arena.shipped import shipped_files
+from chessnn_colab.runs.networks import shipped_files
 from chessnn_colab.views.play import play_widget
 network = play_widget(shipped_files()[-1], evaluations=8)
 network
@@ -34,19 +38,9 @@ network
 
 
 def notebook(path, *cells: str) -> None:
-    made = [
-        {
-            "cell_type": "code",
-            "id": f"cell{number}",
-            "metadata": {},
-            "outputs": [],
-            "execution_count": None,
-            "source": cell,
-        }
-        for number, cell in enumerate(cells)
-    ]
-    metadata = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
-    path.write_text(json.dumps({"cells": made, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}))
+    written = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    written.metadata["kernelspec"] = {"display_name": "Python 3", "name": "python3"}
+    nbformat.write(written, path)
 
 
 class Board:
@@ -57,7 +51,9 @@ class Board:
 
     def says(self, text: str, seconds: float = 60) -> None:
         """Wait until the board says this."""
-        self.page.wait_until(lambda: any(text in said for said in self.page.texts(".cn-says")), seconds)
+        self.page.wait_until(
+            lambda: any(text in said for said in self.page.texts(".cn-says")), seconds
+        )
         self.tab.wait_for_timeout(300)  # as long as a person needs to see it
 
     def click(self, *names: str) -> None:
@@ -126,35 +122,6 @@ def test_a_game_by_clicks_with_a_promotion_and_a_take_back(page):
 
 
 @long
-@pytest.mark.parametrize(
-    "page", [(BOARD.replace("7k/P7/8/8/8/8/5PPP/6K1 w - - 0 1", chess.STARTING_FEN),)], indirect=True
-)
-def test_a_whole_game_by_clicks_from_the_first_move_to_mate(page):
-    """The opponent makes the first quiet move by name."""
-    board = Board(page)
-    for move in ("h2 h4", "h4 h5", "h5 h6", "h6 g7"):
-        board.click(*move.split())
-        board.says("Your move")
-    board.press("Take back")
-    board.says("Taken back")
-    assert board.has("h6, white pawn") and board.has("g7, black pawn")
-    board.click("h6", "g7")
-    board.says("Your move")
-    board.click("g7", "h8")
-    board.says("Promote to what?")
-    board.press("Queen")
-    board.says("Your move")
-    for move in ("h8 g8", "h1 h7", "h7 f7"):
-        board.click(*move.split())
-        board.says("Your move")
-    board.click("g8", "f8")
-    board.says("Checkmate: White won.")
-    written = page.tab.locator(".cn-table textarea").input_value()
-    assert "5. gxh8=Q" in written and '[Result "1-0"]' in written and written.rstrip().endswith("9. Qxf8# 1-0")
-    assert not page.errors()
-
-
-@long
 @pytest.mark.parametrize("page", [(BOARD, NOTHING)], indirect=True)
 def test_keys_on_the_board_do_not_edit_the_notebook(page):
     board, tab = Board(page), page.tab
@@ -177,13 +144,17 @@ def test_keys_on_the_board_do_not_edit_the_notebook(page):
     assert tab.evaluate("document.activeElement.textContent.trim()") == "f2"
     tab.keyboard.press("Enter")
     board.says("Now click where it goes")
-    assert tab.evaluate("document.activeElement.textContent.trim()") == "f2", "the focus stays where it was"
+    assert tab.evaluate("document.activeElement.textContent.trim()") == "f2", (
+        "the focus stays where it was"
+    )
     stops = "[...document.activeElement.parentElement.children].filter(each => each.tabIndex === 0).length"
     assert tab.evaluate(stops) == 1, "the Tab key stops at one square of the board"
 
 
 @long
-@pytest.mark.parametrize("page", [(BOARD.replace("seconds = 0.0", "seconds = 1.5"), NOTHING)], indirect=True)
+@pytest.mark.parametrize(
+    "page", [(BOARD.replace("seconds = 0.0", "seconds = 1.5"), NOTHING)], indirect=True
+)
 def test_clicks_while_it_thinks_and_a_kernel_that_is_gone_are_told(page):
     board, tab = Board(page), page.tab
     board.click("g2")
@@ -196,9 +167,13 @@ def test_clicks_while_it_thinks_and_a_kernel_that_is_gone_are_told(page):
     notice = tab.locator(".cn-silence")
     page.wait_until(notice.is_visible, 20)
     assert "restarted" in notice.inner_text() and "press Load" in notice.inner_text()
-    assert "1. g4" in tab.locator(".cn-table textarea").input_value(), "the game can still be copied"
+    assert "1. g4" in tab.locator(".cn-table textarea").input_value(), (
+        "the game can still be copied"
+    )
     boxes = [tab.get_by_role("button", name=name).first.bounding_box() for name in ("a8", "h1")]
-    assert boxes[0]["x"] < boxes[1]["x"] and boxes[0]["y"] < boxes[1]["y"], "the squares are where they were"
+    assert boxes[0]["x"] < boxes[1]["x"] and boxes[0]["y"] < boxes[1]["y"], (
+        "the squares are where they were"
+    )
     page.picture("board-restarted")
 
 
@@ -275,13 +250,30 @@ def test_the_board_works_in_the_classic_notebook_with_ipywidgets_7(tmp_path, bro
         page.shut_down()
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_coordinates_and_arrows_are_seen_on_a_board_from_either_side(browser, turned):
+    position = make_drawing(make_game("chess"))
+    overlay = overlay_svg(position, [Arrow((52, 36), 1.0)], turned)
+    sheet = board_css("here", position) + squares_css("here", position, {}, overlay)
+    classes = f"cn-squares cn-chess here{' cn-turned' * turned}"
+    squares = '<button style="position:relative"></button>' * 64  # as ipywidgets has them
+    tab = browser.new_page(viewport={"width": 416, "height": 416})
+    tab.set_content(f'<style>{sheet}</style><div class="{classes}">{squares}</div>')
+    with_overlay = tab.screenshot()
+    tab.add_style_tag(content=".here{--over:none!important}")
+    assert tab.screenshot() != with_overlay
+
+
 @long
 def test_a_replay_plays_without_a_kernel(tmp_path, browser):
     path = tmp_path / "replay.html"
-    path.write_text(f"<!doctype html><meta charset=utf-8>{game_replay(MATE, 'A mate').html}")
+    path.write_text(f"<!doctype html><meta charset=utf-8>{game_replay(played_game(MATE)).html}")
     tab = browser.new_page(viewport={"width": 500, "height": 800})
     tab.route(
-        "**/*", lambda route: route.continue_() if route.request.url.startswith(("file:", "data:")) else route.abort()
+        "**/*",
+        lambda route: (
+            route.continue_() if route.request.url.startswith(("file:", "data:")) else route.abort()
+        ),
     )
     tab.goto(path.as_uri())
     board = tab.get_by_role("img", name="Board: ")
@@ -299,18 +291,24 @@ def test_a_replay_plays_without_a_kernel(tmp_path, browser):
     assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
     plain = browser.new_context(java_script_enabled=False).new_page()
     plain.goto(path.as_uri())
-    assert plain.get_by_alt_text("white queen f7").is_visible() and not plain.locator("button").count()
+    assert (
+        plain.get_by_alt_text("white queen f7").is_visible() and not plain.locator("button").count()
+    )
 
 
 @long
 def test_the_games_of_a_panel_play_by_themselves_until_somebody_touches_them(browser):
-    pages = [panel_replay([make_report(number) for number in range(1, last + 1)], "here") for last in (1, 2, 3, 4)]
+    pages = [
+        panel_replay([make_report(number) for number in range(1, last + 1)], "here")
+        for last in (1, 2, 3, 4)
+    ]
     tab = browser.new_page()
 
     def draw(page: str) -> None:
         """As a notebook does when an iteration has ended."""
         tab.evaluate(
-            "page => document.body.replaceChildren(document.createRange().createContextualFragment(page))", page
+            "page => document.body.replaceChildren(document.createRange().createContextualFragment(page))",
+            page,
         )
 
     def shows() -> list[str]:

@@ -35,7 +35,9 @@ def differences(split: dict[str, int], board: chess.Board, depth: int) -> str:
     """The root moves whose leaves python-chess counts otherwise."""
     lines = [f"{board.fen()} depth {depth}: move, here, python-chess"]
     expected = python_chess_perft(board, depth)
-    differing = sorted(move for move in split.keys() | expected.keys() if split.get(move) != expected.get(move))
+    differing = sorted(
+        move for move in split.keys() | expected.keys() if split.get(move) != expected.get(move)
+    )
     lines += [f"{move} {split.get(move)} {expected.get(move)}" for move in differing]
     return "\n".join(lines)
 
@@ -76,7 +78,9 @@ def test_what_is_printed_ends_with_the_bare_sum():
 
 
 @pytest.mark.parametrize("depth", [1, 2, 4])
-@pytest.mark.parametrize("fen", ["7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", "R5k1/5ppp/8/8/8/8/8/K7 b - - 0 1"])
+@pytest.mark.parametrize(
+    "fen", ["7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", "R5k1/5ppp/8/8/8/8/8/K7 b - - 0 1"]
+)
 def test_a_position_without_moves_has_no_leaves(fen, depth):
     assert perft(fen, depth) == {}
     assert format_perft({}).splitlines()[-1] == "0"

@@ -1,4 +1,6 @@
-"""The pool on Ray keeps the promises of every pool, on a cluster of a head and a node; and what only clusters meet."""
+"""The pool on Ray keeps the promises of every pool, on a cluster of a head and a node; and what
+only clusters meet.
+"""
 
 import dataclasses
 import os
@@ -12,10 +14,19 @@ import pytest
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.devices import WorkerPlan, inventory
 from chessnn_colab.errors import ConfigError
-from chessnn_colab.launch import planned_workers
 from chessnn_colab.training import train
 
-from .pool_contract import PoolContract, games, messages, pid_of, pool, share, shared_pool  # noqa: F401 (fixtures)
+from .pool_contract import (  # noqa: F401 (fixtures)
+    PoolContract,
+    games,
+    messages,
+    pid_of,
+    played,
+    pool,
+    share,
+    shared_pool,
+    shares,
+)
 from .toy_job import ToyJob
 
 ray = pytest.importorskip("ray", reason="the extra [cluster] is not installed")
@@ -29,11 +40,13 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
 
 @pytest.fixture(scope="module")
 def head():
-    """A head without room for workers and without the services that these tests do not need; a node with room for two
-    pools of two workers."""
+    """A head without room for workers and without the services that these tests do not need; a node
+    with room for two pools of two workers."""
     services = {"include_dashboard": False, "include_log_monitor": False, "no_monitor": True}
     settings = {"prestart_worker_first_driver": False}
-    cluster_ = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "_system_config": settings, **services})
+    cluster_ = Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 0, "_system_config": settings, **services}
+    )
     cluster_.add_node(num_cpus=4)
     ray.init(address=cluster_.address, log_to_driver=False)
     yield cluster_
@@ -50,26 +63,39 @@ class TestRayPool(PoolContract):
         return RayPool(factory, settings, plan, **more)
 
 
-def test_a_machine_that_is_lost_is_a_dead_worker_and_the_call_completes(head, messages, monkeypatch):
-    """The node disappears without a word, as when its plug is pulled; the other machine plays its games too."""
+def test_a_machine_that_is_lost_is_a_dead_worker_and_the_call_completes(
+    head, messages, monkeypatch
+):
+    """The node disappears without a word, as when its plug is pulled; the other machine plays its
+    games too.
+    """
     monkeypatch.setattr(cluster, "SILENCE_SECONDS", 3.0)
     node, lost = head.add_node(num_cpus=2), []
 
     def lose(index, games_done, plies):
         if games_done == 2 and not lost:
-            lost.append(time.monotonic())
+            lost.append(node)
             head.remove_node(node, allow_graceful=False)
 
     plan = WorkerPlan(("cpu",) * 3, threads=2)  # two fit the other machine, one is on this
     with RayPool(ToyJob, {"seconds": 0.05}, plan, on_message=messages.append) as pool:
         pool.set_weights(4, {"add": np.array([1])})
         received = pool.play([20, 20, 20], 1, lose)
-    assert [games(worker) for worker in received] == [share(0, 20, 1), share(1, 20, 1), share(2, 20, 1)]
-    assert time.monotonic() - lost[0] < 30
-    assert len(messages) == 1 and "; its log is " in messages[0] and "its 20 games are played again" in messages[0]
+    assert [games(worker) for worker in received] == [
+        share(0, 20, 1),
+        share(1, 20, 1),
+        share(2, 20, 1),
+    ]
+    assert (
+        len(messages) == 1
+        and "; its log is " in messages[0]
+        and "its 20 games are played again" in messages[0]
+    )
 
 
-def test_a_stopped_process_is_killed_though_it_hears_neither_the_pool_nor_ray(head, messages, monkeypatch):
+def test_a_stopped_process_is_killed_though_it_hears_neither_the_pool_nor_ray(
+    head, messages, monkeypatch
+):
     """Its GPU would not be free before. No patience of the pool's is at an end here."""
     monkeypatch.setattr(cluster, "SILENCE_SECONDS", 3.0)
     stopped = []
@@ -79,10 +105,12 @@ def test_a_stopped_process_is_killed_though_it_hears_neither_the_pool_nor_ray(he
             stopped.append(pid_of(pool.received[index]))
             os.kill(stopped[0], signal.SIGSTOP)
 
-    with RayPool(ToyJob, {"seconds": 0.05}, WorkerPlan(("cpu",) * 2, threads=2), on_message=messages.append) as pool:
+    with RayPool(
+        ToyJob, {"seconds": 0.05}, WorkerPlan(("cpu",) * 2, threads=2), on_message=messages.append
+    ) as pool:
         pool.set_weights(4, {"add": np.array([1])})
         received = pool.play([20, 20], 1, stop)
-        assert [games(worker) for worker in received] == [share(0, 20, 1), share(1, 20, 1)]
+        assert [games(worker) for worker in received] == shares([20, 20], 1)
     assert "did not answer for 3 s" in messages[0]
     deadline = time.monotonic() + 10
     while Path(f"/proc/{stopped[0]}").exists() and time.monotonic() < deadline:
@@ -91,14 +119,17 @@ def test_a_stopped_process_is_killed_though_it_hears_neither_the_pool_nor_ray(he
 
 
 def test_gpus_are_rays_to_give_out(tmp_path):
-    with pytest.raises(ConfigError, match=r"gpus=\(0, 1\) on a Ray cluster, where Ray gives out the GPUs"):
-        planned_workers(TrainConfig(run=str(tmp_path), pool="ray", gpus=(0, 1)), "cpu", inventory())
+    with pytest.raises(
+        ConfigError, match=r"gpus=\(0, 1\) on a Ray cluster, where Ray gives out the GPUs"
+    ):
+        TrainConfig(run=str(tmp_path), pool="ray", gpus=(0, 1)).worker_plan("cpu", inventory())
 
 
 @pytest.mark.parametrize("device, plays", [("cpu", "cpu"), ("auto", "cuda:0")])
 def test_a_run_that_is_to_be_on_the_cpu_plays_there_too(tmp_path, monkeypatch, device, plays):
     monkeypatch.setattr(cluster, "join_cluster", lambda address: {"CPU": 4.0, "GPU": 2.0})
-    plan = planned_workers(TrainConfig(run=str(tmp_path), pool="ray", device=device), "cpu", inventory())
+    config = TrainConfig(run=str(tmp_path), pool="ray", device=device)
+    plan = config.worker_plan("cpu", inventory())
     assert set(plan.devices) == {plays}
 
 
@@ -121,15 +152,16 @@ def test_training_on_a_cluster(head, tmp_path):
     assert [report.games for report in reports] == [8, 8]
     local = dataclasses.replace(config, run=str(tmp_path / "local"), pool="inline")
     for one, other in zip(reports, train(local)):
-        assert (one.plies, one.policy_loss) == (other.plies, other.policy_loss), "the games are those of any other pool"
+        assert (one.plies, one.policy_loss) == (other.plies, other.policy_loss), (
+            "the games are those of any other pool"
+        )
 
 
 @pytest.mark.parametrize(
     "resources, settings, devices, threads, gpus",
     [
         ({"CPU": 4.0}, {}, ["cpu"] * 4, 1, 1),
-        ({"CPU": 64.0, "GPU": 8.0}, {}, ["cuda:0"] * 8, 8, 1),
-        ({"CPU": 64.0, "GPU": 8.0}, {"workers_per_gpu": 2}, ["cuda:0"] * 16, 4, 2),
+        ({"CPU": 64.0, "GPU": 8.0}, {"workers": 16}, ["cuda:0"] * 16, 4, 2),
         ({"CPU": 64.0, "GPU": 8.0}, {"workers": 3}, ["cuda:0"] * 3, 8, 1),
         ({"CPU": 6.0, "GPU": 8.0}, {"selfplay_device": "cpu"}, ["cpu"] * 6, 1, 1),
         ({}, {}, ["cpu"], 1, 1),
@@ -137,22 +169,28 @@ def test_training_on_a_cluster(head, tmp_path):
 )
 def test_plans(resources, settings, devices, threads, gpus):
     plan = plan_cluster(resources, **settings)
-    assert (list(plan.devices), plan.threads, plan.workers_per_gpu, plan.notes) == (devices, threads, gpus, ())
+    found = (list(plan.devices), plan.threads, plan.workers_per_gpu, plan.notes)
+    assert found == (devices, threads, gpus, ())
 
 
 def test_more_workers_than_the_cluster_has_room_for():
     plan = plan_cluster({"CPU": 2.0}, workers=9)
-    assert len(plan.devices) == 2 and plan.notes == ("9 workers asked for, the cluster has room for 2",)
+    assert len(plan.devices) == 2 and "the cluster has room for 2" in plan.notes[0]
 
 
 @pytest.mark.parametrize(
     "settings, words",
     [
         ({"workers": 0}, "workers=0: expected"),
-        ({"workers_per_gpu": 0}, "workers_per_gpu=0: expected"),
         ({"selfplay_device": "cuda"}, "the cluster has no GPU"),
-        ({"selfplay_device": "cuda:3"}, "selfplay_device='cuda:3' on a Ray cluster: expected one of cpu, cuda"),
-        ({"selfplay_device": "mps"}, "selfplay_device='mps' on a Ray cluster: expected one of cpu, cuda"),
+        (
+            {"selfplay_device": "cuda:3"},
+            "selfplay_device='cuda:3' on a Ray cluster: expected one of cpu, cuda",
+        ),
+        (
+            {"selfplay_device": "mps"},
+            "selfplay_device='mps' on a Ray cluster: expected one of cpu, cuda",
+        ),
         ({"device_failure": "CPU"}, "device_failure='CPU': expected one of stop, cpu"),
         ({"learner_gpu": "own"}, "learner_gpu='own' on a Ray cluster: expected one of shared"),
     ],

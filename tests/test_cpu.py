@@ -1,4 +1,4 @@
-"""Threads of the CPU: as many as make a call soonest, and afterwards as many as before."""
+"""Threads of the CPU: the fastest number for a call, and afterwards the number from before."""
 
 from types import SimpleNamespace
 
@@ -10,7 +10,7 @@ from chessnn_colab.budget import Budget
 from chessnn_colab.cpu import TRIED_CALLS, ThreadTrial, use_threads
 from chessnn_colab.learner import Losses
 from chessnn_colab.learning import learn
-from chessnn_colab.report import Silence
+from chessnn_colab.report import Progress
 
 
 def counts_tried(trial: ThreadTrial, seconds: dict[int, float], calls: int) -> list[int]:
@@ -34,7 +34,9 @@ def counts_tried(trial: ThreadTrial, seconds: dict[int, float], calls: int) -> l
 )
 def test_threads_are_halved_while_that_is_faster(seconds, tried, kept):
     counts = counts_tried(ThreadTrial(max(seconds)), seconds, TRIED_CALLS * len(tried) + 20)
-    assert counts[: TRIED_CALLS * len(tried)] == [count for count in tried for _ in range(TRIED_CALLS)]
+    assert counts[: TRIED_CALLS * len(tried)] == [
+        count for count in tried for _ in range(TRIED_CALLS)
+    ]
     assert set(counts[TRIED_CALLS * len(tried) :]) == {kept}
 
 
@@ -54,7 +56,9 @@ def test_threads_are_given_back_even_after_an_error():
 
 
 def threads_of_updates(monkeypatch, budget: Budget, channels: int = 64) -> list[int]:
-    """How many threads each of twelve updates of 32 positions has where torch has four, and two are fastest."""
+    """How many threads each of twelve updates of 32 positions has where torch has four, and two are
+    fastest.
+    """
     counts, now = [], [0.0]
     monkeypatch.setattr("chessnn_colab.learning.time.perf_counter", lambda: now[0])
 
@@ -71,9 +75,11 @@ def threads_of_updates(monkeypatch, budget: Budget, channels: int = 64) -> list[
         network=SimpleNamespace(config=SimpleNamespace(channels=channels)),
         policy_gradient=False,
     )
-    replay = SimpleNamespace(sample=lambda size, generator: {"policy_weights": np.ones((size, 1), np.float16)})
+    replay = SimpleNamespace(
+        sample=lambda size, generator: {"policy_weights": np.ones((size, 1), np.float16)}
+    )
     with use_threads(4):
-        learn(learner, replay, 12, 32, budget, Silence(), np.random.default_rng(0), lambda: None)
+        learn(learner, replay, 12, 32, budget, Progress(), np.random.default_rng(0), lambda: None)
         assert torch.get_num_threads() == 4
     return counts
 

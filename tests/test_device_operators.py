@@ -1,8 +1,9 @@
-"""What a GPU or a Mac will be asked to do, looked up in the operator table that ships with torch.
+"""The operators that a GPU or a Mac must have, looked up in the table that ships with torch.
 
-The code for devices other than the CPU runs here on CPU tensors: a ply of each search, an update, batch norm's
-re-estimation. Every operator that reaches the dispatcher must have a CUDA and an MPS kernel. An exponential draw of
-exactly zero, which MPS makes now and then (pytorch#192577), must not choose an illegal move.
+The code for devices other than the CPU runs here on CPU tensors: a ply of each search, an update,
+batch norm's re-estimation. Every operator that reaches the dispatcher must have a CUDA and an MPS
+kernel. An exponential draw of exactly zero, which MPS makes now and then (pytorch#192577), must not
+choose an illegal move.
 """
 
 import functools
@@ -21,14 +22,17 @@ from chessnn_colab.network import SpikingNetwork, actor_copy
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.search import Root, SearchConfig
 from chessnn_colab.selfplay import Lockstep
-from chessnn_colab.selfplay_config import SelfPlayConfig
 
 yaml = pytest.importorskip("yaml")
 torchgen = pytest.importorskip("torchgen")
 TABLE = Path(torchgen.__path__[0]) / "packaged" / "ATen" / "native" / "native_functions.yaml"
 TINY = NetworkConfig(channels=8, blocks=1, value_hidden=8)
 SEARCHES = ("two-rung", "tree", "policy")
-ANY_DEVICE = ("CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
+ANY_DEVICE = (
+    "CompositeImplicitAutograd",
+    "CompositeExplicitAutograd",
+    "CompositeExplicitAutogradNonFunctional",
+)
 # Python's own view of a tensor, or autograd's: nothing runs on the device.
 NOT_KERNELS = {"_to_copy.default", "detach.default", "alias.default"}
 
@@ -36,7 +40,9 @@ NOT_KERNELS = {"_to_copy.default", "detach.default", "alias.default"}
 @functools.cache
 def table() -> dict[str, dict]:
     """The operators by name and overload, such as "where.self"."""
-    entries = yaml.load(TABLE.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    entries = yaml.load(
+        TABLE.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    )
     return {entry["func"].split("(")[0]: entry for entry in entries}
 
 
@@ -63,7 +69,9 @@ class Operators(TorchDispatchMode):
         if func.namespace != "profiler":  # the optimizer's marks for a profiler
             assert func.namespace == "aten", f"{func} is not torch's own"
             overload = func._overloadname
-            self.names.add(func.overloadpacket.__name__ + ("" if overload == "default" else f".{overload}"))
+            self.names.add(
+                func.overloadpacket.__name__ + ("" if overload == "default" else f".{overload}")
+            )
         return func(*args, **(kwargs or {}))
 
 
@@ -71,9 +79,11 @@ def lockstep(monkeypatch, search: str) -> Lockstep:
     """Self-play as another device than the CPU runs it, on a portable network (MPS)."""
     monkeypatch.setattr(Root, "on_cpu", False)
     network = actor_copy(SpikingNetwork(TINY, portable=True).eval())
-    actor = Actor(Chess(), network, SearchConfig(search=search, num_simulations=6, candidates=4, survivors=2))
+    actor = Actor(
+        Chess(), network, SearchConfig(search=search, num_simulations=6, candidates=4, survivors=2)
+    )
     actor.on_cpu = False
-    return Lockstep(actor, SelfPlayConfig(boards=16), 64, 0)
+    return Lockstep(actor, 16, 64, 0)
 
 
 def batch_of(game: Chess, count: int = 32) -> dict[str, np.ndarray]:
@@ -98,10 +108,14 @@ def used() -> set[str]:
             for _ in range(2):
                 games._ply()
         game = Chess()
-        learner = Learner(SpikingNetwork(TINY, portable=True), game, LearnerConfig(precision="float32"))
-        learner.device = torch.device("meta")  # only its type is asked for: it is not a CPU
+        learner = Learner(
+            SpikingNetwork(TINY, portable=True), game, LearnerConfig(precision="float32")
+        )
+        learner.device = torch.device("meta")  # only its type is read: it is not a CPU
         patch.setattr(learner, "to_tensors", lambda batch: Learner.to_tensors(on_cpu, batch))
-        on_cpu = Learner(SpikingNetwork(TINY, portable=True), game, LearnerConfig(precision="float32"))
+        on_cpu = Learner(
+            SpikingNetwork(TINY, portable=True), game, LearnerConfig(precision="float32")
+        )
         learner.update(batch_of(game), None, np.random.default_rng(0))
         learner.reestimate_norms([batch_of(game)])
     return operators.names - NOT_KERNELS
@@ -125,7 +139,9 @@ def test_draws_of_exactly_zero_choose_no_illegal_move(monkeypatch, search):
 
     def with_zeros(tensor, *args, **settings):
         drawn = draw(tensor, *args, **settings)
-        return drawn.masked_fill_(torch.rand(drawn.shape, generator=torch.Generator().manual_seed(1)) < 0.01, 0.0)
+        return drawn.masked_fill_(
+            torch.rand(drawn.shape, generator=torch.Generator().manual_seed(1)) < 0.01, 0.0
+        )
 
     monkeypatch.setattr(torch.Tensor, "exponential_", with_zeros)
     games, played = lockstep(monkeypatch, search), 0

@@ -1,4 +1,6 @@
-"""Measuring a run: any opponent by name, another run, every game kept; bad input is one clear error."""
+"""Measuring a run: any opponent by name, another run, every game kept; bad input is one clear
+error.
+"""
 
 import json
 from pathlib import Path
@@ -6,15 +8,13 @@ from pathlib import Path
 import pytest
 
 from chessnn_colab.__main__ import main
-from chessnn_colab.arena.evaluate import evaluate_run, find_player, load_network, measure_run
+from chessnn_colab.arena.evaluate import evaluate_run, find_player, measure_run
 from chessnn_colab.arena.games_folder import GamesFolder
-from chessnn_colab.arena.players import PLAY_SEARCH, NetworkPlayer, RandomPlayer, play_search
+from chessnn_colab.arena.players import PLAY_SEARCH, RandomPlayer, play_search
 from chessnn_colab.arena.registry import match_game
 from chessnn_colab.errors import CheckpointError, ChessnnError, ConfigError, RunError
 from chessnn_colab.games.chess.pgn import games_from_pgn
-from chessnn_colab.games.chess.rules import Chess
-from chessnn_colab.network import build_network
-from chessnn_colab.network_config import NetworkConfig
+from chessnn_colab.runs.networks import load_network
 from chessnn_colab.search import SearchConfig
 
 from .small_run import TICTACTOE, make_run
@@ -46,7 +46,9 @@ def test_every_game_is_kept_when_asked(run, tmp_path):
     assert path.name == "iteration_3-minimax.pgn" and len(games) == 4
     points = {"1-0": 1.0, "1/2-1/2": 0.5, "0-1": 0.0}
     whites = [points[game.headers["Result"]] for game in games]
-    assert [whites[0], 1 - whites[1], whites[2], 1 - whites[3]] == [game.points for game in result.played]
+    assert [whites[0], 1 - whites[1], whites[2], 1 - whites[3]] == [
+        game.points for game in result.played
+    ]
     assert [game.headers["White"] for game in games] == ["iteration 3", "minimax"] * 2
     assert set(whites) == {0.0, 1.0}  # minimax mates with both colours
 
@@ -58,23 +60,14 @@ def test_another_run_is_an_opponent_that_looks_as_far(run, other, short_games):
     assert evaluate_run(run, other + "@2", 2, POLICY, device="cpu").opponent == "other iteration 2"
 
 
-def test_its_own_earlier_snapshot_is_an_opponent(run, short_games):
-    result = evaluate_run(run, run + "@0", 2, POLICY, device="cpu")
-    assert (result.player, result.opponent) == ("iteration 3", "one iteration 0") and result.evaluations == 1
-
-
 def test_searches_take_their_own_sizes():
     assert play_search() == PLAY_SEARCH
     assert play_search("two-rung", 12, 3).evaluations == 16
     assert play_search("policy").evaluations == 1
-    assert play_search(candidates=20).search == "two-rung" and play_search(num_simulations=4).search == "tree"
-
-
-def test_the_tree_takes_simulations(run, short_games):
-    tree = play_search("tree", num_simulations=4)
-    assert tree.search == "tree" and tree.num_simulations == 4
-    result = evaluate_run(run, "random", 2, tree, device="cpu")
-    assert result.games == 2 and result.evaluations == tree.evaluations == 5
+    assert (
+        play_search(candidates=20).search == "two-rung"
+        and play_search(num_simulations=4).search == "tree"
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,7 +88,11 @@ def test_sizes_of_another_search_are_refused(arguments, words):
 @pytest.mark.parametrize(
     "opponent, error, words",
     [
-        ("kasparov", ConfigError, "unknown opponent 'kasparov'.*random, greedy.*engine:PATH.*folder"),
+        (
+            "kasparov",
+            ConfigError,
+            "unknown opponent 'kasparov'.*random, greedy.*engine:PATH.*folder",
+        ),
         ("kasparov@3", ConfigError, "unknown opponent"),
         ("RUN@77", RunError, "no snapshot 77"),
         ("RUN@last", ConfigError, "unknown opponent"),
@@ -109,7 +106,9 @@ def test_an_opponent_that_is_not_there_is_one_clear_error(run, opponent, error, 
         find_player(opponent.replace("RUN", run), match_game("chess"), PLAY_SEARCH)
 
 
-def test_what_came_of_a_match_is_told_though_its_games_cannot_be_saved(run, short_games, monkeypatch, tmp_path):
+def test_what_came_of_a_match_is_told_though_its_games_cannot_be_saved(
+    run, short_games, monkeypatch, tmp_path
+):
     def full(*_):
         raise ConfigError("cannot write the games: No space left on device")
 
@@ -126,17 +125,16 @@ def test_an_engine_that_runs_is_closed_when_the_next_opponent_is_not_there(run, 
     assert closed == ["random"]
 
 
-def test_a_network_plays_where_its_game_is():
-    network = build_network(NetworkConfig(channels=8, blocks=1), "cpu")
-    player = NetworkPlayer(Chess(device="meta"), network)
-    assert {weights.device.type for weights in player.actor.network.parameters()} == {"meta"}
-
-
 def test_evaluate_from_a_shell(run, other, short_games, tmp_path, capsys):
     small = ["--games", "2", "--candidates", "2", "--survivors", "1", "--device", "cpu"]
-    assert main(["evaluate", run, "--opponent", other, *small, "--save", str(tmp_path), "--json"]) == 0
+    assert (
+        main(["evaluate", run, "--opponent", other, *small, "--save", str(tmp_path), "--json"]) == 0
+    )
     result = json.loads(capsys.readouterr().out)
-    assert result["opponent"] == "other iteration 11" and result["wins"] + result["draws"] + result["losses"] == 2
+    assert (
+        result["opponent"] == "other iteration 11"
+        and result["wins"] + result["draws"] + result["losses"] == 2
+    )
     assert (tmp_path / "iteration_3-other_iteration_11.pgn").exists()
     assert main(["evaluate", run, "--search", "policy", "--games", "2", "--device", "cpu"]) == 0
     assert "iteration 3 (1 evaluations per move) against random: " in capsys.readouterr().out
@@ -154,29 +152,61 @@ def test_evaluate_from_a_shell(run, other, short_games, tmp_path, capsys):
     ],
 )
 def test_bad_input_from_a_shell_is_one_sentence(run, options, capsys):
-    assert main(["evaluate", run, "--device", "cpu", *(option.replace("RUN", run) for option in options)]) == 2
+    assert (
+        main(
+            [
+                "evaluate",
+                run,
+                "--device",
+                "cpu",
+                *(option.replace("RUN", run) for option in options),
+            ]
+        )
+        == 2
+    )
     captured = capsys.readouterr()
-    assert captured.err.startswith("chessnn_colab: ") and captured.err.count("\n") == 1 and not captured.out
+    assert (
+        captured.err.startswith("chessnn_colab: ")
+        and captured.err.count("\n") == 1
+        and not captured.out
+    )
 
 
 def test_a_run_of_another_game_plays_that_game(other_game):
-    result = evaluate_run(other_game, "random", 8, play_search("tree", num_simulations=4), device="cpu")
-    assert result.games == 8 and result.endings.keys() <= {"three_in_a_row", "board_full"} and result.evaluations == 5
-    assert evaluate_run(other_game, other_game + "@0", 2, SMALL, device="cpu").opponent == "small iteration 0"
+    result = evaluate_run(
+        other_game, "random", 8, play_search("tree", num_simulations=4), device="cpu"
+    )
+    assert (
+        result.games == 8
+        and result.endings.keys() <= {"three_in_a_row", "board_full"}
+        and result.evaluations == 5
+    )
+    assert (
+        evaluate_run(other_game, other_game + "@0", 2, SMALL, device="cpu").opponent
+        == "small iteration 0"
+    )
 
 
 def test_a_run_of_another_game_is_not_an_opponent(run, other_game):
-    with pytest.raises(ConfigError, match="is a run of the game 'tictactoe': expected one of 'chess'"):
+    with pytest.raises(
+        ConfigError, match="is a run of the game 'tictactoe': expected one of 'chess'"
+    ):
         evaluate_run(run, other_game, 2, POLICY, device="cpu")
-    with pytest.raises(ConfigError, match="is a run of the game 'chess': expected one of 'tictactoe'"):
+    with pytest.raises(
+        ConfigError, match="is a run of the game 'chess': expected one of 'tictactoe'"
+    ):
         evaluate_run(other_game, run, 2, POLICY, device="cpu")
-    with pytest.raises(ConfigError, match="unknown opponent 'minimax': expected one of random, or the folder"):
+    with pytest.raises(
+        ConfigError, match="unknown opponent 'minimax': expected one of random, or the folder"
+    ):
         evaluate_run(other_game, "minimax", 2, POLICY, device="cpu")
 
 
 def test_a_snapshot_of_another_game_than_its_runs_is_refused(run, other_game, tmp_path):
     mixed = make_run(tmp_path / "mixed", (0,))
-    (tmp_path / "mixed" / "config.json").write_bytes((Path(other_game) / "config.json").read_bytes())
+    (tmp_path / "mixed" / "config.json").write_bytes(
+        (Path(other_game) / "config.json").read_bytes()
+    )
     with pytest.raises(CheckpointError, match="is of the game 'chess', expected 'tictactoe'"):
         load_network(mixed, device="cpu")
 
@@ -193,7 +223,10 @@ def test_a_snapshot_of_another_game_than_its_runs_is_refused(run, other_game, tm
 def test_what_a_game_lacks_is_one_sentence(other_game, arguments, capsys):
     assert main([other_game if word == "RUN" else word for word in arguments]) == 2
     captured = capsys.readouterr()
-    assert captured.err.startswith("chessnn_colab: the game 'tictactoe' has no ") and captured.err.count("\n") == 1
+    assert (
+        captured.err.startswith("chessnn_colab: the game 'tictactoe' has no ")
+        and captured.err.count("\n") == 1
+    )
 
 
 def test_a_run_of_a_game_that_is_not_here_is_one_sentence(tmp_path, capsys):

@@ -1,4 +1,5 @@
-"""The network run spike by spike (tools/event_driven.py) fires exactly what the package computes at one go.
+"""The network run spike by spike (tools/event_driven.py) fires exactly what the package computes at
+one go.
 
 The whole count: python tools/event_driven.py RUN --positions 10000
 """
@@ -19,7 +20,15 @@ from chessnn_colab.spikes import estimate_energy
 from .test_network import lively
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
-from event_driven import EventDriven, compare, differing, in_float64, main, package_spikes, positions
+from event_driven import (
+    EventDriven,
+    compare,
+    differing,
+    in_float64,
+    main,
+    package_spikes,
+    positions,
+)
 
 CONFIG = NetworkConfig(channels=16, blocks=2)
 
@@ -35,7 +44,9 @@ def strong(config: NetworkConfig = CONFIG):
 def counts(network, observation):
     """What the package fires in float64, and what the events fire, [B, channels, H, W] by layer."""
     fired, _ = EventDriven(network).run(observation)
-    return package_spikes(in_float64(network), observation), {name: steps.sum(0) for name, steps in fired.items()}
+    return package_spikes(in_float64(network), observation), {
+        name: steps.sum(0) for name, steps in fired.items()
+    }
 
 
 @pytest.mark.parametrize("levels, threshold", [(4, 1.0), (2, 1.0), (3, 0.5), (8, 2.0)])
@@ -56,7 +67,9 @@ def test_a_spike_is_one_per_neuron_and_step_and_a_neuron_fires_its_spikes_first(
 
 
 def with_ties() -> nn.Module:
-    """A network of exact halves: every current is a multiple of a half, so that a quarter of the neurons tie."""
+    """A network of exact halves: every current is a multiple of a half, so that a quarter of the
+    neurons tie.
+    """
     network = build_network(CONFIG, "cpu", seed=3).eval()
     generator = torch.Generator().manual_seed(4)
     for module in network.modules():
@@ -66,7 +79,9 @@ def with_ties() -> nn.Module:
             module.conv.weight.data = torch.where(sparse, halves, 0.0)
             module.norm.eps = 0.0
             module.norm.weight.data.fill_(1.0)
-            module.norm.bias.data = torch.randint(0, 3, module.norm.bias.shape, generator=generator) / 2
+            module.norm.bias.data = (
+                torch.randint(0, 3, module.norm.bias.shape, generator=generator) / 2
+            )
     return network
 
 
@@ -82,14 +97,21 @@ def test_ties_go_to_the_even_number_of_spikes():
 
 
 def test_additions_are_the_weights_that_spikes_bring():
-    """Counted tap by tap, and a little below the estimate, which counts taps beyond the edge of the board too."""
+    """Counted tap by tap, and a little below the estimate, which counts taps beyond the edge of the
+    board too.
+    """
     network, observation = strong(), positions(16)
     fired, additions = EventDriven(network).run(observation)
-    taps = nn.functional.conv2d(torch.ones(1, 1, 8, 8), torch.ones(1, 1, 3, 3), padding=1)  # neighbours of each square
+    taps = nn.functional.conv2d(
+        torch.ones(1, 1, 8, 8), torch.ones(1, 1, 3, 3), padding=1
+    )  # neighbours of each square
     inputs = {"stem": observation, "blocks.0.conv1": fired["blocks.0.neurons1"].sum(0)}
     for name, spikes in inputs.items():
         assert additions[name] == int((spikes * taps).sum()) * 16, name
-    total, estimate = sum(additions.values()) / 16, estimate_energy(network, observation).synaptic_operations
+    total, estimate = (
+        sum(additions.values()) / 16,
+        estimate_energy(network, observation).synaptic_operations,
+    )
     assert 0.8 * estimate < total < estimate
 
 
@@ -97,7 +119,10 @@ def test_the_other_forms_are_compared_and_differ():
     """float32 next to never, bfloat16 and firing without waiting often; only float64 is equal."""
     totals = compare(strong(), positions(32))
     neurons = sum(totals["neurons"].values())
-    shares = {form: sum(totals[form].values()) / neurons for form in ("float64", "float32", "bfloat16", "pipelined")}
+    shares = {
+        form: sum(totals[form].values()) / neurons
+        for form in ("float64", "float32", "bfloat16", "pipelined")
+    }
     assert shares["float64"] == 0 and shares["float32"] < 1e-4
     assert 1e-4 < shares["bfloat16"] < shares["pipelined"] < 0.5
     assert totals["pipelined"]["blocks.0.neurons1"] == 0  # it has its whole input at once
@@ -112,7 +137,9 @@ def test_positions_are_many_kinds_and_repeatable():
 
 
 def test_what_cannot_run_so_is_refused(capsys, tmp_path):
-    with pytest.raises(ConfigError, match="2 steps with 1 levels of spikes: expected 1 step with 2 levels"):
+    with pytest.raises(
+        ConfigError, match="2 steps with 1 levels of spikes: expected 1 step with 2 levels"
+    ):
         EventDriven(build_network(NetworkConfig(channels=8, blocks=1, steps=2, levels=1), "cpu"))
     with pytest.raises(ConfigError, match="1 steps with 8 levels of relu"):
         EventDriven(build_network(NetworkConfig(channels=8, blocks=1, activation="relu"), "cpu"))

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from chessnn_colab import export
-from chessnn_colab.arena.evaluate import load_network
 from chessnn_colab.errors import ChessnnError, ConfigError
 from chessnn_colab.network import actor_copy
+from chessnn_colab.runs.networks import load_network
 
 from .small_run import CONFIG, TICTACTOE, make_run
 
@@ -22,7 +22,9 @@ def test_the_file_answers_as_the_network(tmp_path, game, config):
     assert session.get_modelmeta().custom_metadata_map == {"game": game, "iteration": "1"}
     network = actor_copy(load_network(run, device="cpu")[0])
     for batch in (1, 7):
-        observation = torch.randint(0, 2, (batch, config.planes, config.height, config.width)).float()
+        observation = torch.randint(
+            0, 2, (batch, config.planes, config.height, config.width)
+        ).float()
         answers = session.run(None, {"observation": observation.numpy()})
         with torch.no_grad():
             expected = network(observation)

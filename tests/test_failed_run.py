@@ -1,4 +1,6 @@
-"""What a run keeps when something ends it: settings that do not fit, a diverged network, no memory, an interrupt."""
+"""What a run keeps when something ends it: settings that do not fit, a diverged network, no memory,
+an interrupt.
+"""
 
 import os
 from contextlib import closing
@@ -38,7 +40,9 @@ def test_a_start_that_fails_leaves_no_settings_behind(tmp_path):
 def test_a_run_goes_on_when_the_run_that_it_began_from_is_gone(tmp_path):
     (tmp_path / "first").mkdir()
     list(train(tiny(tmp_path / "first" / "run", iterations=1)))
-    config = tiny(tmp_path / "second", from_checkpoint=str(tmp_path / "first" / "run"), iterations=1)
+    config = tiny(
+        tmp_path / "second", from_checkpoint=str(tmp_path / "first" / "run"), iterations=1
+    )
     list(train(config))
     (tmp_path / "first").rename(tmp_path / "elsewhere")
     (report,) = train(config)
@@ -48,8 +52,14 @@ def test_a_run_goes_on_when_the_run_that_it_began_from_is_gone(tmp_path):
 def test_an_iteration_without_a_game_says_so_and_keeps_what_was_learned(tmp_path, monkeypatch):
     reports = train(tiny(tmp_path, iterations=3, checkpoint_every=100))
     next(reports)
-    monkeypatch.setattr(training, "joined", lambda chunks, game: GameRecords.empty(game.packed_words))
-    with pytest.raises(WorkerError, match="no game came before the time was up: allow more minutes"):
+    monkeypatch.setattr(
+        training,
+        "concatenate_worker_games",
+        lambda chunks, game: GameRecords.empty(game.packed_words),
+    )
+    with pytest.raises(
+        WorkerError, match="no game finished in time: raise minutes or lower boards"
+    ):
         next(reports)
     assert latest(tmp_path)["iteration"] == 1
 
@@ -65,7 +75,9 @@ def test_games_that_came_are_kept_though_the_replay_was_full(tmp_path):
     config = tiny(tmp_path, iterations=5, replay_capacity=40)
     done.extend(train(config, Listener(worker_update=in_the_third_iteration)))
     saved = latest(tmp_path)
-    assert saved["iteration"] == len(done) == 2 and saved["total_positions"] > done[-1].total_positions
+    assert (
+        saved["iteration"] == len(done) == 2 and saved["total_positions"] > done[-1].total_positions
+    )
 
 
 def test_games_that_came_are_kept_though_showing_their_end_was_interrupted(tmp_path):
@@ -75,7 +87,9 @@ def test_games_that_came_are_kept_though_showing_their_end_was_interrupted(tmp_p
 
 
 def test_games_that_came_are_kept_though_their_reader_left(tmp_path):
-    trainer = training.Trainer(tiny(tmp_path, iterations=5, overlap=True, pool="local", workers=1), Listener())
+    trainer = training.Trainer(
+        tiny(tmp_path, iterations=5, overlap=True, pool="local", workers=1), Listener()
+    )
     with closing(trainer):
         reports = trainer.iterations()
         first = next(reports)
@@ -87,7 +101,7 @@ def test_games_that_came_are_kept_though_their_reader_left(tmp_path):
 
 
 def test_a_diverged_network_is_not_saved_and_the_run_goes_on_from_before(tmp_path, monkeypatch):
-    reports = train(tiny(tmp_path, iterations=5, keep_checkpoints=1))
+    reports = train(tiny(tmp_path, iterations=5))
     next(reports)
     update = training.Learner.update
 
@@ -98,7 +112,9 @@ def test_a_diverged_network_is_not_saved_and_the_run_goes_on_from_before(tmp_pat
         return losses
 
     monkeypatch.setattr(training.Learner, "update", diverged)
-    with pytest.raises(CheckpointError, match="training has diverged.*less than learning_rate=0.002"):
+    with pytest.raises(
+        CheckpointError, match="training has diverged.*less than learning_rate=0.002"
+    ):
         list(reports)
     monkeypatch.undo()
     assert latest(tmp_path)["iteration"] == 1
@@ -106,7 +122,9 @@ def test_a_diverged_network_is_not_saved_and_the_run_goes_on_from_before(tmp_pat
     assert report.iteration == 2 and np.isfinite(report.loss)
 
 
-def test_an_interrupt_before_a_report_is_written_leaves_its_iteration_to_the_next_start(tmp_path, monkeypatch):
+def test_an_interrupt_before_a_report_is_written_leaves_its_iteration_to_the_next_start(
+    tmp_path, monkeypatch
+):
     reports = train(tiny(tmp_path, iterations=5, checkpoint_every=100))
     next(reports)
     monkeypatch.setattr(RunFolder, "append_report", interrupt)
@@ -115,7 +133,10 @@ def test_an_interrupt_before_a_report_is_written_leaves_its_iteration_to_the_nex
     folder = RunFolder.open(tmp_path)
     assert latest(tmp_path)["iteration"] == len(folder.read_reports()) == 1
     (report,) = train(tiny(tmp_path, iterations=1))
-    assert report.iteration == 2 and [entry["iteration"] for entry in folder.read_reports()] == [1, 2]
+    assert report.iteration == 2 and [entry["iteration"] for entry in folder.read_reports()] == [
+        1,
+        2,
+    ]
 
 
 def test_whatever_ends_a_run_it_is_saved_first(tmp_path):
@@ -132,7 +153,9 @@ def test_no_memory_to_learn_says_what_to_lower(tmp_path, monkeypatch):
         raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
 
     monkeypatch.setattr(training.Learner, "update", no_room)
-    with pytest.raises(ConfigError, match="out of memory on cpu while learning with batch_size=32: set .* lower"):
+    with pytest.raises(
+        ConfigError, match="out of memory on cpu while learning with batch_size=32: set .* lower"
+    ):
         next(train(tiny(tmp_path)))
 
 

@@ -1,9 +1,10 @@
-"""Which network plays when somebody opens the board: the one asked for, the newest run, or the one that is shipped."""
+"""Which network plays when somebody opens the board: the one asked for, the newest run, or the one
+that is shipped.
+"""
 
 import os
 
-from chessnn_colab.arena.find_network import find_network
-from chessnn_colab.arena.shipped import shipped_files
+from chessnn_colab.runs.networks import find_network, shipped_files
 from tests.small_run import make_run
 
 
@@ -11,7 +12,11 @@ def test_without_any_run_the_shipped_network_is_taken_and_said(tmp_path):
     found = find_network("", tmp_path / "runs")
     assert found.run == str(shipped_files()[-1]) and "comes with the package" in found.sentence
     asked = find_network(str(tmp_path / "nothing"), tmp_path)
-    assert asked.run == found.run and "nothing" in asked.sentence and "comes with the package" in asked.sentence
+    assert (
+        asked.run == found.run
+        and "nothing" in asked.sentence
+        and "comes with the package" in asked.sentence
+    )
 
 
 def test_the_newest_run_is_taken_and_what_is_asked_for_comes_first(tmp_path):
@@ -23,13 +28,20 @@ def test_the_newest_run_is_taken_and_what_is_asked_for_comes_first(tmp_path):
     (tmp_path / "a file").write_text("no run")
     assert find_network("", tmp_path) == (run, f"The newest run, {run}.")
     old = str(tmp_path / "old")
-    assert find_network(old, tmp_path).run == old and find_network(f"{old}@1", tmp_path).run == f"{old}@1"
+    assert (
+        find_network(old, tmp_path).run == old
+        and find_network(f"{old}@1", tmp_path).run == f"{old}@1"
+    )
 
 
 def test_a_run_without_the_network_asked_for_says_what_it_has(tmp_path):
     run = make_run(tmp_path / "run", (1, 2))
     found = find_network(f"{run}@7", tmp_path)
-    assert found.run == run and "its iterations: 1, 2" in found.sentence and "newest run" in found.sentence
+    assert (
+        found.run == run
+        and "expected one of 1, 2" in found.sentence
+        and "newest run" in found.sentence
+    )
     with open(tmp_path / "broken.safetensors", "w") as file:
         file.write("no")
     assert "broken" in find_network(str(tmp_path / "broken.safetensors"), tmp_path).sentence

@@ -1,4 +1,6 @@
-"""Broken FEN, PGN, moves and UCI commands, through every reader: the project's own error, or what it read is chess."""
+"""Broken FEN, PGN, moves and UCI commands, through every reader: the project's own error, or what
+it read is chess.
+"""
 
 import functools
 import io
@@ -12,7 +14,12 @@ import pytest
 from chessnn_colab.arena.chess.limits import read_limits
 from chessnn_colab.arena.chess.uci import Engine
 from chessnn_colab.errors import NotationError
-from chessnn_colab.games.chess.notation import board_from_fen, boards_from_state, parse_move, state_from_boards
+from chessnn_colab.games.chess.notation import (
+    board_from_fen,
+    boards_from_state,
+    parse_move,
+    state_from_boards,
+)
 from chessnn_colab.games.chess.pgn import games_from_pgn
 from chessnn_colab.games.chess.rules import Chess
 
@@ -54,7 +61,9 @@ STRANGE = "\0\x1b\x7f\x85\r\t\ufeff\u00a0\u00b2\u0663\u00e9\u2654\u2028\u202e\uf
 
 
 def broken(rng: random.Random, sources: list[str]) -> str:
-    """One of `sources` with characters, fields or digits changed, or a part of it repeated without end."""
+    """One of `sources` with characters, fields or digits changed, or a part of it repeated without
+    end.
+    """
     text = rng.choice(sources)
     kind = rng.randrange(5)
     if kind == 0:
@@ -63,13 +72,18 @@ def broken(rng: random.Random, sources: list[str]) -> str:
         return mutated(rng, text, STRANGE)
     if kind == 2:  # fields: two exchanged, or one of another text in the place of one
         fields, others = (re.findall(r"\s+|\S+", source) for source in (text, rng.choice(sources)))
-        one, other = rng.randrange(len(fields)), rng.randrange(len(fields))
-        fields[one], fields[other] = rng.choice(((fields[other], fields[one]), (rng.choice(others), fields[other])))
+        one = rng.randrange(len(fields))
+        other = rng.randrange(len(fields))
+        fields[one], fields[other] = rng.choice(
+            ((fields[other], fields[one]), (rng.choice(others), fields[other]))
+        )
         return "".join(fields)
     places = [match.span() for match in re.finditer(r"\d+", text)] or [(0, 0)]
     start, end = rng.choice(places)
     if kind == 3:
-        digits = rng.choice((str(rng.randrange(10)), "-1", "1e9", "0x1", "+1", "1_0", "\u0663", *NINES))
+        digits = rng.choice(
+            (str(rng.randrange(10)), "-1", "1e9", "0x1", "+1", "1_0", "\u0663", *NINES)
+        )
         return text[:start] + digits + text[end:]
     start, end = sorted(rng.randrange(len(text) + 1) for _ in range(2))
     return text[:end] + text[start:end][:40] * rng.choice((2, 20, 300)) + text[end:]
@@ -86,7 +100,10 @@ def read(reader, text: str):
 
 
 def test_a_broken_fen_is_refused_or_is_that_position():
-    rng, game, boards, texts = random.Random(31), Chess(), [], []
+    rng = random.Random(31)
+    game = Chess()
+    boards = []
+    texts = []
     for _ in range(FEN_TEXTS):
         text = broken(rng, seeds())
         if (board := read(board_from_fen, text)) is not None:
@@ -103,7 +120,8 @@ def test_a_broken_fen_is_refused_or_is_that_position():
 
 
 def test_a_broken_pgn_is_refused_or_holds_games_of_chess(caplog):
-    rng, taken = random.Random(32), 0
+    rng = random.Random(32)
+    taken = 0
     for _ in range(PGN_TEXTS):
         text = broken(rng, pgns())
         games = read(games_from_pgn, text)
@@ -114,13 +132,16 @@ def test_a_broken_pgn_is_refused_or_holds_games_of_chess(caplog):
             board = parsed.end().board()
             assert board.is_valid() and len(board.move_stack) == len(list(parsed.mainline())), text
             (back,) = games_from_pgn(text_of(board, "unfinished", 0))
-            assert back.board() == parsed.board() and list(back.mainline_moves()) == board.move_stack, text
+            assert (
+                back.board() == parsed.board() and list(back.mainline_moves()) == board.move_stack
+            ), text
     assert PGN_TEXTS // 20 < taken < PGN_TEXTS
     assert not caplog.records
 
 
 def test_a_broken_move_is_refused_or_legal():
-    rng, boards = random.Random(33), [chess.Board(fen) for fen in seeds()]
+    rng = random.Random(33)
+    boards = [chess.Board(fen) for fen in seeds()]
     boards = [board for board in boards if any(board.legal_moves)]
     for _ in range(COMMANDS):
         board = rng.choice(boards)
@@ -148,7 +169,8 @@ def test_a_broken_uci_position_is_answered_or_taken(engine):
     ]
     taken = 0
     for _ in range(COMMANDS):
-        line, before = broken(rng, sources), engine.board
+        line = broken(rng, sources)
+        before = engine.board
         engine.answers.seek(0)
         engine.answers.truncate()
         try:
@@ -163,12 +185,26 @@ def test_a_broken_uci_position_is_answered_or_taken(engine):
 
 
 def test_bytes_that_are_no_text_do_not_end_a_uci_game(engine):
-    """A terminal of another encoding, whichever way: the command is refused, and the next one is answered."""
-    commands, answers = io.BytesIO(b"isready\n\xff\xe9\nposition fen \xe2\x99\x94\nisready\n"), io.BytesIO()
-    talking = Engine(engine.run, None, "cpu", io.TextIOWrapper(commands, "ascii"), io.TextIOWrapper(answers, "ascii"))
+    """A terminal of another encoding, whichever way: the command is refused, and the next one is
+    answered.
+    """
+    commands = io.BytesIO(b"isready\n\xff\xe9\nposition fen \xe2\x99\x94\nisready\n")
+    answers = io.BytesIO()
+    talking = Engine(
+        engine.run,
+        None,
+        "cpu",
+        io.TextIOWrapper(commands, "ascii"),
+        io.TextIOWrapper(answers, "ascii"),
+    )
     talking.loop()
     said = answers.getvalue().decode("ascii").splitlines()
-    assert [line.split()[0] for line in said] == ["readyok", "info", "info", "readyok"] and "xff" in said[1]
+    assert [line.split()[0] for line in said] == [
+        "readyok",
+        "info",
+        "info",
+        "readyok",
+    ] and "xff" in said[1]
 
 
 def test_a_broken_go_is_refused_or_has_limits():

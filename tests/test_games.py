@@ -1,4 +1,6 @@
-"""What every game in games.registry promises to search, self-play, replay and learner (see games.base)."""
+"""What every game in games.registry promises to search, self-play, replay and learner (see
+games.base).
+"""
 
 import dataclasses
 
@@ -9,12 +11,12 @@ import torch
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.base import Game, concatenate, finished, select
-from chessnn_colab.games.chess import pgn
 from chessnn_colab.games.registry import GAMES, family, game_text, make_game, text_suffix
 from chessnn_colab.records import GameRecords
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.training import train
 
+from .random_play import random_actions
 from .test_chess_moves import NothingReadBack
 
 CAP = 12  # plies after which the games here are stopped
@@ -38,11 +40,6 @@ def state(game):
     return state
 
 
-def random_actions(game, state, generator) -> torch.Tensor:
-    mask = game.legal_action_mask(state)
-    return torch.where(mask, torch.rand(mask.shape, generator=generator), -1.0).argmax(1)
-
-
 def fields(state) -> dict[str, torch.Tensor]:
     return {field.name: getattr(state, field.name) for field in dataclasses.fields(state)}
 
@@ -57,12 +54,13 @@ def test_a_game_describes_itself(game):
     assert game.num_players == len(game.player_names) and game.num_players in (1, 2)
     assert game.endings[0] == "unfinished" and game.endings[-1] == "truncated"
     assert len(set(game.endings)) == len(game.endings)
-    assert min(game.start_shares.values()) >= 0 and sum(game.start_shares.values()) == pytest.approx(1)
+    assert min(game.start_shares.values()) >= 0 and sum(
+        game.start_shares.values()
+    ) == pytest.approx(1)
     assert 0 < game.discount <= 1 and game.self_play_plies >= 1 and game.max_plies == CAP
     assert game.device == torch.device("cpu") and len(game.observation_shape) == 3
     config = TrainConfig(game=game.name).network_config(game)
     assert config.actions == game.num_actions and config.jumps == game.jumps
-    assert not TrainConfig(game=game.name, policy_head="from").network_config(game).jumps
     assert text_suffix(game.name).startswith(".")
 
 
@@ -77,7 +75,9 @@ def assert_shapes(game, state, count: int) -> None:
     for name, dtype in {**expected, "terminated": torch.bool, "truncated": torch.bool}.items():
         assert getattr(state, name).dtype == dtype and getattr(state, name).shape == (count,), name
     assert state.rewards.dtype == torch.float32 and state.rewards.shape == (count, game.num_players)
-    assert all(len(tensor) == count and tensor.device == game.device for tensor in fields(state).values())
+    assert all(
+        len(tensor) == count and tensor.device == game.device for tensor in fields(state).values()
+    )
     outputs = {
         "observe": (game.observe(state), torch.float32, game.observation_shape),
         "legal_action_mask": (game.legal_action_mask(state), torch.bool, (game.num_actions,)),
@@ -85,7 +85,11 @@ def assert_shapes(game, state, count: int) -> None:
         "truncation_value": (game.truncation_value(state), torch.float32, ()),
     }
     for name, (tensor, dtype, shape) in outputs.items():
-        assert tensor.dtype == dtype and tensor.shape == (count, *shape) and tensor.device == game.device, name
+        assert (
+            tensor.dtype == dtype
+            and tensor.shape == (count, *shape)
+            and tensor.device == game.device
+        ), name
 
 
 def test_shapes_and_types_hold_from_the_start_on(game, state):
@@ -94,13 +98,18 @@ def test_shapes_and_types_hold_from_the_start_on(game, state):
     assert_shapes(game, game.step(first, game.legal_action_mask(first).int().argmax(1)), 3)
     assert_shapes(game, game.unpack(game.pack(first)), 3)
     assert_shapes(game, state, len(state.ending))
-    assert (first.plies_played == 0).all() and (first.current_player == 0).all() and not finished(first).any()
+    assert (
+        (first.plies_played == 0).all()
+        and (first.current_player == 0).all()
+        and not finished(first).any()
+    )
     with pytest.raises(dataclasses.FrozenInstanceError):
         first.ending = None
 
 
 def test_values_are_in_range(game, state):
-    observation, value = game.observe(state), game.truncation_value(state)
+    observation = game.observe(state)
+    value = game.truncation_value(state)
     assert ((observation == 0) | (observation == 1)).all()
     assert (value.abs() <= 1).all()
     assert state.current_player.unique().tolist() == list(range(game.num_players))
@@ -113,7 +122,8 @@ def test_values_are_in_range(game, state):
 
 
 def test_a_game_ends_at_its_cap_if_not_before(game):
-    game, generator = make_game(game.name, max_plies=3), torch.Generator().manual_seed(0)
+    game = make_game(game.name, max_plies=3)
+    generator = torch.Generator().manual_seed(0)
     state = concatenate([game.starts(STARTS, kind, generator) for kind in game.start_shares])
     for ply in range(1, 5):
         state = game.step(state, random_actions(game, state, generator))
@@ -133,7 +143,9 @@ def test_a_finished_game_stays_finished(game, state):
 def test_a_row_does_not_depend_on_its_neighbours(game, state):
     action = random_actions(game, state, torch.Generator().manual_seed(1))
     order = torch.randperm(len(action), generator=torch.Generator().manual_seed(2))
-    assert_same(game.step(select(state, order), action[order]), select(game.step(state, action), order))
+    assert_same(
+        game.step(select(state, order), action[order]), select(game.step(state, action), order)
+    )
 
 
 def test_legal_actions_are_the_masks_in_its_order(game, state):
@@ -153,17 +165,27 @@ def test_pack_keeps_what_learning_needs(game, state):
 
 
 def test_symmetries_commute_with_playing(game, state):
-    """The image of a position allows the images of its actions, and they lead to the image of what they lead to."""
-    symmetries, packed = len(game.action_images), game.pack(select(state, ~finished(state)))
-    before, compared = game.unpack(packed), torch.zeros(symmetries, dtype=torch.int64)
+    """The image of a position allows the images of its actions, and they lead to the image of what
+    they lead to.
+    """
+    symmetries = len(game.action_images)
+    packed = game.pack(select(state, ~finished(state)))
+    before = game.unpack(packed)
+    compared = torch.zeros(symmetries, dtype=torch.int64)
     action = random_actions(game, before, torch.Generator().manual_seed(1))
-    play = game.afterstate if game.chance else game.step  # chance chooses among cells, which a symmetry renumbers
-    after, rows = play(before, action), torch.arange(len(action))
+    play = (
+        game.afterstate if game.chance else game.step
+    )  # chance chooses among cells, which a symmetry renumbers
+    after = play(before, action)
+    rows = torch.arange(len(action))
     for part in range(symmetries):
         chance = torch.full((len(packed),), (part + 0.5) / symmetries)
         there, image = game.augment(packed, chance)
-        images, mirrored = game.action_images[image], game.unpack(there)
-        assert torch.equal(game.legal_action_mask(mirrored).gather(1, images), game.legal_action_mask(before))
+        images = game.action_images[image]
+        mirrored = game.unpack(there)
+        assert torch.equal(
+            game.legal_action_mask(mirrored).gather(1, images), game.legal_action_mask(before)
+        )
         played = play(mirrored, images[rows, action])
         for name in ("current_player", "ending", "rewards"):
             assert torch.equal(getattr(played, name), getattr(after, name)), name
@@ -184,7 +206,9 @@ def test_action_images_are_a_group_of_permutations(game):
 
 def test_starts_are_unfinished_and_follow_their_generator(game):
     for kind in game.start_shares:
-        first, again, other = (game.starts(50, kind, torch.Generator().manual_seed(seed)) for seed in (0, 0, 1))
+        first, again, other = (
+            game.starts(50, kind, torch.Generator().manual_seed(seed)) for seed in (0, 0, 1)
+        )
         assert_shapes(game, first, 50)
         assert not finished(first).any() and (first.plies_played == 0).all()
         assert_same(first, again)
@@ -193,14 +217,17 @@ def test_starts_are_unfinished_and_follow_their_generator(game):
 
 
 def test_an_unknown_kind_of_start_is_refused(game):
-    with pytest.raises(ConfigError, match=f"'no-such-kind': expected one of .*{next(iter(game.start_shares))}"):
+    with pytest.raises(
+        ConfigError, match=f"'no-such-kind': expected one of .*{next(iter(game.start_shares))}"
+    ):
         game.starts(1, "no-such-kind", torch.Generator())
 
 
 def test_a_ply_reads_nothing_back_and_uses_no_float64(game):
     """On tensors that have no data: no size and no branch can depend on it."""
     game = make_game(game.name, device="meta")
-    action, chance = torch.zeros(4, dtype=torch.int64, device="meta"), torch.zeros(4, device="meta")
+    action = torch.zeros(4, dtype=torch.int64, device="meta")
+    chance = torch.zeros(4, device="meta")
     with NothingReadBack():
         state = game.step(game.init(4), action)
         finished(state)
@@ -209,26 +236,32 @@ def test_a_ply_reads_nothing_back_and_uses_no_float64(game):
 
 
 def test_a_finished_game_can_be_written_down(game):
-    if game.name == "chess" and not hasattr(pgn, "game_text"):
-        pytest.skip("chess has no game_text yet")
-    generator, start, actions = torch.Generator().manual_seed(3), game.init(1), []
+    generator = torch.Generator().manual_seed(3)
+    start = game.init(1)
+    actions = []
     state = start
     while not finished(state):
         actions.append(int(random_actions(game, state, generator)))
         state = game.step(state, torch.tensor(actions[-1:]))
     result = int(state.rewards[0, 0].sign())
     text = game_text(game, start, actions, int(state.ending), result, Event="Self-play", Round="17")
-    assert all(word in text for word in ("Event", "Self-play", "Round", "17", game.endings[state.ending]))
+    assert all(
+        word in text for word in ("Event", "Self-play", "Round", "17", game.endings[state.ending])
+    )
 
 
 def test_drawings_show_each_row(game, state):
     drawings = game.to_text(select(state, slice(0, 40)))
-    assert len(drawings) == 40 and all(isinstance(drawing, str) and "\n" in drawing for drawing in drawings)
+    assert len(drawings) == 40 and all(
+        isinstance(drawing, str) and "\n" in drawing for drawing in drawings
+    )
     assert len(set(drawings)) > 1
 
 
 def test_a_tiny_training_run_and_what_it_keeps(game, tmp_path):
-    """Self-play, records, replay, learner, report and checkpoint of every game; then the run goes on."""
+    """Self-play, records, replay, learner, report and checkpoint of every game; then the run goes
+    on.
+    """
     config = TrainConfig(
         game=game.name,
         run=str(tmp_path / "run"),
@@ -247,7 +280,9 @@ def test_a_tiny_training_run_and_what_it_keeps(game, tmp_path):
     )
     (report,) = train(config)
     assert report.games == 8 and report.plies > 8 and report.loss == pytest.approx(report.loss)
-    assert bool(report.scores) == bool(report.reached) == (game.num_players == 1) != bool(report.wins)
+    assert (
+        bool(report.scores) == bool(report.reached) == (game.num_players == 1) != bool(report.wins)
+    )
     assert "Ending: " in report.sample_game or "[Result" in report.sample_game
     (again,) = train(config)
     assert again.iteration == 2 and again.total_positions == report.total_positions + again.plies

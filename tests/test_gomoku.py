@@ -1,4 +1,6 @@
-"""Gomoku's rules are those of a brute-force reference and of OpenSpiel, on every size and with both rules."""
+"""Gomoku's rules are those of a brute-force reference and of OpenSpiel, on every size and with both
+rules.
+"""
 
 import dataclasses
 import random
@@ -11,13 +13,12 @@ from chessnn_colab.errors import ConfigError, NotationError
 from chessnn_colab.games.base import finished, start_positions
 from chessnn_colab.games.gomoku.lines import LineTables
 from chessnn_colab.games.gomoku.notation import cell_name, parse_cell
-from chessnn_colab.games.gomoku.record import position_after
-from chessnn_colab.games.gomoku.rules import DEFAULT_SIZE, LARGEST, SMALLEST, Gomoku
+from chessnn_colab.games.gomoku.rules import DEFAULT_SIZE, LARGEST, SMALLEST, Gomoku, position_after
 from chessnn_colab.games.registry import GAMES, family, make_game, rules, text_suffix
-from chessnn_colab.selfplay_config import SelfPlayConfig
 
 from .counts import full
 from .gomoku_reference import fives, runs, winner
+from .random_play import random_actions
 
 GAMES_EACH = full(4, 32)
 NAMES = ["gomoku:5", "gomoku:6:exact", "gomoku:9", "gomoku:9:exact", "gomoku", "gomoku:20:exact"]
@@ -27,22 +28,30 @@ def random_boards(size: int, count: int, share: float, seed: int) -> torch.Tenso
     """int8 [count, size * size] of 0, 1 and 2: stones of either colour on a share of the cells."""
     generator = torch.Generator().manual_seed(seed)
     stones = torch.randint(1, 3, (count, size**2), generator=generator)
-    return torch.where(torch.rand(count, size**2, generator=generator) < share, stones, 0).to(torch.int8)
+    return torch.where(torch.rand(count, size**2, generator=generator) < share, stones, 0).to(
+        torch.int8
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_random_games_end_where_the_reference_says(name):
     game = make_game(name)
-    generator, state = torch.Generator().manual_seed(0), game.init(GAMES_EACH)
+    generator = torch.Generator().manual_seed(0)
+    state = game.init(GAMES_EACH)
     for ply in range(game.num_actions):
-        mask = game.legal_action_mask(state)
-        assert torch.equal(mask, state.board == 0)
+        assert torch.equal(game.legal_action_mask(state), state.board == 0)
         before = state
-        state = game.step(state, torch.where(mask, torch.rand(mask.shape, generator=generator), -1.0).argmax(1))
+        state = game.step(state, random_actions(game, state, generator))
         for row in (~finished(before)).nonzero().squeeze(1).tolist():
             won = winner(state.board[row].tolist(), game.size, game.exact)
             assert state.rewards[row].tolist() == {0: [0, 0], 1: [1, -1], 2: [-1, 1]}[won]
-            ended = "five_in_a_row" if won else "board_full" if ply + 1 == game.num_actions else "unfinished"
+            ended = (
+                "five_in_a_row"
+                if won
+                else "board_full"
+                if ply + 1 == game.num_actions
+                else "unfinished"
+            )
             assert game.endings[state.ending[row]] == ended
             assert state.current_player[row] == (ply + 1) % 2 and state.plies_played[row] == ply + 1
     assert finished(state).all()
@@ -57,42 +66,38 @@ def test_lines_on_crowded_boards(name, share):
     tables = LineTables(game.size, game.exact, "cpu")
     for colour in (1, 2):
         stones = boards == colour
-        found = (tables.completes_by_codes(stones) & stones).any(1).tolist()
-        through = (tables.completes(stones) & stones).any(1).tolist()
+        completes = tables.completes(stones)
+        assert torch.equal(completes, tables.completes_by_codes(stones))
+        found = (completes & stones).any(1).tolist()
         for row, board in enumerate(boards.tolist()):
-            expected = winner([stone if stone == colour else 0 for stone in board], game.size, game.exact) == colour
-            assert found[row] == through[row] == expected
-
-
-@pytest.mark.parametrize("name", ["gomoku:7", "gomoku:7:exact"])
-def test_cells_that_complete_five(name):
-    game = make_game(name)
-    boards = random_boards(game.size, 60, 0.7, seed=3)
-    tables = LineTables(game.size, game.exact, "cpu")
-    assert torch.equal(tables.completes(boards == 1), tables.completes_by_codes(boards == 1)), "two ways, one answer"
-    completes = tables.completes(boards == 1) & (boards == 0)
-    for board, cells in zip(boards.tolist(), completes.tolist()):
-        own, theirs = ({cell for cell, stone in enumerate(board) if stone == colour} for colour in (1, 2))
-        assert {cell for cell, there in enumerate(cells) if there} == fives(own, theirs, game.size, game.exact)
-    assert completes.any()
+            own = [stone if stone == colour else 0 for stone in board]
+            assert found[row] == (winner(own, game.size, game.exact) == colour)
 
 
 def test_runs_and_room():
     size = 7
     boards = random_boards(size, 30, 0.5, seed=4)
     tables = LineTables(size, False, "cpu")
-    lengths, room = tables.runs(boards == 1), tables.room(boards == 2)
+    lengths = tables.runs(boards == 1)
+    room = tables.room(boards == 2)
     for number, board in enumerate(boards.tolist()):
         own = {divmod(cell, size) for cell, stone in enumerate(board) if stone == 1}
-        assert int(torch.where(boards[number] == 1, lengths[number].amax(1), 0).max()) == max(runs(own), default=0)
+        assert int(torch.where(boards[number] == 1, lengths[number].amax(1), 0).max()) == max(
+            runs(own), default=0
+        )
     for board, cells in zip(boards[:5].tolist(), room[:5].tolist()):
         for cell, directions in enumerate(cells):
             row, column = divmod(cell, size)
             for (down, right), fits in zip(((0, 1), (1, 0), (1, 1), (1, -1)), directions):
-                windows = [[(row + s * down, column + s * right) for s in range(a, a + 5)] for a in range(-4, 1)]
+                windows = [
+                    [(row + s * down, column + s * right) for s in range(a, a + 5)]
+                    for a in range(-4, 1)
+                ]
                 free = [
                     all(
-                        0 <= r < size and 0 <= c < size and ((r, c) == (row, column) or board[r * size + c] != 2)
+                        0 <= r < size
+                        and 0 <= c < size
+                        and ((r, c) == (row, column) or board[r * size + c] != 2)
                         for r, c in window
                     )
                     for window in windows
@@ -102,25 +107,38 @@ def test_runs_and_room():
 
 @pytest.mark.parametrize("size, moves", [(5, 30), (7, 60), (9, 90)])
 def test_equal_to_openspiel(size, moves):
-    pyspiel = pytest.importorskip("pyspiel", reason="OpenSpiel is not installed, so its mnk game cannot be asked")
-    theirs, ours = pyspiel.load_game(f"mnk(m={size},n={size},k=5)"), make_game(f"gomoku:{size}")
+    pyspiel = pytest.importorskip(
+        "pyspiel", reason="OpenSpiel is not installed, so its mnk game cannot be asked"
+    )
+    theirs = pyspiel.load_game(f"mnk(m={size},n={size},k=5)")
+    ours = make_game(f"gomoku:{size}")
     rng = random.Random(size)
     for _ in range(12):
-        one, other = theirs.new_initial_state(), ours.init(1)
+        one = theirs.new_initial_state()
+        other = ours.init(1)
         while not one.is_terminal():
             legal = one.legal_actions()
-            assert legal == ours.legal_actions(other)[1].tolist() and one.current_player() == int(other.current_player)
+            assert legal == ours.legal_actions(other)[1].tolist() and one.current_player() == int(
+                other.current_player
+            )
             action = rng.choice(legal)
             one.apply_action(action)
             other = ours.step(other, torch.tensor([action]))
-            assert one.is_terminal() == bool(other.terminated) and one.returns() == other.rewards[0].tolist()
+            assert (
+                one.is_terminal() == bool(other.terminated)
+                and one.returns() == other.rewards[0].tolist()
+            )
 
 
 def test_six_in_a_row_wins_only_where_five_or_more_do():
     line = [column for pair in zip((0, 1, 2, 4, 5), (27, 29, 31, 33, 35)) for column in pair] + [3]
     free, exact = (position_after(make_game(name), line) for name in ("gomoku:9", "gomoku:9:exact"))
     assert bool(free.terminated) and free.rewards.tolist() == [[1, -1]]
-    assert not finished(exact) and exact.rewards.tolist() == [[0, 0]] and int(exact.current_player) == 1
+    assert (
+        not finished(exact)
+        and exact.rewards.tolist() == [[0, 0]]
+        and int(exact.current_player) == 1
+    )
 
 
 def test_an_unpacked_position_knows_its_ending():
@@ -144,8 +162,14 @@ def test_the_network_sees_both_sides_and_the_border():
     game = make_game("gomoku:9")
     state = position_after(game, [40, 41, 30])
     planes = game.observe(state)[0]
-    assert planes.shape == (5, 9, 9) and planes[0].nonzero().tolist() == [[4, 5]]  # White is to move
-    assert planes[1].nonzero().tolist() == [[3, 3], [4, 4]] and planes[4].all() and not planes[2:4].any()
+    assert planes.shape == (5, 9, 9) and planes[0].nonzero().tolist() == [
+        [4, 5]
+    ]  # White is to move
+    assert (
+        planes[1].nonzero().tolist() == [[3, 3], [4, 4]]
+        and planes[4].all()
+        and not planes[2:4].any()
+    )
 
 
 @pytest.mark.parametrize("name", ["gomoku:6", "gomoku:6:exact"])
@@ -158,9 +182,15 @@ def test_the_network_sees_where_five_can_be_completed(name):
     planes = game.observe(state)
     for row, cells in enumerate(board.flatten(1).tolist()):
         own = 1 + int(state.current_player[row])
-        mine, theirs = ({cell for cell, stone in enumerate(cells) if stone == who} for who in (own, 3 - own))
-        assert set(planes[row, 2].flatten().nonzero().squeeze(1).tolist()) == fives(mine, theirs, 6, game.exact)
-        assert set(planes[row, 3].flatten().nonzero().squeeze(1).tolist()) == fives(theirs, mine, 6, game.exact)
+        mine, theirs = (
+            {cell for cell, stone in enumerate(cells) if stone == who} for who in (own, 3 - own)
+        )
+        assert set(planes[row, 2].flatten().nonzero().squeeze(1).tolist()) == fives(
+            mine, theirs, 6, game.exact
+        )
+        assert set(planes[row, 3].flatten().nonzero().squeeze(1).tolist()) == fives(
+            theirs, mine, 6, game.exact
+        )
     assert planes[:, 2].any() and planes[:, 3].any()
 
 
@@ -186,7 +216,10 @@ def test_starts_are_near_the_centre_and_nobody_is_ahead():
         ("gomoku:9:inexact", "expected gomoku, gomoku:SIZE"),
         ("gomoku:exact:9", "expected gomoku, gomoku:SIZE"),
         ("gomoku:-9", "expected gomoku, gomoku:SIZE"),
-        ("chess:9", "unknown game 'chess:9': expected one of chess, .*gomoku\\[:SIZE\\]\\[:exact\\]"),
+        (
+            "chess:9",
+            "unknown game 'chess:9': expected one of chess, .*gomoku\\[:SIZE\\]\\[:exact\\]",
+        ),
         ("tictactoe:", "unknown game 'tictactoe:'"),
         ("", "unknown game ''"),
     ],
@@ -199,18 +232,28 @@ def test_names_that_mean_nothing_are_refused_in_a_sentence(name, words):
 
 
 def test_one_game_has_one_name():
-    assert rules("gomoku:15") is rules("gomoku") is Gomoku and rules("gomoku:exact") is rules("gomoku:15:exact")
-    assert TrainConfig(game="gomoku:15").game == "gomoku" and TrainConfig(game="gomoku:exact").game == "gomoku:15:exact"
-    assert make_game("gomoku:exact").name == "gomoku:15:exact" and type(make_game("gomoku:9")) is rules("gomoku:9")
-    assert text_suffix("gomoku:9") == ".psq" and family("gomoku:9:exact") == "gomoku" and family("chess") in GAMES
+    assert rules("gomoku:15") is rules("gomoku") is Gomoku and rules("gomoku:exact") is rules(
+        "gomoku:15:exact"
+    )
+    assert (
+        TrainConfig(game="gomoku:15").game == "gomoku"
+        and TrainConfig(game="gomoku:exact").game == "gomoku:15:exact"
+    )
+    assert make_game("gomoku:exact").name == "gomoku:15:exact" and type(
+        make_game("gomoku:9")
+    ) is rules("gomoku:9")
+    assert (
+        text_suffix("gomoku:9") == ".txt"
+        and family("gomoku:9:exact") == "gomoku"
+        and family("chess") in GAMES
+    )
     sizes = [rules(f"gomoku:{size}") for size in range(SMALLEST, LARGEST + 1)]
     assert len({game.name for game in sizes}) == len(sizes) and DEFAULT_SIZE == Gomoku.size == 15
 
 
 def test_self_play_takes_a_variants_own_settings():
     game = make_game("gomoku:9")
-    assert game.max_plies == 81 and SelfPlayConfig(game="gomoku:9").settled(game).max_plies == 81
-    assert SelfPlayConfig(random_starts=0.25).start_shares(game) == {"random-plies": 0.25, "standard": 0.75}
+    assert game.max_plies == 81
 
 
 @pytest.mark.parametrize("text", ["", "a", "a0", "a10", "j1", "a\u0661", "aa1", "1a", "a-1", "a1 "])
@@ -238,16 +281,23 @@ def test_boards_are_drawn():
 
 def test_every_operator_has_a_kernel_on_gpus_and_macs():
     """What a ply and an update ask of a device, by the operator table that ships with torch."""
-    pytest.importorskip("yaml", reason="torch's operator table is read with PyYAML, which is not installed")
+    pytest.importorskip(
+        "yaml", reason="torch's operator table is read with PyYAML, which is not installed"
+    )
     from .test_device_operators import NOT_KERNELS, Operators, has_kernel
 
     game = make_game("gomoku:9:exact")
     with Operators() as operators:
-        state = game.step(game.starts(8, "random-plies", torch.Generator().manual_seed(0)), torch.arange(8))
+        state = game.step(
+            game.starts(8, "random-plies", torch.Generator().manual_seed(0)), torch.arange(8)
+        )
         packed, _ = game.augment(game.pack(state), torch.rand(8))
         for output in (game.observe, game.legal_action_mask, game.truncation_value):
             output(game.unpack(packed))
     names = operators.names - NOT_KERNELS - {"exponential_"}  # drawn on the CPU
     assert "gather" in names and not [
-        f"{name} on {device}" for name in names for device in ("CUDA", "MPS") if not has_kernel(name, device)
+        f"{name} on {device}"
+        for name in names
+        for device in ("CUDA", "MPS")
+        if not has_kernel(name, device)
     ]

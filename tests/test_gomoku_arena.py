@@ -6,22 +6,30 @@ from pathlib import Path
 import pytest
 import torch
 
-from chessnn_colab.arena import engine_processes
 from chessnn_colab.arena.evaluate import evaluate_run, find_player, network_player
-from chessnn_colab.arena.gomoku.alphabeta import TO_MOVE, WIN, WORTH, AlphaBetaPlayer, Windows, window_cells
+from chessnn_colab.arena.gomoku.alphabeta import (
+    TO_MOVE,
+    WIN,
+    WORTH,
+    AlphaBetaPlayer,
+    Windows,
+    window_cells,
+)
 from chessnn_colab.arena.gomoku.board import GomokuBoard
-from chessnn_colab.arena.gomoku.engine import BrainPlayer, parse_engine
+from chessnn_colab.arena.gomoku.engine import GomocupPlayer, parse_engine
+from chessnn_colab.arena.gomoku.game import match_text
 from chessnn_colab.arena.gomoku.heuristic import HeuristicPlayer
 from chessnn_colab.arena.gomoku.openings import book
-from chessnn_colab.arena.match import play_match
+from chessnn_colab.arena.parallel import play_match
 from chessnn_colab.arena.players import RandomPlayer, play_search
-from chessnn_colab.arena.registry import match_game, match_kit
+from chessnn_colab.arena.registry import arena_game, match_game
+from chessnn_colab.arena.result import FORFEIT, MatchGame, MatchResult
 from chessnn_colab.errors import CheckpointError, ConfigError
 from chessnn_colab.games.base import finished
-from chessnn_colab.games.gomoku.psq import read_psq
-from chessnn_colab.games.gomoku.record import position_after
+from chessnn_colab.games.gomoku.rules import position_after
 from chessnn_colab.games.registry import make_game
-from chessnn_colab.runs.snapshot import load_snapshot
+from chessnn_colab.runs.checkpoint import load_checkpoint
+from chessnn_colab.views.played import played_game
 
 from .gomoku_run import make_gomoku_run
 from .test_gomoku import random_boards
@@ -39,20 +47,32 @@ def chosen(player, game, line: list[int], times: int = 20) -> set[int]:
 def test_the_heuristic_wins_else_blocks_else_extends():
     game = make_game("gomoku:9")
     player = HeuristicPlayer(game)
-    own, theirs = [0, 1, 2, 3], [36, 37, 38, 39]  # rows from the border, each with one open end
+    # rows from the border, each with one open end
+    own = [0, 1, 2, 3]
+    theirs = [36, 37, 38, 39]
     both = [cell for pair in zip(own, theirs) for cell in pair]
     assert chosen(player, game, both) == {4}, "five at once comes first"
     assert chosen(player, game, [*both[:-2], 80, 39]) == {40}, "else the opponent's five is blocked"
     assert chosen(player, game, [40, 0, 41, 8]) == {39, 42}, "else the longest line is made longer"
-    closed = [30, 29, 31, 33, 80, 72]  # two stones between two of the opponent's: no room for five in that row
+    closed = [
+        30,
+        29,
+        31,
+        33,
+        80,
+        72,
+    ]  # two stones between two of the opponent's: no room for five in that row
     assert not chosen(player, game, [*closed]) & {32}
-    assert chosen(player, game, []) <= {cell for row in (3, 4, 5) for cell in range(9 * row + 3, 9 * row + 6)}
+    assert chosen(player, game, []) <= {
+        cell for row in (3, 4, 5) for cell in range(9 * row + 3, 9 * row + 6)
+    }
 
 
 def test_the_heuristic_knows_the_rule():
     line = [9 * 4 + column for column in (0, 1, 2, 4, 5)]
     moves = [cell for pair in zip(line, (72, 74, 76, 78, 80)) for cell in pair]
-    free, exact = make_game("gomoku:9"), make_game("gomoku:9:exact")
+    free = make_game("gomoku:9")
+    exact = make_game("gomoku:9:exact")
     assert chosen(HeuristicPlayer(free), free, moves) == {39}, "six win"
     assert 39 not in chosen(HeuristicPlayer(exact), exact, moves), "six are of no use"
 
@@ -73,9 +93,12 @@ def test_what_a_move_changes_is_the_evaluation_after_it_less_before(name):
     windows = Windows(game)
     boards = random_boards(game.size, 6, 0.5, seed=1)
     signed = torch.where(boards == 2, -1, boards)
-    (gain, threat), after = windows.gains(signed), windows.worth_after(signed)
+    (gain, threat) = windows.gains(signed)
+    after = windows.worth_after(signed)
     for row, board in enumerate(boards.tolist()):
-        own, theirs = ({cell for cell, stone in enumerate(board) if stone == colour} for colour in (1, 2))
+        own, theirs = (
+            {cell for cell, stone in enumerate(board) if stone == colour} for colour in (1, 2)
+        )
         before = plain_worth(own, theirs, game.size, game.exact, (WORTH, WORTH))
         for cell in set(range(game.size**2)) - own - theirs:
             one = plain_worth(own | {cell}, theirs, game.size, game.exact, (WORTH, WORTH))
@@ -114,9 +137,12 @@ def alpha_beta(game, state, depth: int, alpha: float = -1e9, beta: float = 1e9) 
 def test_many_lines_together_are_worth_what_alpha_beta_says(name, depth, empty):
     """On boards with so few empty cells that every move is followed."""
     game = make_game(name)
-    generator, tried = torch.Generator().manual_seed(depth), 0
+    generator = torch.Generator().manual_seed(depth)
+    tried = 0
     while tried < 2:
-        cells = torch.randperm(game.num_actions, generator=generator)[: game.num_actions - empty].tolist()
+        cells = torch.randperm(game.num_actions, generator=generator)[
+            : game.num_actions - empty
+        ].tolist()
         state = game.init(1)
         for cell in cells:
             state = game.step(state, torch.tensor([cell]))
@@ -129,7 +155,8 @@ def test_many_lines_together_are_worth_what_alpha_beta_says(name, depth, empty):
 
 def test_alpha_beta_sees_what_its_depth_allows():
     game = make_game("gomoku:9")
-    shallow, deep = AlphaBetaPlayer(game, 2), AlphaBetaPlayer(game, 4)
+    shallow = AlphaBetaPlayer(game, 2)
+    deep = AlphaBetaPlayer(game, 4)
     four = [40, 0, 41, 2, 42, 8, 43, 80]
     assert chosen(shallow, game, four) <= {39, 44} and chosen(deep, game, four) <= {39, 44}
     three = [40, 0, 41, 2, 42, 8]  # an open three, and nothing to fear: an open four wins
@@ -144,7 +171,7 @@ def test_alpha_beta_sees_what_its_depth_allows():
 @pytest.mark.parametrize("name", ["gomoku:9", "gomoku:7:exact"])
 def test_the_players_stand_in_their_order(name):
     game = match_game(name)
-    players = {spec: make(game) for spec, make in match_kit(name).players.items()}
+    players = {spec: make(game) for spec, make in arena_game(name).players.items()}
     assert list(players) == ["random", "heuristic", "alphabeta2", "alphabeta4"]
     assert all(player.name == spec for spec, player in players.items())
     assert play_match(game, players["heuristic"], players["random"], 10).score >= 0.9
@@ -156,35 +183,60 @@ def test_the_players_stand_in_their_order(name):
 @pytest.mark.parametrize("size", [5, 6, 9, 15, 20])
 def test_the_book_stands_in_the_middle_of_every_board(size):
     game = make_game(f"gomoku:{size}")
-    openings = match_kit(game.name).book
+    openings = arena_game(game.name).book
     assert openings == book(size) and len(openings) == 50
-    state, boards = match_kit(game.name).start(game, openings)
+    state, boards = arena_game(game.name).start(game, openings)
     assert not finished(state).any() and (state.plies_played == 0).all() and len(boards) == 50
     assert [len(board.actions) for board in boards] == (state.board > 0).sum(1).tolist()
     rows = (state.board.view(-1, size, size) > 0).any(2).nonzero()[:, 1]
     assert (rows - size // 2).abs().max() <= 2
-    assert len({tuple(row) for row in state.board.tolist()}) == 50 and state.current_player.unique().tolist() == [0, 1]
+    assert len(
+        {tuple(row) for row in state.board.tolist()}
+    ) == 50 and state.current_player.unique().tolist() == [0, 1]
 
 
-def test_match_games_are_saved_as_psq(tmp_path):
+def test_match_games_are_saved_and_shown(tmp_path):
     run = make_gomoku_run(tmp_path / "run")
     search = play_search("two-rung", 4, 2)
+    folder = tmp_path / "games"
     for _ in range(2):
-        result = evaluate_run(run, "heuristic", 4, search, device="cpu", save=str(tmp_path / "games"))
-    folders = sorted(path.name for path in (tmp_path / "games").iterdir())
-    assert folders == ["iteration_1-heuristic", "iteration_1-heuristic-2"]
-    files = sorted((tmp_path / "games" / folders[1]).iterdir())
-    assert [path.name for path in files] == ["001.psq", "002.psq", "003.psq", "004.psq"]
-    game = match_game("gomoku:9")
-    for path, played in zip(files, result.played):
-        record = read_psq(path.read_text(encoding="utf-8"))
-        names = ("iteration 1", "heuristic") if played.player_is_first else ("heuristic", "iteration 1")
-        assert (record.black, record.white) == names and record.headers["Opening"] == played.opening.name
-        state = position_after(game, record.actions)
-        assert bool(state.terminated) and record.headers["Ending"] == game.endings[state.ending]
-        assert record.headers["Result"] == {1: "1-0", 0: "1/2-1/2", -1: "0-1"}[int(state.rewards[0, 0])]
+        result = evaluate_run(run, "heuristic", 4, search, device="cpu", save=str(folder))
+    files = sorted(folder.iterdir())
+    assert [path.name for path in files] == [
+        "iteration_1-heuristic-2.txt",
+        "iteration_1-heuristic.txt",
+    ]
+    texts = files[0].read_text(encoding="utf-8").strip().split("\n\n")
+    for text, game in zip(texts, result.played, strict=True):
+        names = ["iteration 1", "heuristic"]
+        if not game.player_is_first:
+            names.reverse()
+        shown = played_game(text)
+        assert shown is not None and shown.players == " - ".join(names)
+        assert shown.end.startswith("Five in a row: ")
+        assert f"Opening: {game.opening.name}\n" in text
+        assert tuple(shown.drawing.actions[-len(game.actions) :]) == tuple(game.actions)
     with pytest.raises(ConfigError, match="cannot save games"):
         evaluate_run(run, "random", 2, search, device="cpu", save=str(files[0]))
+
+
+def test_a_forfeit_is_saved_with_its_reason():
+    opening = book(9)[0]
+    game = MatchGame(opening, True, 0.0, FORFEIT, (), "died with exit code 3")
+    text = match_text(
+        "gomoku:9",
+        MatchResult(
+            player="A",
+            opponent="B",
+            played=(game,),
+            evaluations=0,
+            opponent_evaluations=0,
+            milliseconds_a_move=1.0,
+            opponent_milliseconds_a_move=1.0,
+            asked=1,
+        ),
+    )
+    assert "Forfeit: died with exit code 3" in text and "White wins" in text
 
 
 def test_runs_of_other_sizes_and_rules_are_refused_by_name(tmp_path):
@@ -194,7 +246,7 @@ def test_runs_of_other_sizes_and_rules_are_refused_by_name(tmp_path):
     with pytest.raises(ConfigError, match="is a run of the game 'gomoku:9'"):
         find_player(run, make_game("gomoku:9:exact"))
     with pytest.raises(CheckpointError, match="gomoku:9"):
-        load_snapshot(next(Path(run).rglob("000001*")), "gomoku")
+        load_checkpoint(next(Path(run).rglob("000001*")), "gomoku")
     assert network_player(run, None, make_game("gomoku:9")).name == "iteration 1"
 
 
@@ -212,11 +264,14 @@ def brain(tmp_path):
     return make
 
 
-@pytest.mark.parametrize("trouble", ["none", "basic"])
-def test_an_engine_plays_whole_games(brain, trouble):
+@pytest.mark.parametrize(
+    "trouble, name", [("none", "Fake"), ("basic", "fake-basic"), ("nameless", "fake-nameless")]
+)
+def test_an_engine_plays_whole_games(brain, trouble, name):
+    """Also one that does not know RESTART and ABOUT, and one that answers ABOUT with nothing."""
     game = match_game("gomoku:9")
     player = find_player(f"engine:{brain(trouble)}?time=0.01", game)
-    assert player.name == "Fake (time 0.01)"
+    assert player.name == f"{name} (time 0.01)"
     result = play_match(game, player, RandomPlayer(game), 4)
     player.close()
     player.close()
@@ -224,7 +279,7 @@ def test_an_engine_plays_whole_games(brain, trouble):
 
 
 def test_every_board_gets_its_own_move(brain):
-    player = BrainPlayer(brain(), processes=2)
+    player = GomocupPlayer(brain(), processes=2)
     boards = [GomokuBoard(9, False, line) for line in ([], [0], [0, 1], [5, 6])] * 3
     actions = player.choose(None, torch.Generator(), boards).tolist()
     player.close()
@@ -242,33 +297,32 @@ def test_every_board_gets_its_own_move(brain):
     ],
 )
 def test_trouble_loses_the_game_and_not_the_match(brain, trouble, words):
-    player = BrainPlayer(brain(trouble), processes=1, patience=1.0 if trouble == "silence" else 30.0)
-    actions = player.choose(None, torch.Generator(), [GomokuBoard(9, False, [0]) for _ in range(4)]).tolist()
+    player = GomocupPlayer(
+        brain(trouble), processes=1, patience=1.0 if trouble == "silence" else 30.0
+    )
+    actions = player.choose(
+        None, torch.Generator(), [GomokuBoard(9, False, [0]) for _ in range(4)]
+    ).tolist()
     player.close()
-    assert [action >= 0 for action in actions] == [True, False, True, False], "a fresh process plays on"
-    assert len(player.reasons) == 2 and all(words in reason for reason in player.reasons), player.reasons
+    assert [action >= 0 for action in actions] == [True, False, True, False], (
+        "a fresh process plays on"
+    )
+    assert len(player.reasons) == 2 and all(words in reason for reason in player.reasons), (
+        player.reasons
+    )
 
 
 def test_a_match_counts_the_forfeit_with_its_reason(brain):
     game = match_game("gomoku:9")
-    player = BrainPlayer(brain("small"), processes=1)
+    player = GomocupPlayer(brain("small"), processes=1)
     result = play_match(game, player, RandomPlayer(game), 2)
     player.close()
     assert result.losses == 2 and result.endings == {"forfeit": 2}
     assert result.forfeits == ["fake-small: answered 'ERROR unsupported size', expected OK"]
 
 
-def test_an_engine_that_always_fails_is_given_up(brain, monkeypatch):
-    monkeypatch.setattr(engine_processes, "MAX_RESTARTS", 1)
-    player = BrainPlayer(brain("crash"), processes=1)
-    boards = [GomokuBoard(9, False, []) for _ in range(8)]
-    assert [action >= 0 for action in player.choose(None, torch.Generator(), boards).tolist()].count(True) == 2
-    player.close()
-    assert "not started again" in player.reasons[-1]
-
-
 def test_close_ends_even_a_stubborn_engine(brain):
-    player = BrainPlayer(brain("stubborn"), processes=1)
+    player = GomocupPlayer(brain("stubborn"), processes=1)
     engine = player._engines.get()
     player._engines.put(engine)
     player.close()
@@ -283,7 +337,7 @@ def test_close_ends_even_a_stubborn_engine(brain):
         ("engine:cat?time=soon", "engine limit time='soon': expected a number"),
         ("engine:cat?time=0", "expected a finite number, more than 0"),
         ("engine:cat?nodes=3", "unknown setting 'nodes' of a Gomocup engine"),
-        ("engine:true", "does not start as a Gomocup engine: died"),
+        ("engine:true", "does not start as a Gomocup engine .time 0.1.: died"),
     ],
 )
 def test_bad_engines_are_named(spec, words):

@@ -6,15 +6,13 @@ import torch
 from chessnn_colab.arena.gomoku.alphabeta import AlphaBetaPlayer
 from chessnn_colab.arena.gomoku.heuristic import HeuristicPlayer
 from chessnn_colab.arena.gomoku.tactics import KINDS, Puzzle, load_suite, make_suite
-from chessnn_colab.arena.players import NetworkPlayer, Player, RandomPlayer, play_search
-from chessnn_colab.arena.puzzles import solved_over_run
-from chessnn_colab.arena.registry import match_kit
+from chessnn_colab.arena.players import Player, RandomPlayer, play_search
+from chessnn_colab.arena.puzzles import solved_over_run, solved_share
+from chessnn_colab.arena.registry import arena_game
 from chessnn_colab.errors import ConfigError, RunError
 from chessnn_colab.games.base import finished
-from chessnn_colab.games.gomoku.record import position_after
+from chessnn_colab.games.gomoku.rules import position_after
 from chessnn_colab.games.registry import make_game
-from chessnn_colab.network import build_network
-from chessnn_colab.network_config import NetworkConfig
 
 from .counts import full
 from .gomoku_reference import fives
@@ -45,12 +43,15 @@ def unstoppable(own: set[int], theirs: set[int], size: int, exact: bool) -> set[
 
 
 def wins_soon(own: set[int], theirs: set[int], size: int, exact: bool) -> set[int]:
-    """The moves after which the opponent has no five and each of his replies leaves a five or an unstoppable four."""
+    """The moves after which the opponent has no five and each of his replies leaves a five or an
+    unstoppable four.
+    """
 
     def follows(move: int) -> bool:
         mine = own | {move}
         return not fives(theirs, mine, size, exact) and all(
-            fives(mine, theirs | {reply}, size, exact) or unstoppable(mine, theirs | {reply}, size, exact)
+            fives(mine, theirs | {reply}, size, exact)
+            or unstoppable(mine, theirs | {reply}, size, exact)
             for reply in set(range(size**2)) - mine - theirs
         )
 
@@ -76,7 +77,10 @@ def test_fives_and_blocks_are_all_there_are(size, exact):
         assert fives(*sides(puzzle), size, exact) == puzzle.solutions
     for puzzle in of_kind("block-in-one", size)[::step]:
         own, theirs = sides(puzzle)
-        assert not fives(own, theirs, size, exact) and fives(theirs, own, size, exact) == puzzle.solutions
+        assert (
+            not fives(own, theirs, size, exact)
+            and fives(theirs, own, size, exact) == puzzle.solutions
+        )
         assert len(puzzle.solutions) == 1
 
 
@@ -107,24 +111,34 @@ class Oracle(Player):
 
 @pytest.mark.parametrize("size", [9, 15])
 def test_marks_an_oracle_a_guesser_and_those_who_look_ahead(size):
-    game, suite = make_game(f"gomoku:{size}"), load_suite(size)
-    assert make_suite(game, suite).solved_share(Oracle(size)) == dict.fromkeys(KINDS, 1.0)
-    assert all(share < 0.3 for share in make_suite(game, suite).solved_share(RandomPlayer(game)).values())
-    heuristic = make_suite(game, suite).solved_share(HeuristicPlayer(game))
-    assert heuristic["win-in-one"] == heuristic["block-in-one"] == 1.0 and heuristic["double-threat"] < 0.8
-    deep = make_suite(game, suite[:: full(6, 1)]).solved_share(AlphaBetaPlayer(game, 4))
+    game = make_game(f"gomoku:{size}")
+    suite = load_suite(size)
+    assert solved_share(make_suite(game, suite), Oracle(size)) == dict.fromkeys(KINDS, 1.0)
+    assert all(
+        share < 0.3 for share in solved_share(make_suite(game, suite), RandomPlayer(game)).values()
+    )
+    heuristic = solved_share(make_suite(game, suite), HeuristicPlayer(game))
     assert (
-        deep["win-in-one"] == deep["block-in-one"] == 1.0 and deep["open-three"] > 0.9 and deep["double-threat"] > 0.5
+        heuristic["win-in-one"] == heuristic["block-in-one"] == 1.0
+        and heuristic["double-threat"] < 0.8
+    )
+    deep = solved_share(make_suite(game, suite[:: full(6, 1)]), AlphaBetaPlayer(game, 4))
+    assert (
+        deep["win-in-one"] == deep["block-in-one"] == 1.0
+        and deep["open-three"] > 0.9
+        and deep["double-threat"] > 0.5
     )
 
 
 def test_marks_every_snapshot_of_a_run(tmp_path):
     run = make_gomoku_run(tmp_path / "run", (0, 3))
     search = play_search("two-rung", 4, 2)
-    assert match_kit("gomoku:9").puzzles is make_suite
+    assert arena_game("gomoku:9").puzzles is make_suite
     shares = solved_over_run(run, search, device="cpu")
     assert list(shares) == [0, 3] and all(set(share) == set(KINDS) for share in shares.values())
-    assert all(share["win-in-one"] == 1.0 for share in shares.values()), "a five is always completed"
+    assert all(share["win-in-one"] == 1.0 for share in shares.values()), (
+        "a five is always completed"
+    )
     assert solved_over_run(run, search, [3], device="cpu") == {3: shares[3]}
     with pytest.raises(RunError, match="no snapshot 7"):
         solved_over_run(run, search, [7], device="cpu")
@@ -132,11 +146,6 @@ def test_marks_every_snapshot_of_a_run(tmp_path):
 
 def test_a_small_board_has_no_puzzles(tmp_path):
     with pytest.raises(ConfigError, match="no puzzles for a board of 7x7: expected 9x9 or larger"):
-        solved_over_run(make_gomoku_run(tmp_path / "run", (0,), "gomoku:7"), play_search(), device="cpu")
-
-
-def test_the_policy_alone_shows_what_was_learned():
-    network = build_network(NetworkConfig(planes=5, height=9, width=9, actions=81, channels=2, blocks=1), "cpu")
-    game, suite = make_game("gomoku:9"), of_kind("win-in-one")
-    alone = make_suite(game, suite).solved_share(NetworkPlayer(game, network, play_search("policy")))
-    assert alone["win-in-one"] < 0.3
+        solved_over_run(
+            make_gomoku_run(tmp_path / "run", (0,), "gomoku:7"), play_search(), device="cpu"
+        )

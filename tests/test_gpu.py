@@ -1,11 +1,11 @@
-"""What only a CUDA GPU can show: `make gpu` runs these there; elsewhere they are skipped."""
+"""Tests that need a CUDA GPU: `make gpu` runs them there; elsewhere they are skipped."""
 
 import numpy as np
 import pytest
 import torch
 
 from chessnn_colab.actor import Actor
-from chessnn_colab.check import probe
+from chessnn_colab.device_probe import probe
 from chessnn_colab.games.base import map_fields
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.learner import Learner, LearnerConfig
@@ -13,11 +13,13 @@ from chessnn_colab.network import actor_copy, build_network
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.search import SearchConfig
 from chessnn_colab.selfplay import play_games
-from chessnn_colab.selfplay_config import SelfPlayConfig
 
 from .test_device_operators import batch_of
 
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")]
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA"),
+]
 TINY = NetworkConfig(channels=16, blocks=2, value_hidden=16)
 
 
@@ -30,21 +32,29 @@ def test_rules_and_an_update_agree_with_the_cpu(game):
 @pytest.mark.parametrize("search", ["two-rung", "tree", "policy"])
 def test_every_move_of_self_play_is_legal(search, precision):
     game, here = Chess(max_plies=40, device="cuda"), Chess(max_plies=40)
-    actor = Actor(game, actor_copy(build_network(TINY, "cuda"), precision), SearchConfig(search, num_simulations=8))
+    actor = Actor(
+        game,
+        actor_copy(build_network(TINY, "cuda"), precision),
+        SearchConfig(search, num_simulations=8),
+    )
     parts = []
-    play_games(actor, SelfPlayConfig(boards=64), 64, 0, lambda games, plies, records: parts.append(records) is None)
+    play_games(actor, 64, 64, 0, lambda games, plies, records: parts.append(records) is None)
     assert sum(part.num_games for part in parts) == 64
     for part in parts:
         if part.num_positions:
             legal = here.legal_action_mask(here.unpack(torch.from_numpy(part.positions)))
-            assert legal.gather(1, torch.from_numpy(part.actions.astype(np.int64)).unsqueeze(1)).all()
+            assert legal.gather(
+                1, torch.from_numpy(part.actions.astype(np.int64)).unsqueeze(1)
+            ).all()
 
 
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
 def test_half_precisions_learn_what_float32_learns(precision):
     losses = {}
     for name in ("float32", precision):
-        learner = Learner(build_network(TINY, "cuda"), Chess(device="cuda"), LearnerConfig(precision=name))
+        learner = Learner(
+            build_network(TINY, "cuda"), Chess(device="cuda"), LearnerConfig(precision=name)
+        )
         losses[name] = [float(learner.update(batch_of(Chess())).loss) for _ in range(8)]
     assert losses[precision][-1] < losses[precision][0]
     np.testing.assert_allclose(losses[precision], losses["float32"], rtol=0.1)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from .counts import only_in_full
+
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 import gpu
 
@@ -20,15 +22,22 @@ def pieces(folder: Path) -> dict:
 
 
 @pytest.mark.timeout(600)
+@only_in_full
 def test_every_piece_runs_and_is_written_down(tmp_path):
     assert gpu.main(["--tiny", "--device", "cpu", "--out", str(tmp_path)]) == 0
     found = pieces(tmp_path)
-    assert set(found) == {*gpu.PIECES, "machine"} and not any("error" in figures for figures in found.values())
-    assert found["check"]["device"] == "cpu" and found["launches"]["kernels per ply, two-rung"] <= 900
+    assert set(found) == {*gpu.PIECES, "machine"} and not any(
+        "error" in figures for figures in found.values()
+    )
+    assert (
+        found["check"]["device"] == "cpu" and found["launches"]["kernels per ply, two-rung"] <= 900
+    )
     assert found["bench"]["rules positions/s, 16 boards"] > 0
     assert found["halves"]["float32 same best move as float32"] == 1
     assert found["train"]["iterations"] == 1 and "plies per game" in found["train"]["match"]
-    assert all(found[name]["skipped"] == "needs CUDA" for name, piece in gpu.PIECES.items() if piece.cuda)
+    assert all(
+        found[name]["skipped"] == "needs CUDA" for name, piece in gpu.PIECES.items() if piece.cuda
+    )
     table = (tmp_path / "gpu.md").read_text(encoding="utf-8")
     assert "| graph | skipped | needs CUDA |" in table
     assert all(f"| {name} |" in table for name in found)
@@ -45,11 +54,18 @@ def test_a_piece_that_fails_is_written_down_and_the_next_one_goes_on(tmp_path, m
     assert gpu.main(["--device", "cpu", "--out", str(tmp_path)]) == 1
     found = pieces(tmp_path)
     assert found["check"]["error"].startswith("CUDA error") and found["launches"]["value"] == 1
-    assert "| check | error | CUDA error: an illegal memory access |" in (tmp_path / "gpu.md").read_text()
+    assert (
+        "| check | error | CUDA error: an illegal memory access |"
+        in (tmp_path / "gpu.md").read_text()
+    )
     monkeypatch.setattr(gpu, "python", lambda *arguments: '{"value": 2}')
     assert gpu.main(["--device", "cpu", "--out", str(tmp_path), "--part", "check"]) == 0
     found = pieces(tmp_path)
-    assert found["check"]["value"] == 2 and "error" not in found["check"] and found["launches"]["value"] == 1
+    assert (
+        found["check"]["value"] == 2
+        and "error" not in found["check"]
+        and found["launches"]["value"] == 1
+    )
 
 
 def test_of_a_failure_the_line_that_names_it_is_told_and_the_rest_is_kept(tmp_path, monkeypatch):
@@ -66,7 +82,9 @@ def test_of_a_failure_the_line_that_names_it_is_told_and_the_rest_is_kept(tmp_pa
         "print('2 failed, 30 passed')",
         "print('12/40 games | 5s left\\nchessnn_colab: no such run', file=sys.stderr)",
     ):
-        with pytest.raises(RuntimeError, match=r"^(2 failed, 30 passed|chessnn_colab: no such run)\n\n"):
+        with pytest.raises(
+            RuntimeError, match=r"^(2 failed, 30 passed|chessnn_colab: no such run)\n\n"
+        ):
             call("-c", f"import sys; {printed}; sys.exit(1)")
 
 
@@ -74,7 +92,9 @@ def test_without_its_requirements_it_says_what_to_install(tmp_path):
     """A Python that has none of them, nor this package, as Colab's has not."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     command = [sys.executable, "-S", str(Path(gpu.__file__))]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, check=False, capture_output=True, text=True)
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, check=False, capture_output=True, text=True
+    )
     words = r"No module named '(torch|numpy)': this installs nothing\. First: .* -m pip install -r requirements\.txt"
     assert done.returncode == 1 and re.search(words, done.stderr), done.stderr
 
@@ -89,7 +109,9 @@ def test_a_piece_that_takes_too_long_ends_with_all_that_it_started(tmp_path):
     with suppress(psutil.NoSuchProcess):
         child = psutil.Process(int(started.read_text()))
         until = time.monotonic() + 5
-        while child.status() != psutil.STATUS_ZOMBIE:  # killed, and reaped by nobody where there is no init
+        while (
+            child.status() != psutil.STATUS_ZOMBIE
+        ):  # killed, and reaped by nobody where there is no init
             assert time.monotonic() < until, "it runs on"
             time.sleep(0.05)
 

@@ -1,4 +1,4 @@
-"""What a notebook's first cells do: install what is missing, and mount Drive. Both fail with one sentence."""
+"""A notebook's first cells install missing packages and mount Drive. Both fail with one sentence."""
 
 import shutil
 import subprocess
@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from chessnn_colab import install as module
-from chessnn_colab.arena.evaluate import load_network
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.errors import ConfigError, InstallError
-from chessnn_colab.install import install, missing_of, unfit
-from chessnn_colab.report import Silence
+from chessnn_colab.install import install_requirements, missing_of, unfit
+from chessnn_colab.report import Progress
 from chessnn_colab.runs.drive import bring_back, drive_copy
+from chessnn_colab.runs.networks import load_network
 from chessnn_colab.training import train
 
 
 def test_only_what_cannot_be_imported_is_missing():
-    lines = ["# a comment", "", "numpy", "json>=1,<2  # ours", "no_such_package>=7.7,<9", "no-such-other[extra]==1"]
+    lines = ["numpy", "json>=1,<2", "no_such_package>=7.7,<9", "no-such-other[extra]==1"]
     assert missing_of(lines) == ["no_such_package>=7.7,<9", "no-such-other[extra]==1"]
 
 
@@ -32,21 +32,27 @@ def test_a_package_of_another_version_is_named_and_nothing_is_installed(monkeypa
     }
     monkeypatch.setattr(module, "_version", versions.get)
     lines = (module.HERE / "requirements.txt").read_text().splitlines()
+    lines = [line for line in lines if line and not line.startswith("#")]
     assert unfit([*lines, "git+https://host/code", "-r more.txt"]) == {
-        "spikingjelly>=2.0": ("spikingjelly", "0.0.0.0.14"),
-        "ipywidgets>=7.7,<9": ("ipywidgets", "9.0.0"),
+        "spikingjelly>=2.0": "spikingjelly 0.0.0.0.14",
+        "ipywidgets>=7.7,<9": "ipywidgets 9.0.0",
     }
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("pip was started"))
     with pytest.raises(InstallError) as error:
-        install()
+        install_requirements()
     assert "spikingjelly 0.0.0.0.14 is installed: expected spikingjelly>=2.0" in str(error.value)
-    assert "Run: pip install 'spikingjelly>=2.0' 'ipywidgets>=7.7,<9', and restart the kernel" in str(error.value)
+    assert (
+        "Run: pip install 'spikingjelly>=2.0' 'ipywidgets>=7.7,<9', and restart the kernel"
+        in str(error.value)
+    )
 
 
 def test_nothing_missing_installs_nothing_and_says_where_the_code_is(capsys, monkeypatch):
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("pip was started"))
-    assert install() == module.HERE
-    assert capsys.readouterr().out == f"chessnn_colab {module.__version__} from {module.HERE.name}/\n"
+    assert install_requirements() == module.HERE
+    assert (
+        capsys.readouterr().out == f"chessnn_colab {module.__version__} from {module.HERE.name}/\n"
+    )
 
 
 def test_pips_reason_reaches_the_reader(monkeypatch, tmp_path):
@@ -63,18 +69,20 @@ def test_pips_reason_reaches_the_reader(monkeypatch, tmp_path):
     with pytest.raises(
         InstallError, match="could not install no_such_package: ERROR: No matching distribution"
     ) as error:
-        install(requirements)
+        install_requirements(requirements)
     assert "InstallError" in error.value._render_traceback_()[0], "a box, and no traceback"
 
 
 def test_a_replaced_torch_is_an_error(monkeypatch, tmp_path):
     requirements = tmp_path / "requirements.txt"
     requirements.write_text("no_such_package\n")
-    monkeypatch.setattr(subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, 0, "", ""))
+    monkeypatch.setattr(
+        subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, 0, "", "")
+    )
     versions = iter(["2.11.0", "2.13.0"])
     monkeypatch.setattr(module, "_version", lambda _: next(versions))
     with pytest.raises(InstallError, match="replaced torch 2.11.0 by 2.13.0"):
-        install(requirements)
+        install_requirements(requirements)
 
 
 @pytest.fixture
@@ -97,11 +105,13 @@ def test_a_refused_permission_is_a_sentence(colab, tmp_path):
         raise ValueError("mount failed")
 
     colab.mount = refuse
-    with pytest.raises(ConfigError, match="could not be mounted: mount failed. Run this again and allow it"):
+    with pytest.raises(
+        ConfigError, match="could not be mounted: mount failed. Run this again and allow it"
+    ):
         drive_copy(tmp_path / "run", str(tmp_path / "drive"))
 
 
-class Told(Silence):
+class Told(Progress):
     def __init__(self):
         self.told = []
 
@@ -135,7 +145,13 @@ def test_a_run_that_only_drive_has_is_brought_back_without_training(colab, tmp_p
     mount, run = str(tmp_path / "drive"), tmp_path / "content" / "runs" / "tictactoe"
     copy_to, told = drive_copy(run, mount), Told()
     config = TrainConfig(
-        run=str(run), game="tictactoe", iterations=1, pool="inline", games_per_iteration=16, workers=1, copy_to=copy_to
+        run=str(run),
+        game="tictactoe",
+        iterations=1,
+        pool="inline",
+        games_per_iteration=16,
+        workers=1,
+        copy_to=copy_to,
     )
     assert [report.iteration for report in train(config, told)] == [1]
     assert any(text.startswith("Finishing the copy ") for text in told.told), told.told
@@ -144,7 +160,11 @@ def test_a_run_that_only_drive_has_is_brought_back_without_training(colab, tmp_p
     assert not run.exists() and not capsys.readouterr().out
     bring_back(run, True, mount)
     begun, restored = capsys.readouterr().out.splitlines()
-    assert begun.startswith("Bringing ") and begun.endswith(" ...") and restored.endswith("at iteration 1")
+    assert (
+        begun.startswith("Bringing ")
+        and begun.endswith(" ...")
+        and restored.endswith("at iteration 1")
+    )
     assert load_network(run, device="cpu")[1] == 1
     bring_back(run, True, mount)
     assert not capsys.readouterr().out, "it is here"

@@ -1,4 +1,6 @@
-"""Training in a real Jupyter kernel: interrupted, restarted, killed. Workers never outlive it, and the run goes on."""
+"""Training in a real Jupyter kernel: interrupted, restarted, killed. No worker outlives it, and the
+run can be resumed.
+"""
 
 import os
 import signal
@@ -43,7 +45,7 @@ class Kernel:
         self.client.execute(CELL.format(root=str(ROOT), run=str(run), **{**SETTINGS, **settings}))
 
     def read_until(self, words: str, seconds: float = 90.0) -> str:
-        """What is printed up to `words`; "idle" is the end of the cell."""
+        """The text printed up to `words`; "idle" is the end of the cell."""
         text, deadline = "", time.monotonic() + seconds
         while time.monotonic() < deadline:
             message = self.client.get_iopub_msg(timeout=seconds)
@@ -56,7 +58,9 @@ class Kernel:
         raise AssertionError(f"{words!r} did not come: {text}")
 
     def children(self) -> list:
-        """Its worker processes; multiprocessing's own little helper stays as long as the kernel does."""
+        """Its worker processes; multiprocessing's own little helper stays as long as the kernel
+        does.
+        """
         found = psutil.Process(self.manager.provisioner.pid).children(recursive=True)
         return [process for process in found if "spawn_main" in " ".join(process.cmdline())]
 
@@ -75,14 +79,18 @@ def kernel(tmp_path_factory):
 
 def running(process) -> bool:
     try:
-        return process.status() != psutil.STATUS_ZOMBIE  # a zombie has ended, whether or not anybody asks for it
+        return (
+            process.status() != psutil.STATUS_ZOMBIE
+        )  # a zombie has ended, whether or not anybody asks for it
     except psutil.NoSuchProcess:
         return False
 
 
 def outlive(workers: list, seconds: float) -> list:
-    """The workers that still run after so many seconds."""
-    return [process for process in psutil.wait_procs(workers, timeout=seconds)[1] if running(process)]
+    """The workers that still run after `seconds`."""
+    return [
+        process for process in psutil.wait_procs(workers, timeout=seconds)[1] if running(process)
+    ]
 
 
 def workers_at_play(kernel: Kernel, run: Path) -> list:
@@ -103,7 +111,9 @@ def test_an_interrupted_cell_leaves_no_child_and_the_next_one_goes_on(kernel, tm
     interrupted = time.monotonic()
     text = kernel.read_until("idle")
     assert "Interrupted: everything up to iteration 0 is kept" in text
-    assert not outlive(workers, max(interrupted + 5 - time.monotonic(), 0)) and not kernel.children()
+    assert (
+        not outlive(workers, max(interrupted + 5 - time.monotonic(), 0)) and not kernel.children()
+    )
     kernel.run(run, games=8, iterations=1)
     text = kernel.read_until("idle")
     assert "Resuming" in text and "Iteration 1 |" in text

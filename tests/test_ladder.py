@@ -1,21 +1,22 @@
-"""The ladder: snapshots and fixed players rated together, kept in the run folder, the best one named."""
+"""The ladder: snapshots and fixed players rated together, kept in the run folder, the best one
+named.
+"""
 
 import json
 import os
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from chessnn_colab.__main__ import main
-from chessnn_colab.arena.chess import kit
+from chessnn_colab.arena.chess import game as chess_matches
 from chessnn_colab.arena.chess.openings import BOOK
 from chessnn_colab.arena.ladder import Ladder, rate_run, spread
-from chessnn_colab.arena.ratings import Pairing, rate
+from chessnn_colab.arena.ratings import rate
 from chessnn_colab.arena.result import MatchGame, MatchResult
 from chessnn_colab.errors import ConfigError, RunError
-from chessnn_colab.files import decode_sealed
+from chessnn_colab.runs.files import decode_object
 from chessnn_colab.search import SearchConfig
 
 from .small_run import TICTACTOE, make_run
@@ -35,12 +36,11 @@ def ladder(run, tmp_path_factory) -> Ladder:
     return rate_run(run, ("random", other), games=4, snapshots=3, search=POLICY, device="cpu")
 
 
-def pairings(matches) -> list[Pairing]:
-    """What the games that do not repeat another one came to."""
-    counts = [Counter(game.points for game in match.distinct()) for match in matches]
+def pairings(matches) -> list[tuple]:
+    """The points of the games that do not repeat another one."""
     return [
-        Pairing(match.player, match.opponent, count[1.0], count[0.5], count[0.0])
-        for match, count in zip(matches, counts)
+        (match.player, match.opponent, [game.points for game in match.distinct()])
+        for match in matches
     ]
 
 
@@ -58,8 +58,14 @@ def test_who_plays_whom(ladder):
     snapshots = list(ladder.snapshots)
     assert [*ladder.snapshots.values()][::2] == [0, 6] and len(snapshots) == 3
     met = {frozenset((match.player, match.opponent)) for match in ladder.matches}
-    assert len(met) == len(ladder.matches) == 1 + 3 * 2 + 2 and all(match.games == 4 for match in ladder.matches)
-    assert {frozenset(("random", "other iteration 7")), frozenset(snapshots[:2]), frozenset(snapshots[1:])} <= met
+    assert len(met) == len(ladder.matches) == 1 + 3 * 2 + 2 and all(
+        match.games == 4 for match in ladder.matches
+    )
+    assert {
+        frozenset(("random", "other iteration 7")),
+        frozenset(snapshots[:2]),
+        frozenset(snapshots[1:]),
+    } <= met
 
 
 def test_ratings_follow_the_games(ladder):
@@ -68,37 +74,50 @@ def test_ratings_follow_the_games(ladder):
         assert row["rating"] == pytest.approx(expected.rating(row["name"]))
         assert row["games"] == (12 if row["snapshot"] in (0, 6) else 16)
     rows = ladder.rows()
-    assert ladder.ratings.rating("random") == 0 and rows == sorted(rows, key=lambda row: -row["rating"])
+    assert ladder.ratings.rating("random") == 0 and rows == sorted(
+        rows, key=lambda row: -row["rating"]
+    )
     rated = {row["snapshot"]: row["rating"] for row in rows if row["snapshot"] is not None}
-    assert rated[ladder.best] == max(rated.values()) and ladder.gain[0] == pytest.approx(rated[6] - rated[0])
-    assert sum(row["score"] * row["games"] for row in rows) == pytest.approx(sum(row["games"] for row in rows) / 2)
+    assert rated[ladder.best] == max(rated.values()) and ladder.gain[0] == pytest.approx(
+        rated[6] - rated[0]
+    )
+    assert sum(row["score"] * row["games"] for row in rows) == pytest.approx(
+        sum(row["games"] for row in rows) / 2
+    )
 
 
 def test_the_run_keeps_its_ratings_and_names_the_best(run, ladder):
-    saved = decode_sealed((Path(run) / "ratings.json").read_bytes())
+    saved = decode_object((Path(run) / "ratings.json").read_bytes())
     assert saved == json.loads(json.dumps(ladder.to_dict()))
-    assert saved["best"] == ladder.best and saved["anchor"] == "random" and len(saved["players"]) == 5
+    assert (
+        saved["best"] == ladder.best and saved["anchor"] == "random" and len(saved["players"]) == 5
+    )
     assert not [name for name in os.listdir(run) if name.startswith(".ratings")]
     assert f"Best snapshot: iteration {ladder.best}." in str(ladder)
 
 
-def made_match(player: str, opponent: str, points: list[float]) -> MatchResult:
+def made_match(player: str, points: list[float]) -> MatchResult:
+    games = [
+        MatchGame(BOOK[0], True, point, "checkmate", (number,))
+        for number, point in enumerate(points)
+    ]
     return MatchResult(
-        player,
-        opponent,
-        tuple(MatchGame(BOOK[0], True, point, "checkmate", (number,)) for number, point in enumerate(points)),
-        1,
-        1,
-        1.0,
-        1.0,
+        player=player,
+        opponent="random",
+        played=tuple(games),
+        evaluations=1,
+        opponent_evaluations=0,
+        milliseconds_a_move=1.0,
+        opponent_milliseconds_a_move=1.0,
+        asked=len(games),
     )
 
 
 def test_the_best_need_not_be_the_last():
     matches = (
-        made_match("iteration 0", "random", [0.5] * 20),
-        made_match("iteration 5", "random", [1.0] * 15 + [0.0] * 5),
-        made_match("iteration 9", "random", [1.0] * 12 + [0.0] * 8),
+        made_match("iteration 0", [0.5] * 20),
+        made_match("iteration 5", [1.0] * 15 + [0.0] * 5),
+        made_match("iteration 9", [1.0] * 12 + [0.0] * 8),
     )
     snapshots = {"iteration 0": 0, "iteration 5": 5, "iteration 9": 9}
     ladder = Ladder(rate(pairings(matches), "random"), snapshots, matches, POLICY)
@@ -118,10 +137,16 @@ def test_anchors_and_messages_from_a_shell(run, capsys):
 
 
 def test_a_chess_run_meets_every_fixed_player_of_chess(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(kit, "KIT", replace(kit.KIT, max_plies=10))
+    monkeypatch.setattr(chess_matches, "CHESS", replace(chess_matches.CHESS, max_plies=10))
     assert main(["ladder", make_run(tmp_path / "run", (0, 1)), *SHELL, "--json"]) == 0
     players = json.loads(capsys.readouterr().out)["players"]
-    assert {player["name"] for player in players} == {"random", "greedy", "minimax", "iteration 0", "iteration 1"}
+    assert {player["name"] for player in players} == {
+        "random",
+        "greedy",
+        "minimax",
+        "iteration 0",
+        "iteration 1",
+    }
 
 
 @pytest.mark.parametrize(

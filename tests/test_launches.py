@@ -1,4 +1,4 @@
-"""How many operators a ply asks of a device: what counts, and that it stays within what was reached."""
+"""The operators of a ply on a device: which ones count, and that there are not more than 900."""
 
 import json
 
@@ -24,19 +24,28 @@ def test_what_counts_as_a_kernel():
     assert counted(lambda: numbers + 1) == 1
     assert counted(lambda: numbers.add_(1)) == 1
     assert counted(lambda: network(numbers.view(1, 1, 4, 4))) == 1
-    assert counted(lambda: torch.where(numbers > 0, numbers, 0.0)) == 3  # the comparison, a fill, the choice
+    assert (
+        counted(lambda: torch.where(numbers > 0, numbers, 0.0)) == 3
+    )  # the comparison, a fill, the choice
     assert counted(lambda: torch.zeros_like(numbers)) == 1
-    for view in (lambda: numbers.t()[1:].unsqueeze(0).expand(3, -1, -1), lambda: torch.empty_like(numbers)):
+    for view in (
+        lambda: numbers.t()[1:].unsqueeze(0).expand(3, -1, -1),
+        lambda: torch.empty_like(numbers),
+    ):
         assert counted(view) == 0
     assert counted(lambda: numbers.t().contiguous()) == 1
 
 
-def test_a_ply_of_two_rungs_asks_for_at_most_900_operators(capsys):
-    assert main(["bench", "launches", "--preset", "t4", "--device", "cpu", "--precision", "float32", "--json"]) == 0
+def test_a_ply_of_two_rungs_has_at_most_900_operators(capsys):
+    arguments = "bench launches --preset t4 --device cpu --precision float32 --json"
+    assert main(arguments.split()) == 0
     found = json.loads(capsys.readouterr().out)
     parts = [found[f"kernels_{part}"] for part in ("rules", "network", "search", "self_play")]
     assert 500 < found["kernels_per_ply"] == sum(parts) <= 900 and min(parts) > 0
-    assert found["search"] == "two-rung" and sum(found["by_function"].values()) == found["kernels_rules"]
+    assert (
+        found["search"] == "two-rung"
+        and sum(found["by_function"].values()) == found["kernels_rules"]
+    )
     assert found["by_function"]["legal_moves"] <= 340  # three calls
 
 
@@ -46,9 +55,12 @@ def test_searches_and_games_are_told_apart():
         for name in ("policy", "tree")
     )
     assert 200 < policy < tree
-    small = NetworkConfig(channels=8, blocks=1, value_hidden=8, planes=3, height=3, width=3, actions=9)
+    small = NetworkConfig(
+        channels=8, blocks=1, value_hidden=8, planes=3, height=3, width=3, actions=9
+    )
     rules = [
-        count_ply(game, net, SearchConfig()).parts["rules"] for game, net in (("chess", TINY), ("tictactoe", small))
+        count_ply(game, net, SearchConfig()).parts["rules"]
+        for game, net in (("chess", TINY), ("tictactoe", small))
     ]
     assert rules[0] > 2 * rules[1] > 0
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from chessnn_colab import learner as learner_module
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.learner import (
@@ -20,15 +21,17 @@ from chessnn_colab.learner import (
 from chessnn_colab.network import build_network, to_arrays
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.records import GameRecords
-from chessnn_colab.replay import Replay
-from chessnn_colab.restore import load_optimizer_arrays, optimizer_arrays
+from chessnn_colab.replay import ReplayBuffer
+from chessnn_colab.runs.training_state import load_optimizer_arrays, optimizer_arrays
 from chessnn_colab.selfplay import POLICY_WIDTH
 
 TINY = NetworkConfig(channels=8, blocks=1, value_hidden=8)
 
 
 def batch_of(count: int = 32) -> dict[str, np.ndarray]:
-    """Positions of random play whose best move is the first legal one and whose value is a win for White."""
+    """Positions of random play whose best move is the first legal one and whose value is a win for
+    White.
+    """
     game = Chess()
     state = game.starts(count, "random-plies", torch.Generator().manual_seed(0))
     best = game.legal_action_mask(state).int().argmax(1).numpy()
@@ -61,10 +64,11 @@ def test_a_batch_is_learned_by_heart(precision):
     assert all(parameter.dtype == torch.float32 for parameter in learner.network.parameters())
 
 
-def test_policy_gradient_moves_towards_what_won():
+def test_policy_gradient_moves_towards_what_won(monkeypatch):
+    monkeypatch.setattr(learner_module, "ENTROPY_BONUS", 0.0)
     batch = batch_of()
     batch["value_targets"][:] = 1
-    learner = learner_of(learning_rate=1e-2, policy_gradient=True, entropy_bonus=0.0)
+    learner = learner_of(learning_rate=1e-2, policy_gradient=True)
     game, network = Chess(), learner.network
     state = game.unpack(torch.from_numpy(batch["positions"]))
 
@@ -73,7 +77,9 @@ def test_policy_gradient_moves_towards_what_won():
             logits = network(game.observe(state)).prior_logits
             logits = torch.where(game.legal_action_mask(state), logits, -1e9)
             return float(
-                logits.softmax(1).gather(1, torch.from_numpy(batch["actions"].astype(np.int64))[:, None]).mean()
+                logits.softmax(1)
+                .gather(1, torch.from_numpy(batch["actions"].astype(np.int64))[:, None])
+                .mean()
             )
 
     before = likelihood()
@@ -82,10 +88,11 @@ def test_policy_gradient_moves_towards_what_won():
     assert likelihood() > before
 
 
-def test_entropy_bonus_spreads_the_policy():
+def test_entropy_bonus_spreads_the_policy(monkeypatch):
     spread = []
     for bonus in (0.0, 1.0):
-        learner = learner_of(learning_rate=1e-2, policy_gradient=True, entropy_bonus=bonus)
+        monkeypatch.setattr(learner_module, "ENTROPY_BONUS", bonus)
+        learner = learner_of(learning_rate=1e-2, policy_gradient=True)
         for _ in range(15):
             losses = learner.update(batch_of())
         spread.append(float(losses.entropy))
@@ -94,7 +101,7 @@ def test_entropy_bonus_spreads_the_policy():
 
 def test_losses_by_hand():
     rows, legal = torch.tensor([0, 0, 0]), torch.tensor([0, 1, 3])
-    logits, wdl_logits = torch.tensor([[0.0, 1.0, 9.0, 2.0]]), torch.tensor([[0.5, 0.2, -0.1]])
+    logits, value_logits = torch.tensor([[0.0, 1.0, 9.0, 2.0]]), torch.tensor([[0.5, 0.2, -0.1]])
     batch = {
         "value_targets": torch.tensor([0.6]),
         "policy_actions": torch.tensor([[3, 1]]),
@@ -104,27 +111,33 @@ def test_losses_by_hand():
     legal = LegalActions.of(rows, legal, batch["policy_actions"], 4)
     assert legal.targets.tolist() == [[2, 1]]
     listed = log_policy(logits[legal.rows, legal.actions], legal)
-    masked = masked_log_policy(logits, torch.tensor([[True, True, False, True]]), batch["policy_actions"])
+    masked = masked_log_policy(
+        logits, torch.tensor([[True, True, False, True]]), batch["policy_actions"]
+    )
     torch.testing.assert_close(listed, masked)
-    losses = losses_of(*listed, wdl_logits, batch, LearnerConfig(value_weight=2.0), False)
+    losses = losses_of(*listed, value_logits, batch, False)
     log_there = torch.tensor([0.0, 1.0, 2.0]).log_softmax(0)
     policy = -(0.7 * log_there[2] + 0.3 * log_there[1])
     value = -(torch.tensor([0.6, 0.4, 0.0]) * torch.tensor([0.5, 0.2, -0.1]).log_softmax(0)).sum()
     torch.testing.assert_close(losses.policy_loss, policy)
     torch.testing.assert_close(losses.value_loss, value)
-    torch.testing.assert_close(losses.loss, policy + 2 * value)
+    torch.testing.assert_close(losses.loss, policy + value)
     torch.testing.assert_close(losses.entropy, -(log_there.exp() * log_there).sum())
 
 
 def test_a_target_left_over_weighs_nothing():
-    """Records fill spare places with action 0, legal or not, and weight 0; after the last legal action too."""
+    """Records fill spare places with action 0, legal or not, and weight 0; after the last legal
+    action too.
+    """
     rows, legal = torch.tensor([0, 0, 1]), torch.tensor([2, 3, 1])
     targets = torch.tensor([[3, 0, 0], [1, 0, 3]])
     legal = LegalActions.of(rows, legal, targets, 4)
     logits = torch.tensor([0.5, 1.0, 3.0], requires_grad=True)
     chosen, _ = log_policy(logits, legal)
     log_policy_there = torch.tensor([0.5, 1.0]).log_softmax(0)
-    torch.testing.assert_close(chosen, torch.tensor([[float(log_policy_there[1]), 0, 0], [0, 0, 0]]))
+    torch.testing.assert_close(
+        chosen, torch.tensor([[float(log_policy_there[1]), 0, 0], [0, 0, 0]])
+    )
     chosen[:, 1:].sum().backward()
     assert logits.grad.abs().sum() == 0
     mask = torch.tensor([[False, False, True, True], [False, True, False, False]])
@@ -133,7 +146,9 @@ def test_a_target_left_over_weighs_nothing():
 
 
 def test_a_device_that_lists_no_legal_actions_learns_the_same():
-    """A GPU computes and masks every logit; the loss and the gradients are those of the legal actions alone."""
+    """A GPU computes and masks every logit; the loss and the gradients are those of the legal
+    actions alone.
+    """
     here, there = learner_of(), learner_of()
     there.device = torch.device("meta")  # only its type is asked for
     there.to_tensors = here.to_tensors
@@ -155,7 +170,11 @@ def test_the_loss_scale_is_saved_and_comes_back():
     for _ in range(4):
         learner.update(batch_of())
     saved = json.loads(json.dumps(learner.progress()))
-    assert saved["updates"] == 4 and saved["scaler"]["scale"] == 2048.0 and saved["scaler"]["_growth_tracker"] == 1
+    assert (
+        saved["updates"] == 4
+        and saved["scaler"]["scale"] == 2048.0
+        and saved["scaler"]["_growth_tracker"] == 1
+    )
     other = with_scaler(learner_of())
     other.restore_progress(saved)
     assert other.progress() == learner.progress()
@@ -171,7 +190,8 @@ def test_the_loss_scale_is_saved_and_comes_back():
 
 
 @pytest.mark.parametrize(
-    "name, value", [("scale", float("nan")), ("scale", 0.0), ("scale", "1"), ("_growth_tracker", -1)]
+    "name, value",
+    [("scale", float("nan")), ("scale", 0.0), ("scale", "1"), ("_growth_tracker", -1)],
 )
 def test_a_scale_that_is_none_is_refused(name, value):
     learner = with_scaler(learner_of())
@@ -193,10 +213,13 @@ def test_a_position_without_a_value_target_teaches_no_value():
 
 
 @pytest.mark.parametrize(
-    "value, shares", [(1.0, [1, 0, 0]), (-1.0, [0, 0, 1]), (0.0, [0, 1, 0]), (0.25, [0.25, 0.75, 0])]
+    "value, shares",
+    [(1.0, [1, 0, 0]), (-1.0, [0, 0, 1]), (0.0, [0, 1, 0]), (0.25, [0.25, 0.75, 0])],
 )
 def test_wdl_targets(value, shares):
-    torch.testing.assert_close(wdl_target(torch.tensor([value]))[0], torch.tensor(shares, dtype=torch.float32))
+    torch.testing.assert_close(
+        wdl_target(torch.tensor([value]))[0], torch.tensor(shares, dtype=torch.float32)
+    )
 
 
 def test_norms_are_those_of_the_batches_shown():
@@ -222,14 +245,19 @@ def test_an_interrupt_leaves_the_norms_as_they_were():
 
     with pytest.raises(KeyboardInterrupt):
         learner.reestimate_norms(interrupted())
-    assert all(torch.equal(tensor, before[name]) for name, tensor in learner.network.state_dict().items())
+    assert all(
+        torch.equal(tensor, before[name]) for name, tensor in learner.network.state_dict().items()
+    )
     assert learner.network.stem.norm.momentum == 0.1
 
 
-def test_gradients_are_clipped():
-    learner = learner_of(clip_norm=1e-6)
+def test_gradients_are_clipped(monkeypatch):
+    monkeypatch.setattr(learner_module, "CLIP_NORM", 1e-6)
+    learner = learner_of()
     learner.update(batch_of())
-    total = torch.stack([parameter.grad.norm() for parameter in learner.network.parameters()]).norm()
+    total = torch.stack(
+        [parameter.grad.norm() for parameter in learner.network.parameters()]
+    ).norm()
     assert total <= 1.01e-6
 
 
@@ -255,33 +283,40 @@ def records_of(count: int, first: int = 0) -> GameRecords:
     batch = {name: array[:count] for name, array in batch_of(max(count, 1)).items()}
     batch["root_values"] = np.arange(first, first + count).astype(np.float16)
     return GameRecords(
-        **batch, game_lengths=np.array([count], np.int32), endings=np.ones(1, np.uint8), results=np.ones(1, np.int8)
+        **batch,
+        game_lengths=np.array([count], np.int32),
+        endings=np.ones(1, np.uint8),
+        results=np.ones(1, np.int8),
     )
 
 
+def held(replay: ReplayBuffer) -> dict[str, np.ndarray]:
+    return {name: np.concatenate(parts) for name, parts in replay.to_arrays().items()}
+
+
 def test_replay_keeps_the_latest_in_order():
-    replay = Replay(10)
+    replay = ReplayBuffer(10)
     for first in (0, 6, 12):
         replay.add(records_of(6, first))
     assert len(replay) == 10
-    assert replay.to_arrays()["root_values"].tolist() == list(range(8, 18))
+    assert held(replay)["root_values"].tolist() == list(range(8, 18))
     replay.add(records_of(25, 100))
-    assert replay.to_arrays()["root_values"].tolist() == list(range(115, 125))
+    assert held(replay)["root_values"].tolist() == list(range(115, 125))
 
 
 @pytest.mark.parametrize("capacity", [4, 10, 30])
 def test_replay_round_trip(capacity):
-    replay = Replay(10)
+    replay = ReplayBuffer(10)
     replay.add(records_of(6)), replay.add(records_of(8, 6))
-    again = Replay.from_arrays(capacity, replay.to_arrays(), Chess.num_actions, Chess.packed_words)
+    again = ReplayBuffer.from_arrays(capacity, held(replay), Chess.num_actions, Chess.packed_words)
     kept = list(range(4, 14))[-capacity:]
-    assert again.to_arrays()["root_values"].tolist() == kept
+    assert held(again)["root_values"].tolist() == kept
     again.add(records_of(2, 50))
-    assert again.to_arrays()["root_values"].tolist() == ([*kept, 50, 51])[-capacity:]
+    assert held(again)["root_values"].tolist() == ([*kept, 50, 51])[-capacity:]
 
 
 def test_replay_samples_what_it_holds_the_same_for_the_same_seed():
-    replay = Replay(100)
+    replay = ReplayBuffer(100)
     replay.add(records_of(20))
     first, second = (replay.sample(500, np.random.default_rng(3))["root_values"] for _ in range(2))
     np.testing.assert_array_equal(first, second)
@@ -290,4 +325,4 @@ def test_replay_samples_what_it_holds_the_same_for_the_same_seed():
 
 def test_an_empty_replay_says_so():
     with pytest.raises(ConfigError, match="empty"):
-        Replay(10).sample(1, np.random.default_rng(0))
+        ReplayBuffer(10).sample(1, np.random.default_rng(0))

@@ -1,8 +1,9 @@
 """The code for GPUs on `meta` tensors, which have a device, a type and a shape, and no data.
 
-Whoever reads data back, lets a size depend on it, or mixes tensors of two devices, fails here as on a GPU: a ply of
-each search, an update, batch norm's re-estimation, players' choices. What is copied to the host on purpose stays
-outside: start positions, the blocks of finished plies, a player's look for a win at once.
+Code that reads data back, lets a size depend on it, or mixes tensors of two devices fails here as it
+does on a GPU. Tested: a ply of each search, an update, batch norm's re-estimation, players' choices.
+Not tested, because they copy to the host on purpose: start positions, the blocks of finished plies,
+a player's look for a win at once.
 """
 
 from contextlib import nullcontext
@@ -22,7 +23,6 @@ from chessnn_colab.network import SpikingNetwork, actor_copy
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.search import SearchConfig
 from chessnn_colab.selfplay import Lockstep
-from chessnn_colab.selfplay_config import SelfPlayConfig
 
 from .test_device_operators import batch_of
 
@@ -31,7 +31,7 @@ TINY = NetworkConfig(channels=8, blocks=1, value_hidden=8)
 
 @pytest.fixture(autouse=True)
 def meta(monkeypatch):
-    """What torch itself cannot do on meta tensors: autocast, and draws from a given generator."""
+    """torch cannot do these on meta tensors: autocast, and draws from a given generator."""
     autocast, drawn, rand = torch.autocast, torch.Tensor.exponential_, torch.rand
 
     def without_meta(device, *args, **settings):
@@ -39,9 +39,13 @@ def meta(monkeypatch):
 
     monkeypatch.setattr(torch, "autocast", without_meta)
     monkeypatch.setattr(
-        torch.Tensor, "exponential_", lambda self, generator=None: self if self.is_meta else drawn(self)
+        torch.Tensor,
+        "exponential_",
+        lambda self, generator=None: self if self.is_meta else drawn(self),
     )
-    monkeypatch.setattr(torch, "rand", lambda *shape, generator=None, device=None: rand(*shape, device=device))
+    monkeypatch.setattr(
+        torch, "rand", lambda *shape, generator=None, device=None: rand(*shape, device=device)
+    )
 
 
 def moved(state):
@@ -58,9 +62,8 @@ def search(name: str) -> SearchConfig:
 
 def lockstep(name: str, dtype: torch.dtype | None) -> Lockstep:
     """Games that started on the CPU, with everything that a ply touches moved to `meta`."""
-    config = SelfPlayConfig(boards=16)
     on_cpu = Actor(Chess(), actor_copy(SpikingNetwork(TINY, portable=True)), search(name))
-    games = Lockstep(on_cpu, config, 64, 0)
+    games = Lockstep(on_cpu, 16, 64, 0)
     games.game = Chess(device="meta")
     games.actor = Actor(games.game, network(dtype or torch.float32), search(name))
     games.state, games.starts = moved(games.state), moved(games.starts)
@@ -71,7 +74,12 @@ def lockstep(name: str, dtype: torch.dtype | None) -> Lockstep:
 
 @pytest.mark.parametrize(
     "name, dtype",
-    [("two-rung", torch.float16), ("two-rung", torch.float32), ("tree", torch.bfloat16), ("policy", None)],
+    [
+        ("two-rung", torch.float16),
+        ("two-rung", torch.float32),
+        ("tree", torch.bfloat16),
+        ("policy", None),
+    ],
 )
 def test_a_ply_of_each_search_stays_on_its_device(name, dtype):
     games = lockstep(name, dtype)
@@ -92,12 +100,17 @@ def test_an_update_stays_on_its_device(policy_gradient):
     )
     losses = learner.update(batch_of(game), None, np.random.default_rng(0))
     assert all(loss.is_meta and loss.shape == () for loss in losses)
-    assert all(parameter.grad is not None and parameter.grad.is_meta for parameter in learner.network.parameters())
+    assert all(
+        parameter.grad is not None and parameter.grad.is_meta
+        for parameter in learner.network.parameters()
+    )
 
 
 def test_batch_norms_are_reestimated_on_their_device(monkeypatch):
     learner = Learner(
-        SpikingNetwork(TINY, portable=True).to("meta"), Chess(device="meta"), LearnerConfig(precision="float32")
+        SpikingNetwork(TINY, portable=True).to("meta"),
+        Chess(device="meta"),
+        LearnerConfig(precision="float32"),
     )
     # The cumulative average reads a counter: on purpose, once per batch.
     monkeypatch.setattr(torch.Tensor, "__float__", lambda self: 1.0)

@@ -9,7 +9,7 @@ import torch
 
 from chessnn_colab.arena.chess.minimax import MATE, PIECE_VALUES, MinimaxPlayer, bonus
 from chessnn_colab.arena.evaluate import find_player
-from chessnn_colab.arena.match import play_match
+from chessnn_colab.arena.parallel import play_match
 from chessnn_colab.arena.registry import match_game
 from chessnn_colab.games.chess.notation import move_from_action, state_from_boards, state_from_fens
 from chessnn_colab.games.chess.rules import Chess
@@ -71,11 +71,15 @@ def plain_scores(board: chess.Board) -> dict[chess.Move, float]:
 
 def checked(boards: list[chess.Board], game: Chess, state) -> int:
     """Compare every legal move's score; how many there were."""
-    scores, mask = MinimaxPlayer(game).scores(state), game.legal_action_mask(state)
+    scores = MinimaxPlayer(game).scores(state)
+    mask = game.legal_action_mask(state)
     moves = 0
     for row, board in enumerate(boards):
         expected = plain_scores(board)
-        found = {move_from_action(int(action), board): float(scores[row, action]) for action in mask[row].nonzero()}
+        found = {
+            move_from_action(int(action), board): float(scores[row, action])
+            for action in mask[row].nonzero()
+        }
         assert found == expected, board.fen()
         moves += len(found)
     return moves
@@ -86,12 +90,18 @@ def test_every_score_is_plain_minimaxs():
     fens = [fen for fen in FENS if not chess.Board(fen).is_game_over()]
     assert len(fens) >= 9
     assert checked([chess.Board(fen) for fen in fens], game, state_from_fens(fens, game)) > 150
-    boards = [board for board in played_games(full(20, 200), 60, seed=3) if not board.is_game_over(claim_draw=True)]
+    boards = [
+        board
+        for board in played_games(full(20, 200), 60, seed=3)
+        if not board.is_game_over(claim_draw=True)
+    ]
     assert checked(boards, game, state_from_boards(boards, game)) > 500
 
 
 def test_a_position_whose_every_move_ends_the_game():
-    game, fen = Chess(), "8/8/8/8/8/3k4/1q6/K7 w - - 0 1"  # only Kxb2, and nobody can mate any more
+    # only Kxb2, and nobody can mate any more
+    game = Chess()
+    fen = "8/8/8/8/8/3k4/1q6/K7 w - - 0 1"
     assert checked([chess.Board(fen)], game, state_from_fens([fen], game)) == 1
 
 
@@ -104,14 +114,19 @@ def test_it_beats_those_who_look_less_far(opponent):
 
 def test_ties_fall_at_random_and_repeat_with_the_seed():
     game = Chess()
-    player, state = MinimaxPlayer(game), game.init(64)
-    first, again, other = (player.choose(state, torch.Generator().manual_seed(seed)) for seed in (0, 0, 1))
+    player = MinimaxPlayer(game)
+    state = game.init(64)
+    first, again, other = (
+        player.choose(state, torch.Generator().manual_seed(seed)) for seed in (0, 0, 1)
+    )
     assert torch.equal(first, again) and not torch.equal(first, other)
     assert len(set(first.tolist())) < 10, "far fewer moves are best than there are"
 
 
 def test_the_yardstick_is_the_one_that_the_docs_name():
-    """Whoever changes the book, greedy or minimax gives the yardstick another name, in docs/strength.md too."""
+    """Whoever changes the book, greedy or minimax gives the yardstick another name, in
+    docs/strength.md too.
+    """
     sys.path.insert(0, str(ROOT / "tools"))
     from strength import yardstick
 

@@ -1,8 +1,8 @@
-"""FEN, UCI and SAN go both ways; whatever is not chess is refused in one sentence that quotes it."""
+"""FEN, UCI and SAN go both ways; whatever is not chess is refused in one sentence that quotes
+it.
+"""
 
 from __future__ import annotations
-
-import random
 
 import chess
 import pytest
@@ -21,7 +21,7 @@ from chessnn_colab.games.chess.notation import (
 from chessnn_colab.games.chess.rules import ENDINGS, Chess
 
 from . import chess_games
-from .chess_games import FENS, MUTATIONS, action_of, both_colours, check_positions, mutated, played_games
+from .chess_games import FENS, action_of, both_colours, check_positions
 from .counts import full
 
 
@@ -30,15 +30,6 @@ def test_fens_go_both_ways():
     assert [board.fen(en_passant="fen") for board in boards_from_state(state)] == list(FENS)
     check_positions(state, [chess.Board(fen) for fen in FENS])
     assert not state.plies_played.any() and bool((state.repetitions == 1).all())
-
-
-def test_boards_of_played_games_go_both_ways():
-    boards = played_games(60, 40, seed=3)
-    state = state_from_boards(boards, Chess())
-    check_positions(state, boards)
-    for board, back in zip(boards, boards_from_state(state)):
-        assert back == board and back.ep_square == board.ep_square
-        assert back.is_valid() and back.fen() == board.fen()
 
 
 @pytest.mark.parametrize(
@@ -92,7 +83,11 @@ def test_the_past_of_a_board_counts_as_repetition():
     game = Chess(max_plies=1)
     state = state_from_boards([board, short, chess.Board(board.fen())], game)
     assert state.repetitions.tolist() == [3, 1, 1]
-    assert [ENDINGS[index] for index in state.ending] == ["threefold_repetition", "unfinished", "unfinished"]
+    assert [ENDINGS[index] for index in state.ending] == [
+        "threefold_repetition",
+        "unfinished",
+        "unfinished",
+    ]
     assert not state.plies_played.any()
 
 
@@ -110,20 +105,6 @@ def test_an_illegal_past_is_refused():
     board.push(chess.Move.from_uci("b1b4"))
     with pytest.raises(NotationError, match="illegal move 'b1b4'"):
         state_from_boards([board], Chess())
-
-
-def test_a_changed_fen_is_refused_or_is_a_position():
-    rng, game, valid = random.Random(11), Chess(), []
-    for _ in range(MUTATIONS):
-        fen = mutated(rng, rng.choice(FENS), "kqrbnpKQRBNP12345678/ -wbabcdefgh0~é\x00")
-        try:
-            valid.append(board_from_fen(fen))
-        except NotationError as error:
-            assert repr(fen)[1:20] in str(error)
-    state = state_from_boards(valid, game)
-    check_positions(state, valid)
-    assert len(valid) > MUTATIONS // 50
-    chess_games.check_legal_moves(game, state, valid)
 
 
 def test_moves_and_actions_go_both_ways():
@@ -175,7 +156,8 @@ BISHOP_OR_PAWN = "r1bqkb1r/ppp2ppp/2np1n2/4p3/4P3/2P5/PPBP1PPP/RNBQK1NR w KQkq -
         (chess.STARTING_FEN, "E2E4", "e2e4"),
         (chess.STARTING_FEN, " E2e4", "e2e4"),
         (chess.STARTING_FEN, "b2B3", "b2b3"),
-        # In SAN the bishop on the second rank goes to b3. All in lower case, or all in capitals, it is the pawn.
+        # In SAN the bishop on the second rank goes to b3. All in lower case, or all in capitals, it
+        # is the pawn.
         (BISHOP_OR_PAWN, "B2b3", "c2b3"),
         (BISHOP_OR_PAWN, "b2b3", "b2b3"),
         (BISHOP_OR_PAWN, "B2B3", "b2b3"),
@@ -238,23 +220,14 @@ def test_a_bad_move_is_refused_with_the_position(fen, text, fault):
             "illegal move 'a7a8' in this position: expected one of its 7 legal moves, such as a1b2; "
             "a promotion names its piece, as in a8=Q",
         ),
-        ("6k1/8/8/8/8/8/5qK1/8 w - - 0 1", "e4", "illegal move 'e4' in this position: expected g2h3 or g2f2 or g2h1"),
+        (
+            "6k1/8/8/8/8/8/5qK1/8 w - - 0 1",
+            "e4",
+            "illegal move 'e4' in this position: expected g2h3 or g2f2 or g2h1",
+        ),
     ],
 )
 def test_a_refusal_says_what_would_be_a_move(fen, text, message):
     with pytest.raises(NotationError) as caught:
         parse_move(text, chess.Board(fen), "this position")
     assert str(caught.value) == message
-
-
-def test_a_changed_move_is_refused_or_legal():
-    rng = random.Random(12)
-    boards = [chess.Board(fen) for fen in FENS]
-    for _ in range(MUTATIONS):
-        board = rng.choice(boards)
-        move = rng.choice(list(board.legal_moves))
-        text = mutated(rng, rng.choice((move.uci(), board.san(move))), "abcdefgh12345678NBRQKOx=+#-0 @é")
-        try:
-            assert board.is_legal(parse_move(text, board))
-        except NotationError as error:
-            assert repr(text) in str(error)

@@ -1,4 +1,6 @@
-"""The notebooks run from top to bottom: as `make run` runs them, in an environment like Colab's, as one packed file."""
+"""The notebooks run from top to bottom: as `make run` runs them, in an environment like Colab's, as
+one packed file.
+"""
 
 import json
 import os
@@ -9,13 +11,16 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from shlex import split
+from typing import NamedTuple
 
 import nbformat
 import pytest
 
-from chessnn_colab.arena.shipped import shipped_files
+from chessnn_colab.runs.networks import shipped_files
 
 from .browser import COLAB, needs_colab
+from .counts import only_in_full
 from .short_notebook import INLINE, MATCHES, ONE_WORKER, SELF_PLAY, shortened, with_cell
 
 ROOT = Path(__file__).parent.parent
@@ -24,9 +29,21 @@ from colab_like import NOT_ON_COLAB  # noqa: E402
 from make_colab import run_all_notebook  # noqa: E402
 
 
-def run_notebook(notebook: Path, out: Path, *parameters: str, python: Path | str = sys.executable, **environment: str):
+def run_notebook(
+    notebook: Path,
+    out: Path,
+    *parameters: str,
+    python: Path | str = sys.executable,
+    **environment: str,
+):
     """Run it headless as `make run` does; its printed text is in `stdout`."""
-    command = [str(python), str(ROOT / "tools/run_notebook.py"), str(notebook), str(out), *parameters]
+    command = [
+        str(python),
+        str(ROOT / "tools/run_notebook.py"),
+        str(notebook),
+        str(out),
+        *parameters,
+    ]
     own = {**os.environ, "CHESSNN_UI": "text", **environment}
     return subprocess.run(command, capture_output=True, text=True, env=own, timeout=600)
 
@@ -40,18 +57,18 @@ def pictures(executed: Path) -> int:
     """How many figures there are. Each is an image that says in words what it shows."""
     shown = [output.get("data", {}) for output in outputs(executed)]
     assert not any("image/png" in data for data in shown), "a figure without words"
-    figures = [page for data in shown if (page := data.get("text/html", "")).startswith('<img src="data:image/png')]
+    figures = [
+        page
+        for data in shown
+        if (page := data.get("text/html", "")).startswith('<img src="data:image/png')
+    ]
     assert all(re.search(r' alt="[^"]{20,}"', page) for page in figures)
     return len(figures)
 
 
-# Of two tests of a notebook the second runs it in an environment like Colab's, where there is one.
-LIKE_COLAB = COLAB if COLAB.is_file() else Path(sys.executable)
-
-
-both_environments = pytest.mark.parametrize(
-    "python", [pytest.param(Path(sys.executable), id="newest"), pytest.param(COLAB, marks=needs_colab, id="colab-like")]
-)
+def like_colab() -> Path:
+    """The Python of an environment like Colab's; this one where there is none."""
+    return COLAB if COLAB.is_file() else Path(sys.executable)
 
 
 def says(text: str, lines: Iterable[str]) -> None:
@@ -59,14 +76,22 @@ def says(text: str, lines: Iterable[str]) -> None:
         assert line in text, f"{line!r} is not in\n{text[-3000:]}"
 
 
-TRAINED = ("chessnn_colab 0.", "device     ", "Primary training device", "Generating ", "Iteration 1 |")
+TRAINED = (
+    "chessnn_colab 0.",
+    "device     ",
+    "Primary training device",
+    "Generating ",
+    "Iteration 1 |",
+)
 SECONDS = ("minutes=0.02", "match_games=2")
 
 
 @pytest.mark.timeout(600)
 def test_run_all_in_seconds(tmp_path):
     run, executed = tmp_path / "run", tmp_path / "executed.ipynb"
-    done = run_notebook(ROOT / "notebooks/train.ipynb", executed, *SECONDS, f"run_folder={str(run)!r}")
+    done = run_notebook(
+        ROOT / "notebooks/train.ipynb", executed, *SECONDS, f"run_folder={str(run)!r}"
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     says(done.stdout, (*TRAINED, "against random", "against greedy", "against minimax"))
     assert (run / "config.json").is_file() and list((run / "checkpoints").iterdir())
@@ -79,83 +104,91 @@ def test_run_all_in_seconds(tmp_path):
     assert sum("games of chess against itself" in page for page in pages) == 1, "the story"
 
 
-@pytest.mark.timeout(600)
-def test_evaluate_makes_a_run_where_there_is_none_and_measures_it(tmp_path):
-    executed = tmp_path / "executed.ipynb"
-    short = ("train_minutes_if_none=0.02", "games=2", "search='policy'", "minutes_a_cell=0.05", "ladder_snapshots=2")
-    where = f"run_folder={str(tmp_path / 'run')!r}"
-    notebook = shortened("evaluate.ipynb", tmp_path, MATCHES + INLINE)
-    done = run_notebook(notebook, executed, *short, "ladder_games=2", where)
+class Case(NamedTuple):
+    """A notebook, its parameters in a short mode, lines that it prints, and how many figures it
+    shows.
+    """
+
+    notebook: str
+    parameters: str
+    lines: tuple[str, ...]
+    figures: int
+    short_mode: str = MATCHES + SELF_PLAY + ONE_WORKER
+
+
+EVALUATE = "train_minutes_if_none=0.02 games=2 search='policy' minutes_a_cell=0.05 ladder_snapshots=2 ladder_games=2"
+BY_HAND = "rounds=1 games_per_round=16 match_games=2"
+CASES = {
+    "evaluate": Case(
+        "evaluate",
+        EVALUATE,
+        ("games to go, about", "against minimax: ", "Ratings with random at 0", "mate-in-one"),
+        3,  # matches, ladder, puzzles
+        MATCHES + INLINE,
+    ),
+    "by hand": Case(
+        "by_hand",
+        f"game_name='tictactoe' {BY_HAND}",
+        (
+            "16 games, ",
+            "policy_weights  float16",
+            "round 1: ",
+            "same weights: True",
+            "against random",
+        ),
+        4,  # prior, lengths, losses, match
+    ),
+    "inside": Case("inside_the_spikes", "probe_positions=300", ("Most depends on",), 6, ""),
+}
+# A section that is for games of two players says so, and the notebook continues.
+OTHER_GAMES = {
+    "train tictactoe": Case(
+        "train", "minutes=0.02 match_games=2 game='tictactoe'", (*TRAINED, "against random"), 5
+    ),
+    "train 2048": Case(
+        "train", "minutes=0.02 match_games=2 game='2048'", (*TRAINED, "snake: mean score"), 4
+    ),
+    "evaluate 2048": Case(
+        "evaluate",
+        f"game='2048' {EVALUATE}",
+        ("snake: mean score", "there is no ladder", "no puzzles"),
+        0,
+        MATCHES + INLINE,
+    ),
+    "by hand chess": Case("by_hand", BY_HAND, ("16 games, ", "against random"), 4),
+}
+
+
+def run_case(case: Case, folder: Path, python: Path = Path(sys.executable)) -> list:
+    """Run a notebook in its short mode; returns its outputs."""
+    notebook = shortened(f"{case.notebook}.ipynb", folder, case.short_mode)
+    parameters = split(case.parameters, posix=False)
+    if "run_folder" in notebook.read_text(encoding="utf-8"):
+        parameters.append(f"run_folder={str(folder / 'run')!r}")
+    executed = folder / "executed.ipynb"
+    done = run_notebook(notebook, executed, *parameters, python=python, PYTHONPATH="")
     assert done.returncode == 0, done.stderr[-3000:]
-    lines = (
-        "Primary training device",
-        "games to go, about",
-        "against minimax: ",
-        "Ratings with random at 0",
-        "mate-in-one",
-    )
-    says(done.stdout, lines)
+    says(done.stdout, case.lines)
     assert not [output for output in outputs(executed) if output.output_type == "error"]
-    assert pictures(executed) == 3, "matches, ladder, puzzles"
-    assert (tmp_path / "run" / "ratings.json").is_file()
+    assert pictures(executed) == case.figures
+    return outputs(executed)
 
 
 @pytest.mark.timeout(600)
-def test_evaluate_compares_mean_scores_where_nobody_plays_against_anybody(tmp_path):
-    executed, where = tmp_path / "executed.ipynb", f"run_folder={str(tmp_path / 'run')!r}"
-    short = ("game='2048'", "train_minutes_if_none=0.02", "games=2", "search='policy'")
-    notebook = shortened("evaluate.ipynb", tmp_path, MATCHES + INLINE)
-    done = run_notebook(notebook, executed, *short, where, python=LIKE_COLAB, PYTHONPATH="")
-    assert done.returncode == 0, done.stderr[-3000:]
-    says(done.stdout, ("snake: mean score", "there is no ladder", "There are no puzzles for 2048."))
-    assert pictures(executed) == 0
+@pytest.mark.parametrize("case", CASES)
+def test_a_notebook_runs_from_top_to_bottom(tmp_path, case):
+    shown = run_case(CASES[case], tmp_path)
+    if case == "inside":
+        pages = [output.get("data", {}).get("text/html", "") for output in shown]
+        boards = sum(page.count("Board: ") for page in pages)
+        assert boards == 8, "each of the four networks shows its moves without a kernel"
 
 
+@only_in_full
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(
-    "game, opponent, figures", [("tictactoe", "against random", 5), ("2048", "snake: mean score", 4)]
-)
-def test_run_all_with_another_game(tmp_path, game, opponent, figures):
-    """Sections that are for games of two alone say so, and the notebook goes on."""
-    executed = tmp_path / "executed.ipynb"
-    where = f"run_folder={str(tmp_path / 'run')!r}"
-    done = run_notebook(shortened("train.ipynb", tmp_path), executed, *SECONDS, f"game={game!r}", where)
-    assert done.returncode == 0, done.stderr[-3000:]
-    says(done.stdout, (*TRAINED, opponent))
-    assert "against greedy" not in done.stdout and pictures(executed) == figures
-
-
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize(
-    "game, python",
-    [("tictactoe", Path(sys.executable)), pytest.param("chess", COLAB, marks=needs_colab)],
-    ids=["newest", "colab-like"],
-)
-def test_the_loop_by_hand(tmp_path, game, python):
-    executed = tmp_path / "by_hand.ipynb"
-    short = (f"game_name={game!r}", "rounds=1", "games_per_round=16", "match_games=2")
-    notebook = shortened("by_hand.ipynb", tmp_path)
-    done = run_notebook(notebook, executed, *short, python=python, PYTHONPATH="")
-    assert done.returncode == 0, done.stderr[-3000:]
-    says(done.stdout, ("16 games, ", "policy_weights  float16", "round 1: ", "same weights: True", "against random"))
-    assert pictures(executed) == 4, "prior, lengths, losses, match"
-
-
-@pytest.mark.timeout(600)
-@both_environments
-def test_the_look_inside_needs_no_training(tmp_path, python):
-    executed, notebook = tmp_path / "executed.ipynb", ROOT / "notebooks/inside_the_spikes.ipynb"
-    done = run_notebook(notebook, executed, "probe_positions=300", python=python, PYTHONPATH="")
-    assert done.returncode == 0, done.stderr[-3000:]
-    cells = nbformat.read(executed, as_version=4).cells
-    shown = [output for cell in cells if cell.cell_type == "code" for output in cell.outputs]
-    assert not [output for output in shown if output.output_type == "error"]
-    pictures = [output.data["text/html"] for output in shown if "<img" in output.get("data", {}).get("text/html", "")]
-    assert len(pictures) == 10, "two neurons, planes, spikes, maps, growth, probes, silence, channels, energy"
-    assert sum(text.count("Board: ") for text in pictures) == 7, (
-        "each of the four networks shows its moves without a kernel"
-    )
-    assert "with memory traffic" in pictures[-1]
+@pytest.mark.parametrize("case", CASES | OTHER_GAMES)
+def test_it_runs_with_any_game_and_where_packages_are_colabs(tmp_path, case):
+    run_case((CASES | OTHER_GAMES)[case], tmp_path, like_colab())
 
 
 @pytest.mark.timeout(600)
@@ -179,36 +212,60 @@ def test_scale_out_runs_and_loses_a_machine(tmp_path):
 @pytest.mark.timeout(900)
 @needs_colab
 def test_one_file_in_an_empty_folder(tmp_path):
-    """What `make colab` writes, beside Colab's own packages alone: pip brings the rest and leaves torch as it is."""
+    """What `make colab` writes, beside Colab's own packages alone: pip brings the rest and leaves
+    torch as it is.
+    """
     environment, folder = tmp_path / "colab", tmp_path / "empty"
     folder.mkdir()
     python = environment / "bin" / "python"
     shutil.copytree(COLAB.parents[1], environment, symlinks=True)
-    subprocess.run([python, "-m", "pip", "uninstall", "--quiet", "--yes", *NOT_ON_COLAB], check=True)
+    subprocess.run(
+        [python, "-m", "pip", "uninstall", "--quiet", "--yes", *NOT_ON_COLAB], check=True
+    )
     carried = folder / "run_all.ipynb"
     carried.write_text(run_all_notebook(), encoding="utf-8")
-    assert carried.stat().st_size < 500_000 and "/OWNER/" not in carried.read_text(encoding="utf-8")
+    assert carried.stat().st_size < 500_000
     notebook = with_cell(nbformat.read(carried, as_version=4), MATCHES + SELF_PLAY + ONE_WORKER)
     for session in range(2):
         if session:  # up to its training: the rest is no other in a second session
-            training = next(i for i, cell in enumerate(notebook.cells) if "in train(config" in cell.source)
+            training = next(
+                i for i, cell in enumerate(notebook.cells) if "in train(config" in cell.source
+            )
             del notebook.cells[training + 1 :]
         nbformat.write(notebook, carried)
-        done = run_notebook(carried, tmp_path / "executed.ipynb", *SECONDS, python=python, PYTHONPATH="")
+        done = run_notebook(
+            carried, tmp_path / "executed.ipynb", *SECONDS, python=python, PYTHONPATH=""
+        )
         assert done.returncode == 0, done.stderr[-3000:]
         says(done.stdout, ("chessnn_colab 0.", "Iteration "))
-        assert ("installed chess" in done.stdout) == ("against random" in done.stdout) == (session == 0)
+        assert (
+            ("installed chess" in done.stdout)
+            == ("against random" in done.stdout)
+            == (session == 0)
+        )
         assert ("Resuming" in done.stdout) == (session == 1)
-        assert not [output for output in outputs(tmp_path / "executed.ipynb") if output.output_type == "error"]
-    assert {path.name.partition("-")[0] for path in folder.iterdir()} == {"run_all.ipynb", "chessnn_colab", "runs"}
+        assert not [
+            output
+            for output in outputs(tmp_path / "executed.ipynb")
+            if output.output_type == "error"
+        ]
+    assert {path.name.partition("-")[0] for path in folder.iterdir()} == {
+        "run_all.ipynb",
+        "chessnn_colab",
+        "runs",
+    }
 
 
 def test_what_is_packed_is_what_runs(tmp_path):
     """All code and data of the package but its four networks, and the same bytes every time."""
     text = run_all_notebook()
     assert text == run_all_notebook()
-    cell = next(cell for cell in json.loads(text)["cells"] if "fetch" in cell["metadata"].get("tags", []))
-    done = subprocess.run([sys.executable, "-"], input=cell["source"], text=True, cwd=tmp_path, capture_output=True)
+    cell = next(
+        cell for cell in json.loads(text)["cells"] if "fetch" in cell["metadata"].get("tags", [])
+    )
+    done = subprocess.run(
+        [sys.executable, "-"], input=cell["source"], text=True, cwd=tmp_path, capture_output=True
+    )
     assert done.returncode == 0, done.stderr
     (unpacked,) = tmp_path.iterdir()
 
@@ -220,27 +277,35 @@ def test_what_is_packed_is_what_runs(tmp_path):
         }
 
     given, whole = files(unpacked), files(ROOT)
-    assert sorted(whole.keys() - given.keys()) == [f"chessnn_colab/arena/data/{file.name}" for file in shipped_files()]
+    assert sorted(whole.keys() - given.keys()) == [
+        f"chessnn_colab/runs/data/{file.name}" for file in shipped_files()
+    ]
     assert given == {name: whole[name] for name in given}
-    asks = "from chessnn_colab.arena.find_network import find_network; find_network()"
-    done = subprocess.run([sys.executable, "-c", asks], text=True, cwd=unpacked, capture_output=True)
-    assert "CheckpointError: this copy of the package has no networks in it" in done.stderr, done.stderr
+    asks = "from chessnn_colab import find_network; find_network()"
+    done = subprocess.run(
+        [sys.executable, "-c", asks], text=True, cwd=unpacked, capture_output=True
+    )
+    assert "CheckpointError: this copy of the package has no networks in it" in done.stderr, (
+        done.stderr
+    )
     assert any(name.endswith("tactics.txt") for name in files(unpacked))
     assert (unpacked / "requirements.txt").is_file() and (unpacked / "LICENSE").is_file()
 
 
 def alone(folder: Path, repository: str = "") -> Path:
-    """The train notebook in a folder without a checkout, with another repository if one is named."""
+    """The train notebook in a folder without a checkout, with another repository if one is
+    named.
+    """
     text = (ROOT / "notebooks" / "train.ipynb").read_text(encoding="utf-8")
     if repository:
-        text = text.replace("https://github.com/OWNER/chessnn-colab", repository)
+        text = text.replace('REPOSITORY = \\"\\"', f'REPOSITORY = \\"{repository}\\"')
     path = folder / "train.ipynb"
     path.write_text(text, encoding="utf-8")
     return path
 
 
 def test_without_checkout_or_repository_one_sentence_says_what_to_do(tmp_path):
-    """As on Colab with the placeholder still in place."""
+    """As on Colab before `make repository`."""
     executed = tmp_path / "out.ipynb"
     done = run_notebook(alone(tmp_path), executed, python=bare_python(tmp_path), PYTHONPATH="")
     assert done.returncode == 1 and "make colab" in done.stderr
@@ -252,7 +317,11 @@ def test_from_an_address_it_fetches_itself(tmp_path):
     """A repository's address is set: the notebook clones it, and runs go there."""
     source, folder = tmp_path / "source", tmp_path / "content"
     folder.mkdir()
-    shutil.copytree(ROOT / "chessnn_colab", source / "chessnn_colab", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        ROOT / "chessnn_colab",
+        source / "chessnn_colab",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
     for name in ("requirements.txt", "pyproject.toml"):
         shutil.copy(ROOT / name, source / name)
     git = ["git", "-C", str(source), "-c", "user.name=a", "-c", "user.email=a@b"]
@@ -260,17 +329,25 @@ def test_from_an_address_it_fetches_itself(tmp_path):
         subprocess.run([*git, *command], check=True)
     first_cells = nbformat.read(alone(folder, f"file://{source}"), as_version=4)
     del first_cells.cells[4:]  # up to the install cell
-    first_cells.cells.append(nbformat.v4.new_code_cell("import os; print(os.path.relpath(root))", id="where"))
+    first_cells.cells.append(
+        nbformat.v4.new_code_cell("import os; print(os.path.relpath(root))", id="where")
+    )
     first_cells.cells[-1].metadata.tags = ["parameters"]
     nbformat.write(first_cells, folder / "train.ipynb")
-    done = run_notebook(folder / "train.ipynb", tmp_path / "out.ipynb", python=bare_python(tmp_path), PYTHONPATH="")
+    done = run_notebook(
+        folder / "train.ipynb", tmp_path / "out.ipynb", python=bare_python(tmp_path), PYTHONPATH=""
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     says(done.stdout, ("from chessnn-colab/", "\nchessnn-colab\n"))
 
 
 def bare_python(folder: Path) -> Path:
-    """A Python with everything of this environment but this project's own package, which pip linked in."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "bare")], check=True)
+    """A Python with everything of this environment but this project's own package, which pip linked
+    in.
+    """
+    subprocess.run(
+        [sys.executable, "-m", "venv", "--without-pip", str(folder / "bare")], check=True
+    )
     shared = folder / "shared"
     shared.mkdir()
     for path in Path(pytest.__file__).parent.parent.iterdir():
@@ -283,9 +360,16 @@ def bare_python(folder: Path) -> Path:
 
 @pytest.mark.timeout(300)
 def test_ctrl_c_keeps_the_run_and_skips_the_rest(tmp_path):
-    """A terminal's Ctrl-C: the training cell ends and has saved. Nothing is left running; nothing is a traceback."""
+    """A terminal's Ctrl-C: the training cell ends and has saved. Nothing is left running; nothing
+    is a traceback.
+    """
     run, executed = tmp_path / "run", tmp_path / "executed.ipynb"
-    command = [sys.executable, "-u", str(ROOT / "tools/run_notebook.py"), str(ROOT / "notebooks/train.ipynb")]
+    command = [
+        sys.executable,
+        "-u",
+        str(ROOT / "tools/run_notebook.py"),
+        str(ROOT / "notebooks/train.ipynb"),
+    ]
     process = subprocess.Popen(
         [*command, str(executed), "minutes=10", f"run_folder={str(run)!r}"],
         stdout=subprocess.PIPE,
@@ -307,7 +391,9 @@ def test_ctrl_c_keeps_the_run_and_skips_the_rest(tmp_path):
         process.stdout.close()
         process.wait()
     assert (
-        "Interrupted: everything up to iteration 0 is kept" in text and "Traceback" not in text and "Error" not in text
+        "Interrupted: everything up to iteration 0 is kept" in text
+        and "Traceback" not in text
+        and "Error" not in text
     )
     assert "against random" not in text, "cells after the interrupted one"
     assert executed.is_file() and list((run / "checkpoints").iterdir())

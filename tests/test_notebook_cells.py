@@ -19,7 +19,11 @@ ROOT = Path(__file__).parent.parent
 def cell_of_train(field: str, value: str) -> str:
     """The code of the train notebook's cell with this form field, which is `value`."""
     notebook = nbformat.read(ROOT / "notebooks" / "train.ipynb", as_version=4)
-    (source,) = (cell.source for cell in notebook.cells if cell.cell_type == "code" and f"\n{field} = " in cell.source)
+    (source,) = (
+        cell.source
+        for cell in notebook.cells
+        if cell.cell_type == "code" and f"\n{field} = " in cell.source
+    )
     return re.sub(rf"^{field} = \S+", lambda _: f"{field} = {value}", source, flags=re.MULTILINE)
 
 
@@ -27,10 +31,15 @@ def test_a_cell_lists_the_runs_and_deletes_the_one_that_is_named(tmp_path, capsy
     run = Path(make_run(tmp_path / "first", (0,)))
     make_run(tmp_path / "second", (0,))
     exec(cell_of_train("delete_this_run", '""'), {"run": run})
-    assert {line.split()[0] for line in capsys.readouterr().out.splitlines()[:-1]} == {"first", "second"}
+    assert {line.split()[0] for line in capsys.readouterr().out.splitlines()[:-1]} == {
+        "first",
+        "second",
+    }
     exec(cell_of_train("delete_this_run", '"second"'), {"run": run})
     told, *listed, _ = capsys.readouterr().out.splitlines()
-    assert told.startswith("second is deleted: ") and [line.split()[0] for line in listed] == ["first"]
+    assert told.startswith("second is deleted: ") and [line.split()[0] for line in listed] == [
+        "first"
+    ]
     exec(cell_of_train("delete_this_run", '"first"'), {"run": run})
     told, *listed, _ = capsys.readouterr().out.splitlines()
     assert told.startswith("first stays: ") and [line.split()[0] for line in listed] == ["first"]

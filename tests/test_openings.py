@@ -4,7 +4,14 @@ import chess
 
 from chessnn_colab.arena.chess.openings import BOOK, board_after
 
-VALUES = {chess.PAWN: 1, chess.KNIGHT: 3, chess.BISHOP: 3, chess.ROOK: 5, chess.QUEEN: 9, chess.KING: 0}
+VALUES = {
+    chess.PAWN: 1,
+    chess.KNIGHT: 3,
+    chess.BISHOP: 3,
+    chess.ROOK: 5,
+    chess.QUEEN: 9,
+    chess.KING: 0,
+}
 
 
 def balance(board: chess.Board) -> int:
@@ -29,7 +36,11 @@ def after_captures(board: chess.Board, low: int = -99, high: int = 99, depth: in
 
 def test_the_book_is_varied():
     assert len(BOOK) >= 50
-    assert len({opening.name for opening in BOOK}) == len({board_after(opening).epd() for opening in BOOK}) == len(BOOK)
+    assert (
+        len({opening.name for opening in BOOK})
+        == len({board_after(opening).epd() for opening in BOOK})
+        == len(BOOK)
+    )
     assert {len(opening.moves) for opening in BOOK} == set(range(2, 9))
     # Short matches are varied too.
     for first in range(len(BOOK) - 12):
@@ -46,7 +57,8 @@ def test_lines_are_legal_and_leave_the_game_open():
 
 def sans(board: chess.Board) -> list[str]:
     """The moves that led to `board`, checks and captures marked as they should be."""
-    before, texts = chess.Board(), []
+    before = chess.Board()
+    texts = []
     for move in board.move_stack:
         texts.append(before.san(move))
         before.push(move)

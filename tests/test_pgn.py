@@ -1,8 +1,8 @@
-"""Games to PGN and back; whatever is not a game of chess is refused in one sentence that quotes it."""
+"""Games to PGN and back; whatever is not a game of chess is refused in one sentence that quotes
+it.
+"""
 
 from __future__ import annotations
-
-import random
 
 import chess
 import chess.pgn
@@ -17,29 +17,29 @@ from chessnn_colab.games.chess.notation import action_from_move, parse_move, sta
 from chessnn_colab.games.chess.pgn import games_from_pgn
 from chessnn_colab.games.chess.rules import Chess
 
-from .chess_games import MUTATIONS, mutated, played_games
+from .chess_games import played_games
 from .test_chess_endings import expected_ending
 
 GAME = Chess()
-SCHOLARS_MATE = '[White "A"]\n\n1. e4 e5 2. Bc4 {a comment} Nc6 (2... Nf6 3. d3) 3. Qh5 Nf6?? $2 4. Qxf7# 1-0\n'
+SCHOLARS_MATE = (
+    '[White "A"]\n\n1. e4 e5 2. Bc4 {a comment} Nc6 (2... Nf6 3. d3) 3. Qh5 Nf6?? $2 4. Qxf7# 1-0\n'
+)
 
 
 def pgn_of(board: chess.Board) -> str:
     """The board's moves as PGN; where the rules do not end the game, the result is open."""
-    played, root = chess.pgn.Game.from_board(board), board.root()
+    played = chess.pgn.Game.from_board(board)
+    root = board.root()
     played.headers["Result"] = board.result()
     if root.fen() != chess.STARTING_FEN:
         played.headers["FEN"] = root.fen(en_passant="fen")
     return str(played)
 
 
-def random_pgn(count: int, plies: int, seed: int) -> str:
-    return "\n\n".join(map(pgn_of, played_games(count, plies, seed)))
-
-
 def text_of(board: chess.Board, ending: str, result: int, **headers: str) -> str:
     """The board's moves as self-play writes them down."""
-    current, actions = board.root(), []
+    current = board.root()
+    actions = []
     for move in board.move_stack:
         actions.append(action_from_move(move, current))
         current.push(move)
@@ -75,7 +75,9 @@ def test_games_go_both_ways():
 def test_a_game_is_written_with_its_result():
     board = after("e4", "e5", "Bc4", "Nc6", "Qh5", "Nf6", "Qxf7")
     text = text_of(board, "checkmate", 1, White="A")
-    assert "Qxf7# 1-0" in text and '[Termination "normal"]' in text and '[Ending "checkmate"]' in text
+    assert (
+        "Qxf7# 1-0" in text and '[Termination "normal"]' in text and '[Ending "checkmate"]' in text
+    )
     assert "FEN" not in text and '[White "A"]' in text and registry.text_suffix("chess") == ".pgn"
 
 
@@ -117,7 +119,14 @@ def test_words_beside_the_moves_are_left_out():
 nor is i4} e5 ; nor f9
 2. d2-d4!? $14 exd4 3. Qxd4 +- = dis ch (3. c3) 3... Nc6 N *"""
     (parsed,) = games_from_pgn(text)
-    assert [move.uci() for move in parsed.mainline_moves()] == ["e2e4", "e7e5", "d2d4", "e5d4", "d1d4", "b8c6"]
+    assert [move.uci() for move in parsed.mainline_moves()] == [
+        "e2e4",
+        "e7e5",
+        "d2d4",
+        "e5d4",
+        "d1d4",
+        "b8c6",
+    ]
 
 
 @pytest.mark.parametrize("text", ["{" * 1_000_000, "a" * 1_000_000, "a1" * 500_000, ";{" * 500_000])
@@ -177,25 +186,3 @@ def test_a_pgn_too_large_is_refused(monkeypatch):
 def test_nested_variations_do_no_harm():
     text = "1. e4 " + "(1. d4 " * 20_000 + ")" * 20_000 + " e5 *"
     assert len(list(games_from_pgn(text)[0].mainline_moves())) == 2
-
-
-def test_a_changed_pgn_is_refused_or_holds_legal_games(caplog):
-    rng = random.Random(13)
-    sources = [SCHOLARS_MATE, random_pgn(2, 12, seed=14), random_pgn(1, 30, seed=15)]
-    read = 0
-    for _ in range(MUTATIONS):
-        text = mutated(rng, rng.choice(sources), 'abcdefgh12345678NBRQKOx=+#-.*[]{}();$"\n\\ é')
-        try:
-            games = games_from_pgn(text)
-        except NotationError as error:
-            assert "\n" not in str(error)
-            continue
-        read += 1
-        for played in games:
-            board = played.board()
-            assert board.is_valid()
-            for move in played.mainline_moves():
-                assert board.is_legal(move)
-                board.push(move)
-    assert MUTATIONS // 10 < read < MUTATIONS
-    assert not caplog.records

@@ -1,4 +1,6 @@
-"""Games that pay points: the score head, rewards in returns, one player's plies, chance in both searches."""
+"""Games that pay points: the score head, rewards in returns, one player's plies, chance in both
+searches.
+"""
 
 import numpy as np
 import pytest
@@ -7,7 +9,8 @@ import torch
 from chessnn_colab.actor import Actor
 from chessnn_colab.arena.players import NetworkPlayer
 from chessnn_colab.assembler import Assembler, td_returns
-from chessnn_colab.config import TrainConfig
+from chessnn_colab.config import TrainConfig, saved_config
+from chessnn_colab.devices import inventory
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.base import finished, select
 from chessnn_colab.games.registry import make_game
@@ -15,16 +18,15 @@ from chessnn_colab.learner import Learner, LearnerConfig, score_target
 from chessnn_colab.network import actor_copy, build_network, expected_value, score_bins
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.records import POLICY_WIDTH, GameRecords
-from chessnn_colab.replay import FIELDS, Replay
+from chessnn_colab.replay import FIELDS, ReplayBuffer
 from chessnn_colab.report import Report, score_names
 from chessnn_colab.runs.folder import RunFolder
-from chessnn_colab.search import Root, SearchConfig, Step, two_rung
+from chessnn_colab.search import Root, SearchConfig, Step
 from chessnn_colab.selfplay import play_games
-from chessnn_colab.selfplay_config import SelfPlayConfig
-from chessnn_colab.tree import Expansion, tree_search
+from chessnn_colab.tree import Expansion
+from chessnn_colab.views.columns import detail_lines, iteration_line
 from chessnn_colab.views.curves import small_figure
 from chessnn_colab.views.panel import table_html
-from chessnn_colab.views.progress.text import report_lines
 from chessnn_colab.views.run_table import run_table
 from chessnn_colab.views.story import best_facts, headline
 from tests.sample_reports import make_report
@@ -60,10 +62,15 @@ def test_the_config_says_which_head():
     network = small_network(game)
     assert network.config.score_limit == game.score_limit == LIMIT
     output = network(game.observe(game.init(3)))
-    assert output.prior_logits.shape == (3, 4) and output.wdl_logits.shape == (3, 128)
-    assert NetworkConfig().value_logits == 3 and "score_limit" in NetworkConfig().to_dict()
+    assert output.prior_logits.shape == (3, 4) and output.value_logits.shape == (3, 128)
+    assert NetworkConfig().value_outputs == 3 and "score_limit" in NetworkConfig().to_dict()
     assert NetworkConfig.from_dict(network.config.to_dict()) == network.config
-    for wrong in ({"score_limit": -1.0}, {"score_limit": float("inf")}, {"score_limit": "many"}, {"score_bins": 1}):
+    for wrong in (
+        {"score_limit": -1.0},
+        {"score_limit": float("inf")},
+        {"score_limit": "many"},
+        {"score_bins": 1},
+    ):
         with pytest.raises(ConfigError, match=f"network {next(iter(wrong))}="):
             NetworkConfig(**wrong)
 
@@ -79,18 +86,24 @@ def returns_by_hand(reward, value, last, discount, td_lambda):
 @pytest.mark.parametrize("td_lambda", [0.0, 0.7, 1.0])
 def test_returns_hold_the_rewards(td_lambda):
     generator = np.random.default_rng(0)
-    lengths, discount = np.array([5, 1, 8]), 0.9
-    reward, value = generator.random(14) * 1000, generator.random(14) * 1000
+    lengths = np.array([5, 1, 8])
+    discount = 0.9
+    reward = generator.random(14) * 1000
+    value = generator.random(14) * 1000
     last = np.array([7.0, 8.0, 9.0])
     found = td_returns(last, discount * value, lengths, td_lambda, np.full(3, discount), reward)
     ends = lengths.cumsum()
     for first, end, value_of_last in zip(ends - lengths, ends, last):
-        expected = returns_by_hand(reward[first:end], value[first:end], value_of_last, discount, td_lambda)
+        expected = returns_by_hand(
+            reward[first:end], value[first:end], value_of_last, discount, td_lambda
+        )
         np.testing.assert_allclose(found[first:end], expected)
 
 
 def test_targets_end_with_a_reward_or_with_what_the_search_said():
-    """A game that ends is worth its last reward there; one that the cap or the clock stops, the last search's value."""
+    """A game that ends is worth its last reward there; one that the cap or the clock stops, the
+    last search's value.
+    """
     rows = {
         "number": np.array([[0, 1, 2], [0, 1, 2]]),
         "position": np.zeros((2, 3, 1), np.int64),
@@ -100,13 +113,14 @@ def test_targets_end_with_a_reward_or_with_what_the_search_said():
         "ended": np.array([[False, False, False], [True, True, False]]),
         "ending": np.array([[0, 0, 0], [1, 2, 0]]),
         "outcome": np.zeros((2, 3), np.float32),
-        "standing": np.zeros((2, 3), np.float32),
+        "estimate": np.zeros((2, 3), np.float32),
         "reward": np.array([[4.0, 8.0, 16.0], [32.0, 64.0, 128.0]], np.float32),
         "policy_actions": np.zeros((2, 3, POLICY_WIDTH), np.int64),
         "policy_weights": np.zeros((2, 3, POLICY_WIDTH), np.float32),
     }
     assembler = Assembler(truncated=2, position_words=1, discount=0.5, td_lambda=1.0)
-    records, rest = assembler.add(rows), assembler.unfinished()
+    records = assembler.add(rows)
+    rest = assembler.unfinished()
     assert records.value_targets.tolist() == [4 + 0.5 * 32, 32, 8 + 0.5 * 220, 220]
     assert rest.value_targets.tolist() == [16 + 0.5 * 90_000, 90_000]  # beyond half precision
     assert records.value_targets.dtype == records.root_values.dtype == np.float32
@@ -119,8 +133,9 @@ def records():
     game = make_game("2048", max_plies=400)
     actor = Actor(game, actor_copy(small_network(game)), SearchConfig(candidates=4, survivors=2))
     parts = []
-    config = SelfPlayConfig(game="2048", boards=8, td_lambda=1.0, discount=1.0, max_plies=400)
-    play_games(actor, config, 8, 0, lambda games, plies, new: parts.append(new) or True)
+    game.td_lambda = 1.0
+    game.discount = 1.0
+    play_games(actor, 8, 8, 0, lambda games, plies, new: parts.append(new) or True)
     return game, [part for part in parts if part.num_games]
 
 
@@ -133,10 +148,14 @@ def test_a_recorded_game_can_be_replayed_and_its_targets_are_the_points_to_come(
             for place in range(first, end):
                 assert torch.equal(game.pack(state)[0], torch.from_numpy(part.positions[place]))
                 scores.append(int(state.score))
-                state = game.step(state, torch.from_numpy(part.actions[place : place + 1].astype(np.int64)))
+                state = game.step(
+                    state, torch.from_numpy(part.actions[place : place + 1].astype(np.int64))
+                )
             assert (ending == 1) == bool(state.terminated)
             if ending == 1:
-                np.testing.assert_allclose(part.value_targets[first:end], int(state.score) - np.array(scores))
+                np.testing.assert_allclose(
+                    part.value_targets[first:end], int(state.score) - np.array(scores)
+                )
 
 
 def test_the_learner_learns_a_score():
@@ -154,7 +173,9 @@ def test_the_learner_learns_a_score():
     for _ in range(60):
         learner.update(batch)
     with torch.no_grad():
-        value = expected_value(learner.network.eval()(game.observe(state)).wdl_logits, game.score_limit)
+        value = expected_value(
+            learner.network.eval()(game.observe(state)).value_logits, game.score_limit
+        )
     assert ((value - 70_000).abs() < 3_000).all()
 
 
@@ -163,25 +184,32 @@ def test_a_policy_gradient_does_not_grow_with_the_score():
     network = small_network(game)
     learner = Learner(network, game, LearnerConfig(), policy_gradient=True)
     batch = {"positions": game.pack(game.init(8)).numpy(), "actions": np.zeros(8, np.uint16)}
-    batch |= {"policy_actions": np.zeros((8, 1), np.uint16), "policy_weights": np.ones((8, 1), np.float16)}
+    batch |= {
+        "policy_actions": np.zeros((8, 1), np.uint16),
+        "policy_weights": np.ones((8, 1), np.float16),
+    }
     batch["value_targets"] = np.linspace(0, 90_000, 8, dtype=np.float32)
     assert abs(float(learner.update(batch).policy_loss)) < 10
 
 
 def test_a_network_that_has_played_a_match_can_learn_afterwards():
     """A player is asked in inference mode; what is kept from there must be of use to a gradient."""
-    game, rows = make_game("2048"), 4
+    game = make_game("2048")
+    rows = 4
     network = small_network(game)
     score_bins.cache_clear()
-    NetworkPlayer(game, network, SearchConfig(candidates=2, survivors=1)).choose(game.init(rows), torch.Generator())
-    value = expected_value(network(game.observe(game.init(rows))).wdl_logits, game.score_limit)
+    NetworkPlayer(game, network, SearchConfig(candidates=2, survivors=1)).choose(
+        game.init(rows), torch.Generator()
+    )
+    value = expected_value(network(game.observe(game.init(rows))).value_logits, game.score_limit)
     value.sum().backward()
     assert all(weight.grad is not None for weight in network.value.parameters())
 
 
 def test_one_player_is_discounted_without_a_sign_and_paid_at_once():
     game = make_game("2048")
-    actor = Actor(game, actor_copy(small_network(game)), SearchConfig(), discount=0.9)
+    game.discount = 0.9
+    actor = Actor(game, actor_copy(small_network(game)), SearchConfig())
     state = game.starts(16, "standard", torch.Generator().manual_seed(0))
     for _ in range(400):
         action = state.legal.int().argmax(1)
@@ -196,7 +224,8 @@ def test_one_player_is_discounted_without_a_sign_and_paid_at_once():
 
 
 class Lottery:
-    """A game for the searches: action 0 pays 1 for sure; action 1 pays 8 in one of eight cases, nothing else. All ends.
+    """A game for the searches: action 0 pays 1 for sure; action 1 pays 8 in one of eight cases,
+    nothing else. All ends.
 
     An outcome is drawn by counting, so every eighth of action 1 wins.
     """
@@ -219,43 +248,15 @@ class Lottery:
 
 
 def root(batch):
-    return Root(torch.tensor([[0, 1]]).repeat(batch, 1), torch.zeros(batch, 2), torch.zeros(batch), None)
-
-
-@pytest.mark.parametrize("samples", [1, 8])
-def test_two_rungs_look_at_several_outcomes_of_an_action(samples):
-    lottery = Lottery()
-    config = SearchConfig(candidates=2, survivors=1, chance_samples=samples)
-    output = two_rung(root(1), lottery.recurrent_fn, config, torch.zeros(1, 2))
-    assert config.evaluations == 1 + 3 * samples
-    if samples == 8:  # both are worth 1 on average, and the search sees no difference
-        torch.testing.assert_close(output.action_weights, torch.full((1, 2), 0.5))
-        torch.testing.assert_close(output.value, torch.full((1,), 3 / 4))  # three visits worth 1, the root's own 0
-    else:
-        assert output.action_weights[0].max() > 0.9
-
-
-def test_the_value_of_an_edge_is_the_mean_of_its_outcomes():
-    """Four visits of an action with outcomes 8, 0, 0, 0 and four samples: the tree values it as 2. With two samples
-    the outcomes 8 and 0 take turns; with one the first is all there is."""
-
-    class Single(Lottery):
-        def expand(self, parent, action, node):
-            reward = torch.full((len(action),), 8.0 if node == 1 else 0.0)
-            step = Step(reward, torch.zeros(len(action)), torch.zeros(len(action)))
-            return Expansion(step, torch.zeros(len(action), 1, dtype=torch.int64), torch.zeros(len(action), 1))
-
-    one = Root(torch.zeros(1, 1, dtype=torch.int64), torch.zeros(1, 1), torch.zeros(1), None)
-    for samples, mean in ((4, 8 / 4), (2, 8 / 2), (1, 8)):
-        config = SearchConfig(search="tree", num_simulations=4, chance_samples=samples)
-        value = tree_search(one, Single().expand, config, torch.zeros(1, 1)).value
-        torch.testing.assert_close(value, torch.tensor([4 * mean / 5]))  # the root's own value, 0, counts once
+    return Root(
+        torch.tensor([[0, 1]]).repeat(batch, 1), torch.zeros(batch, 2), torch.zeros(batch), None
+    )
 
 
 @pytest.mark.parametrize("search", ["two-rung", "tree", "policy"])
 def test_every_search_plays_2048(search):
     game = make_game("2048")
-    config = SearchConfig(search=search, candidates=4, survivors=2, num_simulations=8, chance_samples=2)
+    config = SearchConfig(search=search, candidates=4, survivors=2, num_simulations=8)
     actor = Actor(game, actor_copy(small_network(game)), config)
     state = game.starts(16, "standard", torch.Generator().manual_seed(0))
     output = actor.act(state, torch.Generator().manual_seed(1))
@@ -268,19 +269,29 @@ def test_every_search_plays_2048(search):
 
 @pytest.mark.parametrize("search", ["two-rung", "tree"])
 def test_no_search_knows_the_tile_that_will_come(search, monkeypatch):
-    """Among the tiles that it looks at, the one that the game has in store is as frequent as any other."""
+    """Among the tiles that it looks at, the one that the game has in store is as frequent as any
+    other.
+    """
     game = make_game("2048")
     config = SearchConfig(search=search, candidates=4, survivors=1, num_simulations=1)
     actor = Actor(game, actor_copy(small_network(game)), config)
     state = game.starts(200, "standard", torch.Generator().manual_seed(0))
-    looked, play = [], actor.play
-    monkeypatch.setattr(actor, "play", lambda before, action: looked.append((before, action)) or play(before, action))
+    looked = []
+    play = actor.play
+    monkeypatch.setattr(
+        actor,
+        "play",
+        lambda before, action: looked.append((before, action)) or play(before, action),
+    )
     actor.act(state, torch.Generator().manual_seed(1))
     before, action = looked[0]
     boards = {tuple(tiles): row for row, tiles in enumerate(state.tiles.tolist())}
     rows = torch.tensor([boards[tuple(tiles)] for tiles in before.tiles.tolist()])
     in_store = game.step(select(state, rows), action)
-    assert len(rows) >= 200 and (game.step(before, action).tiles == in_store.tiles).all(1).float().mean() < 0.2
+    assert (
+        len(rows) >= 200
+        and (game.step(before, action).tiles == in_store.tiles).all(1).float().mean() < 0.2
+    )
 
 
 @pytest.mark.parametrize(
@@ -290,12 +301,10 @@ def test_no_search_knows_the_tile_that_will_come(search, monkeypatch):
             {"game": "chess", "reward": "score"},
             "reward='score' for the game 'chess': expected none, because it pays no",
         ),
-        ({"game": "2048", "reward": "gold"}, "reward='gold' for the game '2048': expected one of score, log-score"),
-        ({"game": "chess", "chance_samples": 2}, "chance_samples=2: chess has no chance, expected 1"),
-        ({"game": "2048", "chance_samples": 0}, "chance_samples=0: expected a whole number from 1 up"),
-        ({"game": "2048", "few_piece_starts": 0.5}, "2048 has no such starts, only standard"),
-        ({"game": "gomoku", "policy_head": "from-to"}, "moves of gomoku lead to no second square, expected 'from'"),
-        ({"policy_head": "to"}, "unknown policy_head 'to': expected one of from, from-to"),
+        (
+            {"game": "2048", "reward": "gold"},
+            "reward='gold' for the game '2048': expected one of score, log-score",
+        ),
     ],
 )
 def test_settings_that_do_not_fit_the_game_are_refused(settings, message):
@@ -308,25 +317,39 @@ def test_a_run_goes_on_with_the_reward_that_it_began_with(tmp_path):
     run.mkdir()
     (run / "config.json").write_text('{"game": "2048", "reward": "hybrid"}')
     with pytest.raises(ConfigError, match="reward=None, but the run in .* has reward='hybrid'"):
-        TrainConfig(game="2048", run=str(run)).with_saved()
-    assert TrainConfig(game="2048", run=str(run), reward="hybrid").with_saved().reward == "hybrid"
+        resolved(TrainConfig(game="2048", run=str(run)))
+    assert resolved(TrainConfig(game="2048", run=str(run), reward="hybrid")).reward == "hybrid"
+
+
+def resolved(config):
+    machine = inventory()
+    plan = config.worker_plan("cpu", machine)
+    return config.resolve("cpu", machine, plan, saved_config(config.run))
 
 
 def test_a_report_tells_scores_in_place_of_wins():
     report = Report.from_dict(
         {
-            **dict.fromkeys(("iteration", "seconds", "plies", "draws", "buffer_size", "updates", "total_games"), 0),
-            **dict.fromkeys(("positions_per_second", "games_per_second", "loss", "policy_loss", "value_loss"), 0.0),
+            **dict.fromkeys(
+                ("iteration", "seconds", "plies", "draws", "buffer_size", "updates", "total_games"),
+                0,
+            ),
+            **dict.fromkeys(
+                ("positions_per_second", "games_per_second", "loss", "policy_loss", "value_loss"),
+                0.0,
+            ),
             **dict.fromkeys(("entropy", "value_accuracy", "average_plies", "learning_rate"), 0.5),
             "games": 10,
+            "wins": {},
             "endings": {"no_moves": 10},
             "scores": {"mean": 1234.5, "median": 1000.0, "best": 4000.0},
             "reached": {"512": 0.4, "1024": 0.0},
         }
     )
     assert Report.from_dict(report.to_dict()) == report
-    first = report_lines(report)[0]
-    assert "mean 1,234, median 1,000, best 4,000, 512 in 40 %, 1024 in 0 %" in first and "draws" not in first
+    line = iteration_line(report)
+    assert "mean 1,234, median 1,000, best 4,000" in line and "draws" not in line
+    assert "512 in 40 %, 1024 in 0 %" in detail_lines(report)[0]
 
 
 def test_an_iteration_without_a_score_is_shown_as_one_of_a_game_with_points(tmp_path):
@@ -340,26 +363,36 @@ def test_an_iteration_without_a_score_is_shown_as_one_of_a_game_with_points(tmp_
     table = table_html(reports)
     assert "median" in table and "draws" not in table and "4,000" in table
     assert "points of the best game" in best_facts(reports)
-    assert headline({"game": "2048"}, reports).startswith(f"{reports[-1].total_games:,} games of 2048 in ")
-    assert [axis.get_title(loc="left") for axis in small_figure("results", reports).axes] == ["Best and median score"]
+    assert headline({"game": "2048"}, reports).startswith(
+        f"{reports[-1].total_games:,} games of 2048 in "
+    )
+    assert [axis.get_title(loc="left") for axis in small_figure("results", reports).axes] == [
+        "Best and median score"
+    ]
     with RunFolder.create_or_open(tmp_path / "run", {"game": "2048"}) as run:
         for report in reports:
             run.append_report(report.to_dict())
     table = run_table(tmp_path / "run")
-    assert "median score" in [column.header for column in table.columns] and len(table.rows) == 2
+    assert "median" in [column.header for column in table.columns] and len(table.rows) == 2
     assert {len(list(column.cells)) for column in table.columns} == {2}
 
 
 def test_no_positions_leave_a_replay_as_it_is():
-    """Records of nothing have the types of a game without points: a run interrupted before its first game ended."""
-    replay = Replay(100)
+    """Records of nothing have the types of a game without points: a run interrupted before its
+    first game ended.
+    """
+    replay = ReplayBuffer(100)
     replay.add(GameRecords.empty(2))
-    assert replay.to_arrays() == {} and Replay.from_arrays(100, {}, 4, 2).to_arrays() == {}
+    assert replay.to_arrays() == {} and ReplayBuffer.from_arrays(100, {}, 4, 2).to_arrays() == {}
     nothing = {name: getattr(GameRecords.empty(2), name) for name in FIELDS}
-    restored = Replay.from_arrays(100, nothing, 4, 2)
+    restored = ReplayBuffer.from_arrays(100, nothing, 4, 2)
     targets = np.array([70_000.0], np.float32)
     one = {name: np.ones((1, *array.shape[1:]), array.dtype) for name, array in nothing.items()}
     one |= {"value_targets": targets, "root_values": targets}
-    counts = {"game_lengths": np.ones(1, np.int32), "endings": np.ones(1, np.uint8), "results": np.zeros(1, np.int8)}
+    counts = {
+        "game_lengths": np.ones(1, np.int32),
+        "endings": np.ones(1, np.uint8),
+        "results": np.zeros(1, np.int8),
+    }
     restored.add(GameRecords.from_arrays({**one, **counts}))
-    assert restored.to_arrays()["value_targets"].tolist() == [70_000.0]
+    assert restored.to_arrays()["value_targets"][0].tolist() == [70_000.0]

@@ -1,16 +1,22 @@
-"""Ratings: true ones are found again, errors mean what they say, and nothing is made of too little."""
+"""Ratings: true ones are found again, errors mean what they say, and nothing is made of too
+little.
+"""
 
 import numpy as np
 import pytest
 
-from chessnn_colab.arena.ratings import Pairing, rate
+from chessnn_colab.arena.ratings import rate
 from chessnn_colab.arena.result import elo_difference
 from chessnn_colab.errors import ConfigError
 
 TRUE = {"random": 0.0, "untrained": 60.0, "greedy": 150.0, "trained": 420.0, "minimax": 500.0}
 
 
-def simulate(rng: np.random.Generator, games: int, drawish: float) -> list[Pairing]:
+def pairing(player: str, opponent: str, wins: int, draws: int, losses: int) -> tuple:
+    return player, opponent, [1.0] * wins + [0.5] * draws + [0.0] * losses
+
+
+def simulate(rng: np.random.Generator, games: int, drawish: float) -> list[tuple]:
     """Everybody against everybody; expected scores are Elo's, `drawish` of what can be drawn is."""
     pairings, names = [], list(TRUE)
     for number, player in enumerate(names):
@@ -18,7 +24,7 @@ def simulate(rng: np.random.Generator, games: int, drawish: float) -> list[Pairi
             score = 1 / (1 + 10 ** ((TRUE[opponent] - TRUE[player]) / 400))
             draw = drawish * 2 * min(score, 1 - score)
             counts = rng.multinomial(games, [score - draw / 2, draw, 1 - score - draw / 2])
-            pairings.append(Pairing(player, opponent, *map(int, counts)))
+            pairings.append(pairing(player, opponent, *map(int, counts)))
     return pairings
 
 
@@ -46,52 +52,59 @@ def test_many_games_give_the_true_ratings():
 
 def test_two_players_differ_by_the_elo_of_their_score():
     for wins, draws, losses in ((600, 0, 200), (400, 400, 0), (500, 200, 100)):
-        ratings = rate([Pairing("a", "b", wins, draws, losses)], "b")
+        ratings = rate([pairing("a", "b", wins, draws, losses)], "b")
         assert ratings.rating("a") == pytest.approx(elo_difference(0.75), abs=0.5)
     # Draws carry less chance: the same score is surer.
-    decided, drawn = (rate([Pairing("a", "b", *counts)], "b").error("a") for counts in ((600, 0, 200), (400, 400, 0)))
+    decided, drawn = (
+        rate([pairing("a", "b", *counts)], "b").error("a")
+        for counts in ((600, 0, 200), (400, 400, 0))
+    )
     assert drawn < 0.75 * decided
 
 
 def test_the_anchor_has_its_rating_and_no_error_and_differences_do_not_depend_on_it():
     pairings = simulate(np.random.default_rng(2), 50, 0.3)
     ones, others = rate(pairings, "random"), rate(pairings, "minimax", 1000.0)
-    assert others.rating("minimax") == 1000 and others.error("minimax") == 0 and ones.rating("random") == 0
-    assert ones.difference("trained", "greedy") == pytest.approx(others.difference("trained", "greedy"), abs=1e-4)
+    assert (
+        others.rating("minimax") == 1000
+        and others.error("minimax") == 0
+        and ones.rating("random") == 0
+    )
+    assert ones.difference("trained", "greedy") == pytest.approx(
+        others.difference("trained", "greedy"), abs=1e-4
+    )
     assert ones.error("minimax") == pytest.approx(others.error("random"))
 
 
 def test_one_row_or_two_who_comes_first_and_order_do_not_matter():
-    whole = rate([Pairing("a", "b", 10, 4, 2), Pairing("b", "c", 5, 5, 5)], "c")
-    split = rate([Pairing("c", "b", 5, 5, 5), Pairing("b", "a", 1, 2, 4), Pairing("a", "b", 6, 2, 1)], "c")
+    whole = rate([pairing("a", "b", 10, 4, 2), pairing("b", "c", 5, 5, 5)], "c")
+    split = rate(
+        [pairing("c", "b", 5, 5, 5), pairing("b", "a", 1, 2, 4), pairing("a", "b", 6, 2, 1)], "c"
+    )
     for name in "abc":
-        assert (whole.rating(name), whole.error(name)) == pytest.approx((split.rating(name), split.error(name)))
+        assert (whole.rating(name), whole.error(name)) == pytest.approx(
+            (split.rating(name), split.error(name))
+        )
 
 
 def test_perfect_scores_stay_finite_and_grow_with_the_games():
-    few, many = (rate([Pairing("a", "b", games, 0, 0)], "b") for games in (10, 200))
+    few, many = (rate([pairing("a", "b", games, 0, 0)], "b") for games in (10, 200))
     assert 0 < few.rating("a") < many.rating("a") < 1100
     assert 100 < many.error("a") < 1000
-    assert rate([Pairing("a", "b", 0, 0, 200)], "b").rating("a") == pytest.approx(-many.rating("a"))
-    assert rate([Pairing("a", "b", 0, 200, 0)], "b").rating("a") == pytest.approx(0)
+    assert rate([pairing("a", "b", 0, 0, 200)], "b").rating("a") == pytest.approx(-many.rating("a"))
+    assert rate([pairing("a", "b", 0, 200, 0)], "b").rating("a") == pytest.approx(0)
 
 
 @pytest.mark.parametrize(
     "pairings, anchor, words",
     [
-        ([Pairing("a", "b", 1, 0, 0), Pairing("c", "d", 1, 0, 0)], "a", "a, b with c, d"),
-        ([Pairing("a", "b", 1, 0, 0)], "c", "'c' played no game: expected one of a, b"),
+        ([pairing("a", "b", 1, 0, 0), pairing("c", "d", 1, 0, 0)], "a", "a, b with c, d"),
+        ([pairing("a", "b", 1, 0, 0)], "c", "'c' played no game: expected one of a, b"),
         ([], "a", "no players"),
-        ([Pairing("a", "a", 1, 0, 0)], "a", "two different players"),
-        ([Pairing("a", "b", 0, 0, 0)], "a", "at least one game"),
-        ([Pairing("a", "b", 3, -1, 0)], "a", "at least one game"),
+        ([pairing("a", "a", 1, 0, 0)], "a", "two different players"),
+        ([pairing("a", "b", 0, 0, 0)], "a", "at least one game"),
     ],
 )
 def test_results_that_say_nothing_are_refused(pairings, anchor, words):
     with pytest.raises(ConfigError, match=words):
         rate(pairings, anchor)
-
-
-def test_an_unknown_player_is_named():
-    with pytest.raises(ConfigError, match="'c' has no rating: expected one of a, b"):
-        rate([Pairing("a", "b", 1, 2, 3)], "a").rating("c")

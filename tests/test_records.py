@@ -37,7 +37,9 @@ def test_games_are_joined_in_order():
     assert (both.num_games, both.num_positions) == (5, 12)
     assert both.offsets.tolist() == [0, 3, 4, 6, 11, 12]
     for name, array in both.to_arrays().items():
-        np.testing.assert_array_equal(array, np.concatenate((getattr(one, name), getattr(other, name))))
+        np.testing.assert_array_equal(
+            array, np.concatenate((getattr(one, name), getattr(other, name)))
+        )
     with pytest.raises(RecordsError, match="expected one or more"):
         GameRecords.concatenate([])
 
@@ -75,5 +77,7 @@ def test_arrays_that_do_not_fit_are_named(name, array):
 def test_missing_and_unknown_arrays_are_named():
     arrays = make_records().to_arrays()
     del arrays["endings"]
-    with pytest.raises(RecordsError, match=r"missing arrays \['endings'\], unknown arrays \['rewards'\]"):
+    with pytest.raises(
+        RecordsError, match=r"missing arrays \['endings'\], unknown arrays \['rewards'\]"
+    ):
         GameRecords.from_arrays({**arrays, "rewards": np.zeros(3)})

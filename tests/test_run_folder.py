@@ -1,4 +1,6 @@
-"""The run folder: one writer, reports that survive kills, the newest checkpoint that can be read."""
+"""The run folder: one writer, reports that survive kills, the newest checkpoint that can be
+read.
+"""
 
 import errno
 import math
@@ -11,13 +13,13 @@ import numpy as np
 import pytest
 
 from chessnn_colab.errors import CheckpointError, ConfigError, RunError
-from chessnn_colab.runs.config_file import check_same_config
-from chessnn_colab.runs.folder import RunFolder, find_checkpoint
+from chessnn_colab.runs.folder import RunFolder
+from chessnn_colab.runs.opening import open_run
 
 from .damage import KILLS
 
 ROOT = Path(__file__).parents[1]
-CONFIG = {"game": "chess", "minutes": 5, "network": {"channels": 32, "blocks": 3}, "gpus": (0, 1)}
+CONFIG = {"game": "chess", "minutes": 5, "channels": 32, "blocks": 3, "gpus": (0, 1)}
 
 
 def groups(value: int = 0) -> dict[str, dict[str, np.ndarray]]:
@@ -31,7 +33,7 @@ def run(tmp_path):
 
 
 def break_checkpoint(run: RunFolder, iteration: int) -> None:
-    path = run.checkpoints_folder / f"{iteration:06d}" / "weights.safetensors"
+    path = run.checkpoints_folder / f"{iteration:06d}.safetensors"
     path.write_bytes(path.read_bytes()[:-1])
 
 
@@ -39,7 +41,12 @@ def test_a_new_run_has_its_parts(run):
     parts = [".lock", "checkpoints", "config.json", "games", "logs", "snapshots", "tensorboard"]
     assert sorted(os.listdir(run.path)) == parts
     assert RunFolder.open(run.path).config == {**CONFIG, "gpus": [0, 1]}
-    assert (run.checkpoints(), run.snapshots(), run.read_reports(), run.latest_checkpoint()) == ([], [], [], None)
+    assert (run.checkpoints(), run.snapshots(), run.read_reports(), run.latest_checkpoint()) == (
+        [],
+        [],
+        [],
+        None,
+    )
     assert run.messages == ()
 
 
@@ -83,6 +90,15 @@ def test_a_damaged_config_is_named(tmp_path, content):
     assert (tmp_path / "config.json").read_bytes() == content
 
 
+def test_a_run_of_an_earlier_version_is_refused_in_a_sentence(tmp_path):
+    content = b'{"seal": "sha256:00", "game": "chess"}'
+    (tmp_path / "config.json").write_bytes(content)
+    for use in (RunFolder.open, lambda path: RunFolder.create_or_open(path, CONFIG)):
+        with pytest.raises(RunError, match="run of an earlier version.*choose another run folder"):
+            use(tmp_path)
+    assert (tmp_path / "config.json").read_bytes() == content
+
+
 def test_a_run_that_lost_its_config_is_not_begun_anew(tmp_path):
     RunFolder.create_or_open(tmp_path, CONFIG).close()
     (tmp_path / "config.json").unlink()
@@ -114,8 +130,8 @@ def test_a_full_disk_at_the_start_is_an_error_and_unlocks(tmp_path, monkeypatch)
 def test_a_resumed_run_keeps_its_network(tmp_path):
     RunFolder.create_or_open(tmp_path, CONFIG).close()
     before = (tmp_path / "config.json").read_bytes()
-    other = {**CONFIG, "minutes": 7, "network": {"channels": 64, "blocks": 3}}
-    with pytest.raises(ConfigError, match=r"network\.channels \(was 32, now 64\)") as error:
+    other = {**CONFIG, "minutes": 7, "channels": 64}
+    with pytest.raises(ConfigError, match=r"channels \(was 32, now 64\)") as error:
         RunFolder.create_or_open(tmp_path, other, may_change={"minutes"})
     assert "minutes" not in str(error.value)
     assert (tmp_path / "config.json").read_bytes() == before
@@ -123,14 +139,37 @@ def test_a_resumed_run_keeps_its_network(tmp_path):
         assert RunFolder.open(tmp_path).config["minutes"] == 7
 
 
-def test_check_same_config():
-    check_same_config({"a": (1, 2), "b": 5}, {"a": [1, 2], "b": 5.0}, ())
-    check_same_config({"a": {"b": 1, "c": 2}}, {"a": {"b": 3}}, {"a"})
-    check_same_config({"a": {"b": 1}}, {"a": {"b": 3}}, {"a.b"})
-    with pytest.raises(ConfigError, match=r"b \(was 1, now not there\), c \(was not there, now null\)"):
-        check_same_config({"b": 1}, {"c": None}, {"a"})
+def test_a_setting_that_comes_or_goes_is_a_difference(tmp_path):
+    RunFolder.create_or_open(tmp_path, {"a": (1, 2), "b": 5}).close()
+    RunFolder.create_or_open(tmp_path, {"a": [1, 2], "b": 5.0}).close()
+    with pytest.raises(
+        ConfigError, match=r"b \(was 5, now not there\), c \(was not there, now null\)"
+    ):
+        RunFolder.create_or_open(tmp_path, {"a": (1, 2), "c": None}, {"a"})
     with pytest.raises(ConfigError, match="plain"):
-        check_same_config({}, {"c": object()}, ())
+        RunFolder.create_or_open(tmp_path, {"c": object()})
+
+
+def test_one_call_opens_all_of_a_run(tmp_path):
+    path = tmp_path / "run"
+    opened = open_run(path)
+    assert (opened.folder.config, opened.latest, opened.messages) == ({}, None, ())
+    opened.folder.close()
+    assert not path.exists(), "without settings it leaves no folder"
+    with RunFolder.create_or_open(path, CONFIG) as run:
+        for iteration in (1, 2):
+            run.save_checkpoint(iteration, groups(iteration), {})
+        break_checkpoint(run, 2)
+    opened = open_run(path)
+    assert opened.folder.config["minutes"] == 5 and opened.latest.iteration == 1
+    assert len(opened.messages) == 1 and "000002" in opened.messages[0]
+    opened.folder.settle({**CONFIG, "minutes": 6}, {"minutes"})
+    assert opened.folder.changed == () and RunFolder.open(path).config["minutes"] == 6
+    opened.folder.close()
+    (path / "checkpoints" / "000001.safetensors").unlink()
+    with pytest.raises(CheckpointError, match="no checkpoint of the run .* can be loaded"):
+        open_run(path)
+    RunFolder.lock(path).close()  # it was unlocked
 
 
 # --- reports
@@ -138,9 +177,15 @@ def test_check_same_config():
 
 def test_reports_come_back_in_order(run):
     for iteration in range(1, 4):
-        run.append_report({"iteration": iteration, "loss": 1 / iteration, "endings": {"checkmate": 2}})
+        run.append_report(
+            {"iteration": iteration, "loss": 1 / iteration, "endings": {"checkmate": 2}}
+        )
     assert [report["iteration"] for report in run.read_reports()] == [1, 2, 3]
-    assert RunFolder.open(run.path).read_reports()[0] == {"iteration": 1, "loss": 1.0, "endings": {"checkmate": 2}}
+    assert RunFolder.open(run.path).read_reports()[0] == {
+        "iteration": 1,
+        "loss": 1.0,
+        "endings": {"checkmate": 2},
+    }
     run.rewind(2)
     assert [report["iteration"] for report in run.read_reports()] == [1, 2]
     run.append_report({"iteration": 3})
@@ -199,13 +244,15 @@ def test_the_newest_checkpoint_that_verifies_is_used(run):
     latest = RunFolder.open(run.path).latest_checkpoint()
     assert (latest.iteration, latest.checkpoint.groups["weights"]["a"][0]) == (10, 10)
     assert latest.checkpoint.metadata == {"game": "chess", "iteration": 10}
-    assert len(latest.messages) == 1 and "000015" in latest.messages[0] and "weights" in latest.messages[0]
+    assert len(latest.messages) == 1 and "000015" in latest.messages[0]
 
 
 def test_a_run_whose_checkpoints_are_all_damaged_is_not_begun_anew(run):
     run.save_checkpoint(5, groups(), {})
     break_checkpoint(run, 5)
-    with pytest.raises(CheckpointError, match="no checkpoint of the run .* can be loaded: .*000005"):
+    with pytest.raises(
+        CheckpointError, match="no checkpoint of the run .* can be loaded: .*000005"
+    ):
         run.latest_checkpoint()
     run.save_checkpoint(10, groups(), {"game": "chess"})
     with pytest.raises(CheckpointError, match="run is of the game 'chess', expected 'gomoku'$"):
@@ -218,7 +265,10 @@ def test_prune_keeps_the_newest(run):
     run.prune(keep=2)
     assert run.checkpoints() == [3, 1_000_000]
     run.prune(keep=2)
-    assert sorted(os.listdir(run.checkpoints_folder)) == ["000003", "1000000"]
+    assert sorted(os.listdir(run.checkpoints_folder)) == [
+        "000003.safetensors",
+        "1000000.safetensors",
+    ]
     with pytest.raises(ConfigError, match="keep 0"):
         run.prune(0)
 
@@ -237,11 +287,14 @@ def test_rewind_forgets_what_came_later(run):
     assert [path.name for path in run.snapshots()] == ["000005.safetensors"]
     assert sorted(os.listdir(run.games_folder)) == ["000005.pgn", "000005.txt", "mine.pgn"]
     assert [report["iteration"] for report in run.read_reports()] == [5]
-    assert sorted(os.listdir(run.checkpoints_folder)) == ["000005", "000010.set-aside"]
+    assert sorted(os.listdir(run.checkpoints_folder)) == ["000005.safetensors", "000010.set-aside"]
     for iteration in (10, 15, 20):
         run.save_checkpoint(iteration, groups(iteration), {})
         run.prune(keep=2)
-    assert sorted(os.listdir(run.checkpoints_folder)) == ["000015", "000020"]
+    assert sorted(os.listdir(run.checkpoints_folder)) == [
+        "000015.safetensors",
+        "000020.safetensors",
+    ]
 
 
 def test_snapshots_are_listed_in_order(run):
@@ -251,26 +304,13 @@ def test_snapshots_are_listed_in_order(run):
     assert [int(path.stem) for path in run.snapshots()] == [0, 20, 1_000_000]
 
 
-def test_find_checkpoint_takes_a_run_a_checkpoint_or_a_snapshot(run):
-    with pytest.raises(CheckpointError, match="no checkpoint yet"):
-        find_checkpoint(run.path)
-    checkpoint = run.save_checkpoint(3, groups(3), {"game": "chess"})
-    snapshot = run.save_snapshot(4, groups(4)["weights"], {"game": "chess"})
-    for place, value in ((run.path, 3), (checkpoint, 3), (snapshot, 4)):
-        assert find_checkpoint(place, game="chess").groups["weights"]["a"][0] == value
-        with pytest.raises(CheckpointError, match="gomoku"):
-            find_checkpoint(place, game="gomoku")
-    for place in (run.path / "none", run.checkpoints_folder, "bad\0name"):
-        with pytest.raises(RunError):
-            find_checkpoint(place)
-
-
 # --- the lock
 
 
 SECOND_PROCESS = """
 import sys
 from chessnn_colab.runs.folder import RunFolder
+from chessnn_colab.runs.opening import open_run
 run = RunFolder.create_or_open(sys.argv[1], {})
 run.append_report({"iteration": 1})
 print("open", flush=True)
@@ -280,7 +320,9 @@ sys.stdin.read()
 
 def test_a_second_process_is_refused_by_name_until_the_first_is_killed(tmp_path):
     command = [sys.executable, "-c", SECOND_PROCESS, str(tmp_path)]
-    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+    with subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
         assert other.stdout.readline() == "open\n"
         with pytest.raises(RunError, match=f"in use by process {other.pid} on "):
             RunFolder.create_or_open(tmp_path, {})
@@ -294,7 +336,11 @@ def test_a_later_opening_in_one_process_takes_over(tmp_path):
     first = RunFolder.create_or_open(tmp_path, CONFIG)
     second = RunFolder.create_or_open(tmp_path, CONFIG)
     second.append_report({"iteration": 1})
-    for write in (lambda: first.append_report({"iteration": 1}), first.prune, lambda: first.rewind(0)):
+    for write in (
+        lambda: first.append_report({"iteration": 1}),
+        first.prune,
+        lambda: first.rewind(0),
+    ):
         with pytest.raises(RunError, match="not open for writing"):
             write()
     first.close()
@@ -343,6 +389,7 @@ KILLED_RUN = """
 import os, random, signal, sys, time
 import numpy as np
 from chessnn_colab.runs.folder import RunFolder
+from chessnn_colab.runs.opening import open_run
 
 def train_for_ever(path, channel):
     run = RunFolder.create_or_open(path, {})

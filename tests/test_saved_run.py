@@ -1,16 +1,17 @@
-"""Files whose hashes hold and whose contents are no run's: each ends in an error that names the file."""
+"""Files whose hashes hold and whose contents are no run's: each ends in an error that names the
+file.
+"""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from chessnn_colab.arena.evaluate import load_network
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.errors import CheckpointError
 from chessnn_colab.runs.checkpoint import load_checkpoint, save_checkpoint
 from chessnn_colab.runs.folder import RunFolder
-from chessnn_colab.runs.snapshot import load_snapshot, save_snapshot
+from chessnn_colab.runs.networks import load_network
 from chessnn_colab.training import train
 
 WEIGHT, MOMENT = "stem.conv.weight", "0.exp_avg"
@@ -75,11 +76,16 @@ NETWORKS = {
 
 @pytest.mark.parametrize("kind", sorted(NETWORKS))
 def test_a_snapshot_of_no_network(trained, tmp_path, kind):
-    snapshot = load_snapshot(trained / "snapshots" / "000001.safetensors")
+    snapshot = load_checkpoint(trained / "snapshots" / "000001.safetensors")
     network = NETWORKS[kind]
     if isinstance(network, dict):
         network = {**snapshot.metadata["network"], **network}
-    refuse_snapshot(trained, tmp_path, snapshot.groups["weights"], changed(snapshot.metadata, "network", network))
+    refuse_snapshot(
+        trained,
+        tmp_path,
+        snapshot.groups["weights"],
+        changed(snapshot.metadata, "network", network),
+    )
 
 
 WEIGHTS = {
@@ -95,14 +101,14 @@ WEIGHTS = {
 
 @pytest.mark.parametrize("kind", sorted(WEIGHTS))
 def test_a_snapshot_of_no_weights(trained, tmp_path, kind):
-    snapshot = load_snapshot(trained / "snapshots" / "000001.safetensors")
+    snapshot = load_checkpoint(trained / "snapshots" / "000001.safetensors")
     refuse_snapshot(trained, tmp_path, WEIGHTS[kind](snapshot.groups["weights"]), snapshot.metadata)
 
 
 def refuse_snapshot(trained: Path, tmp_path: Path, weights: dict, metadata: dict) -> None:
     (tmp_path / "snapshots").mkdir()
     (tmp_path / "config.json").write_bytes((trained / "config.json").read_bytes())
-    save_snapshot(tmp_path / "snapshots" / "000001.safetensors", weights, metadata)
+    save_checkpoint(tmp_path / "snapshots" / "000001.safetensors", {"weights": weights}, metadata)
     with pytest.raises(CheckpointError, match="000001.safetensors cannot be used") as caught:
         load_network(str(tmp_path), device="cpu")
     assert len(str(caught.value)) < 700
@@ -125,12 +131,15 @@ STATES = {
 
 @pytest.mark.parametrize("kind", sorted(STATES))
 def test_a_checkpoint_whose_state_is_wrong(trained, tmp_path, kind):
-    checkpoint = load_checkpoint(trained / "checkpoints" / "000001")
+    checkpoint = load_checkpoint(trained / "checkpoints" / "000001.safetensors")
     refuse_resume(trained, tmp_path, checkpoint.groups, changed(checkpoint.metadata, *STATES[kind]))
 
 
 def replaced(group: str, name: str, change) -> "callable":
-    return lambda groups: {**groups, group: changed(groups[group], name, change(groups[group][name]))}
+    return lambda groups: {
+        **groups,
+        group: changed(groups[group], name, change(groups[group][name])),
+    }
 
 
 GROUPS = {
@@ -142,11 +151,16 @@ GROUPS = {
     "half the moments": replaced("optimizer", MOMENT, lambda array: None),
     "moments of another": replaced("optimizer", MOMENT, lambda array: array[:4]),
     "moments not numbers": replaced("optimizer", MOMENT, with_nan),
-    "moments named oddly": lambda groups: {**groups, "optimizer": {"exp_avg": np.zeros(1, np.float32)}},
+    "moments named oddly": lambda groups: {
+        **groups,
+        "optimizer": {"exp_avg": np.zeros(1, np.float32)},
+    },
     "moments in whole numbers": replaced("optimizer", MOMENT, lambda array: array.astype(np.int64)),
     "no actions": replaced("replay", "actions", lambda array: None),
     "too few actions": replaced("replay", "actions", lambda array: array[1:]),
-    "actions of another game": replaced("replay", "actions", lambda array: array + np.uint16(60_000)),
+    "actions of another game": replaced(
+        "replay", "actions", lambda array: array + np.uint16(60_000)
+    ),
     "actions in fractions": replaced("replay", "actions", lambda array: array.astype(np.float32)),
     "positions of another game": replaced("replay", "positions", lambda array: array[:, :4].copy()),
     "flat positions": replaced("replay", "positions", lambda array: array[:, 0].copy()),
@@ -157,28 +171,41 @@ GROUPS = {
 
 @pytest.mark.parametrize("kind", sorted(GROUPS))
 def test_a_checkpoint_whose_arrays_are_wrong(trained, tmp_path, kind):
-    checkpoint = load_checkpoint(trained / "checkpoints" / "000001")
+    checkpoint = load_checkpoint(trained / "checkpoints" / "000001.safetensors")
     refuse_resume(trained, tmp_path, GROUPS[kind](checkpoint.groups), checkpoint.metadata)
 
 
 def refuse_resume(trained: Path, run: Path, groups: dict, metadata: dict) -> None:
     (run / "config.json").write_bytes((trained / "config.json").read_bytes())
     (run / "checkpoints").mkdir()
-    save_checkpoint(run / "checkpoints" / "000001", groups, metadata)
-    before = sorted(path.name for path in (run / "checkpoints" / "000001").iterdir())
+    save_checkpoint(run / "checkpoints" / "000001.safetensors", groups, metadata)
+    path = run / "checkpoints" / "000001.safetensors"
+    before = path.read_bytes()
     values = {**RunFolder.open(run).config, "run": str(run)}
-    with pytest.raises(CheckpointError, match="000001 cannot be used") as caught:
+    with pytest.raises(CheckpointError, match="000001.safetensors cannot be used") as caught:
         list(train(TrainConfig.from_dict(values)))
     assert len(str(caught.value)) < 700
-    assert sorted(path.name for path in (run / "checkpoints" / "000001").iterdir()) == before
+    assert path.read_bytes() == before
 
 
 def test_starting_from_a_checkpoint_without_weights(trained, tmp_path):
-    checkpoint = load_checkpoint(trained / "checkpoints" / "000001")
-    save_checkpoint(tmp_path / "other", changed(checkpoint.groups, "weights", None), checkpoint.metadata)
-    values = vars(config(tmp_path / "run")) | {"from_checkpoint": str(tmp_path / "other")}
-    with pytest.raises(CheckpointError, match="other cannot be used: it has no 'weights'"):
+    checkpoint = load_checkpoint(trained / "checkpoints" / "000001.safetensors")
+    save_checkpoint(
+        tmp_path / "other.safetensors",
+        changed(checkpoint.groups, "weights", None),
+        checkpoint.metadata,
+    )
+    values = vars(config(tmp_path / "run")) | {
+        "from_checkpoint": str(tmp_path / "other.safetensors")
+    }
+    with pytest.raises(
+        CheckpointError, match="other.safetensors cannot be used: it has no 'weights'"
+    ):
         list(train(TrainConfig(**values)))
-    save_checkpoint(tmp_path / "other", GROUPS["weights not numbers"](checkpoint.groups), checkpoint.metadata)
-    with pytest.raises(CheckpointError, match="other cannot be used: .*NaN"):
+    save_checkpoint(
+        tmp_path / "other.safetensors",
+        GROUPS["weights not numbers"](checkpoint.groups),
+        checkpoint.metadata,
+    )
+    with pytest.raises(CheckpointError, match="other.safetensors cannot be used: .*NaN"):
         list(train(TrainConfig(**values)))

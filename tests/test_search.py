@@ -9,7 +9,15 @@ from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.base import select
 from chessnn_colab.games.chess.notation import action_from_move, move_from_action, state_from_fens
 from chessnn_colab.games.chess.rules import ENDINGS, Chess
-from chessnn_colab.search import ILLEGAL, Root, SearchConfig, Step, sample_gumbel, sample_prior, two_rung
+from chessnn_colab.search import (
+    ILLEGAL,
+    Root,
+    SearchConfig,
+    Step,
+    sample_gumbel,
+    sample_prior,
+    two_rung,
+)
 
 BATCH, ARMS = 256, 12
 
@@ -17,7 +25,11 @@ BATCH, ARMS = 256, 12
 def improve_policy(root, recurrent_fn, config, generator, gumbel_scale=1.0):
     """The search that needs no game, with the noise that an actor gives it."""
     gumbel = gumbel_scale * sample_gumbel(root.prior_logits, generator)
-    return sample_prior(root, gumbel) if config.search == "policy" else two_rung(root, recurrent_fn, config, gumbel)
+    return (
+        sample_prior(root, gumbel)
+        if config.search == "policy"
+        else two_rung(root, recurrent_fn, config, gumbel)
+    )
 
 
 def bandit(q: torch.Tensor):
@@ -40,7 +52,9 @@ def bandit_root(seed: int) -> tuple[Root, torch.Tensor]:
 
 @pytest.mark.parametrize("candidates, survivors", [(8, 4), (12, 12), (2, 1), (1, 1), (24, 12)])
 @pytest.mark.parametrize("gumbel_scale", [0.0, 1.0])
-def test_improved_policy_is_never_worse_than_the_prior_when_q_is_exact(candidates, survivors, gumbel_scale):
+def test_improved_policy_is_never_worse_than_the_prior_when_q_is_exact(
+    candidates, survivors, gumbel_scale
+):
     root, q = bandit_root(candidates)
     output = improve_policy(
         root,
@@ -57,7 +71,10 @@ def test_improved_policy_is_never_worse_than_the_prior_when_q_is_exact(candidate
 def test_action_is_worth_no_less_than_the_prior_on_average():
     root, q = bandit_root(7)
     config = SearchConfig(candidates=8, survivors=4)
-    drawn = [improve_policy(root, bandit(q), config, torch.Generator().manual_seed(i)).action for i in range(20)]
+    drawn = [
+        improve_policy(root, bandit(q), config, torch.Generator().manual_seed(i)).action
+        for i in range(20)
+    ]
     worth = torch.stack([q.gather(1, action.unsqueeze(1)).squeeze(1) for action in drawn]).mean()
     assert worth > (root.prior_logits.softmax(1) * q).sum(1).mean() + 0.3
 
@@ -65,7 +82,9 @@ def test_action_is_worth_no_less_than_the_prior_on_average():
 def test_all_arms_looked_at_and_a_flat_prior_find_the_best_arm():
     root, q = bandit_root(3)
     root = root._replace(prior_logits=torch.zeros_like(q), value=q.mean(1))
-    output = improve_policy(root, bandit(q), SearchConfig(candidates=ARMS, survivors=4), torch.Generator(), 0.0)
+    output = improve_policy(
+        root, bandit(q), SearchConfig(candidates=ARMS, survivors=4), torch.Generator(), 0.0
+    )
     assert torch.equal(output.action, q.argmax(1))
     assert torch.equal(output.action_weights.argmax(1), q.argmax(1))
 
@@ -73,9 +92,13 @@ def test_all_arms_looked_at_and_a_flat_prior_find_the_best_arm():
 def test_an_illegal_action_is_never_chosen_however_good_its_value():
     root, q = bandit_root(4)
     legal = torch.zeros(BATCH, ARMS, dtype=torch.bool)
-    legal[torch.arange(BATCH), torch.arange(BATCH) % ARMS] = True  # a single legal action, another in each row
+    legal[torch.arange(BATCH), torch.arange(BATCH) % ARMS] = (
+        True  # a single legal action, another in each row
+    )
     root = root._replace(prior_logits=torch.where(legal, root.prior_logits, ILLEGAL))
-    output = improve_policy(root, bandit(torch.where(legal, q, 1.0)), SearchConfig(), torch.Generator().manual_seed(0))
+    output = improve_policy(
+        root, bandit(torch.where(legal, q, 1.0)), SearchConfig(), torch.Generator().manual_seed(0)
+    )
     assert torch.equal(output.action, torch.arange(BATCH) % ARMS)
     assert torch.equal(output.action_weights > 0, legal)
 
@@ -86,7 +109,11 @@ def test_completed_policy_by_hand():
     q = torch.tensor([[0.8, -0.4, 0.0]])
     root = Root(torch.arange(3).unsqueeze(0), logits, torch.tensor([0.1]), q)
     output = improve_policy(
-        root, bandit(q), SearchConfig(candidates=2, survivors=1, value_scale=0.1), torch.Generator(), 0.0
+        root,
+        bandit(q),
+        SearchConfig(candidates=2, survivors=1, value_scale=0.1),
+        torch.Generator(),
+        0.0,
     )
     visits, tried = torch.tensor([2.0, 1.0]), q[0, :2]
     mean_q = (torch.tensor([0.5, 0.3]) * tried).sum() / 0.8
@@ -112,12 +139,14 @@ def test_the_policy_search_samples_the_prior():
 
 
 class Ignorant:
-    """A network that prefers nothing, except what `likes` (an action) is shown to it, and values everything 0."""
+    """A network that prefers nothing, except what `likes` (an action) is shown to it, and values
+    everything 0.
+    """
 
     def __init__(self, likes: int | None = None):
         self.likes = likes
 
-    def rates_and_wdl(self, observation):
+    def features_and_value(self, observation):
         return observation, torch.zeros(len(observation), 3)
 
     def prior_logits(self, rates):
@@ -147,8 +176,8 @@ def test_mate_in_one_is_found_when_every_move_is_looked_at(fen, mates):
 
 
 def test_the_reply_refutes():
-    """A knight that leaves a1 alone lets Black mate there; the second rung plays that reply, since its prior
-    likes it, and the move loses weight against one that makes luft."""
+    """A knight that leaves a1 alone lets Black mate there; the second rung plays that reply, since
+    its prior likes it, and the move loses weight against one that makes luft."""
     fen = "6k1/5ppp/8/8/8/1N6/r4PPP/6K1 w - - 0 1"
     game, board = Chess(), chess.Board(fen)
     leaves = action_from_move(chess.Move.from_uci("b3d4"), board)
@@ -174,7 +203,7 @@ class Oracle:
     def __init__(self, game):
         self.game = game
 
-    def rates_and_wdl(self, packed):
+    def features_and_value(self, packed):
         value = 20 * self.mate_in_one(self.game.unpack(packed))
         return packed, torch.stack((value, torch.zeros_like(value), torch.zeros_like(value)), 1)
 
@@ -209,7 +238,15 @@ def test_mate_in_two_is_found_with_values_that_know_mate_in_one(fen, key):
     assert move_from_action(int(action), chess.Board(fen)).uci() == key
 
 
-@pytest.mark.parametrize("settings", [{"search": "alphabeta"}, {"candidates": 4, "survivors": 8}, {"survivors": 0}])
+@pytest.mark.parametrize(
+    "settings", [{"search": "alphabeta"}, {"candidates": 4, "survivors": 8}, {"survivors": 0}]
+)
 def test_bad_settings_are_refused(settings):
     with pytest.raises(ConfigError, match="expected"):
         SearchConfig(**settings)
+
+
+def test_a_wrong_shape_is_named():
+    root, q = bandit_root(1)
+    with pytest.raises(ValueError, match=r"gumbel has the shape \[256, 3\]: expected \[256, 12\]"):
+        two_rung(root, bandit(q), SearchConfig(), torch.zeros(BATCH, 3))

@@ -11,19 +11,18 @@ from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.base import finished, start_positions
 from chessnn_colab.games.chess.notation import boards_from_state, move_from_action
 from chessnn_colab.games.chess.rules import ENDINGS, Chess
-from chessnn_colab.games.tictactoe import TicTacToe
 from chessnn_colab.network import actor_copy, build_network, to_arrays
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.records import GameRecords
 from chessnn_colab.search import Root, SearchConfig
 from chessnn_colab.selfplay import Lockstep, SelfPlay, play_games, room_for
-from chessnn_colab.selfplay_config import SelfPlayConfig
 
 from .test_chess_endings import expected_ending
 from .test_chess_moves import NothingReadBack
 
 TRUNCATED, CHECKMATE = ENDINGS.index("truncated"), ENDINGS.index("checkmate")
-MATING = {"games": 48, "boards": 48, "max_plies": 80, "few_piece_starts": 1.0, "random_starts": 0.0}
+FEW_PIECES = {"few-piece": 1.0}
+MATING = {"games": 48, "boards": 48, "max_plies": 80, "start_shares": FEW_PIECES}
 TINY = NetworkConfig(channels=8, blocks=1, value_hidden=8)
 
 
@@ -33,10 +32,15 @@ def played(
     search: SearchConfig = SearchConfig(candidates=4, survivors=2),
     stop_after: int | None = None,
     version: int = 0,
-    **settings,
+    boards: int = 8,
+    max_plies: int = 40,
+    **decided,
 ) -> GameRecords:
-    config = SelfPlayConfig(**{"boards": 8, "max_plies": 40, **settings})
-    actor = Actor(Chess(config.max_plies), actor_copy(build_network(TINY, "cpu").eval()), search, config.discount)
+    """decided: what the game decides otherwise, such as td_lambda."""
+    game = Chess(max_plies)
+    for name, value in decided.items():
+        setattr(game, name, value)
+    actor = Actor(game, actor_copy(build_network(TINY, "cpu").eval()), search)
     parts, calls = [], 0
 
     def collect(_: int, __: int, records: GameRecords) -> bool:
@@ -45,7 +49,7 @@ def played(
         calls += 1
         return stop_after is None or calls < stop_after
 
-    play_games(actor, config, games, seed, collect, version)
+    play_games(actor, boards, games, seed, collect, version)
     return GameRecords.concatenate(parts)
 
 
@@ -92,14 +96,22 @@ def test_a_device_that_plays_ahead_of_the_host_plays_the_same_games(monkeypatch,
 
 def test_python_chess_agrees_with_every_game_move_by_move(records):
     ends = np.cumsum(records.game_lengths)
-    starts = boards_from_state(Chess().unpack(torch.from_numpy(records.positions[ends - records.game_lengths])))
+    starts = boards_from_state(
+        Chess().unpack(torch.from_numpy(records.positions[ends - records.game_lengths]))
+    )
     for number, board in enumerate(starts):
         for action in records.actions[ends[number] - records.game_lengths[number] : ends[number]]:
             assert expected_ending(board) == "unfinished"
             board.push(move_from_action(int(action), board))
-        ending = "unfinished" if records.endings[number] == TRUNCATED else ENDINGS[records.endings[number]]
+        ending = (
+            "unfinished"
+            if records.endings[number] == TRUNCATED
+            else ENDINGS[records.endings[number]]
+        )
         assert expected_ending(board) == ending
-        assert records.results[number] == ((-1 if board.turn else 1) if ending == "checkmate" else 0)
+        assert records.results[number] == (
+            (-1 if board.turn else 1) if ending == "checkmate" else 0
+        )
 
 
 def test_with_lambda_one_value_targets_are_the_movers_outcome_faded_by_the_distance_of_a_mate():
@@ -119,12 +131,14 @@ def test_with_lambda_one_value_targets_are_the_movers_outcome_faded_by_the_dista
 
 @pytest.mark.parametrize("search", ["two-rung", "tree", "policy"])
 def test_a_ply_reads_nothing_back_where_the_host_would_wait(search, monkeypatch):
-    """The code for GPUs, run here: no size and no branch of a ply depends on the data, and nothing is float64."""
+    """The code for GPUs, run here: no size and no branch of a ply depends on the data, and nothing
+    is float64.
+    """
     monkeypatch.setattr(Root, "on_cpu", False)
     network = actor_copy(build_network(TINY, "cpu").eval())
     actor = Actor(Chess(), network, SearchConfig(search=search, num_simulations=4))
     actor.on_cpu = False
-    lockstep = Lockstep(actor, SelfPlayConfig(boards=4), 8, 0)
+    lockstep = Lockstep(actor, 4, 8, 0)
     with NothingReadBack():
         for _ in range(3):
             lockstep._ply()
@@ -147,10 +161,13 @@ def test_below_lambda_one_each_target_follows_from_the_next_and_the_material_the
     records, game = played(**MATING), Chess()
     state = game.unpack(torch.from_numpy(records.positions))
     signs = np.where(state.current_player.numpy() == 0, 1, -1)
-    returns, standing = signs * records.value_targets.astype(float), signs * game.truncation_value(state).numpy()
+    returns, estimate = (
+        signs * records.value_targets.astype(float),
+        signs * game.truncation_value(state).numpy(),
+    )
     last = np.cumsum(records.game_lengths) - 1
     inner = np.setdiff1d(np.arange(records.num_positions - 1), last)
-    expected = 0.15 * standing[inner + 1] + 0.85 * 0.99 * returns[inner + 1]
+    expected = 0.15 * estimate[inner + 1] + 0.85 * 0.99 * returns[inner + 1]
     np.testing.assert_allclose(returns[inner], expected, atol=2e-3)
     mates = last[records.endings == CHECKMATE]
     assert len(mates) and (returns[mates] == records.results[records.endings == CHECKMATE]).all()
@@ -158,27 +175,37 @@ def test_below_lambda_one_each_target_follows_from_the_next_and_the_material_the
 
 @pytest.mark.parametrize("stop_after", [None, 1])
 def test_bootstrapped_targets_follow_from_the_next_and_what_the_search_said_there(stop_after):
-    """Games at the cap and those that the clock stops are worth what their last search said; a mate is a mate."""
+    """Games at the cap and those that the clock stops are worth what their last search said; a mate
+    is a mate.
+    """
     records = played(stop_after=stop_after, version=1, bootstrap_after=1, **MATING)
-    signs = np.where(Chess().unpack(torch.from_numpy(records.positions)).current_player.numpy() == 0, 1, -1)
-    returns, searched = (signs * values.astype(float) for values in (records.value_targets, records.root_values))
+    signs = np.where(
+        Chess().unpack(torch.from_numpy(records.positions)).current_player.numpy() == 0, 1, -1
+    )
+    returns, searched = (
+        signs * values.astype(float) for values in (records.value_targets, records.root_values)
+    )
     last = np.cumsum(records.game_lengths) - 1
     inner = np.setdiff1d(np.arange(records.num_positions - 1), last)
     expected = 0.05 * searched[inner + 1] + 0.95 * 0.99 * returns[inner + 1]
     np.testing.assert_allclose(returns[inner], expected, atol=2e-3)
     mates, labelled = (records.endings == CHECKMATE), np.isin(records.endings, (0, TRUNCATED))
     assert (returns[last[mates]] == records.results[mates]).all() and (mates.any() or stop_after)
-    assert labelled.any() and (records.value_targets[last[labelled]] == records.root_values[last[labelled]]).all()
+    assert (
+        labelled.any()
+        and (records.value_targets[last[labelled]] == records.root_values[last[labelled]]).all()
+    )
 
 
 def test_where_outcomes_alone_count_nothing_is_bootstrapped():
-    assert np.isnan(played(stop_after=1, bootstrap_lambda=1.0, version=1, bootstrap_after=1).value_targets).any()
+    assert np.isnan(
+        played(stop_after=1, bootstrap_lambda=1.0, version=1, bootstrap_after=1).value_targets
+    ).any()
 
 
 def test_a_run_bootstraps_after_so_many_iterations():
-    job = SelfPlay(
-        "cpu", TINY.to_dict(), {"candidates": 2, "survivors": 1}, {"boards": 4, "max_plies": 12, "bootstrap_after": 2}
-    )
+    job = SelfPlay("cpu", TINY.to_dict(), {"candidates": 2, "survivors": 1}, boards=4, max_plies=12)
+    job.game.bootstrap_after = 2
     arrays, targets = to_arrays(job.network), []
     for version in (0, 1, 2, 3):
         job.set_weights(version, arrays)
@@ -186,33 +213,44 @@ def test_a_run_bootstraps_after_so_many_iterations():
         records = GameRecords.concatenate([GameRecords.from_arrays(new) for new in targets if new])
         last = np.cumsum(records.game_lengths) - 1
         capped = last[records.endings == TRUNCATED]
-        assert len(capped) and (records.value_targets[capped] == records.root_values[capped]).all() == (version >= 2)
+        assert len(capped) and (
+            records.value_targets[capped] == records.root_values[capped]
+        ).all() == (version >= 2)
         targets.clear()
 
 
 def test_td_returns_by_hand():
-    standing = np.array([0.0, 0.2, -0.4, 0.0, 0.1])
-    returns = td_returns(np.array([1.0, -0.5]), standing, np.array([3, 2]), 0.5, np.array([0.9, 1.0]))
+    estimate = np.array([0.0, 0.2, -0.4, 0.0, 0.1])
+    returns = td_returns(
+        np.array([1.0, -0.5]), estimate, np.array([3, 2]), 0.5, np.array([0.9, 1.0])
+    )
     second = 0.5 * -0.4 + 0.5 * 0.9
-    np.testing.assert_allclose(returns, [0.5 * 0.2 + 0.45 * second, second, 1, 0.5 * 0.1 - 0.25, -0.5])
+    np.testing.assert_allclose(
+        returns, [0.5 * 0.2 + 0.45 * second, second, 1, 0.5 * 0.1 - 0.25, -0.5]
+    )
 
 
 def test_games_cut_short_are_labelled_as_they_stand():
-    """The clock at the end of a time budget stops most games: their material is what is known of them."""
+    """The clock at the end of a time budget stops most games: their material is what is known of
+    them.
+    """
     records = played(stop_after=1)
     unfinished = records.endings == 0
     assert unfinished.any() and (records.results[unfinished] == 0).all()
     last = records.offsets[1:][unfinished] - 1
     game = Chess()
-    standing = game.truncation_value(game.unpack(torch.from_numpy(records.positions[last]))).numpy()
-    np.testing.assert_allclose(records.value_targets[last].astype(np.float32), standing, atol=1e-3)
-    assert not np.isnan(records.value_targets).any() and np.abs(standing).max() > 0
+    estimate = game.truncation_value(game.unpack(torch.from_numpy(records.positions[last]))).numpy()
+    np.testing.assert_allclose(records.value_targets[last].astype(np.float32), estimate, atol=1e-3)
+    assert not np.isnan(records.value_targets).any() and np.abs(estimate).max() > 0
 
 
 def test_games_cut_short_have_no_value_target_where_outcomes_alone_count():
     records = played(stop_after=1, td_lambda=1.0)
     known = np.repeat(records.endings > 0, records.game_lengths)
-    assert np.isnan(records.value_targets[~known]).all() and not np.isnan(records.value_targets[known]).any()
+    assert (
+        np.isnan(records.value_targets[~known]).all()
+        and not np.isnan(records.value_targets[known]).any()
+    )
     assert not known.all()
 
 
@@ -233,8 +271,11 @@ def test_policy_targets_are_legal_moves(records):
 
 
 def test_short_games_are_not_preferred():
-    """Half the games start a move from their end. All games asked for are played, so they remain half."""
-    records = played(games=32, boards=4, few_piece_starts=0.5, random_starts=0.0, max_plies=24)
+    """Half the games start a move from their end. All games asked for are played, so they remain
+    half.
+    """
+    shares = {"few-piece": 0.5, "standard": 0.5}
+    records = played(games=32, boards=4, start_shares=shares, max_plies=24)
     ends = np.cumsum(records.game_lengths)
     first = Chess().unpack(torch.from_numpy(records.positions[ends - records.game_lengths]))
     men = np.array([len(board.piece_map()) for board in boards_from_state(first)])
@@ -242,16 +283,37 @@ def test_short_games_are_not_preferred():
 
 
 def test_boards_whose_games_are_over_are_left_behind():
-    actor = Actor(Chess(80), actor_copy(build_network(TINY, "cpu").eval()), SearchConfig(search="policy"))
-    lockstep, sizes = Lockstep(actor, SelfPlayConfig(boards=64, few_piece_starts=1.0, random_starts=0.0), 64, 0), set()
+    game = Chess(80)
+    game.start_shares = FEW_PIECES
+    actor = Actor(
+        game, actor_copy(build_network(TINY, "cpu").eval()), SearchConfig(search="policy")
+    )
+    lockstep = Lockstep(actor, 64, 64, 0)
+    sizes = set()
     while lockstep.active:
         lockstep.play_block()
-        assert lockstep.active == 0 or len(lockstep.number) == len(lockstep.state.ply) < lockstep.active + 16
+        assert (
+            lockstep.active == 0
+            or len(lockstep.number) == len(lockstep.state.ply) < lockstep.active + 16
+        )
         assert (lockstep.number >= 0).sum() == lockstep.active
         sizes.add(len(lockstep.number))
     assert sizes == {64, 48, 16}
-    assert [room_for(active, on_cpu=True) for active in (0, 1, 16, 17, 100)] == [16, 16, 16, 32, 112]
-    assert [room_for(active, on_cpu=False) for active in (0, 1, 16, 17, 100, 512)] == [16, 16, 16, 32, 128, 512]
+    assert [room_for(active, on_cpu=True) for active in (0, 1, 16, 17, 100)] == [
+        16,
+        16,
+        16,
+        32,
+        112,
+    ]
+    assert [room_for(active, on_cpu=False) for active in (0, 1, 16, 17, 100, 512)] == [
+        16,
+        16,
+        16,
+        32,
+        128,
+        512,
+    ]
 
 
 @pytest.mark.parametrize("kind", ["few-piece", "random-plies", "standard"])
@@ -267,26 +329,31 @@ def test_starts_are_legal_unfinished_and_varied(kind):
 
 
 def test_mix_of_starts_is_as_configured():
-    shares = SelfPlayConfig(few_piece_starts=0.25, random_starts=0.5).start_shares(Chess())
-    boards = boards_from_state(start_positions(Chess(), shares, 40, torch.Generator().manual_seed(0)))
+    shares = {"few-piece": 0.25, "random-plies": 0.5, "standard": 0.25}
+    boards = boards_from_state(
+        start_positions(Chess(), shares, 40, torch.Generator().manual_seed(0))
+    )
     assert sum(board.fen() == chess.STARTING_FEN for board in boards) == 10
     assert sum(len(board.piece_map()) <= 9 for board in boards) == 10
 
 
 def test_sampling_is_early_and_the_searchs_choice_late():
-    """With sampling almost off every game from the start follows the search: fewer different games."""
+    """With sampling almost off every game from the start follows the search: fewer different
+    games.
+    """
     sampled, chosen = (
         played(
             games=12,
             sampling_plies=plies,
-            few_piece_starts=0.0,
-            random_starts=0.0,
+            start_shares={"standard": 1.0},
             max_plies=12,
             search=SearchConfig(candidates=32, survivors=32, value_scale=10),
         )
         for plies in (12, 1)
     )
-    best_share = [(records.actions == records.policy_actions[:, 0]).mean() for records in (sampled, chosen)]
+    best_share = [
+        (records.actions == records.policy_actions[:, 0]).mean() for records in (sampled, chosen)
+    ]
     assert best_share[1] > best_share[0]
 
 
@@ -310,7 +377,7 @@ def test_assembler_keeps_a_game_whole_across_blocks():
             "outcome": zeros + 1,
             "policy_actions": np.zeros((plies, boards, 16)),
             "policy_weights": np.zeros((plies, boards, 16)),
-            "standing": zeros,
+            "estimate": zeros,
         }
 
     assembler = Assembler(TRUNCATED, Chess.packed_words, 0.99, 1.0)
@@ -321,45 +388,28 @@ def test_assembler_keeps_a_game_whole_across_blocks():
     assert assembler.games == 3 and assembler.plies == 7
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"boards": 0},
-        {"few_piece_starts": 0.8, "random_starts": 0.4},
-        {"discount": 0},
-        {"td_lambda": 1.5},
-        {"bootstrap_after": 0},
-    ],
-)
-def test_bad_settings_are_refused(settings):
-    with pytest.raises(ConfigError, match="expected"):
-        SelfPlayConfig(**settings).start_shares(Chess())
-
-
-def test_the_game_decides_what_a_run_leaves_open():
-    config = SelfPlayConfig(td_lambda=0.5).settled(Chess(99))
-    assert (config.boards, config.max_plies, config.discount, config.td_lambda) == (64, 99, 0.99, 0.5)
-    assert SelfPlayConfig().start_shares(Chess()) == pytest.approx(Chess.start_shares)
-    with pytest.raises(ConfigError, match="few_piece_starts=0.1: tictactoe has no such starts"):
-        SelfPlayConfig(few_piece_starts=0.1).start_shares(TicTacToe())
-
-
 # --- memory that runs out
 
 
 def job_that_runs_out(monkeypatch, above: int, after: int = 3, **settings) -> SelfPlay:
-    """Runs out of memory with more than `above` boards in lockstep, once `after` blocks have been played."""
+    """Runs out of memory with more than `above` boards in lockstep, once `after` blocks have been
+    played.
+    """
     original, blocks = Lockstep.play_block, []
 
     def play_block(lockstep):
         blocks.append(len(lockstep.number))
         if len(lockstep.number) > above and len(blocks) > after:
-            raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes")
+            raise RuntimeError(
+                "DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"
+            )
         return original(lockstep)
 
     monkeypatch.setattr(Lockstep, "play_block", play_block)
-    self_play = {"boards": 8, "max_plies": 24, "few_piece_starts": 1.0, "random_starts": 0.0, **settings}
-    return SelfPlay("cpu", TINY.to_dict(), {"search": "policy"}, self_play)
+    self_play = {"boards": 8, "max_plies": 24, **settings}
+    job = SelfPlay("cpu", TINY.to_dict(), {"search": "policy"}, **self_play)
+    job.game.start_shares = FEW_PIECES
+    return job
 
 
 def test_out_of_memory_halves_the_boards_once_and_goes_on(monkeypatch):
@@ -373,16 +423,19 @@ def test_out_of_memory_halves_the_boards_once_and_goes_on(monkeypatch):
     for call in (1, 2):
         job.play(20, 0, collect)
         records = GameRecords.concatenate(parts)
-        assert records.num_games == 20 * call and (records.endings > 0).all(), "none lost, none doubled"
+        assert records.num_games == 20 * call and (records.endings > 0).all(), (
+            "none lost, none doubled"
+        )
         assert counts[-1] == 20
-    assert job.config.boards == 4
+    assert job.boards == 4
     (message,) = job.messages
     assert "boards=8: goes on with 4" in message and "Next time set boards=4" in message
 
 
 def test_out_of_memory_again_is_an_error_that_says_what_to_set(monkeypatch):
     with pytest.raises(
-        ConfigError, match="out of memory on cpu with boards=4, having halved them once: set boards lower"
+        ConfigError,
+        match="out of memory on cpu with boards=4, having halved them once: set boards lower",
     ):
         job_that_runs_out(monkeypatch, above=2).play(20, 0, lambda *_: True)
 
@@ -390,7 +443,7 @@ def test_out_of_memory_again_is_an_error_that_says_what_to_set(monkeypatch):
 def test_out_of_memory_halves_the_boards_that_were_in_use(monkeypatch):
     job, counts = job_that_runs_out(monkeypatch, above=4, after=0, boards=64), []
     job.play(8, 0, lambda games, *_: counts.append(games) or True)
-    assert counts[-1] == 8 and job.config.boards == 4 and "boards=8: goes on with 4" in job.messages[0]
+    assert counts[-1] == 8 and job.boards == 4 and "boards=8: goes on with 4" in job.messages[0]
 
 
 def test_other_errors_are_not_taken_for_memory(monkeypatch):

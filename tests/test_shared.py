@@ -1,4 +1,6 @@
-"""One file of a network: it opens wherever a run does, and one made to harm is refused in a sentence."""
+"""One file of a network: it opens wherever a run does, and one made to harm is refused in a
+sentence.
+"""
 
 import json
 import os
@@ -10,17 +12,18 @@ import torch
 
 from chessnn_colab.__main__ import main
 from chessnn_colab.arena.chess.uci import Engine
-from chessnn_colab.arena.evaluate import evaluate_run, find_player, load_network, run_game
+from chessnn_colab.arena.evaluate import evaluate_run, find_player
 from chessnn_colab.arena.players import play_search
 from chessnn_colab.arena.puzzles import solved_over_run
 from chessnn_colab.arena.registry import match_game
 from chessnn_colab.errors import CheckpointError, ChessnnError, RunError
-from chessnn_colab.files import encode_sealed
 from chessnn_colab.network import build_network, to_arrays
 from chessnn_colab.network_config import NetworkConfig
-from chessnn_colab.runs.folder import RATINGS_FILE, RunFolder, find_checkpoint
-from chessnn_colab.runs.shared import card_lines, card_of, share
-from chessnn_colab.runs.snapshot import load_snapshot, save_snapshot
+from chessnn_colab.runs.checkpoint import load_checkpoint, save_checkpoint
+from chessnn_colab.runs.files import encode_object
+from chessnn_colab.runs.folder import RATINGS_FILE, RunFolder
+from chessnn_colab.runs.networks import card_of, load_network, run_game
+from chessnn_colab.runs.shared import card_lines, share
 
 from .sample_reports import make_report, make_strength
 from .small_run import CONFIG, TICTACTOE, make_run
@@ -42,8 +45,14 @@ def run(tmp_path_factory):
     with RunFolder.create_or_open(folder, SETTINGS) as opened:
         for iteration in (0, 5):
             weights = to_arrays(build_network(CONFIG, "cpu", seed=iteration))
-            opened.save_snapshot(iteration, weights, {"game": "chess", "network": CONFIG.to_dict(), "config": SETTINGS})
-        opened.append_report({"iteration": 5, "total_positions": 1234, "seconds": 60.0, "sample_game": "1. e4"})
+            opened.save_snapshot(
+                iteration,
+                weights,
+                {"game": "chess", "network": CONFIG.to_dict(), "config": SETTINGS},
+            )
+        opened.append_report(
+            {"iteration": 5, "total_positions": 1234, "seconds": 60.0, "sample_game": "1. e4"}
+        )
     return str(folder)
 
 
@@ -66,12 +75,6 @@ def test_the_last_network_opens_wherever_a_run_does(run, file, short_games):
     assert find_player(f"{file}@5", game, policy).name == "mine.net iteration 5"
     assert list(solved_over_run(file, policy, device="cpu")) == [5]
     assert Engine(file, device="cpu").run == file
-    assert find_checkpoint(share_as(run, file, ".safetensors")).metadata["iteration"] == 5
-
-
-def share_as(run, file, suffix):
-    share(run, file + suffix)
-    return file + suffix
 
 
 def test_the_card_says_what_made_it_and_nothing_of_the_machine(file):
@@ -88,7 +91,7 @@ def test_the_best_network_is_shared_once_the_ladder_has_rated_the_last_one(run, 
     ratings = Path(run) / RATINGS_FILE
     try:
         for rated, best in ((players, 5), ([*players, {"name": "iteration 5", "snapshot": 5}], 0)):
-            ratings.write_bytes(encode_sealed({"best": 0, "players": rated}))
+            ratings.write_bytes(encode_object({"best": 0, "players": rated}))
             assert share(run, tmp_path / f"{best}.net")["iteration"] == best
         ratings.write_bytes(b"torn")
         assert share(run, tmp_path / "torn.net")["iteration"] == 5
@@ -112,8 +115,14 @@ def test_the_card_says_how_strong_the_network_is(tmp_path):
 def test_the_command_line_shares_an_older_network(run, tmp_path, capsys):
     target = tmp_path / "old.net"
     assert main(["share", run, str(target), "--snapshot", "0"]) == 0
-    assert "iteration: 0" in capsys.readouterr().out and load_network(str(target), device="cpu")[1] == 0
-    assert main(["evaluate", str(target), "--games", "2", "--search", "policy", "--device", "cpu"]) == 0
+    assert (
+        "iteration: 0" in capsys.readouterr().out
+        and load_network(str(target), device="cpu")[1] == 0
+    )
+    assert (
+        main(["evaluate", str(target), "--games", "2", "--search", "policy", "--device", "cpu"])
+        == 0
+    )
     assert "iteration 0" in capsys.readouterr().out
 
 
@@ -124,7 +133,7 @@ def test_the_command_line_shares_an_older_network(run, tmp_path, capsys):
         (["NOTHING", "FILE"], "there is no run"),
         (["RUN", "RUN"], "exists: nothing was written"),
         (["RUN", "TAKEN"], "exists: nothing was written"),
-        (["RUN", "NOTHING/deep/file"], "cannot save snapshot"),
+        (["RUN", "NOTHING/deep/file"], "cannot save checkpoint"),
     ],
 )
 def test_what_cannot_be_shared_is_a_sentence(run, tmp_path, capsys, arguments, words):
@@ -196,8 +205,8 @@ def test_what_cannot_be_read_to_its_end_is_refused(file, tmp_path, make):
 
 def rewritten(file, **metadata):
     """The same file with other metadata, sealed again."""
-    saved = load_snapshot(file)
-    save_snapshot(file, saved.groups["weights"], {**saved.metadata, **metadata})
+    saved = load_checkpoint(file)
+    save_checkpoint(file, saved.groups, {**saved.metadata, **metadata})
 
 
 @pytest.mark.parametrize("iteration", [None, -1, "5", 1.5, True, [5]])
@@ -218,22 +227,35 @@ def test_another_game_is_refused(file, game):
 
 def test_a_network_for_another_board_is_refused(file):
     weights = to_arrays(build_network(TICTACTOE, "cpu"))
-    save_snapshot(file, weights, {"game": "chess", "iteration": 1, "network": TICTACTOE.to_dict()})
+    save_checkpoint(
+        file,
+        {"weights": weights},
+        {"game": "chess", "iteration": 1, "network": TICTACTOE.to_dict()},
+    )
     with pytest.raises(CheckpointError, match="does not fit the board and the actions of chess"):
         load_network(file, device="cpu")
-    save_snapshot(file, weights, {"game": "tictactoe", "iteration": 1, "network": TICTACTOE.to_dict()})
+    save_checkpoint(
+        file,
+        {"weights": weights},
+        {"game": "tictactoe", "iteration": 1, "network": TICTACTOE.to_dict()},
+    )
     assert load_network(file, device="cpu")[0].config == TICTACTOE
 
 
 def test_weights_that_are_none_are_refused(file):
-    config = NetworkConfig.from_dict(load_snapshot(file).metadata["network"])
+    config = NetworkConfig.from_dict(load_checkpoint(file).metadata["network"])
     weights = to_arrays(build_network(config, "cpu"))
-    for broken in ({"stem.conv.weight": np.full_like(weights["stem.conv.weight"], np.nan)}, {"extra": np.zeros(3)}):
-        save_snapshot(file, {**weights, **broken}, load_snapshot(file).metadata)
+    for broken in (
+        {"stem.conv.weight": np.full_like(weights["stem.conv.weight"], np.nan)},
+        {"extra": np.zeros(3)},
+    ):
+        save_checkpoint(file, {"weights": {**weights, **broken}}, load_checkpoint(file).metadata)
         refused(file, ["load", "player"])
 
 
-@pytest.mark.parametrize("card", [None, [], "text", 5, {"a": "\x1b[2J\n" * 999, "b\n": {"deep": [1] * 999}}])
+@pytest.mark.parametrize(
+    "card", [None, [], "text", 5, {"a": "\x1b[2J\n" * 999, "b\n": {"deep": [1] * 999}}]
+)
 def test_a_strange_card_is_only_short_printable_text(file, card):
     rewritten(file, card=card)
     for line in card_lines(card_of(file)):
@@ -244,5 +266,8 @@ def test_a_strange_card_is_only_short_printable_text(file, card):
 def test_a_shared_tictactoe_network_plays(tmp_path):
     run = make_run(tmp_path / "run", (1,), "tictactoe", TICTACTOE)
     share(run, tmp_path / "file")
-    assert evaluate_run(str(tmp_path / "file"), "random", 2, play_search("policy"), device="cpu").games == 2
+    assert (
+        evaluate_run(str(tmp_path / "file"), "random", 2, play_search("policy"), device="cpu").games
+        == 2
+    )
     assert json.dumps(card_of(tmp_path / "file")["game"]) == '"tictactoe"'

@@ -1,4 +1,6 @@
-"""The four networks that come with the package: small, from untrained to last, and the tool that makes them."""
+"""The four networks that come with the package: small, from untrained to last, and the tool that
+makes them.
+"""
 
 import shutil
 import sys
@@ -10,13 +12,13 @@ import torch
 
 from chessnn_colab.arena.players import NetworkPlayer, play_search
 from chessnn_colab.arena.registry import match_game
-from chessnn_colab.arena.shipped import shipped_cards, shipped_files, shipped_networks
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.errors import RunError
 from chessnn_colab.network import build_network
 from chessnn_colab.network_config import NetworkConfig
+from chessnn_colab.runs.checkpoint import load_checkpoint
 from chessnn_colab.runs.folder import RunFolder
-from chessnn_colab.runs.snapshot import load_snapshot
+from chessnn_colab.runs.networks import shipped_cards, shipped_files, shipped_networks
 from chessnn_colab.spikes import estimate_energy, firing_rates
 from chessnn_colab.views.inside.probes import sample_positions
 
@@ -28,12 +30,16 @@ import make_snapshots
 
 def test_four_files_under_two_megabytes_in_order():
     files = shipped_files()
-    assert len(files) == 4 and sum(file.stat().st_size for file in files) < make_snapshots.MOST_BYTES
+    assert (
+        len(files) == 4 and sum(file.stat().st_size for file in files) < make_snapshots.MOST_BYTES
+    )
     iterations = list(shipped_cards())
     assert iterations[0] == 0 and iterations == sorted(set(iterations)) == list(shipped_networks())
     for file in files:
-        weights = load_snapshot(file, "chess").groups["weights"]
-        assert {array.dtype for name, array in weights.items() if array.ndim > 1} == {np.dtype(np.float16)}
+        weights = load_checkpoint(file, "chess").groups["weights"]
+        assert {array.dtype for name, array in weights.items() if array.ndim > 1} == {
+            np.dtype(np.float16)
+        }
         assert weights["stem.norm.running_var"].dtype == np.float32
 
 
@@ -52,9 +58,14 @@ def test_they_are_networks_of_todays_shape_in_float32_that_play():
     networks = shipped_networks()
     game = match_game("chess")
     for network in networks.values():
-        assert network.config == TrainConfig(preset="cpu").network_config(game) and not network.training
+        assert (
+            network.config == TrainConfig(preset="cpu").network_config(game)
+            and not network.training
+        )
         assert {parameter.dtype for parameter in network.parameters()} == {torch.float32}
-        action = NetworkPlayer(game, network, play_search("policy")).choose(game.init(1), torch.Generator())
+        action = NetworkPlayer(game, network, play_search("policy")).choose(
+            game.init(1), torch.Generator()
+        )
         assert game.legal_action_mask(game.init(1))[0, int(action)]
 
 
@@ -72,7 +83,9 @@ def test_the_first_is_what_an_untrained_network_is():
 
 
 def test_the_docs_say_the_verdict_that_the_notebook_shows():
-    """After new snapshots: tools/make_snapshots.py prints the verdict, and docs/spiking.md has to repeat it."""
+    """After new snapshots: tools/make_snapshots.py prints the verdict, and docs/spiking.md has to
+    repeat it.
+    """
     verdict = estimate_energy(list(shipped_networks().values())[-1], sample_positions(500)).verdict
     docs = (Path(__file__).parent.parent / "docs/spiking.md").read_text(encoding="utf-8")
     assert verdict in " ".join(docs.split())
@@ -107,4 +120,4 @@ def test_one_command_remakes_them(tmp_path):
     make_snapshots.make(run, tmp_path / "data", "this one")
     files = sorted((tmp_path / "data").iterdir())
     assert [file.name for file in files] == [f"{number:06d}.safetensors" for number in (0, 1, 2, 4)]
-    assert load_snapshot(files[1]).metadata["card"]["machine"] == "this one"
+    assert load_checkpoint(files[1]).metadata["card"]["machine"] == "this one"

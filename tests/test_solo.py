@@ -8,19 +8,19 @@ import pytest
 import torch
 
 from chessnn_colab.__main__ import main
-from chessnn_colab.arena import solo
+from chessnn_colab.arena import match, runner
 from chessnn_colab.arena.evaluate import evaluate_run, find_player, network_player
+from chessnn_colab.arena.match import SOLO_STARTS, Match
+from chessnn_colab.arena.parallel import play_matches
 from chessnn_colab.arena.players import RandomPlayer
-from chessnn_colab.arena.registry import match_game, match_kit
-from chessnn_colab.arena.solo import SoloResult, all_solo_games
+from chessnn_colab.arena.registry import arena_game, match_game
+from chessnn_colab.arena.solo import SoloResult
 from chessnn_colab.arena.twenty48 import CORNER_ORDER, ExpectimaxPlayer, SnakePlayer
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.errors import ConfigError
-from chessnn_colab.games.base import select
 from chessnn_colab.search import SearchConfig
 from chessnn_colab.training import train
 from chessnn_colab.views import measuring
-from chessnn_colab.views.measuring import text
 
 from .counts import full
 
@@ -30,13 +30,21 @@ def game():
     return match_game("2048")
 
 
-def solo_games(game, player, *args, **options):
-    return all_solo_games(game, [player], *args, **options)[0]
+def all_solo_games(game, players, games, **options):
+    return play_matches(game, [Match(player, None, games) for player in players], **options)
+
+
+def solo_games(game, player, games, **options):
+    return all_solo_games(game, [player], games, **options)[0]
 
 
 def position(game, *rows: str):
-    tiles = [0 if tile == "." else int(tile).bit_length() - 1 for row in rows for tile in row.split()]
-    return game._state(torch.tensor([tiles]), torch.zeros(1, dtype=torch.int64), torch.ones(1, dtype=torch.int64))
+    tiles = [
+        0 if tile == "." else int(tile).bit_length() - 1 for row in rows for tile in row.split()
+    ]
+    return game._state(
+        torch.tensor([tiles]), torch.zeros(1, dtype=torch.int64), torch.ones(1, dtype=torch.int64)
+    )
 
 
 class FixedOrder(RandomPlayer):
@@ -56,14 +64,24 @@ class GreedyAtRandom(RandomPlayer):
 
     def choose(self, state, generator, boards=None):
         gained = torch.stack(
-            [self.game.afterstate(state, torch.full_like(state.key, way)).score for way in range(4)], 1
+            [
+                self.game.afterstate(state, torch.full_like(state.key, way)).score
+                for way in range(4)
+            ],
+            1,
         )
         noise = torch.rand(gained.shape, generator=generator) / 2
         return torch.where(state.legal, gained - state.score.unsqueeze(1) + noise, -1.0).argmax(1)
 
 
-# Mean scores of 2,000 games and their half intervals, from another program, measured before these players were written.
-KNOWN = {"random": (1101, 24), GreedyAtRandom: (1992, 40), FixedOrder: (2532, 53), "greedy": (3059, 66)}
+# Mean scores of 2,000 games and their half intervals, from another program, measured before these
+# players were written.
+KNOWN = {
+    "random": (1101, 24),
+    GreedyAtRandom: (1992, 40),
+    FixedOrder: (2532, 53),
+    "greedy": (3059, 66),
+}
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -80,7 +98,9 @@ def test_snake_and_expectimax_are_better_than_greedy(game):
         for name, games in (("greedy", 150), ("snake", 150), ("expectimax", 4))
     )
     assert greedy.mean < snake.mean < expectimax.interval[1] and expectimax.mean > 8_000
-    assert expectimax.reached["512"] == 1 and expectimax.reached["512"] >= expectimax.reached["2048"]
+    assert (
+        expectimax.reached["512"] == 1 and expectimax.reached["512"] >= expectimax.reached["2048"]
+    )
 
 
 def expected_by_hand(game, player, tiles, depth):
@@ -91,7 +111,7 @@ def expected_by_hand(game, player, tiles, depth):
         if not moved:
             continue
         if depth == 1:
-            worth = float(player.standing(after))
+            worth = float(player.snake_value(after))
         else:
             empty, worth = (after[0] == 0).nonzero().flatten().tolist(), 0.0
             for cell in empty:
@@ -105,23 +125,37 @@ def expected_by_hand(game, player, tiles, depth):
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_expectimax_is_the_expectation_of_the_maximum(game, depth):
-    state = position(game, "2 4 8 16", "4 8 16 32", "8 16 32 64", "2 2 64 ." if depth < 3 else "4 . 64 128")
+    state = position(
+        game, "2 4 8 16", "4 8 16 32", "8 16 32 64", "2 2 64 ." if depth < 3 else "4 . 64 128"
+    )
     player = ExpectimaxPlayer(game, depth)
     found = player.values(state.tiles).amax(1)
-    torch.testing.assert_close(float(found), expected_by_hand(game, player, state.tiles, depth), rtol=1e-5, atol=0)
-    assert torch.equal(ExpectimaxPlayer(game, 1).values(state.tiles), SnakePlayer(game).values(state.tiles))
+    torch.testing.assert_close(
+        float(found), expected_by_hand(game, player, state.tiles, depth), rtol=1e-5, atol=0
+    )
+    assert torch.equal(
+        ExpectimaxPlayer(game, 1).values(state.tiles), SnakePlayer(game).values(state.tiles)
+    )
 
 
 def test_figures_are_those_of_the_games(game):
     players = find_player("greedy", game), RandomPlayer(game)
     result = SoloResult(*(solo_games(game, player, 60, seed=3) for player in players))
     own, values = result.own, result.to_dict()
-    assert values["games"] == len(own.scores) == 60 and values["player"] == "greedy" and values["opponent"] == "random"
-    assert values["mean_score"] == statistics.fmean(own.scores) and values["median"] == statistics.median(own.scores)
+    assert (
+        values["games"] == len(own.scores) == 60
+        and values["player"] == "greedy"
+        and values["opponent"] == "random"
+    )
+    assert values["mean_score"] == statistics.fmean(own.scores) and values[
+        "median"
+    ] == statistics.median(own.scores)
     half = 2.001 * statistics.stdev(own.scores) / math.sqrt(60)
     assert values["interval"] == pytest.approx([own.mean - half, own.mean + half], rel=1e-3)
     assert values["opponent_mean_score"] == result.others.mean < own.mean
-    assert values["reached"].keys() == {"512", "1024", "2048"} and values["endings"] == {"no_moves": 60}
+    assert values["reached"].keys() == {"512", "1024", "2048"} and values["endings"] == {
+        "no_moves": 60
+    }
     assert "greedy: mean score" in str(result) and "random: mean score" in str(result)
     json.dumps(values)
     assert solo_games(game, find_player("greedy", game), 60, seed=3).scores == own.scores
@@ -132,26 +166,49 @@ def run(tmp_path_factory) -> str:
     folder = str(tmp_path_factory.mktemp("solo") / "run")
     config = TrainConfig(
         game="2048", run=folder, iterations=1, channels=8, blocks=1, boards=8, games_per_iteration=8, max_plies=40,
-        batch_size=32, device="cpu", workers=1, pool="inline", reward="hybrid", discount=0.9, candidates=2, survivors=1,
+        batch_size=32, device="cpu", workers=1, pool="inline", reward="hybrid", candidates=2, survivors=1,
     )  # fmt: skip
     list(train(config))
     return folder
 
 
 def test_evaluate_plays_both_on_their_own(run, capsys):
-    arguments = ["evaluate", run, "--games", "4", "--candidates", "4", "--survivors", "1", "--device", "cpu"]
+    arguments = [
+        "evaluate",
+        run,
+        "--games",
+        "4",
+        "--candidates",
+        "4",
+        "--survivors",
+        "1",
+        "--device",
+        "cpu",
+    ]
     assert main([*arguments, "--json"]) == 0
     values = json.loads(capsys.readouterr().out)
-    assert {"mean_score", "interval", "median", "reached", "opponent_mean_score", "evaluations"} <= values.keys()
+    assert {
+        "mean_score",
+        "interval",
+        "median",
+        "reached",
+        "opponent_mean_score",
+        "evaluations",
+    } <= values.keys()
     assert values["evaluations"] == 6 and values["opponent_evaluations"] == 0
     assert main(arguments) == 0
     assert "iteration 1: mean score" in capsys.readouterr().out
-    assert evaluate_run(run, "snake", 3, SearchConfig(search="policy"), device="cpu").to_dict()["games"] == 3
+    assert (
+        evaluate_run(run, "snake", 3, SearchConfig(search="policy"), device="cpu").to_dict()[
+            "games"
+        ]
+        == 3
+    )
 
 
-def test_a_run_plays_with_the_reward_and_the_discount_that_it_learned(run, game):
+def test_a_run_plays_with_the_reward_that_it_learned(run, game):
     player = network_player(run, None, game)
-    assert player.actor.game.reward == "hybrid" and player.actor.discount == 0.9
+    assert player.actor.game.reward == "hybrid"
     assert player.actor.game.score_limit == player.actor.network.config.score_limit == 14
 
 
@@ -159,7 +216,7 @@ def test_a_run_plays_with_the_reward_and_the_discount_that_it_learned(run, game)
 
 
 class Clock:
-    """In place of solo's `time`: a move of any game takes a hundredth of a second."""
+    """In place of `time`: a move of any game takes a hundredth of a second."""
 
     now = 0.0
 
@@ -184,75 +241,80 @@ class Ticking(FixedOrder):
 def test_the_watch_hears_of_every_player_while_games_end_and_changes_nothing(game):
     players, heard = [FixedOrder(game), find_player("greedy", game)], []
     told = all_solo_games(game, players, 20, seed=4, watch=heard.append)
-    assert [found.scores for found in told] == [solo_games(game, player, 20, seed=4).scores for player in players]
+    assert [found.scores for found in told] == [
+        solo_games(game, player, 20, seed=4).scores for player in players
+    ]
     first, last = heard[0], heard[-1]
     assert first.done == 0 and first.total == 40 and first.unit == "game" and first.seconds_left > 0
-    assert [(part.name, part.done, part.total) for part in last.parts] == [("fixed order", 20, 20), ("greedy", 20, 20)]
-    assert last.parts[1].note == f"mean {told[1].mean:,.0f}" and last.seconds_left == 0
-    done = [standing.done for standing in heard]
+    assert [(part.name, part.done, part.total) for part in last.bars] == [
+        ("fixed order", 20, 20),
+        ("greedy", 20, 20),
+    ]
+    assert last.bars[1].note == f"mean {told[1].mean:,.0f}" and last.seconds_left == 0
+    done = [progress.done for progress in heard]
     assert done == sorted(done) and len({*done}) > 10
 
 
 @pytest.mark.parametrize("seconds", [0.0, 120.0, 240.0])
 def test_a_limit_on_time_ends_no_game_and_every_player_plays_as_many(game, monkeypatch, seconds):
     clock, heard = Clock(), []
-    monkeypatch.setattr(solo, "time", clock)
+    monkeypatch.setattr(match, "time", clock)
+    monkeypatch.setattr(runner, "time", clock)
     players = [Ticking(game, clock), Ticking(game, clock, "another")]
     told = all_solo_games(game, players, 200, seed=5, watch=heard.append, seconds=seconds)
     (games,) = {len(found.scores) for found in told}
-    assert games == solo.FIRST_ROUND if seconds == 0 else 10 < games < 200 and clock.now < seconds
-    starts = game.starts(200, "standard", torch.Generator().manual_seed(5))
-    seat = solo.Seat(game, players[0], 5, select(starts, slice(0, games)))
-    while len(seat.state.score):
-        seat.step()
-    assert sorted(game.score for game in seat.ended) == sorted(told[0].scores), (
+    assert games == SOLO_STARTS if seconds == 0 else 10 < games < 200 and clock.now < seconds
+    whole = solo_games(game, FixedOrder(game), 200, seed=5)
+    assert told[0].scores == whole.scores[:games], (
         "the first games, all to their ends, the long ones too"
     )
     assert f"there was time for {games} of 200 games: all of them would bring ±" in str(told[0])
     assert not told[0].interrupted
-    assert heard[-1].done == heard[-1].total == 2 * games and told[0].to_dict()["games_asked"] == 200
-    assert all(standing.seconds_left <= seconds for standing in heard) or not seconds
-
-
-def test_a_whole_number_of_games_is_played_where_there_is_time(game):
-    told = solo_games(game, FixedOrder(game), 11, seconds=600.0)
-    assert len(told.scores) == 11 and "there was time" not in str(told)
+    assert (
+        heard[-1].done == heard[-1].total == 2 * games and told[0].to_dict()["games_asked"] == 200
+    )
+    assert all(progress.seconds_left <= seconds for progress in heard) or not seconds
 
 
 def interrupting(games: int):
-    def watch(standing):
-        if standing.done >= games:
+    def watch(progress):
+        if progress.done >= games:
             raise KeyboardInterrupt
 
     return watch
 
 
 def test_an_interrupt_keeps_the_games_that_ended_and_says_what_they_are_worth(game):
-    own, others = all_solo_games(game, [FixedOrder(game), RandomPlayer(game)], 60, seed=6, watch=interrupting(8))
+    own, others = all_solo_games(
+        game, [FixedOrder(game), RandomPlayer(game)], 60, seed=6, watch=interrupting(8)
+    )
     assert own.interrupted and 8 <= len(own.scores) + len(others.scores) < 120
     result = SoloResult(own, others)
-    assert result.interrupted and f"interrupted: {len(others.scores)} of 60 games had ended; short games" in str(result)
+    assert (
+        result.interrupted
+        and f"interrupted: {len(others.scores)} of 60 games had ended; short games" in str(result)
+    )
     json.dumps(result.to_dict())
     at_once = solo_games(game, FixedOrder(game), 60, watch=interrupting(0))
     values = at_once.to_dict()
-    assert str(at_once) == "fixed order: no game had ended" and values["mean_score"] is None and values["games"] == 0
+    assert (
+        str(at_once) == "fixed order: no game had ended"
+        and values["mean_score"] is None
+        and values["games"] == 0
+    )
     json.dumps(SoloResult(at_once, others).to_dict(), allow_nan=False)
-
-
-def test_ctrl_c_prints_the_mean_so_far_and_exits_with_130(run, monkeypatch, capsys):
-    monkeypatch.setattr(text.TextFace, "__call__", lambda self, standing: interrupting(5)(standing))
-    assert main(["evaluate", run, "--games", "200", "--search", "policy", "--device", "cpu"]) == 130
-    captured = capsys.readouterr()
-    assert "mean score" in captured.out and "of 200 games had ended" in captured.out and "Traceback" not in captured.err
 
 
 def test_measure_plays_what_there_is_time_for_and_shows_progress(run, capsys):
     search = SearchConfig(search="policy")
     results = measuring.measure(run, ["random"], games=30, search=search, seconds=0.0, device="cpu")
     played = [(result.own.player, len(result.own.scores)) for result in results]
-    assert played == [("iteration 0", solo.FIRST_ROUND), ("iteration 1", solo.FIRST_ROUND)]
+    assert played == [("iteration 0", SOLO_STARTS), ("iteration 1", SOLO_STARTS)]
     out = capsys.readouterr().out
-    assert out.startswith("90 games to go, about ") and "random 3/3 ... 8/8 mean " in out
+    assert (
+        out.startswith("90 games to go, about ")
+        and "random: completed 8 games | 3/3 parts done | 24/24 games" in out
+    )
     assert "there was time for 8 of 30 games" in out
     assert out.count("random: mean score") == 1, "compared with two networks, and told once"
 
@@ -262,7 +324,7 @@ def test_measure_plays_what_there_is_time_for_and_shows_progress(run, capsys):
     [
         ("tactics", "the game '2048' has no puzzles: expected a run of chess"),
         ("uci", "the game '2048' has no UCI protocol: expected a run of chess"),
-        ("ladder", "it is for one player"),
+        ("ladder", "is for 1 player"),
     ],
 )
 def test_what_2048_does_not_have_is_said_in_a_sentence(run, capsys, command, message):
@@ -272,10 +334,14 @@ def test_what_2048_does_not_have_is_said_in_a_sentence(run, capsys, command, mes
 
 
 def test_solo_games_are_for_one_player(game):
-    with pytest.raises(ConfigError, match="'chess' is for two players"):
+    with pytest.raises(
+        ConfigError, match="'chess' is for 2 players: it has no games of one player"
+    ):
         solo_games(match_game("chess"), RandomPlayer(match_game("chess")), 2)
     with pytest.raises(ConfigError, match="games=0: expected a whole number from 1 up"):
         solo_games(game, RandomPlayer(game), 0)
-    with pytest.raises(ConfigError, match="unknown opponent 'minimax': expected one of random, greedy, snake"):
+    with pytest.raises(
+        ConfigError, match="unknown opponent 'minimax': expected one of random, greedy, snake"
+    ):
         find_player("minimax", game)
-    assert list(match_kit("2048").players) == ["random", "greedy", "snake", "expectimax"]
+    assert list(arena_game("2048").players) == ["random", "greedy", "snake", "expectimax"]

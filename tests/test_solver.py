@@ -23,6 +23,7 @@ from chessnn_colab.games.tictactoe import TicTacToe
 from chessnn_colab.search import PolicyOutput, SearchConfig, play_wins
 from chessnn_colab.tree import tree_search
 
+from .random_play import random_actions
 from .test_search import Ignorant
 from .test_tree import CASES, GOLDEN, Table
 
@@ -30,7 +31,7 @@ MATE_IN_TWO = "kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1"  # Morphy's
 BACK_RANK = "6k1/5ppp/8/8/8/1N6/r4PPP/6K1 w - - 0 1"  # most moves of the knight allow mate
 MATED_AT_ONCE = "8/8/8/8/8/5k2/4q3/6K1 w - - 0 1"  # the one legal move allows mate
 SEARCHES = {
-    "tree": SearchConfig(search="tree", num_simulations=64, max_num_considered_actions=64, solve="all"),
+    "tree": SearchConfig(search="tree", num_simulations=64, solve="all"),
     "two-rung": SearchConfig(candidates=64, survivors=64, solve="all"),
 }
 
@@ -39,16 +40,21 @@ def every_win(game, state) -> torch.Tensor:
     """bool [B, A]: the actions that win at once, by stepping all of them."""
     rows, actions = game.legal_actions(state)
     after = game.step(select(state, rows), actions)
-    wins = after.terminated & (after.rewards.gather(1, state.current_player[rows].unsqueeze(1)).squeeze(1) > 0)
+    wins = after.terminated & (
+        after.rewards.gather(1, state.current_player[rows].unsqueeze(1)).squeeze(1) > 0
+    )
     found = torch.zeros(len(state.current_player), game.num_actions, dtype=torch.bool)
     found[rows[wins], actions[wins]] = True
     return found
 
 
 def is_one_of(actions: torch.Tensor, wins: torch.Tensor) -> bool:
-    """Whether `winning_actions` answered with a win in each row that has one, and with -1 in each other."""
-    there = wins.any(1)
-    return bool((actions[~there] == -1).all() and wins[there].gather(1, actions[there].unsqueeze(1)).all())
+    """Whether `winning_actions` answered with a win in each row that has one, and with -1 in each
+    other.
+    """
+    winning = wins.any(1)
+    chosen = wins[winning].gather(1, actions[winning].unsqueeze(1))
+    return bool((actions[~winning] == -1).all() and chosen.all())
 
 
 def after(board: chess.Board, move: chess.Move) -> chess.Board:
@@ -62,33 +68,32 @@ def mating_moves(board: chess.Board) -> set[chess.Move]:
     return {move for move in board.legal_moves if after(board, move).is_checkmate()}
 
 
-def test_a_mate_is_found_wherever_stepping_every_move_finds_one():
-    """Random games from few and from many pieces: checks by every kind of piece, uncovered ones too."""
-    game, generator = Chess(), torch.Generator().manual_seed(0)
-    state, mates = start_positions(game, {"few-piece": 0.8, "random-plies": 0.2}, 256, generator), 0
-    for _ in range(24):
+@pytest.mark.parametrize(
+    "name, shares, plies",
+    [
+        ("chess", {"few-piece": 0.8, "random-plies": 0.2}, 24),
+        ("gomoku:7", {"random-plies": 1.0}, 30),
+        ("gomoku:7:exact", {"random-plies": 1.0}, 30),
+    ],
+)
+def test_a_win_is_found_wherever_stepping_every_move_finds_one(name, shares, plies):
+    """In chess from few and from many pieces: checks by every kind of piece, uncovered ones too."""
+    game = make_game(name)
+    generator = torch.Generator().manual_seed(0)
+    state = start_positions(game, shares, 256 if name == "chess" else 64, generator)
+    found = 0
+    for _ in range(plies):
         wins = every_win(game, state)
-        mates += int(wins.any(1).sum())
+        found += int(wins.any(1).sum())
         assert is_one_of(winning_actions(game, state), wins)
-        mask = game.legal_action_mask(state)
-        state = game.step(state, torch.where(mask, torch.rand(mask.shape, generator=generator), -1.0).argmax(1))
-    assert mates > 20
+        state = game.step(state, random_actions(game, state, generator))
+    assert found > 20
+
+
+def test_a_mate_is_found_in_every_puzzle_that_has_one():
+    game = Chess()
     puzzles = state_from_fens([puzzle.fen for puzzle in load_suite()], game)
     assert is_one_of(winning_actions(game, puzzles), every_win(game, puzzles))
-
-
-@pytest.mark.parametrize("name", ["gomoku:7", "gomoku:7:exact"])
-def test_a_five_is_found_wherever_stepping_every_cell_finds_one(name):
-    game, generator = make_game(name), torch.Generator().manual_seed(1)
-    state, fives = game.starts(64, "random-plies", generator), 0
-    for _ in range(30):
-        wins = every_win(game, state)
-        fives += int(wins.any(1).sum())
-        assert is_one_of(winning_actions(game, state), wins)
-        mask = game.legal_action_mask(state)
-        action = torch.where(mask, torch.rand(mask.shape, generator=generator), -1.0).argmax(1)
-        state = game.step(state, action)
-    assert fives > 20
 
 
 @pytest.mark.parametrize(
@@ -104,7 +109,8 @@ def test_a_five_is_found_wherever_stepping_every_cell_finds_one(name):
     ],
 )
 def test_winning_actions_agree_with_python_chess(fen, mate):
-    game, board = Chess(), board_from_fen(fen)
+    game = Chess()
+    board = board_from_fen(fen)
     mates = mating_moves(board)
     action = int(winning_actions(game, state_from_fens([fen], game)))
     assert (move_from_action(action, board) in mates) if mates else action == -1
@@ -122,13 +128,15 @@ def forces_mate(board: chess.Board, move: chess.Move) -> bool:
 
 def test_forced_mates_in_two_are_those_that_python_chess_finds():
     """In puzzles and random endgames: every row that has such a move gets one, and no other row."""
-    game, generator = Chess(), torch.Generator().manual_seed(3)
+    game = Chess()
+    generator = torch.Generator().manual_seed(3)
     state = game.starts(64, "few-piece", generator)
     for _ in range(8):
-        mask = game.legal_action_mask(state)
-        state = game.step(state, torch.where(mask, torch.rand(mask.shape, generator=generator), -1.0).argmax(1))
+        state = game.step(state, random_actions(game, state, generator))
     boards = boards_from_state(state)
-    boards += [chess.Board(puzzle.fen) for puzzle in load_suite() if puzzle.kind != "mate-in-one"][:140]
+    boards += [chess.Board(puzzle.fen) for puzzle in load_suite() if puzzle.kind != "mate-in-one"][
+        :140
+    ]
     found = 0
     for board, action, plies in zip(
         boards, *(part.tolist() for part in forced_wins(game, state_from_boards(boards, game)))
@@ -137,19 +145,23 @@ def test_forced_mates_in_two_are_those_that_python_chess_finds():
             assert board.is_game_over() or plies == 1
             continue
         mating = [move for move in board.legal_moves if forces_mate(board, move)]
-        assert (move_from_action(action, board) in mating and plies == 3) if mating else action == -1
+        assert (
+            (move_from_action(action, board) in mating and plies == 3) if mating else action == -1
+        )
         found += bool(mating)
     assert 96 <= found < len(boards)
 
 
 @pytest.mark.parametrize("search", SEARCHES)
 def test_mates_in_two_are_played_by_a_network_that_knows_nothing(search):
-    game, puzzles = Chess(), [puzzle for puzzle in load_suite() if puzzle.kind == "mate-in-two"]
-    few = SearchConfig(search=search, num_simulations=2, max_num_considered_actions=2, solve="all")
+    game = Chess()
+    puzzles = [puzzle for puzzle in load_suite() if puzzle.kind == "mate-in-two"]
+    few = SearchConfig(search=search, num_simulations=2, solve="all")
     state = state_from_fens([puzzle.fen for puzzle in puzzles], game)
-    output = Actor(game, Ignorant(), few).act(state, torch.Generator(), 0.0)
+    output = Actor(game, Ignorant(), few, 2).act(state, torch.Generator(), 0.0)
     moves = [
-        move_from_action(action, chess.Board(puzzle.fen)) for action, puzzle in zip(output.action.tolist(), puzzles)
+        move_from_action(action, chess.Board(puzzle.fen))
+        for action, puzzle in zip(output.action.tolist(), puzzles)
     ]
     solved = torch.tensor([move in puzzle.solutions for move, puzzle in zip(moves, puzzles)])
     assert int(solved.sum()) >= 95
@@ -167,7 +179,10 @@ def test_a_game_without_candidates_of_its_own_steps_all():
 
 def test_a_win_is_played_and_taught_alone():
     output = PolicyOutput(
-        torch.tensor([5, 6, 7]), torch.tensor([[5, 1], [6, 2], [7, 3]]), torch.full((3, 2), 0.5), torch.zeros(3)
+        torch.tensor([5, 6, 7]),
+        torch.tensor([[5, 1], [6, 2], [7, 3]]),
+        torch.full((3, 2), 0.5),
+        torch.zeros(3),
     )
     won = play_wins(output, torch.tensor([1, -1, 9]))
     assert won.action.tolist() == [1, 6, 9]
@@ -179,21 +194,27 @@ def test_a_win_is_played_and_taught_alone():
 
 @pytest.mark.parametrize("search", SEARCHES)
 def test_a_move_that_loses_by_force_is_not_played(search):
-    game, board = Chess(), chess.Board(BACK_RANK)
-    likes = action_from_move(chess.Move.from_uci("b3d4"), board)  # the network's favourite allows mate
+    game = Chess()
+    board = chess.Board(BACK_RANK)
+    likes = action_from_move(
+        chess.Move.from_uci("b3d4"), board
+    )  # the network's favourite allows mate
     state = state_from_fens([BACK_RANK], game)
-    action = Actor(game, Ignorant(likes), SEARCHES[search]).act(state, torch.Generator(), 0.0).action
+    action = (
+        Actor(game, Ignorant(likes), SEARCHES[search], 64).act(state, torch.Generator(), 0.0).action
+    )
     assert int(winning_actions(game, game.step(state, action))) == -1
     unproven = SearchConfig(**{**vars(SEARCHES[search]), "solve": "off", "value_scale": 1e-3})
-    action = Actor(game, Ignorant(likes), unproven).act(state, torch.Generator(), 0.0).action
+    action = Actor(game, Ignorant(likes), unproven, 64).act(state, torch.Generator(), 0.0).action
     assert int(winning_actions(game, game.step(state, action))) >= 0
 
 
 @pytest.mark.parametrize("search", SEARCHES)
 def test_a_lost_position_still_has_a_move(search):
-    game, board = Chess(), chess.Board(MATED_AT_ONCE)
+    game = Chess()
+    board = chess.Board(MATED_AT_ONCE)
     action = (
-        Actor(game, Ignorant(), SEARCHES[search])
+        Actor(game, Ignorant(), SEARCHES[search], 64)
         .act(state_from_fens([MATED_AT_ONCE], game), torch.Generator(), 0.0)
         .action
     )
@@ -201,11 +222,17 @@ def test_a_lost_position_still_has_a_move(search):
 
 
 def test_the_tree_proves_a_mate_in_two():
-    """The network knows nothing, so every number comes from the rules: three plies, two of them at a discount."""
+    """The network knows nothing, so every number comes from the rules: three plies, two of them at
+    a discount.
+    """
     game = Chess()
-    config = SearchConfig(search="tree", num_simulations=400, max_num_considered_actions=64, solve="all")
-    output = Actor(game, Ignorant(), config).act(state_from_fens([MATE_IN_TWO], game), torch.Generator(), 0.0)
-    assert move_from_action(int(output.action), chess.Board(MATE_IN_TWO)) == chess.Move.from_uci("a1a6")
+    config = SearchConfig(search="tree", num_simulations=400, solve="all")
+    output = Actor(game, Ignorant(), config, 64).act(
+        state_from_fens([MATE_IN_TWO], game), torch.Generator(), 0.0
+    )
+    assert move_from_action(int(output.action), chess.Board(MATE_IN_TWO)) == chess.Move.from_uci(
+        "a1a6"
+    )
     assert float(output.value) == pytest.approx(game.discount**2)
 
 
@@ -213,20 +240,31 @@ def test_the_tree_proves_a_mate_in_two():
 def test_without_proofs_the_tree_is_the_same(number):
     with np.load(GOLDEN) as file:
         simulations, considered, value_scale, _, max_depth = file["cases"][number]
-        table = {name.split(".")[1]: file[name] for name in file.files if name.startswith(f"{number}.")}
-    table["discount"] = np.where(table["discount"] == 0, table["discount"].dtype.type(0.5), table["discount"])
+        table = {
+            name.split(".")[1]: file[name] for name in file.files if name.startswith(f"{number}.")
+        }
+    table["discount"] = np.where(
+        table["discount"] == 0, table["discount"].dtype.type(0.5), table["discount"]
+    )
     outputs = []
     for solve in ("off", "all"):
         config = SearchConfig(
             search="tree",
             num_simulations=int(simulations),
-            max_num_considered_actions=int(considered),
             value_scale=float(value_scale),
-            max_depth=8 if max_depth < 8 else int(max_depth),
             solve=solve,
         )
         game = Table(table, config.num_simulations + 1)
-        outputs.append(tree_search(game.root(), game.expand, config, torch.from_numpy(table["gumbel"])))
+        outputs.append(
+            tree_search(
+                game.root(),
+                game.expand,
+                config,
+                torch.from_numpy(table["gumbel"]),
+                int(considered),
+                max(8, int(max_depth)),
+            )
+        )
     off, everything = outputs
     assert torch.equal(off.action, everything.action)
     torch.testing.assert_close(off.action_weights, everything.action_weights, atol=1e-4, rtol=0)
@@ -234,5 +272,5 @@ def test_without_proofs_the_tree_is_the_same(number):
 
 
 def test_an_unknown_solver_is_refused():
-    with pytest.raises(ConfigError, match="expected one of off, root, all"):
+    with pytest.raises(ConfigError, match="expected one of off, all"):
         SearchConfig(solve="some")

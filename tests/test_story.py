@@ -1,7 +1,7 @@
 """What a run has come to, what to expect of one, and the runs on the disk."""
 
 import json
-import shutil
+import re
 import sys
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import pytest
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.errors import RunError
 from chessnn_colab.runs.folder import RunFolder
-from chessnn_colab.runs.shelf import chosen_run, delete_run, list_runs
+from chessnn_colab.runs.run_list import chosen_run, delete_run, list_runs
 from chessnn_colab.training import train
 from chessnn_colab.views import story
 from chessnn_colab.views.card import best_sample, result_card
@@ -24,7 +24,9 @@ import reference_curve
 CONFIG = {"game": "chess", "preset": "cpu", "search": "two-rung", "minutes": 20.0}
 REPORTS = [
     make_report(1, strength=(make_strength(0), make_strength(1, 0.15)), total_updates=40),
-    make_report(2, seconds=400.0, strength=(make_strength(2, 0.31),), total_updates=80, cut=True, draws=380),
+    make_report(
+        2, seconds=400.0, strength=(make_strength(2, 0.31),), total_updates=80, cut=True, draws=380
+    ),
 ]
 
 
@@ -43,13 +45,22 @@ def test_a_story_says_what_was_trained_how_long_and_what_came_of_it(run):
         "300 puzzles, by policy: 9 % untrained, 31 % after iteration 2 (95 % interval 29 to 33 %)",
     ]
     page = told._repr_html_()
-    assert "A spiking network of 3 blocks with 32 channels" in page and "games that ended by checkmate" in page
-    assert page.count("data:image/png") == 5 and "data:image/svg+xml" in page and "A game of iteration 2" in page
+    assert (
+        "A spiking network of 3 blocks with 32 channels" in page
+        and "games that ended by checkmate" in page
+    )
+    assert (
+        page.count("data:image/png") == 5
+        and "data:image/svg+xml" in page
+        and "A game of iteration 2" in page
+    )
     assert "<script" not in page and "<style" not in page and "(2)</td>" in page
 
 
 def test_a_twin_is_not_called_a_spiking_network():
-    assert "A twin without spikes (relu) of 3 blocks" in story.network_words({**CONFIG, "activation": "relu"})
+    assert "A twin without spikes (relu) of 3 blocks" in story.network_words(
+        {**CONFIG, "activation": "relu"}
+    )
 
 
 def test_a_story_without_an_iteration_says_so_and_without_a_run_raises(tmp_path):
@@ -60,27 +71,31 @@ def test_a_story_without_an_iteration_says_so_and_without_a_run_raises(tmp_path)
         run_story(tmp_path / "nowhere")
 
 
-def test_a_run_of_an_earlier_version_has_a_story():
-    told = run_story(Path(__file__).parent / "data" / "run_0_3")
-    assert "16 games of chess" in str(told) and told._repr_html_().count("data:image/png") == 5
-
-
-def test_the_curve_of_a_normal_run_is_made_by_a_command_and_shown_to_runs_like_it(run, tmp_path, monkeypatch):
+def test_the_curve_of_a_normal_run_is_made_by_a_command_and_shown_to_runs_like_it(
+    run, tmp_path, monkeypatch
+):
     target = tmp_path / "data" / "reference.json"
     assert reference_curve.main(str(run), "a test", str(target)) == 0
     assert reference_curve.main(str(run), "another test", str(target)) == 0
     (entry,) = json.loads(target.read_text())["runs"]
-    assert entry["machine"] == "another test" and entry["command"] == "python -m chessnn_colab train --minutes 20"
-    assert entry["curves"] == {"puzzles, by policy": [[0.0, 0.09], [1.0, 0.15], [2.0, 0.31]]} and entry["bytes"] > 1000
+    assert (
+        entry["machine"] == "another test"
+        and entry["command"] == "python -m chessnn_colab train --minutes 20"
+    )
+    assert (
+        entry["curves"] == {"puzzles, by policy": [[0.0, 0.09], [1.0, 0.15], [2.0, 0.31]]}
+        and entry["bytes"] > 1000
+    )
     monkeypatch.setattr(story, "resources", type("Files", (), {"files": lambda _: tmp_path}))
     assert story.reference_for(CONFIG) == entry
     assert story.reference_for({**CONFIG, "preset": "t4"}) is None
-    expected = str(what_to_expect(TrainConfig(run=str(tmp_path / "new"), preset="cpu", device="cpu", minutes=2.0)))
+    config = TrainConfig(run=str(tmp_path / "new"), preset="cpu", device="cpu", minutes=2.0)
+    expected = what_to_expect(config)
     assert "A normal run on another test" in expected
     assert "puzzles, by policy: 9 % untrained, 15 % after 1 min, 31 % after 2 min" in expected
     del entry["curves"]["puzzles, by policy"][1]  # at that moment nothing was measured
     target.write_text(json.dumps({"runs": [entry]}))
-    expected = str(what_to_expect(TrainConfig(run=str(tmp_path / "new"), preset="cpu", device="cpu", minutes=2.0)))
+    expected = what_to_expect(config)
     assert "puzzles, by policy: 9 % untrained, 31 % after 2 min" in expected
 
 
@@ -96,26 +111,36 @@ def test_the_disk_that_a_run_takes_is_known_before(tmp_path):
     import numpy as np
 
     from chessnn_colab.records import GameRecords
-    from chessnn_colab.replay import Replay
+    from chessnn_colab.replay import ReplayBuffer
     from chessnn_colab.selfplay import POLICY_WIDTH
     from chessnn_colab.views.expect import position_bytes
-    from chessnn_colab.views.story import reference_for
 
     empty = GameRecords.empty(14)
     arrays = {
         name: np.zeros(
-            (50, *((POLICY_WIDTH,) if name.startswith("policy") else getattr(empty, name).shape[1:])),
+            (
+                50,
+                *((POLICY_WIDTH,) if name.startswith("policy") else getattr(empty, name).shape[1:]),
+            ),
             getattr(empty, name).dtype,
         )
-        for name in ("positions", "actions", "policy_actions", "policy_weights", "root_values", "value_targets")
+        for name in (
+            "positions",
+            "actions",
+            "policy_actions",
+            "policy_weights",
+            "root_values",
+            "value_targets",
+        )
     }
-    held = Replay.from_arrays(50, arrays, 4672, 14).to_arrays()
-    assert sum(array.nbytes for array in held.values()) == 50 * position_bytes(14)
-    config = TrainConfig(run=str(tmp_path / "new"), preset="cpu", device="cpu", replay_capacity=1_000)
-    expected = what_to_expect(config)
-    assert expected.disk == 3 * expected.checkpoint > 3 * expected.snapshot and reference_for({}) is None
-    assert "Disk: at most" in str(expected) and str(expected).endswith("are free")
-    assert 0 < expected.free <= shutil.disk_usage(tmp_path).total
+    held = ReplayBuffer.from_arrays(50, arrays, 4672, 14).to_arrays()
+    assert sum(part.nbytes for parts in held.values() for part in parts) == 50 * position_bytes(14)
+    config = TrainConfig(
+        run=str(tmp_path / "new"), preset="cpu", device="cpu", replay_capacity=1_000
+    )
+    said = what_to_expect(config).splitlines()[-1]
+    pattern = r"Disk: at most .+B once its replay is full, and .+B per snapshot; .+B are free"
+    assert re.fullmatch(pattern, said), said
 
 
 def test_runs_are_listed_with_their_sizes_the_newest_first(run):
@@ -127,13 +152,19 @@ def test_runs_are_listed_with_their_sizes_the_newest_first(run):
         "broken": ("?", 0),
     }
     assert "2 iterations in 6m 40s" in str(shelf) and str(shelf).endswith("in all")
-    assert list_runs(run.parent / "nowhere") == [] and "no run here" in str(list_runs(run.parent / "nowhere"))
+    assert list_runs(run.parent / "nowhere") == [] and "no run here" in str(
+        list_runs(run.parent / "nowhere")
+    )
 
 
 def test_a_form_names_a_run_by_its_folder_or_by_its_game(monkeypatch):
     monkeypatch.setenv("HOME", "/home/me")
     root = Path("/content")
-    assert chosen_run(root, "auto", "gomoku:9") == chosen_run(root, " ", "gomoku:9") == root / "runs" / "gomoku-9"
+    assert (
+        chosen_run(root, "auto", "gomoku:9")
+        == chosen_run(root, " ", "gomoku:9")
+        == root / "runs" / "gomoku-9"
+    )
     assert chosen_run(root, "runs/mine", "chess") == root / "runs" / "mine"
     assert chosen_run(root, "~/mine", "chess") == Path("/home/me/mine")
 
@@ -145,24 +176,37 @@ def test_deleting_a_run_frees_its_bytes_and_leaves_what_is_not_its_own(run):
     assert [path.name for path in run.iterdir()] == ["notes.txt"]
     with pytest.raises(RunError, match="no config.json, and nothing was deleted"):
         delete_run(run)
-
-
-def test_an_empty_folder_goes_with_its_run(run):
-    delete_run(run)
-    assert not run.exists()
+    other = run.parent / "other"
+    RunFolder.create_or_open(other, CONFIG).close()
+    delete_run(other)
+    assert not other.exists(), "an empty folder goes with its run"
 
 
 @pytest.mark.parametrize("game, squares", [("chess", 64), ("gomoku:6", 36)])
 def test_a_card_is_one_picture_of_a_run(game, squares, tmp_path):
-    settings = dict(preset="cpu", channels=8, blocks=1, games_per_iteration=4, boards=4, max_plies=16, candidates=2)
+    settings = dict(
+        preset="cpu",
+        channels=8,
+        blocks=1,
+        games_per_iteration=4,
+        boards=4,
+        max_plies=16,
+        candidates=2,
+    )
     small = dict(survivors=1, batch_size=16, device="cpu", pool="inline", iterations=1)
-    measured = dict(measure_strength=game == "chess")  # the other's opponent takes long over its moves
+    measured = dict(
+        measure_strength=game == "chess"
+    )  # the other's opponent takes long over its moves
     list(train(TrainConfig(run=str(tmp_path / "run"), game=game, **settings, **small, **measured)))
     figure = result_card(tmp_path / "run", tmp_path / "card.png")
     assert (tmp_path / "card.png").read_bytes().startswith(b"\x89PNG")
     strength, firing, energy, board = figure.axes
     assert strength.get_title("left") == "Is it getting stronger?" and len(firing.lines) == 2
-    assert [label.get_text() for label in energy.get_yticklabels()] == ["spikes", "ReLU", "ReLU, int8"]
+    assert [label.get_text() for label in energy.get_yticklabels()] == [
+        "spikes",
+        "ReLU",
+        "ReLU, int8",
+    ]
     assert len(board.patches) == squares and len(board.texts) >= 2
     with pytest.raises(RunError, match="cannot write the card"):
         result_card(tmp_path / "run", tmp_path / "nowhere" / "card.png")
@@ -170,7 +214,12 @@ def test_a_card_is_one_picture_of_a_run(game, squares, tmp_path):
 
 def test_the_card_has_the_newest_game_that_somebody_won():
     drawn = MATE.replace("1-0", "1/2-1/2").replace(" 4. Qxf7#", "")
-    reports = [make_report(1), make_report(2), make_report(3, sample_game=drawn), make_report(4, sample_game="")]
+    reports = [
+        make_report(1),
+        make_report(2),
+        make_report(3, sample_game=drawn),
+        make_report(4, sample_game=""),
+    ]
     assert best_sample(reports).iteration == 2
     assert best_sample(reports[2:]).iteration == 3
     assert best_sample([make_report(5, sample_game="")]).iteration == 5

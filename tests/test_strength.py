@@ -1,21 +1,22 @@
-"""Strength while a run trains: what is measured, when, for how long, and that it changes nothing else."""
+"""Strength while a run trains: what is measured, when, for how long, and that it changes nothing
+else.
+"""
 
-import json
 import math
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import torch
 
 from chessnn_colab import strength
-from chessnn_colab.arena.evaluate import load_network
-from chessnn_colab.arena.registry import match_game, match_kit
+from chessnn_colab.arena.puzzles import solved_puzzles
+from chessnn_colab.arena.registry import arena_game, match_game
 from chessnn_colab.budget import Budget
 from chessnn_colab.config import TrainConfig
-from chessnn_colab.network import to_arrays
-from chessnn_colab.report import Report, Silence, Strength, strength_points
+from chessnn_colab.network import build_network, to_arrays
+from chessnn_colab.report import Progress, Report, Strength, strength_points
 from chessnn_colab.runs.folder import RunFolder
+from chessnn_colab.runs.networks import load_network
 from chessnn_colab.training import train
 
 TINY = dict(
@@ -31,39 +32,52 @@ class Clock:
     def __init__(self, monkeypatch):
         self.now = 0.0
         for module in ("budget", "strength"):
-            monkeypatch.setattr(f"chessnn_colab.{module}.time", SimpleNamespace(monotonic=lambda: self.now))
+            monkeypatch.setattr(
+                f"chessnn_colab.{module}.time", SimpleNamespace(monotonic=lambda: self.now)
+            )
 
 
-class Listener(Silence):
+class Listener(Progress):
     def __init__(self):
         self.told = []
+        self.shares = []
 
     def start_measuring(self, what):
         self.told.append(what)
+
+    def measuring_update(self, share):
+        self.shares.append(share)
 
     def measured(self, points):
         self.told += points
 
 
 def probe_of(monkeypatch, seconds: float | None, costs: dict[str, float], game: str = "chess"):
-    """A probe whose measures take so many seconds by the clock and find half of everything."""
+    """A probe whose measures make four moves, take `costs` seconds by the clock and find half of
+    everything.
+    """
     clock = Clock(monkeypatch)
     budget = Budget(None if seconds is None else seconds / 60, 9 if seconds is None else None)
-    probe = strength.StrengthProbe(True, game, "cpu", budget, Silence())
-    monkeypatch.setattr(
-        strength, "NetworkPlayer", lambda *_: SimpleNamespace(name="", evaluations=0, wants_boards=False)
-    )
+    probe = strength.StrengthProbe(True, game, "cpu", budget, Listener())
+    player = SimpleNamespace(name="", evaluations=0, wants_boards=False, choose=lambda *_: None)
+    monkeypatch.setattr(strength, "NetworkPlayer", lambda *_: player)
     for measure in probe.measures:
 
-        def run(player, cost=costs[measure.name]):
-            clock.now += cost
+        def run(player, name=measure.name):
+            for _ in range(4):
+                clock.now += costs[name] / 4
+                player.choose(None, None)
             return 0.5, 0.4, 0.6
 
         measure.run = run
     return probe, budget, clock
 
 
-POLICY, SEARCH, GAMES = "puzzles, by policy", "puzzles, looking at 12 positions", "games against minimax"
+POLICY, SEARCH, GAMES = (
+    "puzzles, by policy",
+    "puzzles, looking at 12 positions",
+    "games against minimax",
+)
 
 
 def session(probe, budget, clock, each: float) -> list[Strength]:
@@ -78,7 +92,9 @@ def session(probe, budget, clock, each: float) -> list[Strength]:
 
 
 @pytest.mark.parametrize("seconds, each", [(60, 8), (180, 10), (1200, 25), (7200, 60)])
-def test_measuring_takes_a_twentieth_of_the_time_at_most_and_ends_with_the_last_network(monkeypatch, seconds, each):
+def test_measuring_takes_a_twentieth_of_the_time_at_most_and_ends_with_the_last_network(
+    monkeypatch, seconds, each
+):
     costs = {POLICY: 0.15, SEARCH: 0.8, GAMES: 5.0}
     probe, budget, clock = probe_of(monkeypatch, seconds, costs)
     points = session(probe, budget, clock, each)
@@ -87,7 +103,9 @@ def test_measuring_takes_a_twentieth_of_the_time_at_most_and_ends_with_the_last_
     for measure in {point.measure for point in points}:
         iterations = [point.iteration for point in points if point.measure == measure]
         assert iterations[0] == 0 and iterations[-1] == max(point.iteration for point in points)
-    assert 4 <= len([point for point in points if point.measure == POLICY]) <= 2 + strength.MOST_POINTS
+    assert (
+        4 <= len([point for point in points if point.measure == POLICY]) <= 2 + strength.MOST_POINTS
+    )
     assert (GAMES in {point.measure for point in points}) == (seconds >= 1200)
 
 
@@ -99,8 +117,11 @@ def test_what_a_session_cannot_pay_for_twice_is_left_out(monkeypatch):
 def test_sessions_without_time_for_it_measure_nothing():
     for seconds, wanted in ((10.0, True), (600.0, False), (None, None)):
         budget = Budget(None if seconds is None else seconds / 60, 3 if seconds is None else None)
-        probe = strength.StrengthProbe(wanted, "chess", "cpu", budget, Silence())
-        assert probe.begin(None, []) == () == probe.measure(None, 1, 9.0, True) and budget.reserved == 0
+        probe = strength.StrengthProbe(wanted, "chess", "cpu", budget, Progress())
+        assert (
+            probe.begin(None, []) == () == probe.measure(None, 1, 9.0, True)
+            and budget.reserved == 0
+        )
 
 
 def test_a_resumed_session_knows_the_cost_and_leaves_the_untrained_network_alone(monkeypatch):
@@ -111,92 +132,89 @@ def test_a_resumed_session_knows_the_cost_and_leaves_the_untrained_network_alone
     assert [point.iteration for point in probe.measure(None, 8, 90.0, True)] == [8, 8]
 
 
-def test_a_measurement_that_takes_too_long_is_given_up():
-    game = match_game("tictactoe")
-
-    def too_late(now: float) -> None:
-        raise strength._TimeUp
-
-    late = strength._Timed(match_kit("tictactoe").players["random"](game), too_late)
-    with pytest.raises(strength._TimeUp):
-        late.choose(game.init(1), torch.Generator())
-    with pytest.raises(strength._TimeUp):
-        strength.measures_of(game, match_kit("tictactoe"), 60.0)[0].run(late)
-
-
 def test_a_measurement_says_how_far_it_is_and_ends_when_its_time_is_up(monkeypatch):
-    probe, _, clock = probe_of(monkeypatch, 600.0, {POLICY: 0.3, SEARCH: 0.6})
-    player = SimpleNamespace(name="", evaluations=0, wants_boards=False, choose=lambda *_: None)
-    monkeypatch.setattr(strength, "NetworkPlayer", lambda *_: player)
-    probe.progress, shares = Silence(), []
-    monkeypatch.setattr(probe.progress, "measuring_update", shares.append)
-    measure = probe.measures[0]
+    costs = {POLICY: 0.4, SEARCH: 0.6}
+    probe, _, clock = probe_of(monkeypatch, 600.0, costs)
+    probe.begin(None, [])
+    shares = probe.progress.shares
+    assert shares == [0.0] * 8, "the first duration is not known before"
+    clock.now = 300.0
+    assert len(probe.measure(None, 1, 300.0, False)) == 2
+    assert shares[8:] == pytest.approx([0.25, 0.5, 0.75, 1.0] * 2)
+    costs[POLICY] = 100.0
+    clock.now = 590.0
+    assert [point.measure for point in probe.measure(None, 2, 590.0, True)] == [SEARCH]
 
-    def moves(each: float):
-        def run(player):
-            for _ in range(3):
-                clock.now += each
-                player.choose(None, None)
-            return 0.5, 0.4, 0.6
 
-        return run
-
-    measure.run = moves(2.0)
-    assert probe._point(None, measure, 1, 0.0) is not None and shares == [0.0] * 3, "nobody knows how long it takes"
-    assert measure.cost == 6.0 and probe._point(None, measure, 2, 9.0) is not None
-    assert shares[3:] == pytest.approx([1 / 3, 2 / 3, 1.0])
-    measure.run = moves(100.0)
-    assert probe._point(None, measure, 3, 18.0) is None
+def test_a_match_is_given_up_in_the_middle_of_a_game(monkeypatch):
+    monkeypatch.setattr(strength, "TIME_SHARE", 1e-9)
+    monkeypatch.setattr(strength, "FIRST_SECONDS", 0.0)
+    budget = Budget(1.0, None)
+    probe = strength.StrengthProbe(True, "tictactoe", "cpu", budget, Progress())
+    game = match_game("tictactoe")
+    network = build_network(TrainConfig(**TINY, game="tictactoe").network_config(game), "cpu", 0)
+    assert len(probe.measures) == 1
+    assert probe.begin(network, []) == () and not probe.measures
 
 
 def test_chess_has_puzzles_and_long_sessions_a_match_and_games_without_puzzles_have_a_match():
-    chess, kit = match_game("chess"), match_kit("chess")
+    chess, kit = match_game("chess"), arena_game("chess")
     assert [measure.name for measure in strength.measures_of(chess, kit, 60.0)] == [POLICY, SEARCH]
-    assert [measure.name for measure in strength.measures_of(chess, kit, 1200.0)] == [POLICY, SEARCH, GAMES]
+    assert [measure.name for measure in strength.measures_of(chess, kit, 1200.0)] == [
+        POLICY,
+        SEARCH,
+        GAMES,
+    ]
     game = match_game("tictactoe")
-    (measure,) = strength.measures_of(game, match_kit("tictactoe"), 60.0)
-    share, low, high = measure.run(match_kit("tictactoe").players["random"](game))
+    (measure,) = strength.measures_of(game, arena_game("tictactoe"), 60.0)
+    share, low, high = measure.run(arena_game("tictactoe").players["random"](game))
     assert measure.name == "games against random" and 0 <= low <= share <= high <= 1
 
 
 def test_the_puzzles_of_chess_count_what_a_player_solves():
-    game, kit = match_game("chess"), match_kit("chess")
-    solved = kit.puzzles(game).number_solved(kit.players["minimax"](game))
+    game, kit = match_game("chess"), arena_game("chess")
+    solved = sum(solved_puzzles(kit.puzzles(game), kit.players["minimax"](game)))
     assert 0.6 * kit.num_puzzles < solved <= kit.num_puzzles == 300
 
 
 def test_a_run_learns_the_same_with_and_without_it_and_keeps_its_points(tmp_path, monkeypatch):
     monkeypatch.setattr(strength, "TIME_SHARE", 100.0)  # however busy this machine is
     listener = Listener()
-    plain = list(train(TrainConfig(**TINY, run=str(tmp_path / "plain"))))
-    measured = list(train(TrainConfig(**TINY, run=str(tmp_path / "measured"), measure_strength=True), listener))
-    for (name, array), other in zip(
-        to_arrays(load_network(str(tmp_path / "plain"), device="cpu")[0]).items(),
-        to_arrays(load_network(str(tmp_path / "measured"), device="cpu")[0]).values(),
-    ):
-        np.testing.assert_array_equal(array, other, err_msg=name)
-    assert strength_points(plain) == [] and [point.iteration for point in strength_points(measured)][:1] == [0]
+    plain = TrainConfig(**TINY, run=str(tmp_path / "plain"))
+    measuring = TrainConfig(**TINY, run=str(tmp_path / "measured"), measure_strength=True)
+    assert strength_points(list(train(plain))) == []
+    measured = list(train(measuring, listener))
+    arrays = [to_arrays(load_network(config.run, device="cpu")[0]) for config in (plain, measuring)]
+    for name, array in arrays[0].items():
+        np.testing.assert_array_equal(array, arrays[1][name], err_msg=name)
+    points = strength_points(measured)
     assert listener.told[0] == "300 puzzles, by policy"
-    assert [told for told in listener.told if isinstance(told, Strength)] == strength_points(measured)
-    lines = (tmp_path / "measured" / "metrics.jsonl").read_text().splitlines()
-    assert [Report.from_dict(json.loads(line)) for line in lines] == measured
-    list(train(TrainConfig(**TINY, run=str(tmp_path / "measured"), measure_strength=True)))
-    kept = [Report.from_dict(values) for values in RunFolder.open(tmp_path / "measured").read_reports()]
-    assert strength_points(kept)[: len(strength_points(measured))] == strength_points(measured)
-    untrained = [point.measure for point in strength_points(kept) if point.iteration == 0]
-    assert untrained == [POLICY, SEARCH] and {point.iteration for point in strength_points(kept)} == {0, 1, 2, 3, 4}
+    assert [told for told in listener.told if isinstance(told, Strength)] == points
+    folder = RunFolder.open(measuring.run)
+    assert [Report.from_dict(values) for values in folder.read_reports()] == measured
+    list(train(measuring))
+    kept = strength_points([Report.from_dict(values) for values in folder.read_reports()])
+    assert kept[: len(points)] == points
+    assert [point.measure for point in kept if point.iteration == 0] == [POLICY, SEARCH]
+    assert {point.iteration for point in kept} == {0, 1, 2, 3, 4}
 
 
 def test_a_report_says_how_far_the_policy_is_from_its_targets(tmp_path):
     (report,) = train(TrainConfig(**{**TINY, "iterations": 1}, run=str(tmp_path / "a")))
     assert 0 < report.policy_kl < report.policy_loss and not report.cut
     (report,) = train(
-        TrainConfig(**{**TINY, "iterations": 1, "sampling_plies": 400}, search="policy", run=str(tmp_path / "b"))
+        TrainConfig(**{**TINY, "iterations": 1}, search="policy", run=str(tmp_path / "b"))
     )
     assert math.isnan(report.policy_kl)
 
 
 def test_a_report_says_when_the_clock_cut_its_games(tmp_path):
-    settings = {**TINY, "iterations": None, "minutes": 0.02, "games_per_iteration": 500, "max_plies": 400}
+    settings = {
+        **TINY,
+        "iterations": None,
+        "minutes": 0.02,
+        "games_per_iteration": 500,
+        "max_plies": 400,
+    }
     report, *_ = train(TrainConfig(**settings, run=str(tmp_path / "run")))
     assert report.cut and report.games < 500

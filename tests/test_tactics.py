@@ -7,15 +7,13 @@ import torch
 from chessnn_colab.arena.chess.minimax import MinimaxPlayer
 from chessnn_colab.arena.chess.tactics import load_suite, make_suite
 from chessnn_colab.arena.players import NetworkPlayer, Player, RandomPlayer, play_search
-from chessnn_colab.arena.puzzles import solved_over_run
-from chessnn_colab.errors import RunError
+from chessnn_colab.arena.puzzles import solved_share
 from chessnn_colab.games.chess.notation import action_from_move, state_from_boards
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.network import build_network
 from chessnn_colab.network_config import NetworkConfig
 
 from .counts import full
-from .small_run import make_run
 
 SUITE = load_suite()
 KINDS = ("mate-in-one", "mate-in-two", "hanging-piece")
@@ -51,7 +49,11 @@ def test_a_hundred_of_each_all_different_and_valid():
     assert len({puzzle.fen for puzzle in SUITE}) == 300
     for puzzle in SUITE:
         board = chess.Board(puzzle.fen)
-        assert board.is_valid() and 1 <= len(puzzle.solutions) <= 3 and puzzle.solutions <= set(board.legal_moves)
+        assert (
+            board.is_valid()
+            and 1 <= len(puzzle.solutions) <= 3
+            and puzzle.solutions <= set(board.legal_moves)
+        )
     assert len({chess.Board(puzzle.fen).turn for puzzle in SUITE}) == 2
 
 
@@ -69,9 +71,15 @@ def test_what_hangs_is_worth_taking_to_one_who_looks_two_plies():
     for puzzle in of_kind("hanging-piece")[::STEP]:
         board = chess.Board(puzzle.fen)
         (move,) = puzzle.solutions
-        assert board.is_capture(move) and board.piece_type_at(move.to_square) not in (None, chess.PAWN)
+        assert board.is_capture(move) and board.piece_type_at(move.to_square) not in (
+            None,
+            chess.PAWN,
+        )
         scores = MinimaxPlayer(game).scores(state_from_boards([board], game))[0]
-        legal = sorted((float(scores[action_from_move(other, board)]) for other in board.legal_moves), reverse=True)
+        legal = sorted(
+            (float(scores[action_from_move(other, board)]) for other in board.legal_moves),
+            reverse=True,
+        )
         assert float(scores[action_from_move(move, board)]) > legal[0] - 100
 
 
@@ -85,27 +93,25 @@ class Oracle(Player):
 
 def test_marks_an_oracle_a_guesser_and_one_who_looks_ahead():
     game = Chess()
-    assert make_suite(game, SUITE).solved_share(Oracle()) == dict.fromkeys(KINDS, 1.0)
-    assert all(share < 0.3 for share in make_suite(game, SUITE).solved_share(RandomPlayer(game)).values())
+    assert solved_share(make_suite(game, SUITE), Oracle()) == dict.fromkeys(KINDS, 1.0)
+    assert all(
+        share < 0.3 for share in solved_share(make_suite(game, SUITE), RandomPlayer(game)).values()
+    )
     short = (of_kind("mate-in-one") + of_kind("hanging-piece"))[:: full(5, 1)]
-    minimax = make_suite(game, short).solved_share(MinimaxPlayer(game))
+    minimax = solved_share(make_suite(game, short), MinimaxPlayer(game))
     assert minimax["mate-in-one"] == 1.0 and minimax["hanging-piece"] > 0.8
 
 
-def test_marks_every_snapshot_of_a_run(tmp_path):
-    run = make_run(tmp_path / "run", (0, 3))
-    search = play_search("two-rung", 4, 2)
-    shares = solved_over_run(run, search, device="cpu")
-    assert list(shares) == [0, 3] and all(set(share) == set(KINDS) for share in shares.values())
-    assert solved_over_run(run, search, [3], device="cpu") == {3: shares[3]}
-    with pytest.raises(RunError, match="no snapshot 7"):
-        solved_over_run(run, search, [7], device="cpu")
-
-
-@pytest.mark.parametrize("search", [play_search("tree", num_simulations=2), play_search("two-rung", 2, 1)])
+@pytest.mark.parametrize(
+    "search", [play_search("tree", num_simulations=2), play_search("two-rung", 2, 1)]
+)
 def test_a_mate_in_one_is_always_played_even_by_a_network_that_knows_nothing(search):
     network = build_network(NetworkConfig(channels=2, blocks=1, value_hidden=2), "cpu")
     suite = [puzzle for puzzle in SUITE if puzzle.kind == "mate-in-one"]
-    assert make_suite(Chess(), suite).solved_share(NetworkPlayer(Chess(), network, search)) == {"mate-in-one": 1.0}
-    alone = make_suite(Chess(), suite).solved_share(NetworkPlayer(Chess(), network, play_search("policy")))
+    assert solved_share(make_suite(Chess(), suite), NetworkPlayer(Chess(), network, search)) == {
+        "mate-in-one": 1.0
+    }
+    alone = solved_share(
+        make_suite(Chess(), suite), NetworkPlayer(Chess(), network, play_search("policy"))
+    )
     assert alone["mate-in-one"] < 0.3  # the policy by itself shows what was learned

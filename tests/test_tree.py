@@ -1,4 +1,6 @@
-"""The Gumbel tree search: mctx's own trees, mates, repetitions, rows that do not mind each other."""
+"""The Gumbel tree search: mctx's own trees, mates, repetitions, rows that do not mind each
+other.
+"""
 
 from pathlib import Path
 
@@ -10,7 +12,6 @@ from torch import nn
 
 import chessnn_colab.tree as tree_module
 from chessnn_colab.actor import Actor
-from chessnn_colab.arena.players import NetworkPlayer
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.base import concatenate, select
@@ -19,17 +20,18 @@ from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.network import build_network
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.records import GameRecords
-from chessnn_colab.search import ILLEGAL, Root, SearchConfig, Step
+from chessnn_colab.search import ILLEGAL, Root, SearchConfig, Step, considered_visits
 from chessnn_colab.selfplay import play_games
-from chessnn_colab.selfplay_config import SelfPlayConfig
-from chessnn_colab.tree import UNVISITED, Expansion, Tree, considered_visits, tree_search
+from chessnn_colab.tree import UNVISITED, Expansion, Tree, tree_search
 
 GOLDEN = Path(__file__).parent / "golden" / "mctx.npz"  # made by tools/mctx_golden.py
 CASES = range(len(np.load(GOLDEN)["cases"]))
 
 
 class Table:
-    """A game that is a table, as tools/mctx_golden.py describes it; remembers every row's states by node."""
+    """A game that is a table, as tools/mctx_golden.py describes it; remembers every row's states by
+    node.
+    """
 
     def __init__(self, arrays: dict[str, np.ndarray], nodes: int):
         self.table = {name: torch.from_numpy(array) for name, array in arrays.items()}
@@ -39,14 +41,21 @@ class Table:
     def root(self) -> Root:
         states, invalid = self.states[0], self.table["invalid"]
         logits = torch.where(invalid, ILLEGAL, self.table["logits"][states])
-        return Root(torch.arange(invalid.shape[1]).expand(len(states), -1), logits, self.table["value"][states], None)
+        return Root(
+            torch.arange(invalid.shape[1]).expand(len(states), -1),
+            logits,
+            self.table["value"][states],
+            None,
+        )
 
     def expand(self, parent: torch.Tensor, action: torch.Tensor, node: int) -> Expansion:
         before = self.states.flatten()[parent]
         after = self.table["next_state"][before, action]
         self.states[node] = after
         step = Step(
-            self.table["reward"][before, action], self.table["discount"][before, action], self.table["value"][after]
+            self.table["reward"][before, action],
+            self.table["discount"][before, action],
+            self.table["value"][after],
         )
         actions = torch.arange(self.table["logits"].shape[1]).expand(len(after), -1)
         return Expansion(step, actions, self.table["logits"][after])
@@ -75,38 +84,50 @@ def by_row(array: torch.Tensor, tree: Tree) -> np.ndarray:
 def test_the_trees_are_mctxs(number, grown):
     with np.load(GOLDEN) as file:
         simulations, considered, value_scale, _, max_depth = file["cases"][number]
-        golden = {name.split(".")[1]: file[name] for name in file.files if name.startswith(f"{number}.")}
+        golden = {
+            name.split(".")[1]: file[name] for name in file.files if name.startswith(f"{number}.")
+        }
     config = SearchConfig(
-        search="tree",
-        num_simulations=int(simulations),
-        value_scale=float(value_scale),
-        max_num_considered_actions=int(considered),
-        max_depth=int(max_depth),
+        search="tree", num_simulations=int(simulations), value_scale=float(value_scale)
     )
     game = Table(golden, config.num_simulations + 1)
-    output = tree_search(game.root(), game.expand, config, torch.from_numpy(golden["gumbel"]))
+    gumbel = torch.from_numpy(golden["gumbel"])
+    output = tree_search(game.root(), game.expand, config, gumbel, int(considered), int(max_depth))
     tree = grown[0]
-    visits, children, node_values = (by_row(array, tree) for array in (tree.visits, tree.children, tree.node_values))
+    visits, children, node_values = (
+        by_row(array, tree) for array in (tree.visits, tree.children, tree.node_values)
+    )
     assert output.action.tolist() == golden["action"].tolist()
     np.testing.assert_array_equal(visits, golden["visits"])
-    np.testing.assert_array_equal(np.where(children < 0, UNVISITED, children // tree.batch), golden["children"])
-    there = np.array([[node == 0 or node in row for node in range(len(row))] for row in golden["children"]])
+    np.testing.assert_array_equal(
+        np.where(children < 0, UNVISITED, children // tree.batch), golden["children"]
+    )
+    there = np.array(
+        [[node == 0 or node in row for node in range(len(row))] for row in golden["children"]]
+    )
     np.testing.assert_allclose(node_values[there], golden["node_values"][there], atol=1e-5)
     np.testing.assert_allclose(output.action_weights, golden["action_weights"], atol=1e-5)
     np.testing.assert_allclose(output.value, golden["node_values"][:, 0], atol=1e-5)
 
 
 def test_the_golden_rows_differ_and_go_deep():
-    """What the parity rests on: rows that choose differently, missing actions, lines of several plies or cut short."""
+    """What the parity rests on: rows that choose differently, missing actions, lines of several
+    plies or cut short.
+    """
     with np.load(GOLDEN) as file:
         for number in CASES:
             assert len(set(file[f"{number}.action"].tolist())) > 1
             assert file[f"{number}.invalid"].any() and not file[f"{number}.invalid"].all(1).any()
         depths = [depth_of(file[f"{number}.children"][0]) for number in CASES]
         simulations, limits = file["cases"][:, 0], file["cases"][:, 4]
-        cut = [(file[f"{number}.children"] != UNVISITED).sum((1, 2)).min() < simulations[number] for number in CASES]
+        cut = [
+            (file[f"{number}.children"] != UNVISITED).sum((1, 2)).min() < simulations[number]
+            for number in CASES
+        ]
     assert max(depths) >= 4
-    assert [number for number in CASES if cut[number]] == [number for number in CASES if 1 < limits[number] < 8]
+    assert [number for number in CASES if cut[number]] == [
+        number for number in CASES if 1 < limits[number] < 8
+    ]
 
 
 def depth_of(children: np.ndarray) -> int:
@@ -128,8 +149,10 @@ def test_schedule_by_hand():
 class Blank(nn.Module):
     """A network that knows nothing: every move as likely, every position even."""
 
-    def rates_and_wdl(self, observation):
-        return observation.new_zeros(len(observation), 1), observation.new_zeros(len(observation), 3)
+    def features_and_value(self, observation):
+        return observation.new_zeros(len(observation), 1), observation.new_zeros(
+            len(observation), 3
+        )
 
     def prior_logits(self, rates):
         return rates.new_zeros(len(rates), Chess.num_actions)
@@ -140,14 +163,18 @@ class Blank(nn.Module):
 
 def moves_found(fens: list[str], network, **settings) -> list[chess.Move]:
     game = Chess()
-    actor = Actor(game, network, SearchConfig(search="tree", **settings), discount=0.99)
-    policy = actor.act(state_from_fens(fens, game), torch.Generator().manual_seed(0), gumbel_scale=0.0)
-    return [move_from_action(int(action), chess.Board(fen)) for action, fen in zip(policy.action, fens)]
+    actor = Actor(game, network, SearchConfig(search="tree", **settings), 64)
+    policy = actor.act(
+        state_from_fens(fens, game), torch.Generator().manual_seed(0), gumbel_scale=0.0
+    )
+    return [
+        move_from_action(int(action), chess.Board(fen)) for action, fen in zip(policy.action, fens)
+    ]
 
 
 def test_finds_a_mate_in_one_without_knowing_anything():
     fens = ["6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1", "7k/8/5KQ1/8/8/8/8/8 w - - 0 1"]
-    for fen, move in zip(fens, moves_found(fens, Blank(), num_simulations=64, max_num_considered_actions=64)):
+    for fen, move in zip(fens, moves_found(fens, Blank(), num_simulations=64)):
         board = chess.Board(fen)
         board.push(move)
         assert board.is_checkmate(), fen
@@ -155,7 +182,7 @@ def test_finds_a_mate_in_one_without_knowing_anything():
 
 def test_finds_a_mate_in_two_without_knowing_anything():
     fens = ["8/8/8/8/8/k1K5/8/7R w - - 0 1", "k7/8/2K5/8/8/8/8/6R1 w - - 0 1"]
-    for fen, move in zip(fens, moves_found(fens, Blank(), num_simulations=600, max_num_considered_actions=64)):
+    for fen, move in zip(fens, moves_found(fens, Blank(), num_simulations=600)):
         board = chess.Board(fen)
         assert mates_within(board, 2), f"no mate in two in {fen}: the test looks at nothing"
         board.push(move)
@@ -185,14 +212,16 @@ def mates_within(board: chess.Board, moves: int) -> bool:
 class Winning(Blank):
     """Sees a won game for whoever has the queen: plane 4 is the mover's own queens."""
 
-    def rates_and_wdl(self, observation):
+    def features_and_value(self, observation):
         queens = observation[:, 4].flatten(1).sum(1, keepdim=True)
         sure = torch.where(queens > 0, 4.0, -4.0)
         return queens, torch.cat((sure, torch.zeros_like(sure), -sure), 1)
 
 
 def test_knows_when_a_line_repeats():
-    """Up a queen, the move that makes the position stand for the third time is a draw, and is not chosen."""
+    """Up a queen, the move that makes the position stand for the third time is a draw, and is not
+    chosen.
+    """
     board = chess.Board("8/8/8/7k/8/8/1Q6/K7 b - - 0 1")
     for uci in "h5h6 b2b1 h6h5 b1b2 h5h6 b2b1 h6h5".split():
         board.push_uci(uci)
@@ -207,8 +236,10 @@ def test_knows_when_a_line_repeats():
 def weights_of(board: chess.Board) -> dict[chess.Move, float]:
     """What a search by one who trusts a queen thinks of each move."""
     game = Chess()
-    config = SearchConfig(search="tree", num_simulations=64, max_num_considered_actions=32)
-    policy = Actor(game, Winning(), config, 0.99).act(state_from_boards([board], game), torch.Generator(), 0.0)
+    config = SearchConfig(search="tree", num_simulations=64)
+    policy = Actor(game, Winning(), config, 32).act(
+        state_from_boards([board], game), torch.Generator(), 0.0
+    )
     legal = set(board.legal_moves)
     return {
         move_from_action(int(action), board): float(weight)
@@ -221,38 +252,46 @@ def test_rows_do_not_mind_each_other_nor_a_finished_game():
     network = build_network(NetworkConfig(channels=8, blocks=1, value_hidden=8), "cpu").eval()
     states = game.starts(6, "random-plies", torch.Generator().manual_seed(1))
     mated = state_from_fens(["7k/6Q1/6K1/8/8/8/8/8 b - - 0 1"], game)
-    actor = Actor(game, network, SearchConfig(search="tree", num_simulations=24), 0.99)
-    together = actor.act(concatenate([states, mated]), torch.Generator().manual_seed(0), gumbel_scale=0.0)
+    actor = Actor(game, network, SearchConfig(search="tree", num_simulations=24))
+    together = actor.act(
+        concatenate([states, mated]), torch.Generator().manual_seed(0), gumbel_scale=0.0
+    )
     for row in range(6):
-        alone = actor.act(select(states, slice(row, row + 1)), torch.Generator().manual_seed(0), gumbel_scale=0.0)
+        alone = actor.act(
+            select(states, slice(row, row + 1)), torch.Generator().manual_seed(0), gumbel_scale=0.0
+        )
         assert alone.action[0] == together.action[row]
-        torch.testing.assert_close(alone.action_weights[0], together.action_weights[row], atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(
+            alone.action_weights[0], together.action_weights[row], atol=1e-4, rtol=1e-4
+        )
     assert torch.isfinite(together.action_weights).all() and torch.isfinite(together.value).all()
 
 
 def test_plays_legal_moves_and_deeper_than_its_limit_does_no_harm():
     game = Chess()
     network = build_network(NetworkConfig(channels=8, blocks=1, value_hidden=8), "cpu").eval()
-    search = SearchConfig(search="tree", num_simulations=40, max_depth=2, max_num_considered_actions=2)
-    player, state = NetworkPlayer(game, network, search), game.init(4)
+    actor = Actor(game, network, SearchConfig(search="tree", num_simulations=40), 2)
+    state = game.init(4)
     for _ in range(6):
-        action = player.choose(state, torch.Generator().manual_seed(0))
+        action = actor.act(state, torch.Generator().manual_seed(0), 0.0).action
         assert game.legal_action_mask(state).gather(1, action.unsqueeze(1)).all()
         state = game.step(state, action)
 
 
 def test_a_training_config_is_all_that_self_play_needs(grown):
     config = TrainConfig(search="tree", num_simulations=5, max_plies=6, boards=4)
-    actor = Actor(Chess(config.max_plies), Blank(), config.part(SearchConfig))
+    actor = Actor(Chess(config.max_plies), Blank(), config)
     parts = []
-    play_games(actor, config.part(SelfPlayConfig), 4, 0, lambda games, plies, records: parts.append(records) or True)
+    play_games(actor, 4, 4, 0, lambda games, plies, records: parts.append(records) or True)
     records = GameRecords.concatenate(parts)
     assert records.num_games == 4 and records.num_positions > 4
-    assert all(tree.nowhere == 6 * tree.batch for tree in grown) and len(grown) >= records.game_lengths.max()
+    assert (
+        all(tree.nowhere == 6 * tree.batch for tree in grown)
+        and len(grown) >= records.game_lengths.max()
+    )
     assert ((records.policy_weights > 0).sum(1) > 1).any()
 
 
-@pytest.mark.parametrize("settings", [{"num_simulations": 0}, {"max_num_considered_actions": 0}, {"max_depth": 0}])
-def test_bad_settings_are_refused(settings):
+def test_bad_settings_are_refused():
     with pytest.raises(ConfigError, match="expected a whole number"):
-        SearchConfig(search="tree", **settings)
+        SearchConfig(search="tree", num_simulations=0)

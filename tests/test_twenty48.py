@@ -5,10 +5,11 @@ import itertools
 import pytest
 import torch
 
-from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.base import finished, select
 from chessnn_colab.games.registry import make_game
 from chessnn_colab.games.twenty48 import DOWN, LEFT, RIGHT, UP, Twenty48, _mixed, _slides, _spawn
+
+from .random_play import random_actions
 
 GAMES = 12
 
@@ -18,19 +19,21 @@ def game() -> Twenty48:
     return Twenty48()
 
 
-def random_moves(state, generator):
-    return torch.where(state.legal, torch.rand(state.legal.shape, generator=generator), -1.0).argmax(1)
-
-
 def board(game, *rows: str):
     """A state from four rows of tiles, such as "2 . 4 8"."""
-    tiles = [0 if tile == "." else int(tile).bit_length() - 1 for row in rows for tile in row.split()]
-    return game._state(torch.tensor([tiles]), torch.zeros(1, dtype=torch.int64), torch.ones(1, dtype=torch.int64))
+    tiles = [
+        0 if tile == "." else int(tile).bit_length() - 1 for row in rows for tile in row.split()
+    ]
+    return game._state(
+        torch.tensor([tiles]), torch.zeros(1, dtype=torch.int64), torch.ones(1, dtype=torch.int64)
+    )
 
 
 def slid_by_hand(line: tuple[int, ...]) -> tuple[list[int], int]:
     """A line after a slide to its first cell, and what it pays, tile by tile."""
-    tiles, after, paid = [tile for tile in line if tile], [], 0
+    tiles = [tile for tile in line if tile]
+    after = []
+    paid = 0
     while tiles:
         tile = tiles.pop(0)
         if tiles and tiles[0] == tile and tile < 17:
@@ -49,7 +52,9 @@ def test_the_table_slides_every_line_of_small_tiles():
         if after == list(line):
             assert entry == -1
         else:
-            assert [(entry >> 5 * place) & 31 for place in range(4)] == after and entry >> 20 == paid
+            assert [
+                (entry >> 5 * place) & 31 for place in range(4)
+            ] == after and entry >> 20 == paid
 
 
 def test_moves_go_where_they_say(game):
@@ -63,19 +68,34 @@ def test_moves_go_where_they_say(game):
     for action, rows in expected.items():
         after = game.afterstate(state, torch.tensor([action]))
         assert torch.equal(after.tiles, board(game, *rows).tiles)
-        assert after.score.tolist() == [4 if action in (LEFT, RIGHT) else 0] == after.rewards[0].tolist()
+        assert (
+            after.score.tolist()
+            == [4 if action in (LEFT, RIGHT) else 0]
+            == after.rewards[0].tolist()
+        )
     stuck = board(game, "2 4 2 4", "4 2 4 2", "2 4 2 4", "4 2 4 2")
-    assert stuck.terminated.all() and game.endings[stuck.ending] == "no_moves" and not stuck.legal.any()
+    assert (
+        stuck.terminated.all()
+        and game.endings[stuck.ending] == "no_moves"
+        and not stuck.legal.any()
+    )
     assert board(game, "2 . . .", *[". . . ."] * 3).legal.tolist() == [[False, True, True, False]]
 
 
 def test_it_plays_as_openspiel_does():
-    """Legal moves, boards after the slide, scores and ends of random games. OpenSpiel 1.6 leaves one move out of its
-    list: one that only merges with a tile that the move before merged. Played all the same, it does what ours does."""
-    pyspiel = pytest.importorskip("pyspiel", reason="OpenSpiel is not installed (pip install open_spiel)")
-    game, generator = Twenty48(), torch.Generator().manual_seed(0)
+    """Legal moves, boards after the slide, scores and ends of random games. OpenSpiel 1.6 leaves
+    one move out of its
+    list: one that only merges with a tile that the move before merged. Played all the same, it does
+    what ours does."""
+    pyspiel = pytest.importorskip(
+        "pyspiel", reason="OpenSpiel is not installed (pip install open_spiel)"
+    )
+    game = Twenty48()
+    generator = torch.Generator().manual_seed(0)
     state = game.starts(GAMES, "standard", generator)
-    theirs = [pyspiel.load_game("2048", {"max_tile": 2**17}).new_initial_state() for _ in range(GAMES)]
+    theirs = [
+        pyspiel.load_game("2048", {"max_tile": 2**17}).new_initial_state() for _ in range(GAMES)
+    ]
 
     def place(spiel, before, after):
         """Give OpenSpiel the tile that our chance chose."""
@@ -89,11 +109,15 @@ def test_it_plays_as_openspiel_does():
     for spiel, tiles in zip(theirs, state.tiles.tolist()):
         place(spiel, [0] * 16, tiles)
     while not finished(state).all():
-        action = random_moves(state, generator)
-        slid, after = game.afterstate(state, action), game.step(state, action)
-        every = [game.afterstate(state, torch.full_like(action, way)).tiles.tolist() for way in range(4)]
+        action = random_actions(game, state, generator)
+        slid = game.afterstate(state, action)
+        after = game.step(state, action)
+        every = [
+            game.afterstate(state, torch.full_like(action, way)).tiles.tolist() for way in range(4)
+        ]
         for row in (~finished(state)).nonzero().flatten().tolist():
-            spiel, ours = theirs[row], set(state.legal[row].nonzero().flatten().tolist())
+            spiel = theirs[row]
+            ours = set(state.legal[row].nonzero().flatten().tolist())
             assert set(spiel.legal_actions()) <= ours
             for way in ours - set(spiel.legal_actions()):
                 other = spiel.clone()
@@ -131,46 +155,48 @@ def test_keys_do_not_repeat_a_game_and_its_search_sees_another_future(game):
     action = torch.full((200,), int(same.legal[0].nonzero()[0]))
     assert len(game.step(same, action).tiles.unique(dim=0)) == 1
     others = game.reseed(same, torch.arange(200))
-    assert torch.equal(others.tiles, same.tiles) and len(game.step(others, action).tiles.unique(dim=0)) > 15
+    assert (
+        torch.equal(others.tiles, same.tiles)
+        and len(game.step(others, action).tiles.unique(dim=0)) > 15
+    )
 
 
 def test_rewards_sum_to_what_they_are_named_after():
     generator = torch.Generator().manual_seed(0)
     games = {kind: make_game("2048", reward=kind) for kind in Twenty48.reward_kinds}
     state = games["score"].starts(64, "standard", generator)
-    first, sums = state, dict.fromkeys(games, torch.zeros(64))
+    first = state
+    sums = dict.fromkeys(games, torch.zeros(64))
     while not finished(state).all():
-        action, on = random_moves(state, generator), ~finished(state)
+        action = random_actions(games["score"], state, generator)
+        on = ~finished(state)
         after = {kind: game.step(state, action) for kind, game in games.items()}
         sums = {kind: sums[kind] + torch.where(on, after[kind].rewards[:, 0], 0) for kind in games}
         state = after["score"]
     points = (state.score + 100.0).log() - torch.tensor(100.0).log()
     largest = [(2.0 ** of.tiles.amax(1).clamp(min=2) + 1).log2() for of in (state, first)]
-    expected = {"score": state.score.float(), "log-score": points, "log-tile": largest[0] - largest[1]}
+    expected = {
+        "score": state.score.float(),
+        "log-score": points,
+        "log-tile": largest[0] - largest[1],
+    }
     expected["hybrid"] = 0.7 * points + 0.3 * expected["log-tile"]
     for kind, total in expected.items():
         torch.testing.assert_close(sums[kind], total, atol=2e-3, rtol=1e-4)
         assert 0 < total.max() < games[kind].score_limit
 
 
-def test_an_unknown_reward_is_refused():
-    with pytest.raises(ConfigError, match="reward='money' for the game '2048': expected one of score, log-score"):
-        make_game("2048", reward="money")
-    with pytest.raises(ConfigError, match="reward='score' for the game 'chess': expected none, because it pays no"):
-        make_game("chess", reward="score")
-    with pytest.raises(ConfigError, match="unknown reward 'money'"):
-        Twenty48(reward="money")
-
-
 def test_a_position_packs_with_its_score_and_its_chance(game):
     generator = torch.Generator().manual_seed(3)
     state = game.starts(50, "standard", generator)
     for _ in range(30):
-        state = game.step(state, random_moves(state, generator))
+        state = game.step(state, random_actions(game, state, generator))
     again = game.unpack(game.pack(state))
     assert torch.equal(again.score, state.score) and torch.equal(again.key, state.key)
-    action = random_moves(state, generator)
+    action = random_actions(game, state, generator)
     assert torch.equal(game.step(again, action).tiles, game.step(state, action).tiles)
-    largest = game._state(torch.full((1, 16), 17), torch.tensor([3_932_156]), torch.tensor([2**32 - 1]))
+    largest = game._state(
+        torch.full((1, 16), 17), torch.tensor([3_932_156]), torch.tensor([2**32 - 1])
+    )
     assert torch.equal(game.unpack(game.pack(largest)).tiles, largest.tiles)
     assert "131072" in game.to_text(largest)[0] and "score 3932156" in game.to_text(largest)[0]

@@ -1,4 +1,6 @@
-"""The UCI engine, as chess programs use it: through python-chess in whole games, and by hand over a pipe."""
+"""The UCI engine, as chess programs use it: through python-chess in whole games, and by hand over a
+pipe.
+"""
 
 import io
 import random
@@ -12,9 +14,9 @@ import pytest
 
 from chessnn_colab.arena.chess.limits import MARGIN, read_limits
 from chessnn_colab.arena.chess.uci import Engine
-from chessnn_colab.errors import RunError
+from chessnn_colab.errors import ConfigError, RunError
 
-from .small_run import make_run
+from .small_run import TICTACTOE, make_run
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +46,9 @@ def said(run: str, *lines: str) -> list[str]:
 
 def test_names_itself_and_its_options(engine):
     assert engine.id["name"] == "chessnn_colab iteration 1"
-    assert engine.options["Simulations"].type == "spin" and engine.options["Device"].default == "cpu"
+    assert (
+        engine.options["Simulations"].type == "spin" and engine.options["Device"].default == "cpu"
+    )
 
 
 @pytest.mark.parametrize(
@@ -56,7 +60,8 @@ def test_names_itself_and_its_options(engine):
     ],
 )
 def test_plays_a_whole_game_against_random_moves(engine, limit):
-    rng, board = random.Random(0), chess.Board()
+    rng = random.Random(0)
+    board = chess.Board()
     while not board.is_game_over(claim_draw=True) and board.ply() < 24:
         if board.turn == chess.WHITE:
             result = engine.play(board, limit, info=chess.engine.INFO_ALL)
@@ -78,7 +83,9 @@ def test_stops_in_the_middle_with_a_move(engine):
 
 
 def test_an_answer_to_stop_does_not_wait_for_the_rung_and_the_end_of_the_input_ends_it(run):
-    with subprocess.Popen(command(run), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
+    with subprocess.Popen(
+        command(run), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+    ) as process:
         process.stdin.write("position startpos\ngo infinite\n")
         for line in process.stdout:
             if line.startswith("info depth 4"):
@@ -93,7 +100,9 @@ def test_an_answer_to_stop_does_not_wait_for_the_rung_and_the_end_of_the_input_e
 
 def test_as_many_nodes_as_asked_for(engine):
     for nodes in (3, 17, 40, 200):
-        info = engine.play(chess.Board(), chess.engine.Limit(nodes=nodes), info=chess.engine.INFO_ALL).info
+        info = engine.play(
+            chess.Board(), chess.engine.Limit(nodes=nodes), info=chess.engine.INFO_ALL
+        ).info
         assert info["nodes"] == nodes
 
 
@@ -113,7 +122,9 @@ def test_a_mate_in_one_is_played_whatever_the_limits(run):
 def test_finds_a_mate_at_once_and_says_so(engine):
     board = chess.Board("6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1")
     result = engine.play(board, chess.engine.Limit(nodes=60), info=chess.engine.INFO_SCORE)
-    assert result.move == chess.Move.from_uci("d1d8") and result.info["score"].relative == chess.engine.Mate(1)
+    assert result.move == chess.Move.from_uci("d1d8") and result.info[
+        "score"
+    ].relative == chess.engine.Mate(1)
 
 
 def test_a_mate_in_two_is_played_whatever_the_limits(run):
@@ -176,6 +187,11 @@ def test_nothing_after_quit_is_answered(run):
     assert said(run, "isready", "quit", "isready") == ["readyok"]
 
 
+def test_a_run_of_another_game_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match="the game 'tictactoe' has no UCI protocol"):
+        Engine(make_run(tmp_path / "run", (0,), "tictactoe", TICTACTOE))
+
+
 def test_a_run_that_is_not_there_is_an_error_at_the_start(tmp_path):
     with pytest.raises(RunError):
         Engine(str(tmp_path / "none"))
@@ -185,7 +201,9 @@ def test_the_clock_is_never_spent():
     for left in (50, 1000, 60_000):
         limits = read_limits(["wtime", str(left), "btime", "1", "winc", "0"], chess.Board(), 128)
         assert 0 <= limits.seconds <= left / 1000 / 2
-    assert read_limits(["movetime", "1000"], chess.Board(), 128).seconds == pytest.approx(1 - MARGIN)
+    assert read_limits(["movetime", "1000"], chess.Board(), 128).seconds == pytest.approx(
+        1 - MARGIN
+    )
     assert read_limits([], chess.Board(), 77).num_simulations == 77
     assert read_limits(["infinite"], chess.Board(), 77).until_stopped
 

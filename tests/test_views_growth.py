@@ -1,15 +1,16 @@
-"""The slider over networks: those of a run, or the ones that come with the package, and what it tells of each."""
+"""The slider over networks: those of a run, or the ones that come with the package, and what it
+tells of each.
+"""
 
 import pytest
 import torch
 
-from chessnn_colab.arena.evaluate import load_network
-from chessnn_colab.arena.shipped import shipped_networks
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.runs.folder import RunFolder
+from chessnn_colab.runs.networks import load_network, shipped_networks
 from chessnn_colab.runs.shared import share
-from chessnn_colab.spikes import probe
-from chessnn_colab.views.ink import percent
+from chessnn_colab.spikes import spike_counts
+from chessnn_colab.text import percent
 from chessnn_colab.views.inside.growth import firing_in_words, growth, networks_to_show
 from chessnn_colab.views.inside.position import position
 
@@ -28,7 +29,9 @@ def own_run(path, iterations: tuple[int, ...]) -> str:
     with RunFolder.create_or_open(run, {}) as folder:
         for iteration in iterations:
             if iteration:
-                folder.append_report(make_report(iteration, total_positions=1000 * iteration).to_dict())
+                folder.append_report(
+                    make_report(iteration, total_positions=1000 * iteration).to_dict()
+                )
     return run
 
 
@@ -37,9 +40,14 @@ def test_a_run_shows_its_own_snapshots_evenly_the_untrained_one_first_and_the_la
     networks, played = networks_to_show(run)
     assert list(networks) == [0, 3, 6, 9, 11, 14, 17, 20] and played[20] == 20_000
     for iteration, network in networks.items():
-        assert torch.equal(network.policy.weight, load_network(run, iteration, "cpu")[0].policy.weight)
+        assert torch.equal(
+            network.policy.weight, load_network(run, iteration, "cpu")[0].policy.weight
+        )
     slider = growth(networks, position(MATE), played).widget.children[0]
-    names = ["nothing (untrained)", *(f"{iteration},000 positions" for iteration in networks if iteration)]
+    names = [
+        "nothing (untrained)",
+        *(f"{iteration},000 positions" for iteration in networks if iteration),
+    ]
     assert [name for name, _ in slider.options] == names
     short, _ = networks_to_show(own_run(tmp_path / "short", (0, 2)))
     assert list(short) == [0, 2]
@@ -60,11 +68,12 @@ def test_a_shared_file_comes_after_the_shipped_networks_with_its_own_count(tmp_p
 
 def test_each_stop_tells_how_much_of_the_network_fires_and_how_many_layers_are_silent(networks):
     seen = position(MATE)
-    view = growth(networks, seen)
+    view = growth(networks, seen, {})
     for iteration, network in networks.items():
         view.set(iteration=iteration)
-        spikes = probe(network, seen.planes).values()
-        fires = sum(float(layer.sum()) for layer in spikes) / sum(layer.numel() for layer in spikes)
+        spikes = spike_counts(network, seen.planes).values()
+        possible = network.config.levels * sum(layer.numel() for layer in spikes)
+        fires = sum(float(layer.sum()) for layer in spikes) / possible
         silent = sum(not layer.any() for layer in spikes)
         layers = f"{silent} of 7 layers" if silent else "no layer"
         told = f"Fires {percent(fires)} of its possible spikes, {layers} silent."

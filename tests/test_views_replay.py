@@ -1,8 +1,11 @@
-"""Games played back as HTML with a script, after a static picture that shows where no script runs."""
+"""Games played back as HTML with a script, after a static picture that shows where no script
+runs.
+"""
 
 import json
 import random
 import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,8 +13,11 @@ import torch
 from chessnn_colab.errors import NotationError, RunError
 from chessnn_colab.games.base import finished, select
 from chessnn_colab.games.registry import game_text, make_game
+from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.views import replay
-from chessnn_colab.views.drawings import CROSSES, make_drawing
+from chessnn_colab.views.drawing import CROSSES
+from chessnn_colab.views.drawings import make_drawing
+from chessnn_colab.views.played import Played, played_game
 from chessnn_colab.views.tiles import TILES
 from tests.sample_reports import MATE, make_report
 
@@ -19,8 +25,23 @@ from tests.sample_reports import MATE, make_report
 def held(html: str) -> list[dict]:
     """The games within a replay."""
     return json.loads(
-        re.search(r'<script type="application/json">(.*?)</script>', html, re.DOTALL)[1].replace("<\\/", "</")
+        re.search(r'<script type="application/json">(.*?)</script>', html, re.DOTALL)[1].replace(
+            "<\\/", "</"
+        )
     )
+
+
+def sampled(text: str) -> dict:
+    """A run's sample game, as its panel holds it."""
+    (game,) = held(replay.panel_replay([make_report(4, sample_game=text)], "here"))
+    return game
+
+
+def write_run(path, reports) -> Path:
+    with RunFolder.create_or_open(path, {}) as run:
+        for report in reports:
+            run.append_report(report.to_dict())
+    return path
 
 
 def positions(game: dict) -> list[str]:
@@ -35,15 +56,15 @@ def positions(game: dict) -> list[str]:
 
 
 def test_a_replay_is_a_picture_then_a_script_and_loads_nothing():
-    html = replay.game_replay(MATE, "A mate").html
+    html = replay.game_replay(played_game(MATE)).html
     assert html.index("data:image/svg+xml") < html.index("<script") and 'alt="Board: ' in html
-    assert "<b>A mate a - b</b>" in html and "Checkmate: White won." in html
+    assert "<b>a - b</b>" in html and "Checkmate: White won." in html
     outside = re.findall(r"(?:https?:)?//[\w.]+", re.sub(r"base64,[^\")]+", "", html))
     assert not [address for address in outside if address != "http://www.w3.org"], outside
 
 
 def test_the_changes_of_each_ply_lead_to_the_boards_of_the_game():
-    (game,) = held(replay.game_replay(MATE).html)
+    game = sampled(MATE)
     boards = positions(game)
     assert boards[0] == "rnbqkbnrpppppppp" + "." * 32 + "PPPPPPPPRNBQKBNR" and len(boards) == 8
     assert boards[-1][13] == "Q" and boards[-1][59] == "." and game["plies"][-1]["k"] == [4]
@@ -54,54 +75,54 @@ def test_the_changes_of_each_ply_lead_to_the_boards_of_the_game():
 def test_moves_are_numbered_from_any_start_and_headers_cannot_break_out():
     fen = "4k3/8/8/8/8/8/4p3/K7 b - - 0 31"
     pgn = f'[White "</script><b>x"]\n[FEN "{fen}"]\n[SetUp "1"]\n\n31... e1=Q+ 32. Ka2 *'
-    html = replay.game_replay(pgn).html
+    html = replay.game_replay(played_game(pgn)).html
     (game,) = held(html)
     assert [ply["n"] for ply in game["plies"]] == ["31...", "32."]
-    assert "starts from 3 pieces" in game["note"] and "starts from 3 pieces" in html.split("<script")[0]
+    assert "starts from 3 pieces" in game["note"]
+    assert "starts from 3 pieces" in html.split("<script")[0]
     assert "</script><b>x" not in html and game["players"] == "</script><b>x - ?"
     assert game["end"] == "Stopped without a result."
 
 
 @pytest.mark.parametrize(
-    "pgn, reason",
-    [("", "no game in PGN ''"), ("hello", "no game in PGN 'hello'"), ("1. e4 e5 2. Ke3", "bad PGN.* illegal san"),
-     ('[White "a"]\n\n*', "no move in PGN .*: expected a game"), ('[Variant "Atomic"]\n\n1. e4 *', "this is atomic"),
-     ('[FEN "xyz"]\n\n1. e4 *', "bad PGN.*'xyz'"), ('[FEN "8/8/8/8/8/8/8/7R w - - 0 1"]\n\n1. Rg1 *', "no white king"),
-     ("1. e4 " * 100_000, "PGN of 600,000 bytes: expected at most 200,000")],
+    "text, reason",
+    [('[White "a"]\n\n1. e4 e5 2. Ke3', "bad PGN.* illegal san"), ('[White "a"]\n\n*', "no move in PGN .*: expected"),
+     ('[Variant "Atomic"]\n\n1. e4 *', "this is atomic"), ('[FEN "xyz"]\n\n1. e4 *', "bad PGN.*'xyz'"),
+     ('[FEN "8/8/8/8/8/8/8/7R w - - 0 1"]\n\n1. Rg1 *', "no white king"),
+     ('[White "a"]\n\n' + "1. e4 " * 100_000, "PGN of 600,013 bytes: expected at most 200,000"),
+     ("Game: go\nStart: 1\nActions: 0", "unknown game"), ("Game: 2048\nActions: 0", "'Start'"),
+     ("Game: 2048\nStart: x\nActions: 0", "invalid literal"), ("Game: 2048\nStart: 1\nActions: 0", "cannot be read"),
+     ("Game: tictactoe\nStart: 0\nActions: 3 3", "move 2: action 3 is not legal"),
+     ("Game: chess\nStart: 0 0 0 0 0\nActions: 0", "expected the form that its players write")],
 )  # fmt: skip
-def test_a_wrong_pgn_is_refused_in_one_sentence(pgn, reason, caplog):
+def test_a_game_that_cannot_be_played_is_refused_in_one_sentence(text, reason, caplog):
     with pytest.raises(NotationError, match=reason):
-        replay.game_replay(pgn)
+        played_game(text)
     assert not caplog.records
 
 
-def test_sample_games_of_a_run_are_chosen_by_iteration():
-    shown = replay.sample_replay([make_report(iteration) for iteration in range(1, 41)])
+def test_sample_games_of_a_run_are_chosen_by_iteration(tmp_path):
+    long = write_run(tmp_path / "long", [make_report(iteration) for iteration in range(1, 41)])
+    shown = replay.sample_replay(long)
     titles = [game["title"] for game in held(shown.html)]
     assert len(titles) == replay.MOST_GAMES == shown.games
     assert titles[0] == "Iteration 1" and titles[-1] == "Iteration 40"
-    assert repr(shown) == "Replay(12 games)" and shown._repr_html_() == shown.html
-    few = replay.sample_replay([make_report(1), make_report(2, sample_game=""), make_report(3)])
-    assert [game["title"] for game in held(few.html)] == ["Iteration 1", "Iteration 3"]
+    assert repr(shown) == "GameViewer(12 games)" and shown._repr_html_() == shown.html
+    few = [make_report(1), make_report(2, sample_game=""), make_report(3)]
+    shown = replay.sample_replay(str(write_run(tmp_path / "few", few)))
+    assert [game["title"] for game in held(shown.html)] == ["Iteration 1", "Iteration 3"]
+    empty = replay.sample_replay(write_run(tmp_path / "empty", []))
+    assert "an iteration has to finish first" in empty.html
+    with pytest.raises(RunError):
+        replay.sample_replay(tmp_path / "nothing")
 
 
 def test_a_panel_has_the_newest_games_and_none_without_a_board():
     shown = replay.panel_replay([make_report(iteration) for iteration in range(1, 41)], "here")
     titles = [f"Iteration {iteration}" for iteration in range(41 - replay.PANEL_GAMES, 41)]
     assert [game["title"] for game in held(shown)] == titles and 'data-place="here"' in shown
-    assert replay.panel_replay([], "here") == replay.panel_replay([make_report(1, sample_game="X O")], "here") == ""
-
-
-def test_a_run_folder_shows_its_games_and_a_missing_one_says_so(tmp_path):
-    from chessnn_colab.runs.folder import RunFolder
-
-    path = tmp_path / "run"
-    with RunFolder.create_or_open(path, {}) as run:
-        assert "an iteration has to finish first" in replay.sample_replay(path).html
-        run.append_report(make_report(5).to_dict())
-    assert held(replay.sample_replay(str(path)).html)[0]["title"] == "Iteration 5"
-    with pytest.raises(RunError):
-        replay.sample_replay(tmp_path / "nothing")
+    assert replay.panel_replay([], "here") == ""
+    assert replay.panel_replay([make_report(1, sample_game="X O")], "here") == ""
 
 
 @pytest.mark.parametrize("name, kind", [("2048", "standard"), ("tictactoe", "random-plies")])
@@ -111,64 +132,55 @@ def test_a_game_written_as_a_list_is_played_back_from_its_own_start(name, kind):
     start = state = select(start, slice(2, 3))
     chance, boards, actions = random.Random(1), [game.to_text(state)[0]], []
     while not bool(finished(state)[0]) and len(actions) < 60:
-        actions.append(chance.choice(game.legal_action_mask(state)[0].nonzero().squeeze(1).tolist()))
+        actions.append(
+            chance.choice(game.legal_action_mask(state)[0].nonzero().squeeze(1).tolist())
+        )
         state = game.step(state, torch.tensor(actions[-1:]))
         boards.append(game.to_text(state)[0])
-    text = game_text(game, start, actions, int(state.ending), int(state.rewards[0, 0]) if name != "2048" else 0)
-    (shown,) = held(replay.sample_replay([make_report(4, sample_game=text)]).html)
+    text = game_text(
+        game, start, actions, int(state.ending), int(state.rewards[0, 0]) if name != "2048" else 0
+    )
+    shown = sampled(text)
     assert len(shown["plies"]) == len(actions) > 1 and shown["title"] == "Iteration 4"
-    words = {key: told for key, (told, _) in (TILES if name == "2048" else CROSSES).items()} | {".": "."}
+    words = {key: told for key, (told, _) in (TILES if name == "2048" else CROSSES).items()} | {
+        ".": "."
+    }
     for standing, board in zip(positions(shown), boards, strict=True):
         assert [words[glyph] for glyph in standing] == board.split("score")[0].split()
     if name == "2048":
         assert all(len(ply["l"]) == 1 for ply in shown["plies"]) and shown["plies"][0]["n"] == "1."
 
 
-@pytest.mark.parametrize(
-    "text, reason",
-    [("Game: go\nStart: 1\nActions: 0", "unknown game"), ("Game: 2048\nActions: 0", "'Start'"),
-     ("Game: 2048\nStart: x\nActions: 0", "invalid literal"), ("Game: 2048\nStart: 1\nActions: 0", "cannot be read"),
-     ("Game: tictactoe\nStart: 0\nActions: 3 3", "move 2: action 3 is not legal"),
-     ("Game: chess\nStart: 0 0 0 0 0\nActions: 0", "expected the form that its players write")],
-)  # fmt: skip
-def test_a_list_that_cannot_be_played_is_refused_in_one_sentence(text, reason):
-    with pytest.raises(NotationError, match=reason):
-        replay.sample_replay([make_report(1, sample_game=text)])
-
-
 def test_the_longest_games_leave_room_for_fewer(monkeypatch):
-    monkeypatch.setattr(replay, "MOST_PLIES", 20)
-    shown = held(replay.sample_replay([make_report(iteration) for iteration in range(1, 6)]).html)
-    assert [game["title"] for game in shown] == ["Iteration 4", "Iteration 5"], "seven plies each"
-    monkeypatch.setattr(replay, "MOST_PLIES", 1)
-    assert len(held(replay.sample_replay([make_report(1), make_report(2)]).html)) == 1
+    reports = [make_report(iteration) for iteration in range(1, 6)]
+    monkeypatch.setattr(replay, "PANEL_PLIES", 20)
+    titles = [game["title"] for game in held(replay.panel_replay(reports, "here"))]
+    assert titles == ["Iteration 4", "Iteration 5"], "seven plies each"
+    monkeypatch.setattr(replay, "PANEL_PLIES", 1)
+    assert len(held(replay.panel_replay(reports, "here"))) == 1
 
 
 @pytest.mark.parametrize("name", ["gomoku:9", "gomoku:6:exact"])
 def test_a_game_of_gomoku_is_played_back_stone_by_stone(name):
     game = make_game(name)
-    size, start = game.size, game.init(1)
-    line = [0, size, 1, size + 1, 2, size + 2, 3, size + 3, 4]  # Black fills the first row from the left
-    text = game_text(game, start, line, 1, 1, Event="Self-play")
-    (played,) = held(replay.sample_replay([make_report(3, sample_game=text)]).html)
+    size = game.size
+    line = [0, size, 1, size + 1, 2, size + 2, 3, size + 3, 4]  # Black fills the first row
+    played = sampled(game_text(game, game.init(1), line, 1, 1, Event="Self-play"))
     boards = positions(played)
-    assert played["title"] == "Iteration 3" and played["end"] == "Five in a row: Black won." and not played["players"]
-    assert len(boards) == 10 and boards[-1] == "BBBBB".ljust(size, ".") + "WWWW".ljust(size, ".") + "." * size * (
-        size - 2
-    )
+    assert played["end"] == "Five in a row: Black won." and not played["players"]
+    rows = "BBBBB".ljust(size, ".") + "WWWW".ljust(size, ".") + "." * size * (size - 2)
+    assert len(boards) == 10 and boards[-1] == rows
 
 
-def test_a_game_that_has_no_board_is_shown_as_it_stands():
-    text = "Ending: <three> in a row\nx o ."
-    assert (
-        "<pre>Ending: &lt;three&gt; in a row\nx o .</pre>"
-        in replay.sample_replay([make_report(2, sample_game=text)]).html
-    )
+def test_a_game_that_has_no_board_is_shown_as_text(tmp_path):
+    report = make_report(2, sample_game="Ending: <three> in a row\nx o .")
+    shown = replay.sample_replay(write_run(tmp_path / "run", [report]))
+    assert "<pre>Ending: &lt;three&gt; in a row\nx o .</pre>" in shown.html
 
 
 def test_any_game_with_a_board_is_played_back():
     drawing = make_drawing(make_game("tictactoe"))
     drawing.load("b2 a3 c3 c1 a1")
-    (game,) = held(replay.drawing_replay(drawing, players="x - o", end=drawing.ending()).html)
+    (game,) = held(replay.game_replay(Played(drawing, "x - o", drawing.ending())).html)
     assert positions(game)[-1] == "O.X.X.X.O" and game["end"] == "Three in a row: X won."
     assert drawing.text() == "b2 a3 c3 c1 a1", "the drawing is as it was"

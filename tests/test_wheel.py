@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-# What the build reads. Building in the checkout would leave a folder that a later build takes old modules from.
+# What the build reads. Building in the checkout would leave a folder that a later build takes old
+# modules from.
 SOURCES = ("chessnn_colab", "pyproject.toml", "requirements.txt", "README.md", "LICENSE")
 PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "--no-cache-dir"]
 
@@ -25,7 +26,7 @@ from chessnn_colab.arena.chess.tactics import load_suite
 assert len(load_suite()) > 100
 from chessnn_colab.arena.gomoku import openings, tactics
 assert len(tactics.load_suite(15)) > 200 and len(openings.book(15)) == 50
-from chessnn_colab.arena.shipped import shipped_networks
+from chessnn_colab.runs.networks import shipped_networks
 assert len(shipped_networks()) == 4
 from chessnn_colab.views.squares import data_text
 assert all(map(data_text, ("board.css", "keys.js", "live.js", "replay.js", "sliders.js")))
@@ -53,21 +54,37 @@ def site(tmp_path_factory) -> Path:
             shutil.copytree(path, source / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(path, source / name)
-    run([*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(source)])
+    run(
+        [
+            *PIP,
+            "wheel",
+            "--no-deps",
+            "--no-build-isolation",
+            "--wheel-dir",
+            str(folder),
+            str(source),
+        ]
+    )
     (wheel,) = folder.glob("*.whl")
-    run([*PIP, "install", "--no-deps", "--no-compile", "--target", str(folder / "site"), str(wheel)])
+    run(
+        [*PIP, "install", "--no-deps", "--no-compile", "--target", str(folder / "site"), str(wheel)]
+    )
     return folder / "site"
 
 
 def installed(site: Path, folder: Path, *arguments: str) -> str:
     """What Python says in an empty folder, with the wheel before everything else on its path."""
-    return run([sys.executable, *arguments], cwd=folder, env={**os.environ, "PYTHONPATH": str(site)})
+    return run(
+        [sys.executable, *arguments], cwd=folder, env={**os.environ, "PYTHONPATH": str(site)}
+    )
 
 
 def test_every_module_is_in_the_wheel_and_imports(site, tmp_path):
     place, *modules = installed(site, tmp_path, "-c", IMPORT_EVERYTHING).split()
     assert Path(place).is_relative_to(site)
-    paths = (path.relative_to(ROOT).with_suffix("") for path in (ROOT / "chessnn_colab").rglob("*.py"))
+    paths = (
+        path.relative_to(ROOT).with_suffix("") for path in (ROOT / "chessnn_colab").rglob("*.py")
+    )
     names = {".".join(path.parts).removesuffix(".__init__") for path in paths}
     assert set(modules) == names - {"chessnn_colab"}
 

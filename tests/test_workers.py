@@ -1,4 +1,6 @@
-"""The pool of this machine: numpy over pipes, deaths noticed, games neither lost nor doubled, nothing left behind."""
+"""The pool of this machine: numpy over pipes, deaths noticed, games neither lost nor doubled,
+nothing left behind.
+"""
 
 import os
 import re
@@ -16,10 +18,21 @@ from chessnn_colab.devices import WorkerPlan
 from chessnn_colab.errors import WorkerError, error_line
 from chessnn_colab.workers import pool as supervision
 from chessnn_colab.workers import process as worker_process
-from chessnn_colab.workers.local import InlinePool, LocalPool, exit_in_words
+from chessnn_colab.workers.local import InlinePool, LocalPool
 from chessnn_colab.workers.pool import MAX_RESTARTS
 
-from .pool_contract import PoolContract, games, messages, pid_of, pool, share, shared_pool  # noqa: F401 (fixtures)
+from .counts import full
+from .pool_contract import (  # noqa: F401 (fixtures)
+    PoolContract,
+    games,
+    messages,
+    pid_of,
+    played,
+    pool,
+    share,
+    shared_pool,
+    shares,
+)
 from .toy_job import ToyJob
 
 
@@ -33,7 +46,11 @@ def alive(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text() if Path("/proc").is_dir() else True
+    return (
+        "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+        if Path("/proc").is_dir()
+        else True
+    )
 
 
 def gone_within(pid: int, seconds: float) -> bool:
@@ -48,45 +65,59 @@ class TestLocalPool(PoolContract):
         return LocalPool(factory, settings, plan, logs=self.logs, **more)
 
     def test_a_worker_that_always_dies_is_an_error_in_the_end(self, messages):
-        """The other one takes its games over, so no call fails at first; but nothing is swept under the rug."""
+        """The other one takes its games over, so no call fails at first; but nothing is swept under
+        the rug.
+        """
         killed = r"worker 0 \(toy on left\) was killed by signal 9 \(SIGKILL: probably out of memory\); its log is "
         pool = self.pool_of(messages=messages, trouble={"left": "dies"}, seconds=0.01)
         with pool, pytest.raises(WorkerError, match=killed) as caught:
             for call in range(100):
                 received = pool.play([3, 40], call)
-                assert [games(worker) for worker in received] == [share(0, 3, call), share(1, 40, call)]
+                assert [games(worker) for worker in received] == shares([3, 40], call)
         assert "3 restarts did not help" in str(caught.value)
         assert len(messages) == MAX_RESTARTS and all(re.match(killed, text) for text in messages)
 
     def test_a_worker_whose_device_does_not_work_stops_the_start(self):
-        with pytest.raises(WorkerError, match="(?s)worker 0 .right. could not start.*right does not work: no kernel"):
+        with pytest.raises(
+            WorkerError,
+            match="(?s)worker 0 .right. could not start.*right does not work: no kernel",
+        ):
             self.pool_of(plan=WorkerPlan(("right",), 1), trouble={"right": "broken"})
 
     def test_or_plays_on_the_cpu_where_that_was_asked_for(self, messages):
         plan = WorkerPlan(("left", "right"), 1, device_failure="cpu")
         with self.pool_of(plan=plan, messages=messages, trouble={"right": "broken"}) as pool:
             assert pool.descriptions == ["toy on left", "toy on cpu"]
-            assert [games(worker) for worker in pool.play([1, 2], 0)] == [share(0, 1, 0), share(1, 2, 0)]
+            assert played(pool, [1, 2], 0) == shares([1, 2], 0)
         (message,) = messages
         assert "worker 1 (right) cannot use right" in message and "; its log is " in message
         assert "no kernel image" in message and "plays on the CPU" in message
 
-    def test_a_device_that_fails_in_the_middle_is_tried_again_in_a_new_process(self, messages, tmp_path):
-        with self.pool_of(messages=messages, trouble={(1, 1): "device once"}, mark=str(tmp_path / "failed")) as pool:
+    def test_a_device_that_fails_in_the_middle_is_tried_again_in_a_new_process(
+        self, messages, tmp_path
+    ):
+        with self.pool_of(
+            messages=messages, trouble={(1, 1): "device once"}, mark=str(tmp_path / "failed")
+        ) as pool:
             received = pool.play([3, 3], 1)
-        assert [games(worker) for worker in received] == [share(0, 3, 1), share(1, 3, 1)]
-        assert "lost its device: RuntimeError: CUDA error: unspecified launch failure; its log is " in messages[0]
+        assert [games(worker) for worker in received] == shares([3, 3], 1)
+        assert (
+            "lost its device: RuntimeError: CUDA error: unspecified launch failure; its log is "
+            in messages[0]
+        )
 
-    def test_a_worker_that_cannot_come_back_leaves_the_work_to_the_others(self, pool, messages, monkeypatch):
+    def test_a_worker_that_cannot_come_back_leaves_the_work_to_the_others(
+        self, pool, messages, monkeypatch
+    ):
         def no_more_processes(*_):
             raise OSError(11, "Resource temporarily unavailable")
 
         with monkeypatch.context() as patch:
             patch.setattr(pool, "_new_process", no_more_processes)
             os.kill(pool._slots[0].process.process.pid, signal.SIGKILL)
-            assert [games(worker) for worker in pool.play([3, 3], 1)] == [share(0, 3, 1), share(1, 3, 1)]
+            assert played(pool, [3, 3], 1) == shares([3, 3], 1)
         assert "Resource temporarily unavailable; its log is " in messages[-1]
-        assert "1 of 2 workers go on" in messages[-1]
+        assert "1 of 2 workers continue" in messages[-1]
         pids = {pid_of(worker) for worker in pool.play([40, 40], 2)}
         assert len(pids) == 2, "the next call begins with all again"
         with monkeypatch.context() as patch:
@@ -98,12 +129,16 @@ class TestLocalPool(PoolContract):
                     pool.play([3, 3], call)
 
     def test_a_worker_that_dies_at_its_start_is_tried_again(self, messages, tmp_path):
-        with self.pool_of(messages=messages, trouble={"start": "dies once"}, mark=str(tmp_path / "died")) as pool:
-            assert [games(worker) for worker in pool.play([1, 1], 0)] == [share(0, 1, 0), share(1, 1, 0)]
+        with self.pool_of(
+            messages=messages, trouble={"start": "dies once"}, mark=str(tmp_path / "died")
+        ) as pool:
+            assert played(pool, [1, 1], 0) == shares([1, 1], 0)
         assert messages and all("was killed by signal 9" in text for text in messages)
 
     def test_but_not_for_ever(self):
-        with pytest.raises(WorkerError, match="SIGKILL: probably out of memory.*3 restarts did not help"):
+        with pytest.raises(
+            WorkerError, match="SIGKILL: probably out of memory.*3 restarts did not help"
+        ):
             self.pool_of(plan=WorkerPlan(("left",), 1), trouble={"start": "dies"})
 
     def test_a_start_that_hangs_is_given_up(self, monkeypatch):
@@ -118,9 +153,7 @@ class TestLocalPool(PoolContract):
             if (index, games_done) == (0, 2):
                 os.kill(pid_of(pool.received[0]), signal.SIGSTOP)
 
-        started = time.monotonic()
-        received = pool.play([1000, 1000], 1, stop, started + 0.5)
-        assert time.monotonic() - started < 4
+        received = pool.play([1000, 1000], 1, stop, time.monotonic() + 0.5)
         assert games(received[0]) == share(0, 2, 1), "what it had handed over counts"
         assert "did not stop within 1 s; its log is " in messages[0]
 
@@ -136,7 +169,9 @@ class TestLocalPool(PoolContract):
 
     def test_each_worker_writes_a_log_and_an_error_quotes_its_end(self, tmp_path):
         logs = tmp_path / "logs"
-        with LocalPool(ToyJob, {"trouble": {(5, 0): "exits"}}, WorkerPlan(("left", "right"), 1), logs=logs) as pool:
+        with LocalPool(
+            ToyJob, {"trouble": {(5, 0): "exits"}}, WorkerPlan(("left", "right"), 1), logs=logs
+        ) as pool:
             pool.set_weights(1, {"add": np.array([1])})
             with pytest.raises(WorkerError, match="exit code 7") as caught:
                 pool.play([3, 3], 5)
@@ -160,12 +195,16 @@ class TestLocalPool(PoolContract):
 
 
 def test_the_inline_pool_plays_the_same_games(messages):
-    with InlinePool(ToyJob, {"trouble": {(7, 1): "says"}}, WorkerPlan(("left", "right"), 1), messages.append) as pool:
+    with InlinePool(
+        ToyJob, {"trouble": {(7, 1): "says"}}, WorkerPlan(("left", "right"), 1), messages.append
+    ) as pool:
         pool.set_weights(4, {"add": np.array([1])})
-        assert [games(worker) for worker in pool.play([3, 2], 7)] == [share(0, 3, 7), share(1, 2, 7)]
+        assert played(pool, [3, 2], 7) == shares([3, 2], 7)
         assert messages == ["worker 1: half the boards"]
         started = time.monotonic()
-        assert len(pool.play([1000, 1000], 0, None, started - 1)[0]) == 1, "a deadline is heard between games"
+        assert len(pool.play([1000, 1000], 0, None, started - 1)[0]) == 1, (
+            "a deadline is heard between games"
+        )
 
 
 PARENT = """
@@ -187,19 +226,17 @@ def test_a_worker_dies_with_its_parent(tmp_path):
     script.write_text(PARENT)
     root = str(Path(__file__).parent.parent)
     parent = subprocess.Popen(
-        [sys.executable, str(script)], stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": root}
+        [sys.executable, str(script)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": root},
     )
     worker = int(parent.stdout.readline())
     assert alive(worker)
     parent.kill()
     parent.wait()
     parent.stdout.close()
-    assert gone_within(worker, 2.0)
-
-
-@pytest.mark.parametrize("code, words", [(-9, "signal 9"), (-11, "signal 11"), (3, "exit code 3")])
-def test_exit_codes_in_words(code, words):
-    assert words in exit_in_words(code)
+    assert gone_within(worker, full(30.0, 2.0))
 
 
 @pytest.mark.parametrize(
@@ -233,8 +270,25 @@ def test_the_line_that_names_an_error_is_found_above_torchs_advice():
 def test_a_wide_search_has_longer_to_stop(monkeypatch):
     monkeypatch.setattr(supervision, "STOP_SECONDS", 0.2)
     plan = WorkerPlan(("left",), threads=1)
-    with LocalPool(ToyJob, {"seconds": 0.8}, plan, timeout=30 * supervision.TIMEOUT_SECONDS) as pool:
+    with LocalPool(
+        ToyJob, {"seconds": 0.8}, plan, timeout=30 * supervision.TIMEOUT_SECONDS
+    ) as pool:
         pool.set_weights(0, {"add": np.array([1])})
         pool.begin([50], 0)
         pool.finish(time.monotonic() + 0.1)
     assert pool.received[0], "it was heard, and not killed"
+
+
+def test_a_script_without_a_main_guard_ends_with_an_error_however_large_the_settings(tmp_path):
+    """A process that dies before it reads its settings does not keep the pool waiting."""
+    script = tmp_path / "unguarded.py"
+    script.write_text(
+        "from chessnn_colab.devices import WorkerPlan\n"
+        "from chessnn_colab.workers.local import LocalPool\n"
+        "from tests.toy_job import ToyJob\n"
+        "LocalPool(ToyJob, {'mark': 'x' * 1_000_000}, WorkerPlan(('cpu',), 1))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    command = [sys.executable, str(script)]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert ended.returncode == 1 and "WorkerError: worker 0 (cpu) " in ended.stderr

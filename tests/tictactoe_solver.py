@@ -1,4 +1,5 @@
-"""Tic-tac-toe solved by trying everything, in plain Python; it shares no code with the rules on tensors.
+"""Tic-tac-toe solved by trying everything, in plain Python; it shares no code with the rules on
+tensors.
 
 A position is a string of nine of ".XO", row after row. X moves first.
 """
@@ -25,7 +26,10 @@ def mover(board: str) -> str:
 
 def winner(board: str) -> str | None:
     """Who has three in a row, if anybody has."""
-    return next((board[a] for a, b, c in LINES if board[a] != "." and board[a] == board[b] == board[c]), None)
+    return next(
+        (board[a] for a, b, c in LINES if board[a] != "." and board[a] == board[b] == board[c]),
+        None,
+    )
 
 
 def over(board: str) -> bool:
@@ -43,8 +47,11 @@ def play(board: str, square: int) -> str:
 
 @cache
 def reachable() -> tuple[str, ...]:
-    """All 5,478 positions that legal play can lead to, the 958 final ones too, those with fewer stones first."""
-    found, last = [EMPTY], {EMPTY}
+    """All 5,478 positions that legal play can lead to, the 958 final ones too, those with fewer
+    stones first.
+    """
+    found = [EMPTY]
+    last = {EMPTY}
     while last:
         last = {play(board, square) for board in last for square in legal(board)}
         found += sorted(last)
@@ -61,8 +68,12 @@ def true_value(board: str) -> int:
 
 @cache
 def keeping(board: str) -> frozenset[int]:
-    """The moves after which best play still brings what it brought before; all legal moves where every one loses."""
-    return frozenset(square for square in legal(board) if -true_value(play(board, square)) == true_value(board))
+    """The moves after which best play still brings what it brought before; all legal moves where
+    every one loses.
+    """
+    return frozenset(
+        square for square in legal(board) if -true_value(play(board, square)) == true_value(board)
+    )
 
 
 @cache
@@ -77,14 +88,18 @@ def state_of(boards: tuple[str, ...], game: TicTacToe) -> TicTacToeState:
 
 
 def unfinished_states(game: TicTacToe | None = None) -> TicTacToeState:
-    """All of `unfinished` as a batch of 4,520 rows, on the device of `game`; without one on the CPU."""
+    """All of `unfinished` as a batch of 4,520 rows, on the device of `game`; without one on the
+    CPU.
+    """
     return state_of(unfinished(), game or TicTacToe())
 
 
 def kept_share(choose: Callable[[TicTacToeState], Tensor], game: TicTacToe | None = None) -> float:
-    """The share of all reachable positions that are not over in which a player's move keeps the true value.
+    """The share of all reachable positions that are not over in which a player's move keeps the
+    true value.
 
-    choose: from the states of `unfinished_states(game)` to int64 [B], an action per row. An illegal one keeps nothing.
+    choose: from the states of `unfinished_states(game)` to int64 [B], an action per row. An illegal
+    one keeps nothing.
     """
     chosen = choose(unfinished_states(game)).tolist()
     kept = [action in keeping(board) for board, action in zip(unfinished(), chosen, strict=True)]
@@ -94,4 +109,8 @@ def kept_share(choose: Callable[[TicTacToeState], Tensor], game: TicTacToe | Non
 def _word(board: str) -> int:
     """As TicTacToe.pack has it."""
     own = mover(board)
-    return sum(1 << (square if mark == own else square + 9) for square, mark in enumerate(board) if mark != ".")
+    return sum(
+        1 << (square if mark == own else square + 9)
+        for square, mark in enumerate(board)
+        if mark != "."
+    )

@@ -1,4 +1,6 @@
-"""A job for the tests of the pools: quick, and able to fail in every way. Other processes can import it."""
+"""A job for the tests of the pools: quick, and able to fail in every way. Other processes can
+import it.
+"""
 
 import os
 import signal
@@ -15,11 +17,14 @@ SHARES = {worker_seed(call, share): (call, share) for call in range(40) for shar
 class ToyJob:
     """A game is its number, its seed and the weights' version.
 
-    seconds: how long a game takes. trouble: what goes wrong, by (seed of the call, share), by device, or at "start".
+    seconds: how long a game takes. trouble: what goes wrong, by (seed of the call, share), by
+    device, or at "start".
     mark: a file for what is to happen once.
     """
 
-    def __init__(self, device: str, seconds: float = 0.0, trouble: dict | None = None, mark: str = ""):
+    def __init__(
+        self, device: str, seconds: float = 0.0, trouble: dict | None = None, mark: str = ""
+    ):
         self.device, self.seconds, self.trouble, self.mark = device, seconds, trouble or {}, mark
         self.version, self.messages = -1, []
         self._misbehave(self.trouble.get("start", ""))
@@ -38,7 +43,10 @@ class ToyJob:
             time.sleep(self.seconds)
             if game == 1:
                 self._misbehave(trouble)
-            arrays = {"game": np.array([game, seed % 1000, self.version]), "pid": np.array([os.getpid()])}
+            arrays = {
+                "game": np.array([game, seed % 1000, self.version]),
+                "pid": np.array([os.getpid()]),
+            }
             if trouble == "large":
                 arrays["large"] = np.zeros(300_000, np.uint8)
             if trouble == "not numpy":

@@ -1,11 +1,12 @@
-"""Make an environment like Colab's: its old ipywidgets, IPython, ipykernel and notebook, beside the torch that is here.
+"""Make an environment like Colab's: its old ipywidgets, IPython, ipykernel and notebook, beside the
+torch that is here.
 
-python tools/colab_like.py FOLDER: FOLDER becomes a virtual environment. What is large (torch and the rest) is
-not installed again: links to it stand in FOLDER-shared, last on the path. chess and spikingjelly are not linked,
-because Colab has neither: pip installs them from requirements.txt and must leave the rest alone, which is checked.
+python tools/colab_like.py FOLDER: FOLDER becomes a virtual environment. What is large (torch and
+the rest) is not installed again: links to it stand in FOLDER-shared, last on the path. chess and
+spikingjelly are not linked, because Colab has neither: pip installs them from requirements.txt and
+must leave the rest alone, which is checked.
 """
 
-import argparse
 import shutil
 import subprocess
 import sys
@@ -19,8 +20,12 @@ VERSIONS = "import sys; from importlib.metadata import version; print(*map(versi
 
 
 def make_environment(folder: Path) -> None:
-    """Raises CalledProcessError when pip fails, SystemExit when pip changed what it had to leave alone."""
-    shared = folder.with_name(folder.name + "-shared")  # outside the environment: pip uninstalls nothing there
+    """Raises CalledProcessError when pip fails, SystemExit when pip changed what it had to leave
+    alone.
+    """
+    shared = folder.with_name(
+        folder.name + "-shared"
+    )  # outside the environment: pip uninstalls nothing there
     for old in (folder, shared):
         shutil.rmtree(old, ignore_errors=True)
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
@@ -42,7 +47,9 @@ def make_environment(folder: Path) -> None:
 
 
 def link_packages(site_packages: Path, shared: Path) -> None:
-    """Link what this environment has, but for what Colab has not and for what makes this environment itself."""
+    """Link what this environment has, but for what Colab has not and for what makes this
+    environment itself.
+    """
     shared.mkdir()
     for path in site_packages.iterdir():
         name = path.name.lower()
@@ -57,12 +64,12 @@ def versions(python: Path) -> str:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
-    arguments = parser.parse_args()
+    folder = Path(sys.argv[1]).absolute()
     try:
-        make_environment(arguments.folder.absolute())
+        make_environment(folder)
     except (OSError, subprocess.CalledProcessError) as error:
-        shutil.rmtree(arguments.folder, ignore_errors=True)  # no half of it is taken for the whole
-        sys.exit(f"{arguments.folder} could not be made: {error}")
-    print(f"{arguments.folder}: {versions(arguments.folder.absolute() / 'bin' / 'python')}")
+        shutil.rmtree(
+            folder, ignore_errors=True
+        )  # half an environment is not taken for a whole one
+        sys.exit(f"{folder} could not be made: {error}")
+    print(f"{folder}: {versions(folder / 'bin' / 'python')}")

@@ -1,18 +1,22 @@
-"""The same network run spike by spike: integrate and fire over time, additions only where a spike arrives.
+"""The same network run spike by spike: integrate and fire over time, additions only where a spike
+arrives.
 
 python tools/event_driven.py RUN --positions 10000
 
-The package computes a layer at one go: a convolution gives each neuron its current x, and the neuron's spikes are
-round(x / threshold), between 0 and `levels`. Here the same weights run as events. Every neuron keeps a membrane. A
-spike adds one weight to the membrane of each neuron it reaches, and nothing is ever multiplied. A layer first takes in
-every spike of the layer before. Then it fires for `levels` steps, at most one spike per neuron and step.
+The package computes a layer at one go: a convolution gives each neuron its current x, and the
+neuron's spikes are round(x / threshold), between 0 and `levels`. Here the same weights run as
+events. Every neuron keeps a membrane. A spike adds one weight to the membrane of each neuron it
+reaches, and nothing is ever multiplied. A layer first takes in every spike of the layer before.
+Then it fires for `levels` steps, at most one spike per neuron and step.
 
-Rounding is a threshold. A neuron that starts at half a threshold and fires at a whole one, each spike taking one
-threshold off, fires round(x) times; this file compares with half a threshold instead, which is the same without
-rounding the sum. A tie, x exactly halfway, goes to the even number as in torch.round: a neuron's first and third spike
-need more than half a threshold; for its second and fourth, half of it is enough.
+Rounding is a threshold. A neuron that starts at half a threshold and fires at a whole one, each
+spike taking one threshold off, fires round(x) times; this file compares with half a threshold
+instead, which is the same without rounding the sum. A tie, x exactly halfway, goes to the even
+number as in torch.round: a neuron's first and third spike need more than half a threshold; for its
+second and fourth, half of it is enough.
 
-This form waits: no layer fires before the layer below has finished. `pipelined` shows what happens without waiting.
+This form waits: no layer fires before the layer below has finished. `pipelined` shows what happens
+without waiting.
 """
 
 from __future__ import annotations
@@ -25,12 +29,13 @@ from itertools import product
 import torch
 from torch import Tensor
 
-from chessnn_colab.arena.evaluate import load_network
 from chessnn_colab.errors import ChessnnError, ConfigError
 from chessnn_colab.games.base import finished, where
 from chessnn_colab.games.chess.rules import Chess
-from chessnn_colab.layers import ConvNorm, SpikingLayer
+from chessnn_colab.layers import ConvNorm
 from chessnn_colab.network import SpikingNetwork, actor_copy
+from chessnn_colab.runs.networks import load_network
+from chessnn_colab.spikes import spike_counts
 
 BATCH = 250  # positions at a time
 
@@ -59,7 +64,9 @@ class EventDriven:
                 self.biases[name] = module.conv.bias.detach()
 
     def run(self, observation: Tensor) -> tuple[dict[str, Tensor], dict[str, int]]:
-        """Spikes [levels, B, channels, H, W] (bool) of every layer, and the additions of every convolution."""
+        """Spikes [levels, B, channels, H, W] (bool) of every layer, and the additions of every
+        convolution.
+        """
         fired: dict[str, Tensor] = {}
         additions: dict[str, int] = {}
 
@@ -80,19 +87,25 @@ class EventDriven:
         return fired, additions
 
     def pipelined(self, observation: Tensor) -> dict[str, Tensor]:
-        """The same neurons without waiting: in each of `levels` steps every layer takes one step's spikes and fires.
+        """The same neurons without waiting: in each of `levels` steps every layer takes one step's
+        spikes and fires.
 
-        A neuron may then fire on what a later, negative spike would have taken away. Spikes come as in `run`.
+        A neuron may then fire on what a later, negative spike would have taken away. Spikes come as
+        in `run`.
         """
         config, batch = self.config, len(observation)
         start = self.rest(batch) + self.biases["stem"]
         self.add("stem", start, observation.bool())
-        names = [f"blocks.{block}.neurons{half}" for block in range(config.blocks) for half in (1, 2)]
+        names = [
+            f"blocks.{block}.neurons{half}" for block in range(config.blocks) for half in (1, 2)
+        ]
         membranes = {name: self.rest(batch) for name in (*names, "neurons")}
         counts = {name: self.rest(batch).byte() for name in membranes}
         fired: dict[str, list[Tensor]] = {name: [] for name in membranes}
         for step in range(config.levels):
-            arriving = start if step == 0 else torch.zeros_like(start)  # what joins the shortcut in this step
+            arriving = (
+                start if step == 0 else torch.zeros_like(start)
+            )  # what joins the shortcut in this step
             for block in range(config.blocks):
                 first, second = f"blocks.{block}.neurons1", f"blocks.{block}.neurons2"
                 membranes[first] += arriving
@@ -100,7 +113,11 @@ class EventDriven:
                 membranes[second] += self.biases[f"blocks.{block}.conv1"] if step == 0 else 0
                 self.add(f"blocks.{block}.conv1", membranes[second], fired[first][-1])
                 fired[second].append(self.fire_once(membranes[second], counts[second]))
-                arriving = arriving + self.biases[f"blocks.{block}.conv2"] if step == 0 else arriving.clone()
+                arriving = (
+                    arriving + self.biases[f"blocks.{block}.conv2"]
+                    if step == 0
+                    else arriving.clone()
+                )
                 self.add(f"blocks.{block}.conv2", arriving, fired[second][-1])
             membranes["neurons"] += arriving
             fired["neurons"].append(self.fire_once(membranes["neurons"], counts["neurons"]))
@@ -111,7 +128,9 @@ class EventDriven:
         return torch.zeros(batch * self.config.squares, self.config.channels, dtype=self.dtype)
 
     def add(self, name: str, membrane: Tensor, spikes: Tensor) -> int:
-        """Add the weights of convolution `name` for spikes [B, inputs, H, W] to `membrane`; returns how many."""
+        """Add the weights of convolution `name` for spikes [B, inputs, H, W] to `membrane`; returns
+        how many.
+        """
         height, width = self.config.height, self.config.width
         batch, channel, row, column = spikes.nonzero(as_tuple=True)
         weights, additions = self.weights[name], 0
@@ -124,14 +143,17 @@ class EventDriven:
         return additions
 
     def fire(self, membrane: Tensor) -> Tensor:
-        """`levels` steps of firing, bool [levels, B, channels, H, W]; `membrane` itself stays as it is."""
+        """`levels` steps of firing, bool [levels, B, channels, H, W]; `membrane` itself stays as it
+        is.
+        """
         left, counts = membrane.clone(), torch.zeros_like(membrane, dtype=torch.uint8)
         return torch.stack([self.fire_once(left, counts) for _ in range(self.config.levels)])
 
     def fire_once(self, membrane: Tensor, counts: Tensor) -> Tensor:
         """The neurons that fire in this step, bool [B, channels, H, W]; each loses one threshold.
 
-        counts: how often each neuron has fired so far, uint8 like `membrane`; one more for those that fire now.
+        counts: how often each neuron has fired so far, uint8 like `membrane`; one more for those
+        that fire now.
         """
         half = self.config.threshold / 2
         spikes = torch.where(counts % 2 == 0, membrane > half, membrane >= half)
@@ -142,23 +164,16 @@ class EventDriven:
 
 
 def package_spikes(network: SpikingNetwork, observation: Tensor) -> dict[str, Tensor]:
-    """Spikes [B, channels, H, W], 0 to levels, of every layer as the package computes them in the network's dtype."""
-    counts: dict[str, Tensor] = {}
-
-    def keep(name: str):
-        return lambda _, __, spikes: counts.update({name: spikes[0].double()})
-
-    layers = [(name, module) for name, module in network.named_modules() if isinstance(module, SpikingLayer)]
-    hooks = [module.register_forward_hook(keep(name)) for name, module in layers]
-    with torch.no_grad():
-        network(observation)
-    for hook in hooks:
-        hook.remove()
-    return counts
+    """Spikes [B, channels, H, W], 0 to levels, of every layer as the package computes them in the
+    network's dtype.
+    """
+    return {name: counts[0].double() for name, counts in spike_counts(network, observation).items()}
 
 
 def in_float64(network: SpikingNetwork) -> SpikingNetwork:
-    """A copy whose stem and blocks compute in float64, batch norm and all; the heads stay as they are."""
+    """A copy whose stem and blocks compute in float64, batch norm and all; the heads stay as they
+    are.
+    """
     exact = copy.deepcopy(network).eval()
     exact.stem.double()
     exact.blocks.double()
@@ -166,12 +181,14 @@ def in_float64(network: SpikingNetwork) -> SpikingNetwork:
     return exact
 
 
-def positions(count: int, seed: int = 0) -> Tensor:
-    """float32 [count, 27, 8, 8]: chess positions from random games, half of them from starts of a few pieces."""
-    game, generator, found = Chess(), torch.Generator().manual_seed(seed), []
+def positions(count: int) -> Tensor:
+    """float32 [count, 27, 8, 8]: chess positions from random games, half of them from starts of a
+    few pieces.
+    """
+    game, generator, found = Chess(), torch.Generator().manual_seed(0), []
     starts = [game.starts(128, kind, generator) for kind in ("standard", "few-piece")]
     halves = list(starts)
-    while sum(map(len, found)) < count + 1024:  # more than asked for, so that they are of many plies
+    while sum(map(len, found)) < count + 1024:  # more than `count`: positions of many plies
         for number, before in enumerate(halves):
             mask = game.legal_action_mask(before)
             action = torch.where(mask, torch.rand(mask.shape, generator=generator), -1.0).argmax(1)
@@ -183,12 +200,16 @@ def positions(count: int, seed: int = 0) -> Tensor:
 
 
 def differing(ours: dict[str, Tensor], theirs: dict[str, Tensor]) -> dict[str, int]:
-    """By layer: how many neurons fire another number of spikes. Both are spikes [B, channels, H, W]."""
+    """By layer: how many neurons fire another number of spikes. Both are spikes [B, channels, H,
+    W].
+    """
     return {name: int((ours[name] != theirs[name]).sum()) for name in ours}
 
 
 def compare(network: SpikingNetwork, observation: Tensor) -> dict[str, dict[str, float]]:
-    """Totals over all positions by layer and form: neurons, spikes, additions, and neurons that differ."""
+    """Totals over all positions by layer and form: neurons, spikes, additions, and neurons that
+    differ.
+    """
     events, exact = EventDriven(network), in_float64(network)
     single, half = actor_copy(network), actor_copy(network, torch.bfloat16)
     totals: dict[str, dict[str, float]] = {}
@@ -207,13 +228,17 @@ def compare(network: SpikingNetwork, observation: Tensor) -> dict[str, dict[str,
         tell("float64", differing(counts, package_spikes(exact, batch)))
         tell("float32", differing(counts, package_spikes(single, batch)))
         tell("bfloat16", differing(counts, package_spikes(half, batch)))
-        waitless = {name: spikes.sum(0).double() for name, spikes in events.pipelined(batch).items()}
+        waitless = {
+            name: spikes.sum(0).double() for name, spikes in events.pipelined(batch).items()
+        }
         tell("pipelined", differing(counts, waitless))
     return totals
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("run", help="a run folder, or one file of a network")
     parser.add_argument("--snapshot", type=int)
     parser.add_argument("--positions", type=int, default=10_000)
@@ -225,14 +250,17 @@ def main() -> int:
         print(f"event_driven: {error}", file=sys.stderr)
         return 2
     count = options.positions
-    print(f"{options.run}, iteration {iteration}, {count:,} positions; neurons whose spikes differ from the events'")
-    print(f"{'layer':18}{'spikes/position':>16}{'float64':>10}{'float32':>12}{'bfloat16':>12}{'no waiting':>12}")
-    for name, neurons in [*totals["neurons"].items(), ("all", sum(totals["neurons"].values()))]:
+    print(
+        f"{options.run}, iteration {iteration}, {count:,} positions; neurons that differ, by form"
+    )
+    forms = ("float64", "float32", "bfloat16", "pipelined")
+    for name in (*totals["neurons"], "all"):
         row = {figure: values.get(name, sum(values.values())) for figure, values in totals.items()}
-        shares = "".join(f"{row[figure] / neurons:12.4%}" for figure in ("float32", "bfloat16", "pipelined"))
-        print(f"{name:18}{row['spikes'] / count:16,.0f}{row['float64']:10.0f}{shares}")
-    for name, additions in [*totals["additions"].items(), ("all", sum(totals["additions"].values()))]:
-        print(f"{name:18}{additions / count:16,.0f} additions per position")
+        shares = ", ".join(f"{form} {row[form] / row['neurons']:.4%}" for form in forms)
+        print(f"{name}: {row['spikes'] / count:,.0f} spikes; {shares}")
+    for name, additions in totals["additions"].items():
+        print(f"{name}: {additions / count:,.0f} additions")
+    print(f"all: {sum(totals['additions'].values()) / count:,.0f} additions")
     return 1 if any(totals["float64"].values()) else 0
 
 

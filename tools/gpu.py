@@ -1,10 +1,13 @@
-"""Everything that is wanted from a GPU, in ten to fifteen minutes (an estimate): one JSON file and one table.
+"""Measure and test everything on a GPU, in ten to fifteen minutes (an estimate): one JSON file and
+one table.
 
-python tools/gpu.py [--part NAME] [--out FOLDER] [--device auto] [--tiny]    (or: make gpu, make gpu PART=bench)
+python tools/gpu.py [--part NAME] [--out FOLDER] [--device auto] [--tiny]    (or: make gpu, make gpu
+PART=bench)
 
-Every piece runs in a process of its own, with the Python that runs this, and installs nothing. Its figures are written
-as soon as it ends; a piece that fails is written down with its error, and the next one goes on. A later run of one
-piece replaces that piece alone. Pieces that need CUDA say so elsewhere. --tiny: small sizes, to see that it runs.
+Every piece runs in a process of its own, with the Python that runs this, and installs nothing. Its
+figures are written as soon as it ends; a piece that fails is written down with its error, and the
+next one goes on. A later run of one piece replaces that piece alone. Pieces that need CUDA say so
+elsewhere. --tiny: small sizes, to see that it runs.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ Figures = dict[str, Any]
 
 
 class Options(NamedTuple):
-    """What a piece gets."""
+    """The arguments of a piece."""
 
     device: str
     tiny: bool
@@ -51,11 +54,15 @@ class Options(NamedTuple):
 
 
 def check_device(options: Options) -> Figures:
-    """What is here, and whether it works."""
+    """The devices of this machine, and whether they work."""
     from chessnn_colab.check import check_device
 
     report = check_device(options.device).to_dict()
-    return {"device": report["choice"]["device"], "pieces of advice": len(report["advice"]), "report": report}
+    return {
+        "device": report["choice"]["device"],
+        "pieces of advice": len(report["advice"]),
+        "report": report,
+    }
 
 
 def gpu_tests(options: Options) -> Figures:
@@ -81,9 +88,14 @@ def benches(options: Options) -> Figures:
         return found
     for boards in (512, 8192):  # the first leaves a large GPU waiting for the host
         rate = functools.partial(options.bench, "network", boards=boards)
-        found |= tried(f"network evaluations/s, {boards} positions", lambda rate=rate: rate()["evaluations_per_second"])
+        found |= tried(
+            f"network evaluations/s, {boards} positions",
+            lambda rate=rate: rate()["evaluations_per_second"],
+        )
     for name, figure in {"tree": "moves_per_second", "learner": "update_ms"}.items():
-        found |= tried(f"{name} {figure}", lambda name=name, figure=figure: options.bench(name)[figure])
+        found |= tried(
+            f"{name} {figure}", lambda name=name, figure=figure: options.bench(name)[figure]
+        )
     return found
 
 
@@ -101,14 +113,20 @@ def tried(figure: str, measure: Callable[[], Any]) -> Figures:
     try:
         return {figure: measure()}
     except Exception as error:  # whatever a device or a compiler raises
-        return {figure: f"failed: {str(error).splitlines()[0] if str(error) else type(error).__name__}"}
+        return {
+            figure: f"failed: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
+        }
 
 
 def launches(options: Options) -> Figures:
     """Operators per ply."""
     searches = ("two-rung",) if options.tiny else ("two-rung", "tree", "policy")
-    counted = {search: options.bench("launches", search=search, num_simulations=47) for search in searches}
-    return {f"kernels per ply, {search}": found["kernels_per_ply"] for search, found in counted.items()}
+    counted = {
+        search: options.bench("launches", search=search, num_simulations=47) for search in searches
+    }
+    return {
+        f"kernels per ply, {search}": found["kernels_per_ply"] for search, found in counted.items()
+    }
 
 
 def busy_share(options: Options) -> Figures:
@@ -145,7 +163,7 @@ def busy_share(options: Options) -> Figures:
 
 
 def physical(device: str) -> str:
-    """What the driver calls torch's "cuda:1"."""
+    """The driver's name for torch's "cuda:1"."""
     index, seen = int(device.partition(":")[2] or 0), os.environ.get("CUDA_VISIBLE_DEVICES")
     return seen.split(",")[index] if seen else str(index)
 
@@ -153,7 +171,7 @@ def physical(device: str) -> str:
 def two_workers(options: Options) -> Figures:
     """Two workers on one device against one."""
     found = options.bench("workers", 15.0)  # a worker first makes the starts of all its games
-    rates = {f"moves/s, {count} workers": rate["moves_per_second"] for count, rate in found["workers"].items()}
+    rates = {f"moves/s, {count} workers": rate for count, rate in found["workers"].items()}
     return {**rates, "speedup": found["speedup"]}
 
 
@@ -176,26 +194,38 @@ def graph_and_eager(options: Options) -> Figures:
         captured = game.step(state, action)
     graph.replay()
     compiled = torch.compile(game.step)
-    ways: dict[str, Callable[[], Any]] = {"eager": lambda: game.step(state, action), "graph": graph.replay}
+    ways: dict[str, Callable[[], Any]] = {
+        "eager": lambda: game.step(state, action),
+        "graph": graph.replay,
+    }
     ways["compiled"] = lambda: compiled(state, action)
     found: Figures = {}
     for name, way in ways.items():
-        found |= tried(f"step us, {name}", lambda way=way: 1e6 * seconds_per_call(way, options.device, 3.0))
-    equal = all(torch.equal(getattr(captured, name), getattr(eager, name)) for name in ("words", "history", "flags"))
+        found |= tried(
+            f"step us, {name}", lambda way=way: 1e6 * seconds_per_call(way, options.device, 3.0)
+        )
+    equal = all(
+        torch.equal(getattr(captured, name), getattr(eager, name))
+        for name in ("words", "history", "flags")
+    )
     return {**found, "graph equals eager": equal}
 
 
 def half_precisions(options: Options) -> Figures:
-    """Each precision: the pace of an actor's network, and how often a trained one prefers the same move as float32."""
+    """Each precision: the pace of an actor's network, and how often a trained one prefers the same
+    move as float32.
+    """
     import torch
 
-    from chessnn_colab.arena.shipped import shipped_networks
     from chessnn_colab.games.chess.rules import Chess
     from chessnn_colab.network import actor_copy
+    from chessnn_colab.runs.networks import shipped_networks
 
     game = Chess(device=options.device)
     *_, network = shipped_networks(options.device).values()
-    state = game.starts(64 if options.tiny else 1024, "random-plies", torch.Generator().manual_seed(0))
+    state = game.starts(
+        64 if options.tiny else 1024, "random-plies", torch.Generator().manual_seed(0)
+    )
     observation, legal = game.observe(state), game.legal_action_mask(state)
 
     @torch.no_grad()
@@ -210,7 +240,9 @@ def half_precisions(options: Options) -> Figures:
     for name in ("float32", "bfloat16", "float16"):
         if not options.tiny:  # a CPU without units for them takes minutes
             rate = functools.partial(options.bench, "network", precision=name, boards=8192)
-            found |= tried(f"{name} evaluations/s", lambda rate=rate: rate()["evaluations_per_second"])
+            found |= tried(
+                f"{name} evaluations/s", lambda rate=rate: rate()["evaluations_per_second"]
+            )
         found |= tried(f"{name} same best move as float32", functools.partial(same, name))
     return found
 
@@ -220,7 +252,9 @@ def train_and_match(options: Options) -> Figures:
     small = "--game tictactoe --channels 8 --blocks 1 --boards 4 --games-per-iteration 4 --max-plies 10 --batch-size 16"
     small += " --iterations 1"
     sizes = (
-        [*small.split(), "--workers", "1", "--pool", "inline"] if options.tiny else ["--minutes", "2"]
+        [*small.split(), "--workers", "1", "--pool", "inline"]
+        if options.tiny
+        else ["--minutes", "2"]
     )  # with the preset of the device
     games = ["--games", "2", "--simulations", "2"] if options.tiny else ["--games", "100"]
     with tempfile.TemporaryDirectory() as folder:
@@ -228,7 +262,9 @@ def train_and_match(options: Options) -> Figures:
         python("-m", "chessnn_colab", "train", "--run", run, "--device", options.device, *sizes)
         rows = (Path(run) / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
         said = python("-m", "chessnn_colab", "evaluate", run, "--device", options.device, *games)
-    match = "; ".join(line.strip() for line in said.strip().splitlines()[-2:])  # the score, then its games
+    match = "; ".join(
+        line.strip() for line in said.strip().splitlines()[-2:]
+    )  # the score, then its games
     return {"iterations": len(rows), "last report": json.loads(rows[-1]), "match": match}
 
 
@@ -236,12 +272,17 @@ def notebook(options: Options) -> Figures:
     """The training notebook, headless."""
     with tempfile.TemporaryDirectory() as folder:
         values = ["minutes=1", f"run_folder={str(Path(folder) / 'run')!r}"]
-        said = python("tools/run_notebook.py", "notebooks/train.ipynb", str(Path(folder) / "out.ipynb"), *values)
+        said = python(
+            "tools/run_notebook.py",
+            "notebooks/train.ipynb",
+            str(Path(folder) / "out.ipynb"),
+            *values,
+        )
     return {"lines": len(said.splitlines())}
 
 
 class Piece(NamedTuple):
-    """What one piece runs, and whether it makes sense on CUDA alone, takes too long for --tiny, or wants one GPU."""
+    """The function of a piece; whether it needs CUDA, is too long for --tiny, or wants one GPU."""
 
     run: Callable[[Options], Figures]
     cuda: bool = False
@@ -264,10 +305,10 @@ PIECES = {
 
 
 def python(*arguments: str, seconds: float = PIECE_SECONDS, **environment: str) -> str:
-    """What this Python prints when it runs `arguments` in the repository.
+    """Run this Python with `arguments` in the repository and return what it prints.
 
-    Raises RuntimeError with the line that names the error, and below it all that was printed. After so many seconds it
-    is killed, with all that it started: nothing may disturb the next piece.
+    Raises RuntimeError with the line that names the error, and below it all that was printed. After
+    `seconds` it is killed, with all that it started: nothing may disturb the next piece.
     """
     paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     environment = {**os.environ, "PYTHONPATH": paths, "CHESSNN_UI": "text", **environment}
@@ -287,13 +328,16 @@ def python(*arguments: str, seconds: float = PIECE_SECONDS, **environment: str) 
     if process.returncode:
         from chessnn_colab.errors import error_line
 
-        headline = error_line(complaints if complaints.strip() else said) or f"exit code {process.returncode}"
+        headline = (
+            error_line(complaints if complaints.strip() else said)
+            or f"exit code {process.returncode}"
+        )
         raise RuntimeError(f"{headline}\n\n{said}\n{complaints}")
     return said
 
 
 def measured(name: str, options: Options) -> Figures:
-    """A piece's figures, run in a process of its own, or the error that ended it, with all that it printed."""
+    """A piece's figures, from a process of its own; or the error that ended it, and its output."""
     if PIECES[name].cuda and not options.device.startswith("cuda"):
         return {"skipped": NEEDS_CUDA}
     if PIECES[name].long and options.tiny:
@@ -319,15 +363,21 @@ def write(folder: Path, pieces: dict[str, Figures]) -> None:
     for name in sorted(pieces, key=[*PIECES, "machine"].index):
         for figure, value in pieces[name].items():
             if not isinstance(value, (dict, list)):
-                shown = f"{value:,.3f}" if isinstance(value, float) else str(value).replace("|", "/")
+                shown = (
+                    f"{value:,.3f}" if isinstance(value, float) else str(value).replace("|", "/")
+                )
                 lines.append(f"| {name} | {figure} | {shown} |")
     (folder / "gpu.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the pieces; the number of those that failed is the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--part", choices=[*PIECES, ""], default="", help="one piece (default: all)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--part", choices=[*PIECES, ""], default="", help="one piece (default: all)"
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "runs" / "gpu")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--tiny", action="store_true")
@@ -348,12 +398,18 @@ def main(arguments: list[str] | None = None) -> int:
     kept = given.out / "gpu.json"
     pieces = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
     failed = 0
-    pieces["machine"] = {"device": describe(options.device), "date": time.strftime("%Y-%m-%d %H:%M")}
+    pieces["machine"] = {
+        "device": describe(options.device),
+        "date": time.strftime("%Y-%m-%d %H:%M"),
+    }
     for name in [given.part] if given.part else PIECES:
         pieces[name] = measured(name, options)
         failed += "error" in pieces[name]
         write(given.out, pieces)
-        print(f"{name:10} {pieces[name].get('error') or pieces[name].get('skipped') or 'done'}", flush=True)
+        print(
+            f"{name:10} {pieces[name].get('error') or pieces[name].get('skipped') or 'done'}",
+            flush=True,
+        )
     print(f"Written: {kept} and {kept.with_suffix('.md')}")
     return failed
 

@@ -1,7 +1,8 @@
-"""Write dist/run_all.ipynb: the train notebook with the package packed inside it, one file to carry anywhere.
+"""Write dist/run_all.ipynb: the train notebook with the package packed inside it, one file to carry
+anywhere.
 
-python tools/make_colab.py [FILE]. Needs nothing but Python. The notebook unpacks the package beside itself and installs
-what is missing; it asks for no repository.
+python tools/make_colab.py [FILE]. Needs nothing but Python. The notebook unpacks the package beside
+itself and installs what is missing; it asks for no repository.
 """
 
 import base64
@@ -17,8 +18,9 @@ ROOT = Path(__file__).resolve().parent.parent
 LEFT_OUT = {"__pycache__", ".DS_Store"}
 NETWORKS = ".safetensors"  # four fifths of the package's size; this notebook trains its own
 
-# The cell that takes the place of the one tagged "fetch". A zip file without compression is compressed as a whole: half
-# the size. Runs stand outside the folder, so that a newer notebook goes on with them.
+# The cell that takes the place of the one tagged "fetch". A zip file without compression is
+# compressed as a whole: half the size. Runs stand outside the folder, so that a newer notebook goes
+# on with them.
 UNPACK = """# @title Get the code: it is packed in this cell {{ display-mode: "form" }}
 import base64
 import io
@@ -39,7 +41,9 @@ unpack("{packed}")
 
 
 def packed_package(root: Path = ROOT) -> bytes:
-    """The package with its data but for its networks, requirements.txt and the licence; the same bytes each time."""
+    """The package with its data but for its networks, requirements.txt and the licence; the same
+    bytes each time.
+    """
     files = [
         path
         for path in (root / "chessnn_colab").rglob("*")
@@ -60,11 +64,9 @@ def run_all_notebook(root: Path = ROOT) -> str:
     digest = hashlib.sha256(packed).hexdigest()[:12]
     for cell in notebook["cells"]:
         if "fetch" in cell["metadata"].get("tags", []):
-            cell["source"] = UNPACK.format(digest=digest, packed=base64.b64encode(packed).decode()).rstrip("\n")
-        elif cell["cell_type"] == "markdown":
-            # A badge without an address leads nowhere.
-            lines = [line for line in cell["source"] if not ("colab-badge" in line and "/OWNER/" in line)]
-            cell["source"] = lines
+            cell["source"] = UNPACK.format(
+                digest=digest, packed=base64.b64encode(packed).decode()
+            ).rstrip("\n")
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
 

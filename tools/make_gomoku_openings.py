@@ -1,10 +1,12 @@
-"""Make chessnn_colab/arena/gomoku/data/openings.txt: balanced openings for Gomoku on boards of every size.
+"""Make chessnn_colab/arena/gomoku/data/openings.txt: balanced openings for Gomoku on boards of
+every size.
 
     python tools/make_gomoku_openings.py --count 50 --seed 0
 
-Random stones around the centre, three to six of them, are judged on 9x9 and on 15x15, with five or more and with
-exactly five. Alpha-beta of depth 4 must see no clear advantage for whoever is to move, and of games that alpha-beta of
-depth 2 plays against itself, with chance, either side must win about as many.
+Random stones around the centre, three to six of them, are judged on 9x9 and on 15x15, with five or
+more and with exactly five. Alpha-beta of depth 4 must see no clear advantage for whoever is to
+move, and of games that alpha-beta of depth 2 plays against itself, with chance, either side must
+win about as many.
 """
 
 from __future__ import annotations
@@ -20,8 +22,7 @@ import torch
 from chessnn_colab.arena.gomoku.alphabeta import TAKEN, AlphaBetaPlayer
 from chessnn_colab.arena.gomoku.openings import centred
 from chessnn_colab.games.base import concatenate, finished, select
-from chessnn_colab.games.gomoku.record import position_after
-from chessnn_colab.games.gomoku.rules import Gomoku
+from chessnn_colab.games.gomoku.rules import Gomoku, position_after
 from chessnn_colab.games.registry import make_game
 
 GAMES = ("gomoku:9", "gomoku", "gomoku:9:exact", "gomoku:15:exact")
@@ -33,13 +34,17 @@ CHANCE = 40.0  # points by which a move may look better than it is in a playout
 
 
 def random_line(rng: random.Random) -> str:
-    cells = [(right, down) for right in range(-REACH, REACH + 1) for down in range(-REACH, REACH + 1)]
+    cells = [
+        (right, down) for right in range(-REACH, REACH + 1) for down in range(-REACH, REACH + 1)
+    ]
     return " ".join(f"{right},{down}" for right, down in rng.sample(cells, rng.randint(3, 6)))
 
 
 def canonical(line: str) -> frozenset[tuple[int, int, int]]:
     """The same for a line, its images in a mirror or turned, and its stones in another order."""
-    stones = [(*map(int, stone.split(",")), number % 2) for number, stone in enumerate(line.split())]
+    stones = [
+        (*map(int, stone.split(",")), number % 2) for number, stone in enumerate(line.split())
+    ]
     images = []
     for flip in (1, -1):
         for turns in range(4):
@@ -57,31 +62,50 @@ def quiet(game: Gomoku, line: str) -> bool:
 
 
 def share_of_black(game: Gomoku, lines: Sequence[str], generator: torch.Generator) -> list[float]:
-    """The points per game that Black gets from each line when alpha-beta of depth 2 plays both sides with chance."""
+    """The points per game that Black gets from each line when alpha-beta of depth 2 plays both
+    sides with chance.
+    """
     player = AlphaBetaPlayer(game, 2)
-    state = concatenate([position_after(game, centred(line, game.size)) for line in lines for _ in range(PLAYOUTS)])
+    state = concatenate(
+        [position_after(game, centred(line, game.size)) for line in lines for _ in range(PLAYOUTS)]
+    )
     points = torch.full((len(state.ending),), 0.5)
     rows = torch.arange(len(points))
     while len(rows):
         scores = player.scores(state)
         gumbel = -torch.empty_like(scores).exponential_(generator=generator).log()
-        state = game.step(state, torch.where(scores > TAKEN / 2, scores + CHANCE * gumbel, TAKEN).argmax(1))
+        state = game.step(
+            state, torch.where(scores > TAKEN / 2, scores + CHANCE * gumbel, TAKEN).argmax(1)
+        )
         over = finished(state)
         points[rows[over]] = (1 + state.rewards[over, 0]) / 2
-        state, rows = select(state, ~over), rows[~over]
+        state = select(state, ~over)
+        rows = rows[~over]
     return points.view(-1, PLAYOUTS).mean(1).tolist()
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--count", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    rng, generator = random.Random(options.seed), torch.Generator().manual_seed(options.seed)
+    rng = random.Random(options.seed)
+    generator = torch.Generator().manual_seed(options.seed)
     games = [make_game(name) for name in GAMES]
-    path = Path(__file__).parent.parent / "chessnn_colab" / "arena" / "gomoku" / "data" / "openings.txt"
-    seen, found, tried = set(), [], 0
+    path = (
+        Path(__file__).parent.parent
+        / "chessnn_colab"
+        / "arena"
+        / "gomoku"
+        / "data"
+        / "openings.txt"
+    )
+    seen = set()
+    found = []
+    tried = 0
     while len(found) < options.count:
         lines = []
         while len(lines) < 16:
@@ -94,7 +118,11 @@ def main() -> int:
             lines = [line for line in lines if quiet(game, line)]
         for game in games:
             shares = share_of_black(game, lines, generator) if lines else []
-            lines = [line for line, share in zip(lines, shares) if LEAST_SHARE <= share <= 1 - LEAST_SHARE]
+            lines = [
+                line
+                for line, share in zip(lines, shares)
+                if LEAST_SHARE <= share <= 1 - LEAST_SHARE
+            ]
         found += lines
         path.write_text("".join(f"{line}\n" for line in found[: options.count]), encoding="utf-8")
         print(f"{len(found)} of {tried}", flush=True)

@@ -2,9 +2,10 @@
 
     python tools/make_gomoku_tactics.py --each 60 --seed 0
 
-Positions come from games between players that make mistakes, on 9x9. A position is kept when it has one to four
-answers, and the same ones on boards of every size from 9 to 17, in whose middle it stands, with five or more and with
-exactly five. Beyond 17 nothing changes: no line of five reaches from the border to a stone.
+Positions come from games between players that make mistakes, on 9x9. A position is kept when it has
+one to four answers, and the same ones on boards of every size from 9 to 17, in whose middle it
+stands, with five or more and with exactly five. Beyond 17 nothing changes: no line of five reaches
+from the border to a stone.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ from chessnn_colab.games.gomoku.notation import cell_name
 from chessnn_colab.games.registry import make_game
 
 MOST_SOLUTIONS = 4
-SIZES = range(SUITE_SIZE, SUITE_SIZE + 2 * 4 + 1)  # beyond, no window with a stone touches the border
+SIZES = range(
+    SUITE_SIZE, SUITE_SIZE + 2 * 4 + 1
+)  # beyond, no window with a stone touches the border
 CHANCE = 60.0  # points by which a move may look better than it is
 
 
@@ -41,14 +44,20 @@ def windows(size: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Solver:
-    """Exhaustive answers on one board size with one rule. Positions are sets of cells, as bool [cells]."""
+    """Exhaustive answers on one board size with one rule. Positions are sets of cells, as bool
+    [cells].
+    """
 
     def __init__(self, size: int, exact: bool):
         inside, beside = windows(size)
-        self.inside, self.beside, self.exact = inside.astype(np.float32), beside.astype(np.float32), exact
+        self.inside = inside.astype(np.float32)
+        self.beside = beside.astype(np.float32)
+        self.exact = exact
 
     def open_windows(self, own: np.ndarray, theirs: np.ndarray, stones: int) -> np.ndarray:
-        """bool [n, cells]: the windows with so many own stones, or more, that may still become a five that wins."""
+        """bool [n, cells]: the windows with so many own stones, or more, that may still become a
+        five that wins.
+        """
         usable = (self.inside @ own >= stones) & (self.inside @ theirs == 0)
         if self.exact:
             usable &= self.beside @ own == 0
@@ -59,7 +68,8 @@ class Solver:
         return set(np.nonzero((self.open_windows(own, theirs, 4) & ~own).any(0))[0].tolist())
 
     def fours(self, own: np.ndarray, theirs: np.ndarray) -> set[int]:
-        """The moves after which five cannot be stopped: two cells would complete it, and the opponent has no five.
+        """The moves after which five cannot be stopped: two cells would complete it, and the
+        opponent has no five.
 
         None when five can be completed at once.
         """
@@ -67,20 +77,28 @@ class Solver:
             return set()
         danger = self.fives(theirs, own)
         likely = np.nonzero((self.open_windows(own, theirs, 3) & ~own).any(0))[0].tolist()
-        return {cell for cell in likely if danger <= {cell} and len(self.fives(with_stone(own, cell), theirs)) > 1}
+        return {
+            cell
+            for cell in likely
+            if danger <= {cell} and len(self.fives(with_stone(own, cell), theirs)) > 1
+        }
 
     def double_threats(self, own: np.ndarray, theirs: np.ndarray) -> set[int]:
-        """The moves after which five or an unstoppable four follows whatever the reply. None when one is there now."""
+        """The moves after which five or an unstoppable four follows whatever the reply. None when
+        one is there now.
+        """
         danger = self.fives(theirs, own)
         if self.fives(own, theirs) or self.fours(own, theirs) or len(danger) > 1:
             return set()
-        likely = (self.open_windows(own, theirs, 2) & ~own).any(0)  # any other cell makes no new line of three
+        likely = (self.open_windows(own, theirs, 2) & ~own).any(
+            0
+        )  # any other cell makes no new line of three
         cells = sorted(danger) if danger else np.nonzero(likely)[0].tolist()
         return {cell for cell in cells if self.wins_after(with_stone(own, cell), theirs)}
 
     def wins_after(self, own: np.ndarray, theirs: np.ndarray) -> bool:
-        """Whether every reply leaves five or an unstoppable four. A reply away from all lines of either side changes
-        nothing, so one of these stands for all."""
+        """Whether every reply leaves five or an unstoppable four. A reply away from all lines of
+        either side changes nothing, so one of these stands for all."""
         if self.fives(theirs, own) or not (self.fives(own, theirs) or self.fours(own, theirs)):
             return False
         near = self.open_windows(own, theirs, 3).any(0) | self.open_windows(theirs, own, 3).any(0)
@@ -137,22 +155,28 @@ def solutions(solve: Solve, moves: list[int]) -> list[int]:
         there = solve(solver, placed(moves[mover::2], size), placed(moves[1 - mover :: 2], size))
         if not number:
             found = there
-        if not 0 < len(found) <= MOST_SOLUTIONS or there != {on_board(cell, size) for cell in found}:
+        if not 0 < len(found) <= MOST_SOLUTIONS or there != {
+            on_board(cell, size) for cell in found
+        }:
             return []
     return sorted(found)
 
 
 def games(seed: int) -> Iterator[list[int]]:
     """The moves of endlessly many games on 9x9, without those of the end."""
-    game, generator = make_game(f"gomoku:{SUITE_SIZE}"), torch.Generator().manual_seed(seed)
+    game = make_game(f"gomoku:{SUITE_SIZE}")
+    generator = torch.Generator().manual_seed(seed)
     player = AlphaBetaPlayer(game, 2)
     while True:
-        state, lines = game.init(64), [[] for _ in range(64)]
+        state = game.init(64)
+        lines = [[] for _ in range(64)]
         for ply in range(40):
             scores = player.scores(state)
             gumbel = -torch.empty_like(scores).exponential_(generator=generator).log()
             chance = CHANCE if ply > 3 else 1000.0
-            action = torch.where(scores > TAKEN / 2, scores.clamp(-500, 500) + chance * gumbel, TAKEN).argmax(1)
+            action = torch.where(
+                scores > TAKEN / 2, scores.clamp(-500, 500) + chance * gumbel, TAKEN
+            ).argmax(1)
             over = finished(state)
             for line, cell, done in zip(lines, action.tolist(), over.tolist()):
                 if not done:
@@ -169,7 +193,10 @@ def collect(kind: str, count: int, seed: int) -> list[str]:
         for length in rng.permutation(range(6, len(moves))).tolist():
             position = moves[:length]
             if found := solutions(SOLVERS[kind], position):
-                cells = [" ".join(cell_name(cell, SUITE_SIZE) for cell in part) for part in (position, found)]
+                cells = [
+                    " ".join(cell_name(cell, SUITE_SIZE) for cell in part)
+                    for part in (position, found)
+                ]
                 lines[frozenset(position)] = "; ".join((kind, *cells))
                 break
         if len(lines) == count:
@@ -178,12 +205,16 @@ def collect(kind: str, count: int, seed: int) -> list[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--each", type=int, default=60)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    path = Path(__file__).parent.parent / "chessnn_colab" / "arena" / "gomoku" / "data" / "tactics.txt"
+    path = (
+        Path(__file__).parent.parent / "chessnn_colab" / "arena" / "gomoku" / "data" / "tactics.txt"
+    )
     with open(path, "w", encoding="utf-8") as out:
         for number, kind in enumerate(KINDS):
             lines = collect(kind, options.each, options.seed + 1000 * number)

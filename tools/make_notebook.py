@@ -1,4 +1,6 @@
-"""Write NAME.ipynb from NAME.py (jupytext's percent format), without outputs and with the same cell ids every time."""
+"""Write NAME.ipynb from NAME.py (jupytext's percent format), without outputs and with the same cell
+ids every time.
+"""
 
 import base64
 import re
@@ -35,7 +37,8 @@ def notebook_text(source: Path) -> str:
 
 
 def with_pictures(text: str, folder: Path) -> str:
-    """Markdown whose pictures are inside it, as Colab's own are: Colab shows neither files nor attachments there.
+    """Markdown whose pictures are inside it, as Colab's own are: Colab shows neither files nor
+    attachments there.
 
     (googlecolab/colabtools issue 3836.)
     """

@@ -3,9 +3,10 @@
     python -m chessnn_colab train --run runs/shipped --minutes 20 --checkpoint-every 1
     python tools/make_snapshots.py runs/shipped --machine "two cores of an AMD EPYC, idle"
 
-They are the untrained network, an early one, one from the middle, and the last. Weights become float16; what batch norm
-counts stays float32. Each card says how often the network solves the package's puzzles by its policy alone. The
-energy of the last one is printed; docs/spiking.md repeats it, and a test holds the two equal.
+They are the untrained network, an early one, one from the middle, and the last. Weights become
+float16; what batch norm counts stays float32. Each card says how often the network solves the
+package's puzzles by its policy alone. The energy of the last one is printed; docs/spiking.md
+repeats it, and a test holds the two equal.
 """
 
 from __future__ import annotations
@@ -20,23 +21,31 @@ import numpy as np
 
 from chessnn_colab.arena.players import play_search
 from chessnn_colab.arena.puzzles import solved_over_run
-from chessnn_colab.arena.shipped import shipped_cards, shipped_files, shipped_networks
 from chessnn_colab.errors import ChessnnError, RunError
-from chessnn_colab.files import file_sha256
+from chessnn_colab.runs.files import file_sha256
 from chessnn_colab.runs.folder import RunFolder
-from chessnn_colab.runs.shared import card_lines, networks, share
+from chessnn_colab.runs.networks import networks, shipped_cards, shipped_files, shipped_networks
+from chessnn_colab.runs.shared import card_lines, share
 from chessnn_colab.spikes import estimate_energy
 from chessnn_colab.views.inside.probes import sample_positions
 
-DATA = Path(__file__).parent.parent / "chessnn_colab" / "arena" / "data"
+DATA = Path(__file__).parent.parent / "chessnn_colab" / "runs" / "data"
 MOST_BYTES = 2_000_000  # of all four together
-TOLD = ("minutes", "iterations", "checkpoint_every", "seed")  # settings that the command of a card repeats
+TOLD = (
+    "minutes",
+    "iterations",
+    "checkpoint_every",
+    "seed",
+)  # settings that the command of a card repeats
 SHARES = (0.0, 0.08, 0.35, 1.0)  # of the run's positions: a network changes most at first
 
 
 def halved(weights: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Matrices and convolutions in float16, everything else as it is."""
-    return {name: array.astype(np.float16) if array.ndim > 1 else array for name, array in weights.items()}
+    return {
+        name: array.astype(np.float16) if array.ndim > 1 else array
+        for name, array in weights.items()
+    }
 
 
 def moments(run: str) -> list[int]:
@@ -45,19 +54,28 @@ def moments(run: str) -> list[int]:
     Raises RunError for a run with fewer than four snapshots.
     """
     positions = {0: 0} | {
-        report["iteration"]: report["total_positions"] for report in RunFolder.open(run).read_reports()
+        report["iteration"]: report["total_positions"]
+        for report in RunFolder.open(run).read_reports()
     }
     saved = [iteration for iteration in networks(run) if iteration in positions]
     last = positions[max(saved)] if saved else 0
-    chosen = sorted({min(saved, key=lambda i: abs(positions[i] - share * last)) for share in SHARES if saved})
+    chosen = sorted(
+        {min(saved, key=lambda i: abs(positions[i] - share * last)) for share in SHARES if saved}
+    )
     if len(chosen) < len(SHARES):
-        raise RunError(f"{run} has {len(saved)} snapshots with a report: expected {len(SHARES)} or more")
+        raise RunError(
+            f"{run} has {len(saved)} snapshots with a report: expected {len(SHARES)} or more"
+        )
     return chosen
 
 
 def command(settings: Mapping[str, Any]) -> str:
     """How such a run is trained from a shell, its folder aside."""
-    flags = [f"--{name.replace('_', '-')} {settings[name]}" for name in TOLD if settings.get(name) is not None]
+    flags = [
+        f"--{name.replace('_', '-')} {settings[name]}"
+        for name in TOLD
+        if settings.get(name) is not None
+    ]
     return " ".join(["python -m chessnn_colab train", *flags])
 
 
@@ -76,9 +94,13 @@ def make(run: str, folder: Path, machine: str) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("run")
-    parser.add_argument("--machine", default="not said", help="where the run was trained, for the cards")
+    parser.add_argument(
+        "--machine", default="not said", help="where the run was trained, for the cards"
+    )
     options = parser.parse_args()
     try:
         make(options.run, DATA, options.machine)

@@ -2,8 +2,9 @@
 
     python tools/make_tactics.py --each 100 --seed 0
 
-Positions come from random games, which start from the start position or from a few pieces thrown on the board. Each is
-solved exhaustively, and kept with all its solutions if it has one to three of them.
+Positions come from random games, which start from the start position or from a few pieces thrown on
+the board. Each is solved exhaustively, and kept with all its solutions if it has one to three of
+them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,14 @@ import torch
 from chessnn_colab.games.chess.notation import boards_from_state
 from chessnn_colab.games.chess.rules import Chess
 
-VALUES = {chess.PAWN: 1, chess.KNIGHT: 3, chess.BISHOP: 3, chess.ROOK: 5, chess.QUEEN: 9, chess.KING: 0}
+VALUES = {
+    chess.PAWN: 1,
+    chess.KNIGHT: 3,
+    chess.BISHOP: 3,
+    chess.ROOK: 5,
+    chess.QUEEN: 9,
+    chess.KING: 0,
+}
 MOST_SOLUTIONS = 3
 CLEARLY = 2  # pawns by which the capture of a hanging piece must be better than every other move
 
@@ -58,7 +66,9 @@ def mates_after(board: chess.Board, reply: chess.Move) -> bool:
 
 
 def hanging(board: chess.Board) -> list[chess.Move]:
-    """The capture of a piece that no exchange wins back, if no other move wins nearly as much; else none."""
+    """The capture of a piece that no exchange wins back, if no other move wins nearly as much; else
+    none.
+    """
     if board.is_check() or mates_in_one(board):
         return []
     gains = {}
@@ -83,7 +93,9 @@ def taken(board: chess.Board, move: chess.Move) -> int:
 
 
 def best_exchange(board: chess.Board, alpha: int = -(10**6), beta: int = 10**6) -> int:
-    """What the side to move wins by captures and promotions if it may stop at any time: full quiescence search."""
+    """What the side to move wins by captures and promotions if it may stop at any time: full
+    quiescence search.
+    """
     best = 0
     if best >= beta:
         return best
@@ -103,20 +115,29 @@ def best_exchange(board: chess.Board, alpha: int = -(10**6), beta: int = 10**6) 
 
 def positions(kind: str, seed: int) -> Iterator[chess.Board]:
     """Endlessly many positions from random games, one per game."""
-    game, generator = Chess(), torch.Generator().manual_seed(seed)
+    game = Chess()
+    generator = torch.Generator().manual_seed(seed)
     while True:
         state = game.starts(64, kind, generator)
         for ply in range(40):
             mask = game.legal_action_mask(state)
-            state = game.step(state, torch.where(mask, torch.rand(mask.shape, generator=generator), -1.0).argmax(1))
+            state = game.step(
+                state,
+                torch.where(mask, torch.rand(mask.shape, generator=generator), -1.0).argmax(1),
+            )
             boards = boards_from_state(state)  # each game gives one of its forty
             yield from (board for board in boards[ply::40] if not board.is_game_over())
 
 
-def collect(solve: Callable[[chess.Board], list[chess.Move]], kinds: list[str], count: int, seed: int) -> list[str]:
-    """`count` lines "fen; moves", without repetitions, from positions of a random one of `kinds` each."""
+def collect(
+    solve: Callable[[chess.Board], list[chess.Move]], kinds: list[str], count: int, seed: int
+) -> list[str]:
+    """`count` lines "fen; moves", without repetitions, from positions of a random one of `kinds`
+    each.
+    """
     sources = [positions(kind, seed + number) for number, kind in enumerate(kinds)]
-    rng, lines = random.Random(seed), {}
+    rng = random.Random(seed)
+    lines = {}
     while len(lines) < count:
         board = next(rng.choice(sources))
         board.clear_stack()
@@ -127,7 +148,9 @@ def collect(solve: Callable[[chess.Board], list[chess.Move]], kinds: list[str], 
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--each", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
@@ -136,7 +159,9 @@ def main() -> int:
         "mate-in-two": (mates_in_two, ["few-piece"]),
         "hanging-piece": (hanging, ["random-plies", "standard"]),
     }
-    path = Path(__file__).parent.parent / "chessnn_colab" / "arena" / "chess" / "data" / "tactics.txt"
+    path = (
+        Path(__file__).parent.parent / "chessnn_colab" / "arena" / "chess" / "data" / "tactics.txt"
+    )
     with open(path, "w", encoding="utf-8") as out:
         for number, (name, (solve, kinds)) in enumerate(suites.items()):
             lines = collect(solve, kinds, options.each, options.seed + 1000 * number)

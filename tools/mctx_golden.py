@@ -1,10 +1,12 @@
-"""Make tests/golden/mctx.npz: what mctx's Gumbel search does on small random games, for tests/test_tree.py.
+"""Make tests/golden/mctx.npz: what mctx's Gumbel search does on small random games, for
+tests/test_tree.py.
 
 Only this file needs jax and mctx:  pip install jax mctx;  python tools/mctx_golden.py
 
-A game is a table: from state s action a leads to next_state[s, a] with reward[s, a] and discount[s, a]; a state has
-value[s] and logits[s, :]. A discount of 0 ends a line, a negative one hands the move to the other player. Rows start
-from different states; at the root and below it actions are missing.
+A game is a table: from state s action a leads to next_state[s, a] with reward[s, a] and discount[s,
+a]; a state has value[s] and logits[s, :]. A discount of 0 ends a line, a negative one hands the
+move to the other player. Rows start from different states; at the root and below it actions are
+missing.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ CASES = [
 
 
 def tables(seed: int) -> dict[str, np.ndarray]:
-    """One random game: tables [STATES, ACTIONS] and [STATES], and for each row its root [ROWS] and invalid actions."""
+    """One random game: tables [STATES, ACTIONS] and [STATES], and for each row its root [ROWS] and
+    invalid actions.
+    """
     rng = np.random.default_rng(seed)
     ends = rng.random((STATES, ACTIONS)) < 0.1
     missing = (rng.random((STATES, ACTIONS)) < 0.3) & (np.arange(ACTIONS) > 0)
@@ -43,7 +47,9 @@ def tables(seed: int) -> dict[str, np.ndarray]:
         "reward": (ends * rng.choice([-1.0, 0.0, 1.0], (STATES, ACTIONS))).astype(np.float32),
         "discount": (~ends * rng.choice([-1.0, -0.99, 0.9], (STATES, ACTIONS))).astype(np.float32),
         "value": rng.uniform(-1, 1, STATES).astype(np.float32),
-        "logits": np.where(missing, MISSING, 2 * rng.standard_normal((STATES, ACTIONS))).astype(np.float32),
+        "logits": np.where(missing, MISSING, 2 * rng.standard_normal((STATES, ACTIONS))).astype(
+            np.float32
+        ),
         "root_state": root_state,
         "invalid": missing[root_state] | (np.arange(ACTIONS) >= most),
     }
@@ -58,7 +64,9 @@ def search(
     max_depth: int,
     seed: int,
 ) -> dict[str, np.ndarray]:
-    """What mctx does from every root of `game`: its noise, choice and weights [ROWS, ACTIONS], and its tree."""
+    """What mctx does from every root of `game`: its noise, choice and weights [ROWS, ACTIONS], and
+    its tree.
+    """
     table = {name: jnp.asarray(array) for name, array in game.items()}
 
     def recurrent_fn(params, key, action, state):
@@ -71,7 +79,9 @@ def search(
         ), after
 
     state = table["root_state"]
-    root = mctx.RootFnOutput(prior_logits=table["logits"][state], value=table["value"][state], embedding=state)
+    root = mctx.RootFnOutput(
+        prior_logits=table["logits"][state], value=table["value"][state], embedding=state
+    )
     key = jax.random.PRNGKey(seed)
     output = mctx.gumbel_muzero_policy(
         None,
@@ -83,11 +93,15 @@ def search(
         max_depth=max_depth,
         max_num_considered_actions=considered,
         gumbel_scale=gumbel_scale,
-        qtransform=lambda tree, node: mctx.qtransform_completed_by_mix_value(tree, node, value_scale=value_scale),
+        qtransform=lambda tree, node: mctx.qtransform_completed_by_mix_value(
+            tree, node, value_scale=value_scale
+        ),
     )
     tree = output.search_tree
     gumbel = gumbel_scale * jax.random.gumbel(jax.random.split(key)[1], root.prior_logits.shape)
-    assert jnp.array_equal(gumbel, tree.extra_data.root_gumbel), "this mctx draws its noise in another way"
+    assert jnp.array_equal(gumbel, tree.extra_data.root_gumbel), (
+        "this mctx draws its noise in another way"
+    )
     return {
         "gumbel": gumbel,
         "action": output.action,

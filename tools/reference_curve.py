@@ -1,7 +1,9 @@
-"""Write the curve of a normal run into chessnn_colab/views/data/reference.json, where the panel finds it.
+"""Write the curve of a normal run into chessnn_colab/views/data/reference.json, where the panel
+finds it.
 
-python tools/reference_curve.py RUN "MACHINE" [OUT]: RUN is a run trained in one session on an idle machine, for example
-by `python -m chessnn_colab train --run RUN --minutes 20`. It replaces the curve of the same game, preset and search.
+python tools/reference_curve.py RUN "MACHINE" [OUT]: RUN is a run trained in one session on an idle
+machine, for example by `python -m chessnn_colab train --run RUN --minutes 20`. It replaces the
+curve of the same game, preset and search.
 """
 
 import json
@@ -12,29 +14,33 @@ from pathlib import Path
 from chessnn_colab.errors import ChessnnError, RunError
 from chessnn_colab.report import Report, strength_points
 from chessnn_colab.runs.folder import RunFolder
-from chessnn_colab.runs.shelf import folder_bytes
+from chessnn_colab.runs.run_list import folder_bytes
 from chessnn_colab.views.story import REFERENCE_FILE
 
 KEYS = ("game", "preset", "search")
 
 
 def curve_of(run: str, machine: str) -> dict:
-    """The entry of one run. Raises RunError for a run whose strength was not measured at least twice."""
+    """The entry of one run. Raises RunError for a run whose strength was not measured at least
+    twice.
+    """
     folder = RunFolder.open(run)
     reports = [Report.from_dict(values) for values in folder.read_reports()]
     curves: dict[str, list] = {}
     for point in strength_points(reports):
-        curves.setdefault(point.measure, []).append([round(point.seconds / 60, 3), round(point.share, 4)])
+        curves.setdefault(point.measure, []).append(
+            [round(point.seconds / 60, 3), round(point.share, 4)]
+        )
     if not curves or max(map(len, curves.values())) < 2:
-        raise RunError(f"{run} has no curve: train it with --measure-strength and a time budget, expected two points")
-    minutes = folder.config.get("minutes")
+        raise RunError(
+            f"{run} has no curve: train it with --measure-strength and a time budget, expected two points"
+        )
+    minutes = folder.config["minutes"]
     return {
         **{key: folder.config.get(key) for key in KEYS},
         "machine": machine,
         "date": datetime.now(UTC).date().isoformat(),
-        "command": f"python -m chessnn_colab train --minutes {minutes:g}"
-        if minutes
-        else "python -m chessnn_colab train",
+        "command": f"python -m chessnn_colab train --minutes {minutes:g}",
         "minutes": round(reports[-1].seconds / 60, 2),
         "bytes": folder_bytes(folder.path),
         "curves": curves,
@@ -42,7 +48,9 @@ def curve_of(run: str, machine: str) -> dict:
 
 
 def main(run: str, machine: str, out: str | None = None) -> int:
-    target = Path(out or Path(__file__).parent.parent / "chessnn_colab" / "views" / "data" / REFERENCE_FILE)
+    target = Path(
+        out or Path(__file__).parent.parent / "chessnn_colab" / "views" / "data" / REFERENCE_FILE
+    )
     entry = curve_of(run, machine)
     runs = json.loads(target.read_text(encoding="utf-8"))["runs"] if target.is_file() else []
     kept = [other for other in runs if any(other[key] != entry[key] for key in KEYS)]

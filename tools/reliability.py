@@ -1,4 +1,5 @@
-"""The promises of README's reliability table, each tested with its full count: a row of the table for each.
+"""The promises of README's reliability table, each tested with its full count: a row of the table
+for each.
 
 python tools/reliability.py            all; about ten minutes on two cores
 python tools/reliability.py corrupt    those whose promise has that word in it
@@ -31,7 +32,11 @@ ROWS = (
         ("test_workers.py -k under_kill_9_at_random",),
         "0 in 100 kills at random moments",
     ),
-    Row("the same on Ray", ("test_cluster.py -k under_kill_9_at_random",), "0 in 100 kills at random moments"),
+    Row(
+        "the same on Ray",
+        ("test_cluster.py -k under_kill_9_at_random",),
+        "0 in 100 kills at random moments",
+    ),
     Row(
         "an iteration completes whatever dies",
         ("test_workers.py test_cluster.py -k whatever_dies",),
@@ -47,8 +52,16 @@ ROWS = (
         ("test_workers.py test_cluster.py -k a_hung_worker",),
         "within the deadline + 1 s, SIGSTOP in 300 kB messages",
     ),
-    Row("a crash loop ends", ("test_workers.py -k always",), "error after 3 restarts, with the cause"),
-    Row("interrupt is clean", ("test_kernels.py -k interrupted_cell",), "no child after 5 s; the next cell resumes"),
+    Row(
+        "a crash loop ends",
+        ("test_workers.py -k always",),
+        "error after 3 restarts, with the cause",
+    ),
+    Row(
+        "interrupt is clean",
+        ("test_kernels.py -k interrupted_cell",),
+        "no child after 5 s; the next cell resumes",
+    ),
     Row(
         "no orphans",
         ("test_kernels.py -k outlives", "test_workers.py -k dies_with_its_parent"),
@@ -59,8 +72,16 @@ ROWS = (
         ("test_checkpoint.py -k under_kill_9", "test_run_folder.py -k under_kill_9"),
         "200 of 200 kills left a loadable run",
     ),
-    Row("a copy survives a kill", ("test_backup.py -k under_kill_9",), "200 of 200 kills left a loadable copy"),
-    Row("corruption is found", ("test_corruption.py",), "all of 300 cuts and 300 flipped bits of each kind of file"),
+    Row(
+        "a copy survives a kill",
+        ("test_backup.py -k under_kill_9",),
+        "200 of 200 kills left a loadable copy",
+    ),
+    Row(
+        "corruption is found",
+        ("test_corruption.py",),
+        "all of 300 cuts and 300 flipped bits of each kind of file",
+    ),
     Row(
         "a full disk is a clear error and the previous checkpoint stands",
         ("test_full_disk.py", "test_checkpoint.py -k full_disk", "test_backup.py -k restore"),
@@ -74,7 +95,19 @@ ROWS = (
     ),
     Row("no leak", ("test_leak.py",), ""),
     Row(
-        "resume is exact", ("test_training.py -k resuming_is_exact",), "N + N equals 2N, weights and games, bit by bit"
+        "every notebook runs with any game, and where packages are Colab's",
+        ("test_notebook.py -k packages_are_colabs", "test_play_notebook.py -k another_game"),
+        "from top to bottom, in a short mode",
+    ),
+    Row(
+        "make gpu runs",
+        ("test_gpu_tool.py -k every_piece",),
+        "every piece in its smallest size, on the CPU",
+    ),
+    Row(
+        "resume is exact",
+        ("test_training.py -k resuming_is_exact",),
+        "N + N equals 2N, weights and games, bit by bit",
     ),
 )
 
@@ -87,7 +120,9 @@ def main(word: str = "") -> int:
         if word in row.promise:
             passed, said, seconds = tested(row)
             failed += not passed
-            tests = ", ".join(word for tests in row.tests for word in tests.split() if word.endswith(".py"))
+            tests = ", ".join(
+                word for tests in row.tests for word in tests.split() if word.endswith(".py")
+            )
             print(f"| {row.promise} | {tests} | {said} | {seconds:.0f} |", flush=True)
     return failed
 
@@ -107,7 +142,11 @@ def tested(row: Row) -> tuple[bool, str, float]:
             *(f"tests/{word}" if word.endswith(".py") else word for word in tests.split()),
         ]
         done = subprocess.run(
-            command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, "CHESSNN_FULL": "1"}
+            command,
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "CHESSNN_FULL": "1"},
         )
         seconds = time.monotonic() - started
         if done.returncode:

@@ -1,8 +1,9 @@
-"""Execute a notebook headless, print what its cells print while they print it, and keep the executed copy.
+"""Execute a notebook headless, print what its cells print while they print it, and keep the
+executed copy.
 
-python tools/run_notebook.py NOTEBOOK EXECUTED [name=value ...]: values replace those of the cell tagged "parameters".
-Ctrl-C interrupts the running cell, which may still save what it has, and skips the cells after it. A second Ctrl-C ends
-everything at once.
+python tools/run_notebook.py NOTEBOOK EXECUTED [name=value ...]: values replace those of the cell
+tagged "parameters". Ctrl-C interrupts the running cell, which may still save what it has, and skips
+the cells after it. A second Ctrl-C ends everything at once.
 """
 
 import ast
@@ -36,7 +37,9 @@ class TalkingClient(NotebookClient):
         return cell if self.interrupted else await super().async_execute_cell(cell, *args, **kwargs)
 
     def take_over_interrupts(self, **_) -> None:
-        """Replace nbclient's own handler, which kills the kernel after seconds, perhaps in the middle of a save."""
+        """Replace nbclient's own handler, which kills the kernel after seconds, perhaps in the
+        middle of a save.
+        """
         loop = asyncio.get_running_loop()
 
         def interrupt() -> None:
@@ -47,7 +50,9 @@ class TalkingClient(NotebookClient):
         loop.add_signal_handler(signal.SIGINT, interrupt)
 
 
-def with_parameters(notebook: nbformat.NotebookNode, parameters: list[str]) -> nbformat.NotebookNode:
+def with_parameters(
+    notebook: nbformat.NotebookNode, parameters: list[str]
+) -> nbformat.NotebookNode:
     """The notebook with a cell of `name=value` lines after its parameters.
 
     Raises ValueError for a value that is not a Python literal.
@@ -57,15 +62,23 @@ def with_parameters(notebook: nbformat.NotebookNode, parameters: list[str]) -> n
         try:
             ast.literal_eval(value)
         except (ValueError, SyntaxError):
-            raise ValueError(f"{text!r}: expected a number, True, False or a quoted text for {name}") from None
-    position = next(i for i, cell in enumerate(notebook.cells) if "parameters" in cell.metadata.get("tags", []))
-    override = nbformat.v4.new_code_cell("# Set for this run\n" + "\n".join(parameters), id="parameters-of-this-run")
+            raise ValueError(
+                f"{text!r}: expected a number, True, False or a quoted text for {name}"
+            ) from None
+    position = next(
+        i for i, cell in enumerate(notebook.cells) if "parameters" in cell.metadata.get("tags", [])
+    )
+    override = nbformat.v4.new_code_cell(
+        "# Set for this run\n" + "\n".join(parameters), id="parameters-of-this-run"
+    )
     notebook.cells.insert(position + 1, override)
     return notebook
 
 
 def run(source: Path, target: Path, parameters: list[str]) -> int:
-    """Run `source`, write it to `target` even when a cell failed or was interrupted, and return an exit code."""
+    """Run `source`, write it to `target` even when a cell failed or was interrupted, and return an
+    exit code.
+    """
     notebook = with_parameters(nbformat.read(source, as_version=4), parameters)
     os.environ.setdefault("CHESSNN_UI", "text")
     os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")

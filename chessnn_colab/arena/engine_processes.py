@@ -1,4 +1,5 @@
-"""Programs as players, whatever protocol they speak: a few processes serve all the games of a match.
+"""Programs as players, whatever protocol they speak: a few processes serve all the games of a
+match.
 
 The path of an engine names a program that will run with the rights of the person who gave the path.
 """
@@ -6,12 +7,13 @@ The path of an engine names a program that will run with the rights of the perso
 from __future__ import annotations
 
 import math
+import os
 import queue
 import shutil
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import parse_qsl
 
 import torch
@@ -23,25 +25,46 @@ from .players import NO_MOVE, Player
 PROCESSES = 2
 PATIENCE = 30.0  # seconds that an engine may take for a move; then it is killed and loses the game
 MAX_RESTARTS = 10  # of all processes together; after them the engine forfeits every game
-OUTSIDE_PATH = ("/usr/games", "/usr/local/games")  # Debian puts its engines there, and not every PATH has these
+# Debian puts its engines there, and not every PATH has these folders.
+OUTSIDE_PATH = "/usr/games:/usr/local/games"
 
 
 class ProcessPlayer(Player):
-    """A program as a player. When it crashes, stays silent or plays an illegal move, it forfeits that game and is
-    restarted.
+    """A program as a player. When it crashes, stays silent or plays an illegal move, it forfeits
+    that game and is restarted.
 
-    A protocol says how to `start` a process and how it answers a `move`; both may raise any of `failures`. engine: what
-    `start` returned for the first process; it has a `close`. processes: how many run at the same time.
+    A protocol says how to `start` a process, what its `title` is and how it answers a `move`; all
+    three may raise any of `failures`. A process has a `close`.
     """
 
     wants_boards = True
     failures: tuple[type[BaseException], ...] = (OSError,)
+    protocol: ClassVar[str]  # "UCI" or "Gomocup"
+    hint: ClassVar[str]  # what an error adds where there is no such program
 
-    def __init__(self, name: str, path: str, engine: Any, processes: int):
-        self.name, self.path = name, path
+    def __init__(self, path: str, settings: str, processes: int, patience: float):
+        """path: a program, by path or by name. settings: what the player's name says beside its
+        title. processes: how many run at the same time. patience: seconds that a move may take.
+
+        Raises ConfigError when there is no such program or it does not speak the protocol.
+        """
+        self.path = os.path.abspath(find_program(path, self.hint))
+        self.patience = patience
         self.reasons = []
         self.restarts = 0
-        self._engines: queue.SimpleQueue[Any] = queue.SimpleQueue()  # None: a process that has yet to start
+        engine = None
+        try:
+            engine = self.start()
+            self.name = f"{self.title(engine) or Path(self.path).name} ({settings})"
+        except self.failures as error:
+            if engine is not None:
+                engine.close()
+            raise ConfigError(
+                f"{self.path} does not start as a {self.protocol} engine ({settings}): "
+                f"{str(error) or type(error).__name__}"
+            ) from None
+        # The processes that wait for a position; None: one that has yet to start.
+        self._engines: queue.SimpleQueue[Any] = queue.SimpleQueue()
         for process in (engine, *[None] * (processes - 1)):
             self._engines.put(process)
         self._threads = ThreadPoolExecutor(processes, thread_name_prefix="engine")
@@ -51,11 +74,17 @@ class ProcessPlayer(Player):
         """A new process, ready to play."""
         raise NotImplementedError
 
+    def title(self, engine: Any) -> str:
+        """The name that a process gives itself, or "" if it gives none."""
+        raise NotImplementedError
+
     def move(self, engine: Any, board: Any) -> int | str:
         """The action that a process chooses on a board object of the game, or why it has none."""
         raise NotImplementedError
 
-    def choose(self, state: Any, generator: torch.Generator, boards: Sequence[Any] | None = None) -> Tensor:
+    def choose(
+        self, state: Any, generator: torch.Generator, boards: Sequence[Any] | None = None
+    ) -> Tensor:
         assert boards is not None  # wants_boards says so
         answers = list(self._threads.map(self._answer, boards))
         self.reasons = [answer for answer in answers if isinstance(answer, str)]
@@ -71,7 +100,9 @@ class ProcessPlayer(Player):
         self._processes = 0
 
     def _answer(self, board: Any) -> int | str:
-        """The engine's action, or the reason why there is none. Runs in a thread, which has the process to itself."""
+        """The engine's action, or the reason why there is none. Runs in a thread, which has the
+        process to itself.
+        """
         engine = self._engines.get()
         try:
             if engine is None:
@@ -89,19 +120,23 @@ class ProcessPlayer(Player):
             self._engines.put(engine)
 
 
-def find_program(path: str, hint: str = "") -> str:
-    """The program with this path or name. Raises ConfigError, which ends in `hint`, when there is none."""
-    found = shutil.which(path) or next((hit for place in OUTSIDE_PATH if (hit := shutil.which(path, path=place))), None)
+def find_program(path: str, hint: str) -> str:
+    """The program with this path or name. Raises ConfigError, which ends in `hint`, when there is
+    none.
+    """
+    found = shutil.which(path) or shutil.which(path, path=OUTSIDE_PATH)
     if found is None:
         raise ConfigError(f"no engine {path!r}: expected a program's path or name{hint}")
     return found
 
 
-def engine_settings(spec: str, limits: dict[str, type], example: str) -> tuple[str, dict[str, Any], dict[str, str]]:
+def engine_settings(
+    spec: str, limits: dict[str, type], example: str
+) -> tuple[str, dict[str, Any], dict[str, str]]:
     """The path, the limits and the other settings of "engine:PATH?limit=1&name=value".
 
-    limits: name -> type of those words that limit a move. Raises ConfigError, with `example` of a spec, for anything
-    else.
+    limits: name -> type of the settings that limit a move. Raises ConfigError, with the example of
+    a spec, when it cannot be read.
     """
     path, _, query = spec.removeprefix("engine:").partition("?")
     settings = parse_qsl(query, keep_blank_values=True)
@@ -115,5 +150,7 @@ def engine_settings(spec: str, limits: dict[str, type], example: str) -> tuple[s
             except ValueError:
                 raise ConfigError(f"engine limit {name}={value!r}: expected a number") from None
             if not 0 < limit[name] < math.inf:
-                raise ConfigError(f"engine limit {name}={value}: expected a finite number, more than 0")
+                raise ConfigError(
+                    f"engine limit {name}={value}: expected a finite number, more than 0"
+                )
     return path, limit, {name: value for name, value in settings if name not in limits}

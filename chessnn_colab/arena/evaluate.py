@@ -1,53 +1,25 @@
-"""A run's network, loaded from its folder: to look into, to measure in a match, to play against."""
+"""Measure the network of a run in matches, and find the players that a name stands for."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
 
 from ..devices import detect_device
-from ..errors import ConfigError, RunError
-from ..files import unusable
-from ..games.base import Game, PointsGame
+from ..errors import ConfigError
+from ..games.base import Game
 from ..games.registry import make_game
-from ..network import SpikingNetwork
-from ..restore import saved_network
-from ..runs.shared import game_of, is_run, networks
-from ..runs.snapshot import load_snapshot
+from ..runs.checkpoint import load_checkpoint
+from ..runs.files import unusable
+from ..runs.networks import is_run, load_network, networks, run_game
 from ..search import SearchConfig
-from .match import Match, play_matches
+from .match import Match
+from .parallel import play_matches
 from .players import PLAY_SEARCH, NetworkPlayer, Player
-from .registry import match_game, match_kit
+from .progress import Watch, unwatched
+from .registry import arena_game, match_game
 from .result import MatchResult
-from .solo import SoloResult, all_solo_games
-from .standing import Watch, unwatched
-
-
-def run_game(run: str | Path) -> str:
-    """The name of the game that a run or a shared file plays. Raises RunError or CheckpointError when there is none."""
-    return game_of(run)
-
-
-def load_network(run: str | Path, snapshot: int | None = None, device: str = "auto") -> tuple[SpikingNetwork, int]:
-    """The network of a run folder or of a shared file, and the iteration that its weights come from.
-
-    snapshot: the iteration to load; None is the last one saved. Raises RunError when there is no such run or snapshot,
-    CheckpointError when the file is damaged or its network is for another board than its game's.
-    """
-    paths = networks(run)
-    if not paths:
-        raise RunError(f"{run} has no snapshot of its weights yet; let it train for an iteration")
-    iteration = max(paths) if snapshot is None else snapshot
-    if iteration not in paths:
-        raise RunError(f"{run} has no snapshot {iteration}: expected one of {', '.join(map(str, paths))}")
-    name = run_game(run)
-    network = saved_network(paths[iteration], load_snapshot(paths[iteration], name), detect_device(device).device)
-    game, config = make_game(name), network.config
-    shape = config.planes, config.height, config.width, config.actions
-    if shape != (*game.observation_shape, game.num_actions) or bool(config.score_limit) != bool(game.score_limit):
-        raise unusable(paths[iteration], f"its network does not fit the board and the actions of {name}")
-    return network.eval(), iteration
+from .solo import SoloResult
 
 
 def evaluate_run(
@@ -61,14 +33,17 @@ def evaluate_run(
     save: str | None = None,
     watch: Watch = unwatched,
 ) -> MatchResult | SoloResult:
-    """Play a match between a run's network and `opponent` (see find_player and match.play_match).
+    """Play a match between a run's network and `opponent` (see find_player and parallel.play_match).
 
-    In a game for one player each plays its own games instead (see solo.all_solo_games).
-    search: how far the network looks ahead, and an opponent that is a network too (see players.play_search).
-    save: a folder that gets the file with every game. watch: see match.play_matches, which also says what an interrupt
-    does. Raises ConfigError, RunError or CheckpointError.
+    In a game for one player each plays its own games instead.
+    search: how far the network looks ahead, and an opponent that is a network too (see
+    players.play_search).
+    save: a folder that gets the file with every game. watch: see parallel.play_matches, which also
+    says what an interrupt does. Raises ConfigError, RunError or CheckpointError.
     """
-    return measure_run(run, [opponent], [snapshot], games, search, None, seed, device, save, watch)[0]
+    return measure_run(run, [opponent], [snapshot], games, search, None, seed, device, save, watch)[
+        0
+    ]
 
 
 def measure_run(
@@ -83,34 +58,44 @@ def measure_run(
     save: str | None = None,
     watch: Watch = unwatched,
 ) -> list[MatchResult] | list[SoloResult]:
-    """A match of each of `snapshots` of a run against each of `opponents`, all side by side (see match.play_matches).
+    """A match of each of `snapshots` of a run against each of `opponents`, all side by side (see
+    parallel.play_matches).
 
-    Results come opponent by opponent, in the order of `snapshots`; one that is named twice (0 and the last one of a run
-    that has learned nothing yet) plays once. games: of each match, or of each player in a game for one. seconds: start
-    no game that would end later. For the rest see evaluate_run.
+    Results come opponent by opponent, in the order of `snapshots`; one that is named twice (0 and
+    the last one of a run that has learned nothing yet) plays once. games: of each match, or of each
+    player in a game for one. seconds: start no game that would end later. For the rest see
+    evaluate_run.
     """
     name = run_game(run)
-    folder = None if save is None else match_kit(name).require("games_folder")(save)
+    folder = None if save is None else arena_game(name).require("games_folder")(save)
     game = match_game(name, detect_device(device).device)
-    own = {player.name: player for player in (network_player(run, number, game, search) for number in snapshots)}
+    own = {
+        player.name: player
+        for player in (network_player(run, number, game, search) for number in snapshots)
+    }
     others: list[Player] = []
     try:
         # One by one: an engine that has started will be closed.
         others.extend(find_player(opponent, game, search) for opponent in dict.fromkeys(opponents))
         if game.num_players == 1:
-            rules = cast(PointsGame, game)
-            played = all_solo_games(rules, [*own.values(), *others], games, seed, watch, seconds)
-            return [SoloResult(mine, theirs) for theirs in played[len(own) :] for mine in played[: len(own)]]
-        matches = [Match(player, other, games) for other in others for player in own.values()]
+            matches = [Match(player, None, games) for player in [*own.values(), *others]]
+        else:
+            matches = [Match(player, other, games) for other in others for player in own.values()]
         results = play_matches(game, matches, seed, watch=watch, seconds=seconds, processes=None)
     finally:
         for other in others:
             other.close()
+    if game.num_players == 1:
+        return [
+            SoloResult(mine, theirs)
+            for theirs in results[len(own) :]
+            for mine in results[: len(own)]
+        ]
     if folder is not None:
         try:
             for result in results:
                 folder.save(result)
-        except ConfigError as error:  # the games are lost, not what came of them
+        except ConfigError as error:  # the games are lost, their results are not
             raise ConfigError("\n".join([*map(str, results), str(error)])) from error
     return results
 
@@ -123,37 +108,42 @@ def network_player(
     Raises ConfigError when the run plays another game, and what load_network raises.
     """
     if (played := run_game(run)) != game.name:
-        raise ConfigError(f"{run} is a run of the game {played!r:.60}: expected one of {game.name!r}")
+        raise ConfigError(
+            f"{run} is a run of the game {played!r:.60}: expected one of {game.name!r}"
+        )
     network, iteration = load_network(run, snapshot, str(game.device))
     name = f"{prefix}iteration {iteration}"
     if not game.score_limit:
         return NetworkPlayer(game, network, search, name)
     # It knows the points that it learned, whatever the match counts.
-    config = load_snapshot(networks(run)[iteration]).metadata.get("config") or {}
+    config = load_checkpoint(networks(run)[iteration]).metadata.get("config") or {}
     if not isinstance(config, dict):
         raise unusable(run, "its config is no dict")
     rules = make_game(game.name, game.max_plies, game.device, config.get("reward"))
-    return NetworkPlayer(rules, network, search, name, config.get("discount"))
+    return NetworkPlayer(rules, network, search, name)
 
 
 def find_player(spec: str, game: Game, search: SearchConfig = PLAY_SEARCH) -> Player:
-    """The player that `spec` names: a fixed player of the game ("random"), "engine:PATH", RUN or RUN@SNAPSHOT.
+    """The player that `spec` names: a fixed player of the game ("random"), "engine:PATH", RUN or
+    RUN@SNAPSHOT.
 
-    search: how far the network of a run looks ahead. Raises ConfigError for any other spec, RunError and
-    CheckpointError when a run does not have that network.
+    search: how far the network of a run looks ahead. Raises ConfigError for any other spec,
+    RunError and CheckpointError when a run does not have that network.
     """
-    kit = match_kit(game.name)
-    if spec in kit.players:
-        return kit.players[spec](game)
+    arena = arena_game(game.name)
+    if spec in arena.players:
+        return arena.players[spec](game)
     if spec.startswith("engine:"):
-        return kit.require("engine")(spec)
+        return arena.require("engine")(spec)
     run, at, snapshot = spec.rpartition("@")
     if is_run(spec) or not (at and snapshot.isdecimal()):
         run, snapshot = spec, ""
     if not is_run(run):
-        engine = "engine:PATH, " if kit.engine else ""
+        engine = "engine:PATH, " if arena.engine else ""
         raise ConfigError(
-            f"unknown opponent {spec!r}: expected one of {', '.join(kit.players)}, {engine}or the folder of a run "
-            "with or without @SNAPSHOT, or a shared file"
+            f"unknown opponent {spec!r}: expected one of {', '.join(arena.players)}, {engine}"
+            "or the folder of a run with or without @SNAPSHOT, or a shared file"
         )
-    return network_player(run, int(snapshot) if snapshot else None, game, search, f"{Path(run).resolve().name} ")
+    return network_player(
+        run, int(snapshot) if snapshot else None, game, search, f"{Path(run).resolve().name} "
+    )

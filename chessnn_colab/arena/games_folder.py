@@ -1,23 +1,28 @@
-"""The folder that keeps the games of matches, whatever their text form."""
+"""The folder that keeps the games of matches, one file per match."""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from ..errors import ConfigError
-from ..files import AnyPath, reason, write_atomically
+from ..runs.files import AnyPath, reason, write_atomically
 from .result import MatchResult
 
 
 class GamesFolder:
-    """The folder that gets the games of matches. It is made, and written to once, before the first game is played."""
+    """The folder that gets the games of matches. It is made, and written to once, before the first
+    game is played.
+    """
 
-    suffix = ""  # of what `write` makes
-
-    def __init__(self, folder: AnyPath):
-        """Raises ConfigError when the folder cannot be made or written to."""
+    def __init__(self, suffix: str, to_text: Callable[[MatchResult], str], folder: AnyPath):
+        """suffix: of the files, such as ".pgn". to_text: all games of a match as one text. Raises
+        ConfigError when the folder cannot be made or written to.
+        """
+        self.suffix = suffix
+        self.to_text = to_text
         self.path = Path(os.path.abspath(os.path.expanduser(folder)))
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -27,12 +32,9 @@ class GamesFolder:
         except (OSError, ValueError) as error:  # ValueError: a null character
             raise self._refused(error) from error
 
-    def write(self, path: Path, result: MatchResult) -> None:
-        """Write the games of a match to `path`, which does not exist, all or nothing. Raises OSError."""
-        raise NotImplementedError
-
     def save(self, result: MatchResult) -> Path:
-        """Write PLAYER-OPPONENT with the suffix and return its path. A number is added if that name is taken.
+        """Write PLAYER-OPPONENT with the suffix and return its path. A number is added if that name
+        is taken.
 
         Raises ConfigError when it cannot be written.
         """
@@ -41,15 +43,18 @@ class GamesFolder:
             for player in (result.player, result.opponent)
         )
         try:
-            taken = {path.name for path in self.path.iterdir()}
-            numbers = ["", *(f"-{number}" for number in range(2, len(taken) + 3))]
-            names = (f"{name}{number}{self.suffix}" for number in numbers)
-            path = self.path / next(free for free in names if free not in taken)
-            self.write(path, result)
+            path = self.path / f"{name}{self.suffix}"
+            number = 1
+            while path.exists():
+                number += 1
+                path = self.path / f"{name}-{number}{self.suffix}"
+            write_atomically(path, self.to_text(result).encode("utf-8"))
         except OSError as error:
             raise self._refused(error) from error
         return path
 
     def _refused(self, error: OSError | ValueError) -> ConfigError:
         why = reason(error) if isinstance(error, OSError) else str(error)
-        return ConfigError(f"cannot save games to {self.path}: {why}; expected a folder that can be written to")
+        return ConfigError(
+            f"cannot save games to {self.path}: {why}; expected a folder that can be written to"
+        )

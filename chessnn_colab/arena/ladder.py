@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations, pairwise
 from typing import Any
@@ -11,21 +12,25 @@ import numpy as np
 
 from ..devices import detect_device
 from ..errors import ConfigError, Interrupted, RunError
-from ..files import encode_sealed, reason, write_atomically
+from ..runs.files import encode_object, reason, write_atomically
 from ..runs.folder import RATINGS_FILE, RunFolder
+from ..runs.networks import run_game
 from ..search import SearchConfig
-from .evaluate import find_player, network_player, run_game
-from .match import Match, play_matches
+from .evaluate import find_player, network_player
+from .match import Match
+from .parallel import play_matches
 from .players import PLAY_SEARCH, Player
-from .ratings import Pairing, Ratings, rate
-from .registry import match_game, match_kit
+from .progress import Watch, unwatched
+from .ratings import Ratings, rate
+from .registry import arena_game, match_game
 from .result import MatchResult
-from .standing import Watch, unwatched
 
 
 @dataclass(frozen=True, eq=False)
 class Ladder:
-    """The ratings of a run's snapshots and of the fixed players, with the matches that they come from."""
+    """The ratings of a run's snapshots and of the fixed players, with the matches that they come
+    from.
+    """
 
     ratings: Ratings
     snapshots: dict[str, int]  # player's name -> iteration, the earliest first
@@ -44,28 +49,34 @@ class Ladder:
 
     @property
     def gain(self) -> tuple[float, float]:
-        """How many rating points the last snapshot is above the first, and half of the 95 % interval of that."""
+        """How many rating points the last snapshot is above the first, and half of the 95 %
+        interval of that.
+        """
         names = list(self.snapshots)
         return self.ratings.difference(names[-1], names[0])
 
-    def score(self, name: str) -> tuple[float, int]:
-        """A player's points per game over all its games, and how many games these are."""
-        own = [(match.score, match.games) for match in self.matches if match.player == name and match.games]
-        own += [(1 - match.score, match.games) for match in self.matches if match.opponent == name and match.games]
-        games = sum(count for _, count in own)
-        return sum(score * count for score, count in own) / games, games
-
     def rows(self) -> list[dict[str, Any]]:
-        """A dict per player, best first: name, snapshot (None for a fixed player), rating, error, score, games."""
-        rows = []
-        for name in sorted(self.ratings.names, key=self.ratings.rating, reverse=True):
-            score, games = self.score(name)
-            rating, error = self.ratings.rating(name), self.ratings.error(name)
-            row = dict(
-                name=name, snapshot=self.snapshots.get(name), rating=rating, error=error, score=score, games=games
-            )
-            rows.append(row)
-        return rows
+        """A dict per player, best first: name, snapshot (None for a fixed player), rating, error,
+        score (points per game) and games.
+        """
+        points: dict[str, float] = defaultdict(float)
+        games: Counter[str] = Counter()
+        for match in self.matches:
+            won = match.wins + match.draws / 2
+            for name, own in ((match.player, won), (match.opponent, match.games - won)):
+                points[name] += own
+                games[name] += match.games
+        return [
+            {
+                "name": name,
+                "snapshot": self.snapshots.get(name),
+                "rating": self.ratings.rating(name),
+                "error": self.ratings.error(name),
+                "score": points[name] / games[name],
+                "games": games[name],
+            }
+            for name in sorted(self.ratings.names, key=self.ratings.rating, reverse=True)
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data, which is what ratings.json holds."""
@@ -94,11 +105,15 @@ class Ladder:
             f"{row['name']:{width}} {row['rating']:7.0f} {row['error']:5.0f} {row['score']:6.3f} {row['games']:6}"
             for row in self.rows()
         ]
-        lines.append(f"Best snapshot: iteration {self.best}. From the first to the last: {gain:+.0f} ± {error:.0f}")
+        lines.append(
+            f"Best snapshot: iteration {self.best}. From the first to the last: {gain:+.0f} ± {error:.0f}"
+        )
         if self.interrupted:
             played = sum(match.games for match in self.matches)
-            asked = sum(match.asked or match.games for match in self.matches)
-            lines.append(f"Interrupted: {played} of {asked} games had ended; ratings.json stays as it was")
+            asked = sum(match.asked for match in self.matches)
+            lines.append(
+                f"Interrupted: {played} of {asked} games had ended; ratings.json stays as it was"
+            )
         return "\n".join(lines)
 
 
@@ -115,25 +130,40 @@ def rate_run(
     watch: Watch = unwatched,
     seconds: float | None = None,
 ) -> Ladder:
-    """Rate `snapshots` of a run, evenly spread from the untrained one to the last, and save that in its ratings.json.
+    """Rate `snapshots` of a run, evenly spread from the untrained one to the last, and save that in
+    its ratings.json.
 
-    Every snapshot plays `games` games against each of `opponents` (see evaluate.find_player; None is every fixed player
-    of the game) and against the snapshots before and after it. The opponents play each other. All matches are
-    played side by side. anchor: who is rated 0, one of `opponents` or "iteration N" of a rated snapshot. watch is told
-    how far the matches are, and on_match each result as a match ends. seconds: start no game that would end later.
-    After KeyboardInterrupt the ladder has the games that ended before it, and ratings.json stays as it was. Raises
-    ConfigError, RunError or CheckpointError, and Interrupted when the games are too few to rate every player.
+    Every snapshot plays `games` games against each of `opponents` (see evaluate.find_player; None
+    is every fixed player of the game) and against the snapshots before and after it. The opponents
+    play each other. All matches are played side by side. anchor: who is rated 0, one of `opponents`
+    or "iteration N" of a rated snapshot. watch gets the progress, and on_match each result as a
+    match ends. seconds: start no game that would end later. After KeyboardInterrupt the
+    ladder has the games that ended before it, and ratings.json stays as it was. Raises ConfigError,
+    RunError or CheckpointError, and Interrupted when the games are too few to rate every player.
     """
     iterations = spread([int(path.stem) for path in RunFolder.open(run).snapshots()], snapshots)
     game = match_game(run_game(run), detect_device(device).device)
     own = [network_player(run, iteration, game, search) for iteration in iterations]
     fixed: dict[str, Player] = {}
     try:
-        for spec in dict.fromkeys(match_kit(game.name).players if opponents is None else opponents):
+        for spec in dict.fromkeys(
+            arena_game(game.name).players if opponents is None else opponents
+        ):
             fixed[spec] = find_player(spec, game, search)
-        anchor = _anchored(anchor, [*own, *fixed.values()], fixed)
-        pairs = [Match(player, opponent, games) for player, opponent in _pairs(own, list(fixed.values()))]
-        matches = play_matches(game, pairs, seed, None, watch, seconds, on_match, processes=None)
+        pairs = [
+            *combinations(fixed.values(), 2),
+            *((player, opponent) for player in own for opponent in fixed.values()),
+            *((later, earlier) for earlier, later in pairwise(own)),
+        ]
+        names = [player.name for player in [*own, *fixed.values()]]
+        anchor = fixed[anchor].name if anchor in fixed else anchor
+        if anchor not in names or len(set(names)) < len(names):
+            raise ConfigError(
+                f"anchor {anchor!r} among {', '.join(names)}: expected one of them, "
+                "and no two alike"
+            )
+        wanted = [Match(player, opponent, games) for player, opponent in pairs]
+        matches = play_matches(game, wanted, seed, None, watch, seconds, on_match, processes=None)
     finally:
         for player in fixed.values():
             player.close()
@@ -144,56 +174,44 @@ def rate_run(
     return ladder
 
 
-def _anchored(anchor: str, players: Sequence[Player], fixed: Mapping[str, Player]) -> str:
-    """The name of the player that `anchor` means. Raises ConfigError when there is none, or when two are alike."""
-    names = [player.name for player in players]
-    anchor = fixed[anchor].name if anchor in fixed else anchor
-    if anchor not in names or len(set(names)) < len(names):
-        raise ConfigError(f"anchor {anchor!r} among {', '.join(names)}: expected one of them, and no two alike")
-    return anchor
-
-
 def _rated(matches: Sequence[MatchResult], anchor: str) -> Ratings:
-    """The ratings that these matches give. Raises Interrupted when too few of their games have ended."""
-    interrupted, games = any(match.interrupted for match in matches), sum(match.games for match in matches)
+    """The ratings that these matches give, without the games that repeat another one move for move:
+    they say nothing new. Raises Interrupted when too few of their games have ended.
+    """
+    results = [
+        (match.player, match.opponent, [game.points for game in match.distinct()])
+        for match in matches
+    ]
     try:
-        ratings = rate([_pairing(match) for match in matches if match.games or not interrupted], anchor)
-    except ConfigError:
-        if not interrupted:
+        return rate(results, anchor)
+    except ConfigError as error:
+        if not any(match.interrupted for match in matches):
             raise
-        ratings = None
-    if ratings is None or {name for match in matches for name in (match.player, match.opponent)} - {*ratings.names}:
-        raise Interrupted(f"interrupted after {games} games, too few to rate every player: nothing is kept")
-    return ratings
+        games = sum(match.games for match in matches)
+        raise Interrupted(
+            f"interrupted after {games} games, too few to rate every player: nothing is kept"
+        ) from error
 
 
 def spread(iterations: Sequence[int], count: int) -> list[int]:
-    """`count` of the sorted `iterations`, with the first and the last among them; all of them if there are fewer.
+    """`count` of the sorted `iterations`, with the first and the last among them; all of them if
+    there are fewer.
 
     Raises ConfigError for a count below 2, RunError when there are no iterations.
     """
     if count < 2:
-        raise ConfigError(f"snapshots={count}: expected 2 or more, the untrained network and the last")
+        raise ConfigError(
+            f"snapshots={count}: expected 2 or more, the untrained network and the last"
+        )
     if not iterations:
         raise RunError("the run has no snapshot of its weights yet; let it train for an iteration")
     places = np.linspace(0, len(iterations) - 1, min(count, len(iterations))).round().astype(int)
     return [iterations[place] for place in places]
 
 
-def _pairs(snapshots: Sequence[Player], fixed: Sequence[Player]) -> list[tuple[Player, Player]]:
-    against = [(player, opponent) for player in snapshots for opponent in fixed]
-    return [*combinations(fixed, 2), *against, *((later, earlier) for earlier, later in pairwise(snapshots))]
-
-
-def _pairing(match: MatchResult) -> Pairing:
-    """A match as ratings need it, without the games that repeat another one move for move: they say nothing new."""
-    points = [game.points for game in match.distinct()]
-    return Pairing(match.player, match.opponent, points.count(1.0), points.count(0.5), points.count(0.0))
-
-
 def _save(run: str, ladder: Ladder) -> None:
     path = RunFolder.open(run).path / RATINGS_FILE
     try:
-        write_atomically(path, encode_sealed(ladder.to_dict(), indent=2))
+        write_atomically(path, encode_object(ladder.to_dict(), indent=2))
     except OSError as error:
         raise RunError(f"cannot write the ratings {path}: {reason(error)}") from error

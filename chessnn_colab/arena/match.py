@@ -1,97 +1,197 @@
-"""Matches: many games side by side, every opening once with each player first. The rules alone decide who wins.
+"""Matches: many games side by side. The rules alone decide who wins.
 
-All matches of a call share one batch (see table.Table), or one in each of several processes (sharing.SharedTable). No
-game depends on what shares its batch.
+In a match of two players each opening is played twice, once with each player first. In a game for
+one player the opponent is left out, and all players get the same starts. All matches of a call
+share one batch, or one batch per process (parallel.ParallelMatches). No game depends on what shares
+its batch.
 
-A game that reaches the match's limit on plies is a draw (300 plies from the opening in chess). Nobody adjudicates.
-A player that cannot move loses the game.
+A game that reaches the match's limit on plies is a draw (300 plies from the opening in chess).
+Nobody adjudicates. A player that cannot move loses the game.
 """
 
 from __future__ import annotations
 
+import statistics
+import time
+from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from dataclasses import dataclass
+from itertools import groupby
 
-from ..cpu import use_threads
-from ..errors import ConfigError, require_counts
-from ..games.base import Game
-from .ledger import Match
+from ..errors import ConfigError
 from .players import Player
-from .registry import match_kit
-from .result import MatchResult, Opening
-from .sharing import SharedTable, processes_for
-from .standing import Watch, unwatched
-from .table import Table
+from .progress import Bar
+from .result import MatchGame, MatchResult
+from .solo import SoloGames
 
-BOARDS = 512  # games side by side: the more, the less each evaluation costs
-
-
-def play_match(
-    game: Game,
-    player: Player,
-    opponent: Player,
-    games: int,
-    seed: int = 0,
-    book: Sequence[Opening] | None = None,
-    watch: Watch = unwatched,
-) -> MatchResult:
-    """Play one match (see play_matches)."""
-    return play_matches(game, [Match(player, opponent, games)], seed, book, watch)[0]
+SOLO_STARTS = 8  # an opening of a match for one player is this many starts
+Key = tuple[int, int]  # a game: its match, and its number in the match
 
 
-@use_threads(1)
-def play_matches(
-    game: Game,
-    matches: Sequence[Match],
-    seed: int = 0,
-    book: Sequence[Opening] | None = None,
-    watch: Watch = unwatched,
-    seconds: float | None = None,
-    on_match: Callable[[MatchResult], None] = lambda result: None,
-    boards: int = BOARDS,
-    processes: int | None = 1,
-) -> list[MatchResult]:
-    """Play `matches` of `game` (see registry.match_game) side by side; returns what each `player` made of them.
+@dataclass(frozen=True)
+class Match:
+    """A match to play. Games 2k and 2k + 1 start from opening k; `player` moves first in game 2k.
 
-    book: None is the game's own; after its last opening it starts again. seconds: start no game that would probably
-    not end in so many seconds. Games are started opening by opening, in every match alike, and each game that was
-    started is played to its end and counts, so that short games are never preferred to long ones; every match has its
-    first opening, however long that takes. boards: games side by side at most, in each process. watch is told the
-    standing often, and on_match each result as it becomes complete. KeyboardInterrupt ends the matches: their results,
-    marked as `interrupted`, have the games that ended before it.
-
-    processes: among how many to share the games (see sharing.SharedTable); None: as many as pay. With more than one a
-    script needs `if __name__ == "__main__":`, as it does for training.
-
-    The random numbers of a game follow from the seed, its two players' names and its number. Networks get rows in
-    multiples of search.ROUNDED, for which a CPU computes a row to the same bits in any batch (a test). A GPU may choose
-    another algorithm for another size, and then another move where two are equally good. Raises ConfigError for a game
-    that is not for two players.
+    opponent: None in a game for one player.
     """
-    if game.num_players != 2:
-        raise ConfigError(f"the game {game.name!r} has no matches: it is for one player, `evaluate` compares scores")
-    book = match_kit(game.name).book if book is None else book
-    if processes is None:
-        processes = processes_for(matches, seconds, game.device)
-    require_counts(processes=processes)
-    table = Table(game, matches, seed, book, boards, seconds)
-    return _played(table if processes == 1 else SharedTable(table, processes), watch, on_match)
+
+    player: Player
+    opponent: Player | None
+    games: int
+
+    def __post_init__(self):
+        if self.opponent is None and self.games < 1:
+            raise ConfigError(f"games={self.games}: expected a whole number from 1 up")
+        if self.opponent is not None and (self.games < 2 or self.games % 2):
+            raise ConfigError(
+                f"games={self.games}: expected an even number from 2 up, "
+                "because every opening is played twice"
+            )
+
+    @property
+    def players(self) -> tuple[Player, ...]:
+        """One or two players."""
+        return (self.player,) if self.opponent is None else (self.player, self.opponent)
 
 
-def _played(table: Table | SharedTable, watch: Watch, on_match: Callable[[MatchResult], None]) -> list[MatchResult]:
-    """Play all that is on the table."""
-    told: set[int] = set()
+@dataclass
+class PlayerTime:
+    """A player in all its matches, and how long it thinks."""
 
-    def tell() -> None:
-        watch(table.standing())
-        for number in table.ledger.complete() - told:
-            told.add(number)
-            on_match(table.ledger.result(number))
+    player: Player
+    seconds: float = 0.0
+    moves: int = 0
+    seconds_a_move: float = 0.0  # of the last call
+    quickest_call: float = 0.0  # in seconds
 
-    try:
-        table.play(tell)
-    except KeyboardInterrupt:
-        table.ledger.interrupted = True
-        with suppress(KeyboardInterrupt):  # a second one is no news
-            watch(table.standing())
-    return [table.ledger.result(number) for number in range(len(table.matches))]
+    @property
+    def milliseconds_a_move(self) -> float:
+        """The mean time that the player takes for a move."""
+        return 1000 * self.seconds / max(self.moves, 1)
+
+
+class MatchResults:
+    """The results so far: the games that have ended, and the thinking time per player.
+
+    games: of each match, how many it will have; fewer than its `games` once the time is up. ended:
+    of each match, the games that have ended, by their number. times: of every player, by its id.
+    milestones: the game's, in a game for one player.
+    """
+
+    def __init__(
+        self, matches: Sequence[Match], keys: Sequence[Key], milestones: tuple[int, ...] = ()
+    ):
+        self.matches = matches
+        self.milestones = milestones
+        counts = Counter(match for match, _ in keys)
+        self.games = [counts[number] for number in range(len(matches))]
+        self.ended: list[dict[int, MatchGame]] = [{} for _ in matches]
+        players = {id(player): player for match in matches for player in match.players}
+        self.times = {key: PlayerTime(player) for key, player in players.items()}
+        self.interrupted = False
+
+    def end(self) -> None:
+        """No more games come."""
+        self.games = [len(ended) for ended in self.ended]
+
+    def bars(self) -> tuple[Bar, ...]:
+        """The progress of each match."""
+        one_player = len({id(match.player) for match in self.matches}) == 1
+        bars = []
+        for match, games, ended in zip(self.matches, self.games, self.ended):
+            points = [game.points for game in ended.values()]
+            if match.opponent is None:
+                name = match.player.name
+                note = f"mean {statistics.fmean(points):,.0f}" if points else ""
+            else:
+                name = f"against {match.opponent.name}"
+                if not one_player:
+                    name = f"{match.player.name} {name}"
+                note = f"+{points.count(1.0)} ={points.count(0.5)} -{points.count(0.0)}"
+            bars.append(Bar(name, len(ended), games, note))
+        return tuple(bars)
+
+    def complete(self) -> set[int]:
+        """The matches that have played all their games."""
+        counts = zip(self.games, self.ended)
+        return {number for number, (games, ended) in enumerate(counts) if len(ended) == games}
+
+    def result(self, number: int) -> MatchResult | SoloGames:
+        """The result of a match."""
+        match = self.matches[number]
+        played = tuple(game for _, game in sorted(self.ended[number].items()))
+        figures = {
+            "player": match.player.name,
+            "played": played,
+            "evaluations": match.player.evaluations,
+            "milliseconds_a_move": self.times[id(match.player)].milliseconds_a_move,
+            "asked": match.games,
+            "interrupted": self.interrupted and len(played) < match.games,
+        }
+        if match.opponent is None:
+            return SoloGames(**figures, milestones=self.milestones)
+        return MatchResult(
+            **figures,
+            opponent=match.opponent.name,
+            opponent_evaluations=match.opponent.evaluations,
+            opponent_milliseconds_a_move=self.times[id(match.opponent)].milliseconds_a_move,
+        )
+
+
+def all_games(matches: Sequence[Match]) -> list[Key]:
+    """The games of all matches, opening by opening."""
+    games = [
+        (match, number) for match, asked in enumerate(matches) for number in range(asked.games)
+    ]
+    return sorted(games, key=lambda key: opening_of(matches, key))
+
+
+def opening_of(matches: Sequence[Match], key: Key) -> int:
+    """The number of the opening that a game starts from."""
+    match, number = key
+    return number // (2 if matches[match].opponent else SOLO_STARTS)
+
+
+class Openings:
+    """The openings still to play, in order, as far as room and time go.
+
+    keys: the games, opening by opening. boards: while fewer games are being played, the next
+    opening starts, in all matches together. seconds: with a limit on time, an opening starts only
+    if its games will end within it. This depends on the games before it, and never on how long its
+    own games turn out to be. So the games that count are a fair sample: by Wald's equation, as good
+    as a number of games that was fixed beforehand.
+    """
+
+    def __init__(
+        self, matches: Sequence[Match], keys: Sequence[Key], boards: int, seconds: float | None
+    ):
+        self.boards = boards
+        self.seconds = seconds
+        self._began = time.monotonic()
+        by_opening = groupby(keys, key=lambda key: opening_of(matches, key))
+        self.waiting = [list(games) for _, games in by_opening]
+        self.started: list[list[Key]] = []
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the beginning."""
+        return time.monotonic() - self._began
+
+    def next(self, playing: int, seconds_for: Callable[[Sequence[Key]], float]) -> list[Key]:
+        """The games to start now, beside the `playing` ones.
+
+        seconds_for: how long those that are being played and these take together.
+        """
+        games: list[Key] = []
+        while self.waiting and playing + len(games) < self.boards:
+            together = games + self.waiting[0]
+            if self.seconds is not None and self.started:  # the first one shows the pace
+                if games and len(self.started) == 1:
+                    break
+                if self.elapsed + seconds_for(together) >= self.seconds:
+                    if not playing and not games:  # the time is up
+                        self.waiting = []
+                    break
+            self.started.append(self.waiting.pop(0))
+            games = together
+        return games

@@ -1,4 +1,4 @@
-"""A player for one board: it is asked about a single position, and a network also says what it thinks of it."""
+"""A player at a single board, and what a network thinks of a position."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_EVALUATIONS = 4096  # per move, because a search keeps its tree in memory w
 
 
 class Opinion(NamedTuple):
-    """What a network thinks of a position by itself, without looking ahead."""
+    """A network's own estimate of a position, without looking ahead."""
 
     wdl: tuple[float, float, float]  # probabilities that the first player wins, draws, loses
     actions: tuple[int, ...]  # legal ones, the likeliest first
@@ -32,7 +32,7 @@ class Opinion(NamedTuple):
 
 
 class Opponent:
-    """`player` at one board of `game`. `seed` is of the chance that some players need."""
+    """`player` at one board of `game`. `seed` is for the random numbers that some players draw."""
 
     def __init__(self, game: Game, player: Player, seed: int = 0):
         self.game = game
@@ -44,19 +44,24 @@ class Opponent:
     def choose(self, state: Any, board: Any = None) -> int:
         """The action to play in `state`, which has one row.
 
-        board: the same position as the game's own board object, for players that want it. Raises RunError with the
-        player's reason when it has no move to give.
+        board: the same position as the game's own board object, for players that want it. Raises
+        RunError with the player's reason when it has no move to give.
         """
         boards = [board] if self.player.wants_boards else None
-        state = map_fields(lambda field: field.to(self.game.device), state)  # the other side may play on another device
+        # The other side may play on another device.
+        state = map_fields(lambda field: field.to(self.game.device), state)
         action = int(self.player.choose(state, self._generator, boards))
         if action == NO_MOVE:
-            raise RunError(f"{self.name} gave no move: {'; '.join(self.player.reasons) or 'no reason'}")
+            raise RunError(
+                f"{self.name} gave no move: {'; '.join(self.player.reasons) or 'no reason'}"
+            )
         return action
 
 
 class NetworkOpponent(Opponent):
-    """A network at one board. `evaluations`, how many positions it looks at per move, may be set at any time."""
+    """A network at one board. `evaluations`, how many positions it looks at per move, may be set at
+    any time.
+    """
 
     def __init__(self, game: Game, player: NetworkPlayer, seed: int = 0):
         super().__init__(game, player, seed)
@@ -78,25 +83,37 @@ class NetworkOpponent(Opponent):
         if not states:
             return []
         batch = concatenate(states)
-        rates, wdl_logits = self.actor.network.rates_and_wdl(self.game.observe(batch))
+        rates, value_logits = self.actor.network.features_and_value(self.game.observe(batch))
         actions, logits = self.actor.likeliest(batch, rates, ROOT_ACTIONS)
         probabilities, order = logits.softmax(1).sort(dim=1, descending=True, stable=True)
-        columns = wdl_logits.softmax(1), batch.current_player, actions.gather(1, order), probabilities
+        columns = (
+            value_logits.softmax(1),
+            batch.current_player,
+            actions.gather(1, order),
+            probabilities,
+        )
         return [_opinion(*row) for row in zip(*(column.tolist() for column in columns))]
 
 
 def search_of(evaluations: int) -> SearchConfig:
-    """The search of a match with so many network evaluations per move; 1 is the policy alone. Raises ConfigError."""
+    """The search with this number of network evaluations per move; 1 is the policy alone.
+    Raises ConfigError.
+    """
     if not 1 <= evaluations <= MOST_EVALUATIONS:
-        raise ConfigError(f"evaluations={evaluations}: expected a whole number from 1 to {MOST_EVALUATIONS:,}")
-    return play_search("policy") if evaluations == 1 else play_search("tree", num_simulations=evaluations - 1)
-
-
-def _opinion(wdl: list[float], player: int, actions: list[int], probabilities: list[float]) -> Opinion:
-    win, draw, loss = wdl
-    there = [(action, share) for action, share in zip(actions, probabilities) if share > 0]
-    return Opinion(
-        (loss, draw, win) if player else (win, draw, loss),
-        tuple(action for action, _ in there),
-        tuple(share for _, share in there),
+        raise ConfigError(
+            f"evaluations={evaluations}: expected a whole number from 1 to {MOST_EVALUATIONS:,}"
+        )
+    return (
+        play_search("policy")
+        if evaluations == 1
+        else play_search("tree", num_simulations=evaluations - 1)
     )
+
+
+def _opinion(
+    wdl: list[float], player: int, actions: list[int], probabilities: list[float]
+) -> Opinion:
+    win, draw, loss = wdl
+    legal = sum(probability > 0 for probability in probabilities)  # they come in falling order
+    chances = (loss, draw, win) if player else (win, draw, loss)
+    return Opinion(chances, tuple(actions[:legal]), tuple(probabilities[:legal]))

@@ -1,12 +1,13 @@
-"""Who can play in a match of any game: the protocol that every player follows, a random mover, and a network."""
+"""Who can play in a match of any game: the protocol that every player follows, a random mover, and
+a network.
+"""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -21,8 +22,8 @@ from ..network_config import NetworkConfig
 from ..search import SearchConfig
 
 NO_MOVE = -1  # the answer of a player that cannot move
-# What each search looks at in a match: 48 network evaluations per move for the first two. LOG.md has the matches that
-# chose these sizes and value scales.
+# The size of each search in a match: 48 network evaluations per move for the first two. LOG.md
+# has the matches that chose these sizes and value scales.
 MATCH_SEARCHES = {
     "tree": SearchConfig(search="tree", num_simulations=47, value_scale=0.15),
     "two-rung": SearchConfig(search="two-rung", candidates=31, survivors=16, value_scale=0.3),
@@ -40,8 +41,8 @@ def play_search(
 ) -> SearchConfig:
     """One of MATCH_SEARCHES, with the sizes given here instead of its own.
 
-    Without `search`, the sizes say which one is meant; with nothing at all it is PLAY_SEARCH. Raises ConfigError for an
-    unknown search and for a size that the search does not have.
+    Without `search`, the sizes say which one is meant; with nothing at all it is PLAY_SEARCH.
+    Raises ConfigError for an unknown search and for a size that the search does not have.
     """
     kind = search or ("two-rung" if candidates or survivors else PLAY_SEARCH.search)
     base = MATCH_SEARCHES.get(kind) or SearchConfig(search=kind)  # which refuses an unknown name
@@ -66,35 +67,38 @@ class Player(Protocol):
 
     name: str
     evaluations: int = 0  # of a network, per move
-    wants_boards: bool = False  # whether `choose` needs the game's own board objects (see registry.MatchKit.start)
-    reasons: Sequence[str] = ()  # why the last `choose` answered NO_MOVE: one reason for each such row, in order
-    _made_of: tuple[tuple[Any, ...], dict[str, Any]] = (), {}  # the arguments that it was made with
+    wants_boards: bool = (
+        False  # whether `choose` needs the game's own board objects (see game.ArenaGame.start)
+    )
+    reasons: Sequence[
+        str
+    ] = ()  # why the last `choose` answered NO_MOVE: one reason for each such row, in order
 
-    def choose(self, state: Any, generator: torch.Generator, boards: Sequence[Any] | None = None) -> Tensor:
+    def choose(
+        self, state: Any, generator: torch.Generator, boards: Sequence[Any] | None = None
+    ) -> Tensor:
         """int64 [B]: an action per row, or NO_MOVE, which loses the game.
 
-        `generator` is on the states' device; in a match it is a GamesChance, and a player that draws with `chances` or
-        `one_of_the_best` gives every game its own random numbers. boards: B board objects for a player that wants them,
-        else None.
+        `generator` is on the states' device; in a match it is a GamesChance, and a player that
+        draws with `chances` or `one_of_the_best` gives every game its own random numbers. boards: B
+        board objects for a player that wants them, else None.
         """
         ...
 
     def close(self) -> None:
         """Free what the player holds, such as processes. A second call does nothing."""
 
-    def __new__(cls, *args: Any, **settings: Any) -> Self:
-        player = super().__new__(cls)
-        player._made_of = args, settings
-        return player
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """For another process: how to make the same player there. So no tensor and no engine crosses over."""
-        args, settings = self._made_of
-        return partial(type(self), *args, **settings), ()
+    def recipe(self) -> tuple[Callable[..., Player], dict[str, Any]]:
+        """How another process makes this player: factory(game, **settings), with plain data as
+        settings, numpy arrays included.
+        """
+        return type(self), {}
 
 
 class GamesChance(torch.Generator):
-    """The generator of games side by side: row i draws from games[i], so no game depends on what shares its batch."""
+    """The generator of games side by side: row i draws from games[i], so no game depends on what
+    shares its batch.
+    """
 
     def __new__(cls, games: Sequence[random.Random], device: torch.device):
         return super().__new__(cls, device)  # pyright: ignore[reportCallIssue]  (its stub knows only __init__)
@@ -104,14 +108,18 @@ class GamesChance(torch.Generator):
 
 
 def chances(rows: int, generator: torch.Generator) -> Tensor:
-    """float32 [rows] in [0, 1]: a random number for each row, from its own game where `generator` is a GamesChance."""
+    """float32 [rows] in [0, 1]: a random number for each row, from its own game where `generator`
+    is a GamesChance.
+    """
     if isinstance(generator, GamesChance):
         return torch.tensor([game.random() for game in generator.games], device=generator.device)
     return torch.rand(rows, generator=generator, device=generator.device)
 
 
 def one_of_the_best(scores: Tensor, generator: torch.Generator) -> Tensor:
-    """int64 [B]: in each row of `scores` [B, A] a column with the highest score, a random one if there are several."""
+    """int64 [B]: in each row of `scores` [B, A] a column with the highest score, a random one if
+    there are several.
+    """
     best = scores == scores.amax(1, keepdim=True)
     count = best.sum(1)
     place = (chances(len(scores), generator).to(count.device) * count).long().minimum(count - 1)
@@ -126,15 +134,17 @@ class RandomPlayer(Player):
     def __init__(self, game: Game):
         self.game = game
 
-    def choose(self, state: Any, generator: torch.Generator, boards: Sequence[Any] | None = None) -> Tensor:
+    def choose(
+        self, state: Any, generator: torch.Generator, boards: Sequence[Any] | None = None
+    ) -> Tensor:
         return one_of_the_best(self.game.legal_action_mask(state).to(torch.float32), generator)
 
 
 class NetworkPlayer(Player):
     """A network that looks ahead as far as `search` says, without chance.
 
-    In a game for two a win that the rules prove is always played; only the search "policy" shows what the network knows
-    by itself.
+    In a game for two a win that the rules prove is always played; only the search "policy" shows
+    what the network knows by itself.
     """
 
     def __init__(
@@ -143,31 +153,36 @@ class NetworkPlayer(Player):
         network: SpikingNetwork,
         search: SearchConfig = PLAY_SEARCH,
         name: str = "network",
-        discount: float | None = None,
     ):
-        """discount: with which the network learned points; None: the game's own."""
         self.name = name
-        self._network, self._others = network, (search, name, discount)
+        self._network = network
+        self._others = {"search": search, "name": name}
         widest = min(search.candidates, game.num_actions)
         search = replace(search, candidates=widest, survivors=min(search.survivors, widest))
         self.evaluations = search.evaluations
         own = actor_copy(network, choose_dtype("auto", game.device)).to(game.device)
-        self.actor = Actor(game, own, replace(search, solve="all"), discount)
+        self.actor = Actor(game, own, replace(search, solve="all"))
 
     @torch.inference_mode()
-    def choose(self, state: Any, generator: torch.Generator, boards: Sequence[Any] | None = None) -> Tensor:
-        timing, torch.backends.cudnn.benchmark = torch.backends.cudnn.benchmark, False  # a match has many sizes
+    def choose(
+        self, state: Any, generator: torch.Generator, boards: Sequence[Any] | None = None
+    ) -> Tensor:
+        timing = torch.backends.cudnn.benchmark
+        torch.backends.cudnn.benchmark = False  # a match has many sizes
         try:
             return self.actor.act(state, generator, gumbel_scale=0.0).action
         finally:
             torch.backends.cudnn.benchmark = timing
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _from_arrays, (self.actor.game, self._network.config, to_arrays(self._network), *self._others)
+    def recipe(self) -> tuple[Callable[..., Player], dict[str, Any]]:
+        network = {"config": self._network.config, "arrays": to_arrays(self._network)}
+        return network_player_from_arrays, {**network, **self._others}
 
 
-def _from_arrays(game: Game, config: NetworkConfig, arrays: Mapping[str, np.ndarray], *others: Any) -> NetworkPlayer:
-    """A NetworkPlayer as another process had it."""
+def network_player_from_arrays(
+    game: Game, config: NetworkConfig, arrays: Mapping[str, np.ndarray], **others: Any
+) -> NetworkPlayer:
+    """A NetworkPlayer with these weights; others: its other arguments."""
     network = build_network(config, game.device)
     load_arrays(network, arrays)
-    return NetworkPlayer(game, network.eval(), *others)
+    return NetworkPlayer(game, network.eval(), **others)

@@ -1,21 +1,24 @@
 """Ratings from the results of matches: maximum likelihood on the Elo scale, with errors.
 
-The model is Bradley and Terry's with the draws of Davidson (1970, "On extending the Bradley-Terry model to accommodate
-ties", JASA 65) at nu = 2: a game is two half points, and each goes to player i with the probability
-q = 1 / (1 + 10^((r_j - r_i) / 400)). So the game is won with the probability q^2 and drawn with 2 q (1 - q). The
-expected score is q, which is Elo's curve. With a free nu, ratings would differ from Elo's where draws are frequent.
+The model is Bradley and Terry's with the draws of Davidson (1970, "On extending the Bradley-Terry
+model to accommodate ties", JASA 65) at nu = 2: a game is two half points, and each goes to player i
+with the probability q = 1 / (1 + 10^((r_j - r_i) / 400)). So the game is won with the probability
+q^2 and drawn with 2 q (1 - q). The expected score is q, which is Elo's curve. With a free nu,
+ratings would differ from Elo's where draws are frequent.
 
-Real draws are rarer or more frequent than in this model. So the covariance is not just the inverse of the Fisher
-information: that inverse stands on both sides of the variance of the real points (White 1982, "Maximum likelihood
-estimation of misspecified models", Econometrica 50). Games count as independent. The two games of an opening, and games
-of a book that repeats, are not quite: in matches of 200 and 400 games the interval by openings was 0.95 to 1.26 of it.
+Real draws are rarer or more frequent than in this model. So the covariance is not just the inverse
+of the Fisher
+information: that inverse stands on both sides of the variance of the real points (White 1982,
+"Maximum likelihood estimation of misspecified models", Econometrica 50). Games count as
+independent. The two games of an opening, and games of a book that repeats, are not quite: in
+matches of 200 and 400 games the interval by openings was 0.95 to 1.26 of it.
 """
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,22 +26,15 @@ import numpy as np
 from ..errors import ConfigError
 from .result import NORMAL_95
 
-# Every pairing gets one more game: half of it drawn, a quarter won, a quarter lost. This keeps the rating of a perfect
-# score finite: 200 wins in 200 games are worth 1,041 points. A score of 0.75 in 100 games moves by 2 points only.
+# Every pairing gets one more game: half of it drawn, a quarter won, a quarter lost. This keeps the
+# rating of a perfect score finite: 200 wins in 200 games are worth 1,041 points. A score of 0.75 in
+# 100 games moves by 2 points only.
 PRIOR = np.array([0.25, 0.5, 0.25])
 POINTS = np.array([1.0, 0.5, 0.0])
 ELO = 400 / math.log(10)  # rating points per unit of log odds
 
 
-@dataclass(frozen=True)
-class Pairing:
-    """What one player did against another."""
-
-    player: str
-    opponent: str
-    wins: int
-    draws: int
-    losses: int
+Result = tuple[str, str, Sequence[float]]  # a player, an opponent, the player's points per game
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +57,9 @@ class Ratings:
     def difference(self, name: str, other: str) -> tuple[float, float]:
         """How many points `name` is above `other`, and half of the 95 % interval of that."""
         one, two = self._index(name), self._index(other)
-        variance = self.covariance[one, one] + self.covariance[two, two] - 2 * self.covariance[one, two]
+        variance = (
+            self.covariance[one, one] + self.covariance[two, two] - 2 * self.covariance[one, two]
+        )
         return float(self.elo[one] - self.elo[two]), NORMAL_95 * math.sqrt(max(variance, 0.0))
 
     def _index(self, name: str) -> int:
@@ -70,39 +68,50 @@ class Ratings:
         return self.names.index(name)
 
 
-def rate(pairings: Sequence[Pairing], anchor: str, anchor_elo: float = 0.0) -> Ratings:
+def rate(results: Sequence[Result], anchor: str, anchor_elo: float = 0.0) -> Ratings:
     """The most likely ratings, given the results, with `anchor` at `anchor_elo`.
 
-    Raises ConfigError when the anchor did not play, when a pairing has no games, a negative count or one player twice,
-    and when no chain of games joins all players, because two groups that never met cannot be compared.
+    Raises ConfigError when the anchor did not play, when a result has no games or one player twice,
+    and when no chain of games joins all players, because two groups that never met cannot be
+    compared.
     """
-    counts = _counts(pairings)
-    names = tuple(dict.fromkeys(name for pair in counts for name in pair))
+    for player, opponent, points in results:
+        if player == opponent or not points:
+            raise ConfigError(
+                f"{player} against {opponent}, {len(points)} games: expected two different players "
+                "and at least one game between them"
+            )
+    names = tuple(dict.fromkeys(name for result in results for name in result[:2]))
     if anchor not in names:
-        raise ConfigError(f"the anchor {anchor!r} played no game: expected one of {', '.join(names) or 'no players'}")
-    _require_connected(names, counts)
-    free = [name for name in names if name != anchor]
-    design = np.zeros((len(counts), len(free)))  # [pairings, players]: +1 the player, -1 the opponent
+        known = ", ".join(names) or "no players"
+        raise ConfigError(f"the anchor {anchor!r} played no game: expected one of {known}")
+    counts = _counts(names, results)
+    _require_connected(names, counts.keys())
+    design = np.zeros((len(counts), len(names)))  # +1 the player, -1 the opponent
     for row, (player, opponent) in enumerate(counts):
-        for name, sign in ((player, 1.0), (opponent, -1.0)):
-            if name != anchor:
-                design[row, free.index(name)] = sign
-    results = np.array(list(counts.values())) + PRIOR  # [pairings, 3]
-    strengths, covariance = _maximise(design, results)
-    place = [names.index(name) for name in free]
-    elo, full = np.full(len(names), anchor_elo), np.zeros((len(names), len(names)))
-    elo[place] += ELO * strengths
-    full[np.ix_(place, place)] = ELO**2 * covariance
+        design[row, player] = 1.0
+        design[row, opponent] = -1.0
+    free = [place for place, name in enumerate(names) if name != anchor]
+    strengths, covariance = _maximise(design[:, free], np.array(list(counts.values())) + PRIOR)
+    elo = np.full(len(names), anchor_elo)
+    elo[free] += ELO * strengths
+    full = np.zeros((len(names), len(names)))
+    full[np.ix_(free, free)] = ELO**2 * covariance
     return Ratings(names, anchor, elo, full)
 
 
 def _maximise(design: np.ndarray, results: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The most likely log odds [players] and their covariance, by Newton's method; the likelihood is concave."""
-    games, points = results.sum(1), results @ POINTS
+    """The most likely log odds [players] and their covariance, by Newton's method; the likelihood
+    is concave.
+    """
+    games = results.sum(1)
+    points = results @ POINTS
 
     def likelihood(strengths: np.ndarray) -> float:
         odds = design @ strengths
-        return -2 * float(points @ np.logaddexp(0, -odds) + (games - points) @ np.logaddexp(0, odds))
+        return -2 * float(
+            points @ np.logaddexp(0, -odds) + (games - points) @ np.logaddexp(0, odds)
+        )
 
     strengths = np.zeros(design.shape[1])
     while True:
@@ -121,31 +130,29 @@ def _maximise(design: np.ndarray, results: np.ndarray) -> tuple[np.ndarray, np.n
     return strengths, inverse @ middle @ inverse
 
 
-def _counts(pairings: Sequence[Pairing]) -> dict[tuple[str, str], np.ndarray]:
-    """Wins, draws and losses of every pair that met, each pair once."""
-    counts: dict[tuple[str, str], np.ndarray] = {}
-    for pairing in pairings:
-        result = np.array([pairing.wins, pairing.draws, pairing.losses], dtype=float)
-        if pairing.player == pairing.opponent or result.min() < 0 or result.sum() == 0:
-            raise ConfigError(f"{pairing}: expected two different players and at least one game between them")
-        pair = (pairing.player, pairing.opponent)
-        if pair[::-1] in counts:
-            pair, result = (pairing.opponent, pairing.player), result[::-1]
-        counts[pair] = counts.get(pair, 0) + result
+def _counts(names: Sequence[str], results: Sequence[Result]) -> dict[tuple[int, int], np.ndarray]:
+    """Wins, draws and losses of each pair that met, by the places of their names."""
+    counts: dict[tuple[int, int], np.ndarray] = {}
+    for player, opponent, points in results:
+        one = names.index(player)
+        other = names.index(opponent)
+        number = Counter(points)
+        count = np.array([number[value] for value in POINTS], float)
+        if one > other:
+            one, other = other, one
+            count = count[::-1]
+        counts[one, other] = counts.get((one, other), 0) + count
     return counts
 
 
-def _require_connected(names: Sequence[str], counts: dict[tuple[str, str], np.ndarray]) -> None:
-    met = defaultdict(set)
-    for one, other in counts:
-        met[one].add(other)
-        met[other].add(one)
-    reached, fresh = set(), {names[0]}
-    while fresh:
-        reached |= fresh
-        fresh = set().union(*(met[name] for name in fresh)) - reached
-    if missing := [name for name in names if name not in reached]:
+def _require_connected(names: Sequence[str], pairs: Iterable[tuple[int, int]]) -> None:
+    group = np.arange(len(names))  # players with the same number are joined by games
+    for one, other in pairs:
+        group[group == group[one]] = group[other]
+    missing = [name for name, number in zip(names, group) if number != group[0]]
+    if missing:
+        reached = sorted(set(names) - set(missing))
         raise ConfigError(
-            f"no chain of games joins {', '.join(sorted(reached))} with {', '.join(missing)}: "
+            f"no chain of games joins {', '.join(reached)} with {', '.join(missing)}: "
             "let one of these play one of those"
         )

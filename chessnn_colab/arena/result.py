@@ -1,4 +1,4 @@
-"""The result of a match: its games, and the score, interval, Elo and endings computed from them."""
+"""The result of a match: the figures that follow from its games."""
 
 from __future__ import annotations
 
@@ -11,11 +11,6 @@ from typing import Any
 FORFEIT = "forfeit"
 NORMAL_95 = 1.959964  # standard deviations either side that hold 95 %
 _WORDS = {"truncated": "without an end"}
-# What to_dict copies.
-_VALUES = (
-    "player opponent games wins draws losses endings results_by_ending forfeits average_plies evaluations "
-    "opponent_evaluations milliseconds_a_move opponent_milliseconds_a_move interrupted"
-).split()
 _RESULTS = {1.0: "wins", 0.5: "draws", 0.0: "losses"}
 
 
@@ -29,7 +24,7 @@ class Opening:
 
 @dataclass(frozen=True)
 class MatchGame:
-    """One game, as the match's player sees it."""
+    """One game, as the match's player sees it. In a game for one player `points` is its score."""
 
     opening: Opening
     player_is_first: bool  # whether the player moves first in this game, White in chess
@@ -37,26 +32,76 @@ class MatchGame:
     ending: str  # one of the game's `endings`, or "forfeit"
     actions: tuple[int, ...]  # played after the opening
     reason: str = ""  # why the game was forfeited
+    reached: tuple[bool, ...] = ()  # for one player: each of the game's `milestones`
 
 
-@dataclass(frozen=True)
-class MatchResult:
-    """A match, as its player sees it: wins are the player's."""
+@dataclass(frozen=True, kw_only=True)
+class PlayedGames:
+    """The games of a player, with the figures that games for one and for two players share."""
 
     player: str
-    opponent: str
     played: tuple[MatchGame, ...] = field(repr=False)
-    evaluations: int  # network evaluations per move of the player
-    opponent_evaluations: int
-    milliseconds_a_move: float  # the player's time per move in a process, with many games in lockstep
-    opponent_milliseconds_a_move: float
-    asked: int | None = None  # games that were to be played; None: those that were
+    evaluations: int  # of the player's network, per move
+    milliseconds_a_move: float  # in one process, with many games in lockstep
+    asked: int  # games that were to be played
     interrupted: bool = False  # somebody stopped it in the middle of games, which do not count
 
     @property
     def games(self) -> int:
-        """How many games were played."""
+        """How many games have ended."""
         return len(self.played)
+
+    @property
+    def endings(self) -> dict[str, int]:
+        """Kind of ending -> number of games, the most frequent kind first."""
+        return dict(Counter(game.ending for game in self.played).most_common())
+
+    @property
+    def average_plies(self) -> float:
+        """Plies per game, without those of the opening; 0 without a game."""
+        return sum(len(game.actions) for game in self.played) / max(self.games, 1)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % interval of the mean of all points."""
+        raise NotImplementedError
+
+    def half_width(self, games: int | None = None) -> float:
+        """Half of the interval; with `games`, about what it would be after that number of games."""
+        low, high = self.interval
+        return (high - low) / 2 * math.sqrt(self.games / (games or self.games))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures as plain data; None for those that are infinite or need more games."""
+        figures = ("player", "games", "interrupted", "endings", "average_plies", "evaluations")
+        return {
+            **{name: getattr(self, name) for name in (*figures, "milliseconds_a_move")},
+            "games_asked": self.asked,
+            "interval": [finite(bound) for bound in self.interval],
+        }
+
+    def shortfall(self, digits: str) -> list[str]:
+        """A line about the games that were not played. digits: the format of the half width."""
+        if self.games >= self.asked:
+            return []
+        if self.interrupted:
+            return [
+                f"  interrupted: {self.games} of {self.asked} games had ended; short games end "
+                "first, so the result of all games may differ"
+            ]
+        return [
+            f"  there was time for {self.games} of {self.asked} games: all of them would bring "
+            f"± {self.half_width():{digits}} to about ± {self.half_width(self.asked):{digits}}"
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatchResult(PlayedGames):
+    """A match, as its player sees it: wins are the player's."""
+
+    opponent: str
+    opponent_evaluations: int
+    opponent_milliseconds_a_move: float
 
     @property
     def wins(self) -> int:
@@ -74,37 +119,29 @@ class MatchResult:
         return self._count(0.0)
 
     @property
-    def endings(self) -> dict[str, int]:
-        """Kind of ending -> number of games, the most frequent kind first."""
-        return dict(Counter(game.ending for game in self.played).most_common())
-
-    @property
     def results_by_ending(self) -> dict[str, dict[str, int]]:
-        """Kind of ending -> {"wins": ..., "draws": ..., "losses": ...}, the most frequent kind first."""
-        return {
-            kind: {
-                name: sum(game.ending == kind and game.points == points for game in self.played)
-                for points, name in _RESULTS.items()
-            }
-            for kind in self.endings
-        }
+        """Kind of ending -> {"wins": ..., "draws": ..., "losses": ...}, the most frequent kind
+        first.
+        """
+        found = {kind: dict.fromkeys(_RESULTS.values(), 0) for kind in self.endings}
+        for game in self.played:
+            found[game.ending][_RESULTS[game.points]] += 1
+        return found
 
     @property
     def forfeits(self) -> list[str]:
         """Why games were forfeited, without repetitions."""
         return list(dict.fromkeys(game.reason for game in self.played if game.ending == FORFEIT))
 
-    @property
-    def average_plies(self) -> float:
-        """Plies per game, without those of the opening; 0 without a game."""
-        return sum(len(game.actions) for game in self.played) / max(self.games, 1)
-
     def distinct(self) -> list[MatchGame]:
         """The games that do not repeat an earlier one move for move.
 
         Players without chance repeat their games when the book starts again.
         """
-        first = {(game.opening.moves, game.player_is_first, game.actions): game for game in reversed(self.played)}
+        first = {
+            (game.opening.moves, game.player_is_first, game.actions): game
+            for game in reversed(self.played)
+        }
         return list(first.values())
 
     @property
@@ -114,7 +151,9 @@ class MatchResult:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """95 % interval of the score (see score_interval); everything from 0 to 1 without a game."""
+        """95 % interval of the score (see score_interval); everything from 0 to 1 without a
+        game.
+        """
         if not self.games:
             return 0.0, 1.0
         by_opening = defaultdict(list)
@@ -123,44 +162,26 @@ class MatchResult:
         return score_interval(list(by_opening.values()), len(self.distinct()))
 
     @property
-    def elo(self) -> float:
-        """The rating difference at which this score is expected; infinite for scores of 0 and 1."""
-        return elo_difference(self.score)
-
-    @property
     def elo_interval(self) -> tuple[float, float]:
-        """95 % interval of the Elo difference."""
+        """95 % interval of the Elo difference; infinite on one side for scores of 0 and 1."""
         low, high = self.interval
         return elo_difference(low), elo_difference(high)
 
-    @property
-    def elo_error(self) -> float:
-        """Half of the 95 % interval of the Elo difference; infinite for scores of 0 and 1."""
-        low, high = self.elo_interval
-        return (high - low) / 2
-
-    def width_with(self, games: int) -> str:
-        """Half of the interval, and about what `games` games with this score make of it: "± 0.141 to about ± 0.071"."""
-        low, high = self.interval
-        wide, more = (high - low) / 2, games / self.games
-        then = wide / math.sqrt(more)
-        if self.score in (0.0, 1.0):  # such an interval shrinks faster
-            low, high = wilson_interval(self.score, more * len(self.distinct()))
-            then = (high - low) / 2
-        return f"± {wide:.3f} to about ± {then:.3f}"
-
     def to_dict(self) -> dict[str, Any]:
-        """Everything except the moves as plain data, computed figures included. An infinite Elo is None, and so is
-        the score without a game."""
-        values = {name: getattr(self, name) for name in _VALUES}
-        elo = {"score": self.score, "elo": self.elo, "elo_error": self.elo_error}
+        """Everything except the moves as plain data, computed figures included; None for what is
+        infinite or needs more games.
+        """
+        figures = ("opponent", "opponent_evaluations", "opponent_milliseconds_a_move")
+        figures += ("wins", "draws", "losses", "results_by_ending", "forfeits")
+        low, high = self.elo_interval
         return {
-            **values,
-            "games_asked": self.games if self.asked is None else self.asked,
-            "interval": list(self.interval),
+            **super().to_dict(),
+            **{name: getattr(self, name) for name in figures},
+            "score": finite(self.score),
+            "elo": finite(elo_difference(self.score)),
+            "elo_error": finite((high - low) / 2),
+            "elo_interval": [finite(low), finite(high)],
             "repeated_games": self.games - len(self.distinct()),
-            **{name: _finite(value) for name, value in elo.items()},
-            "elo_interval": [_finite(value) for value in self.elo_interval],
         }
 
     def __str__(self) -> str:
@@ -172,41 +193,35 @@ class MatchResult:
             f"{self.wins} wins, {self.draws} draws, {self.losses} losses in {self.games} games",
             f"  score {self.score:.3f} (95 %: {low:.3f} to {high:.3f}), Elo {self._describe_elo()}",
             f"  {self.average_plies:.0f} plies per game; {self._describe_endings()}; "
-            f"{self.milliseconds_a_move:.1f} ms per move ({self.opponent}: {self.opponent_milliseconds_a_move:.1f})",
+            f"{self.milliseconds_a_move:.1f} ms per move "
+            f"({self.opponent}: {self.opponent_milliseconds_a_move:.1f})",
         ]
         if repeated := self.games - len(self.distinct()):
             lines.append(
-                f"  {repeated} games repeat another move for move: the book has no more openings, and fewer would do"
+                f"  {repeated} games repeat another move for move: "
+                "the book has no more openings, and fewer would do"
             )
-        return "\n".join(lines + self._shortfall() + [f"  forfeit: {reason}" for reason in self.forfeits])
-
-    def _shortfall(self) -> list[str]:
-        """A line about the games that were asked for and not played."""
-        if self.asked is None or self.games >= self.asked:
-            return []
-        if self.interrupted:
-            return [
-                f"  interrupted: {self.games} of {self.asked} games had ended; short games end first, so this score "
-                "may differ from that of the whole match"
-            ]
-        told = f"there was time for {self.games} of {self.asked} games: all of them would bring"
-        return [f"  {told} {self.width_with(self.asked)}"]
+        lines += self.shortfall(".3f")
+        lines += [f"  forfeit: {reason}" for reason in self.forfeits]
+        return "\n".join(lines)
 
     def _describe_elo(self) -> str:
-        """ "+191 ± 160 (+40 to +360)"; of a score of 1 or 0 only one side is known."""
+        """ "+191 (+40 to +360)"; of a score of 1 or 0 only one side is known."""
         low, high = self.elo_interval
-        if not math.isfinite(self.elo):
-            return f"above {low:+.0f}" if self.elo > 0 else f"below {high:+.0f}"
-        error = f" ± {self.elo_error:.0f}" if math.isfinite(self.elo_error) else ""
-        return f"{self.elo:+.0f}{error} ({low:+.0f} to {high:+.0f})"
+        if math.isinf(high):
+            return f"above {low:+.0f}"
+        if math.isinf(low):
+            return f"below {high:+.0f}"
+        return f"{elo_difference(self.score):+.0f} ({low:+.0f} to {high:+.0f})"
 
     def _describe_endings(self) -> str:
         """ "8 checkmate (7 won, 1 lost), 2 stalemate"."""
         parts = []
         for kind, results in self.results_by_ending.items():
-            words = [f"{count} {word}" for count, word in zip(results.values(), ("won", "drawn", "lost")) if count]
-            detail = f" ({', '.join(words)})" if results["draws"] == 0 else ""
-            parts.append(f"{sum(results.values())} {_WORDS.get(kind, kind.replace('_', ' '))}{detail}")
+            won, drawn, lost = results.values()
+            detail = "" if drawn else f" ({won} won, {lost} lost)"
+            words = _WORDS.get(kind, kind.replace("_", " "))
+            parts.append(f"{won + drawn + lost} {words}{detail}")
         return ", ".join(parts)
 
     def _count(self, points: float) -> int:
@@ -216,36 +231,48 @@ class MatchResult:
 def score_interval(groups: Sequence[Sequence[float]], distinct: int) -> tuple[float, float]:
     """The 95 % interval of the mean of all points.
 
-    groups: the points of the games from each opening. distinct: how many games do not repeat another one.
+    groups: the points of the games from each opening. distinct: how many games do not repeat
+    another one.
 
-    Games from one opening are not independent, so the variance is the one between openings. It is converted into the
-    number of independent games, each won or lost, that would vary as much (Korn and Graubard 1998, "Confidence
-    intervals for proportions with small expected number of positive counts estimated from survey data"). The result is
-    Wilson's interval for that number. Openings can agree by chance, so the number has an upper bound: what would be
-    left of it after one more opening that is a point off the mean, or `distinct` if that is more.
+    Games from one opening are not independent, so the variance is the one between openings. It is
+    converted into the number of independent games, each won or lost, that would vary as much (Korn
+    and Graubard 1998, "Confidence intervals for proportions with small expected number of positive
+    counts estimated from survey data"). The result is Wilson's interval for that number. Openings
+    can agree by chance, so the number has an upper bound: its value after one more opening that is
+    a point off the mean, or `distinct` if that is more.
     """
-    openings, games = len(groups), sum(map(len, groups))
+    openings = len(groups)
+    games = sum(map(len, groups))
     score = sum(map(sum, groups)) / games
     if openings < 2 or score in (0.0, 1.0):
         return wilson_interval(score, distinct)
     off = sum((sum(points) - len(points) * score) ** 2 for points in groups)
-    variance = openings / (openings - 1) * off / games**2 * (student_95(openings - 1) / NORMAL_95) ** 2
+    variance = (
+        openings / (openings - 1) * off / games**2 * (student_95(openings - 1) / NORMAL_95) ** 2
+    )
     spread = score * (1 - score)
-    most = max(distinct, 4 * spread * openings**2)
-    return wilson_interval(score, min(spread / variance, most) if variance > 0 else most)
+    bound = max(distinct, 4 * spread * openings**2)
+    return wilson_interval(score, min(spread / variance, bound) if variance > 0 else bound)
 
 
 def wilson_interval(score: float, games: float) -> tuple[float, float]:
     """The 95 % Wilson score interval of a proportion."""
     z2 = NORMAL_95**2
     centre = (score + z2 / (2 * games)) / (1 + z2 / games)
-    reach = NORMAL_95 / (1 + z2 / games) * math.sqrt(max(score * (1 - score), 0) / games + z2 / (4 * games**2))
-    low, high = max(centre - reach, 0.0), min(centre + reach, 1.0)
+    reach = (
+        NORMAL_95
+        / (1 + z2 / games)
+        * math.sqrt(max(score * (1 - score), 0) / games + z2 / (4 * games**2))
+    )
+    low = max(centre - reach, 0.0)
+    high = min(centre + reach, 1.0)
     return 0.0 if score <= 0 else low, 1.0 if score >= 1 else high  # exactly, whatever rounding did
 
 
 def elo_difference(score: float) -> float:
-    """The rating difference, on the logistic Elo curve, at which `score` points per game are expected."""
+    """The rating difference, on the logistic Elo curve, at which `score` points per game are
+    expected.
+    """
     if math.isnan(score):
         return score
     if score <= 0 or score >= 1:
@@ -254,11 +281,12 @@ def elo_difference(score: float) -> float:
 
 
 def student_95(freedom: int) -> float:
-    """Student's t for 95 % with so many degrees of freedom."""
+    """Student's t for 95 % with `freedom` degrees of freedom."""
     from scipy.special import stdtrit  # here, because workers and training need none of it
 
     return float(stdtrit(freedom, 0.5 + 0.95 / 2))
 
 
-def _finite(value: float) -> float | None:
+def finite(value: float) -> float | None:
+    """The value, or None for an infinite one and for NaN: JSON has neither."""
     return value if math.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""Players of 2048, who look at tiles and not at a network: greedy, snake and expectimax; and what the arena needs."""
+"""The players of 2048 that need no network: they look at the tiles."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import torch
 from torch import Tensor
 
 from ..games.twenty48 import DOWN, LEFT, RIGHT, UP, Twenty48, Twenty48State
+from .game import ArenaGame
 from .players import Player, RandomPlayer
-from .registry import MatchKit
 
 CORNER_ORDER = (DOWN, LEFT, RIGHT, UP)  # keeps the large tiles in the lower left corner
 FOUR_SHARE = 0.1  # of the tiles that appear
-# The cells from the snake's head to its tail: from the corner that CORNER_ORDER keeps, to and fro, up the board.
+# The cells from the snake's head to its tail: from the corner that CORNER_ORDER keeps, to and fro,
+# up the board.
 SNAKE = (12, 13, 14, 15, 11, 10, 9, 8, 4, 5, 6, 7, 3, 2, 1, 0)
-SNAKE_BASE = 4.0  # a tile is worth so many times less from cell to cell
+SNAKE_BASE = 4.0  # a tile on the next cell of the snake is worth this factor less
 
 
 class GreedyPlayer(Player):
@@ -27,7 +28,9 @@ class GreedyPlayer(Player):
     def __init__(self, game: Twenty48):
         self.game = game
 
-    def choose(self, state: Twenty48State, generator: torch.Generator, boards: Sequence[Any] | None = None) -> Tensor:
+    def choose(
+        self, state: Twenty48State, generator: torch.Generator, boards: Sequence[Any] | None = None
+    ) -> Tensor:
         _, gained, legal = every_slide(self.game, state.tiles)
         order = torch.tensor(CORNER_ORDER, device=self.game.device)
         worth = torch.where(legal, gained, -1)[:, order]
@@ -35,7 +38,9 @@ class GreedyPlayer(Player):
 
 
 class SnakePlayer(Player):
-    """The move after which the tiles lie best along a snake; of equal ones the first of CORNER_ORDER."""
+    """The move after which the tiles lie best along a snake; of equal ones the first of
+    CORNER_ORDER.
+    """
 
     name = "snake"
 
@@ -44,7 +49,9 @@ class SnakePlayer(Player):
         weights = [SNAKE_BASE ** -SNAKE.index(cell) for cell in range(16)]
         self.weights = torch.tensor(weights, device=game.device)
 
-    def choose(self, state: Twenty48State, generator: torch.Generator, boards: Sequence[Any] | None = None) -> Tensor:
+    def choose(
+        self, state: Twenty48State, generator: torch.Generator, boards: Sequence[Any] | None = None
+    ) -> Tensor:
         order = torch.tensor(CORNER_ORDER, device=self.game.device)
         return order[self.values(state.tiles)[:, order].argmax(1)]
 
@@ -54,16 +61,17 @@ class SnakePlayer(Player):
         return torch.where(legal, self.after(after.flatten(0, 1)).view(-1, 4), -1.0)
 
     def after(self, tiles: Tensor) -> Tensor:
-        """float32 [N]: what tiles [N, 16] are worth to which chance has still to add one."""
-        return self.standing(tiles)
+        """float32 [N]: value of afterstates [N, 16], before the random tile."""
+        return self.snake_value(tiles)
 
-    def standing(self, tiles: Tensor) -> Tensor:
+    def snake_value(self, tiles: Tensor) -> Tensor:
         """float32 [N]: how well tiles [N, 16] lie along the snake."""
         return (torch.where(tiles > 0, 2.0**tiles, 0.0) * self.weights).sum(1)
 
 
 class ExpectimaxPlayer(SnakePlayer):
-    """The move that is best on average over every tile that may appear, `depth` moves deep, snake weights at the end.
+    """The move that is best on average over every tile that may appear, `depth` moves deep, snake
+    weights at the end.
 
     Depth 2 looks at up to 480 boards per move, depth 3 at some 50,000.
     """
@@ -79,8 +87,9 @@ class ExpectimaxPlayer(SnakePlayer):
     def after(self, tiles: Tensor, depth: int | None = None) -> Tensor:
         depth = self.depth if depth is None else depth
         if depth == 1:
-            return self.standing(tiles)
-        rows, chance = (tiles.unsqueeze(1) * self.chances == 0).all(2).nonzero(as_tuple=True)  # tiles in empty cells
+            return self.snake_value(tiles)
+        # Tiles in empty cells.
+        rows, chance = (tiles.unsqueeze(1) * self.chances == 0).all(2).nonzero(as_tuple=True)
         best = self._best(tiles[rows] + self.chances[chance], depth - 1)
         share = torch.where(chance < 16, 1 - FOUR_SHARE, FOUR_SHARE)
         empty = (tiles == 0).sum(1).clamp(min=1)
@@ -95,13 +104,25 @@ class ExpectimaxPlayer(SnakePlayer):
 
 
 def every_slide(game: Twenty48, tiles: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """int64 [B, 4, 16], int64 [B, 4] and bool [B, 4]: what Twenty48.slide makes of each of the four moves."""
+    """int64 [B, 4, 16], int64 [B, 4] and bool [B, 4]: what Twenty48.slide returns for each of the
+    four moves.
+    """
     actions = torch.arange(4, device=tiles.device).repeat(len(tiles))
     slid, gained, moved = game.slide(tiles.repeat_interleave(4, 0), actions)
     return slid.view(-1, 4, 16), gained.view(-1, 4), moved.view(-1, 4)
 
 
-KIT = MatchKit(
+TWENTY48 = ArenaGame(
     game="2048",
-    players={"random": RandomPlayer, "greedy": GreedyPlayer, "snake": SnakePlayer, "expectimax": ExpectimaxPlayer},
+    players={
+        "random": RandomPlayer,
+        "greedy": GreedyPlayer,
+        "snake": SnakePlayer,
+        "expectimax": ExpectimaxPlayer,
+    },
 )
+
+
+def twenty48_game(name: str) -> ArenaGame:
+    """TWENTY48; the game has one name."""
+    return TWENTY48

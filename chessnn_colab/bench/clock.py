@@ -1,4 +1,4 @@
-"""What every measurement needs: its setting, a clock that waits for the device, and positions to look at."""
+"""The setting of a measurement, a clock that waits for the device, and positions to look at."""
 
 from __future__ import annotations
 
@@ -18,19 +18,18 @@ from ..games.registry import make_game
 from ..network import SpikingNetwork, build_network
 from ..network_config import NetworkConfig
 
-MOST_STARTS = 1024
+MAX_STARTS = 1024
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What is measured: a game and a run's settings on a device, for about `seconds`."""
+    """A game and a run's settings, measured on a device for about `seconds`."""
 
     device: str
     config: TrainConfig
     dtype: torch.dtype  # of the convolutions; config.precision says the same
     seconds: float
-    # In lockstep in rules, self-play and memory, and positions in network; None: each bench's own number.
-    boards: int | None = None
+    boards: int | None = None  # games in lockstep, positions in network; None: each bench's own
 
     @functools.cached_property
     def game(self) -> Game:
@@ -56,7 +55,7 @@ class Clock:
         self._device = device
 
     def time(self, function: Callable[..., Any], *args: Any, count: int = 0) -> Any:
-        """`function(*args)`, timed; `count` is added to what was done in that time."""
+        """`function(*args)`, timed; `count` is the number of things done in that time."""
         wait_for(self._device)
         started = time.perf_counter()
         result = function(*args)
@@ -67,7 +66,7 @@ class Clock:
 
     @property
     def rate(self) -> float:
-        """What was done per second."""
+        """Things done per second."""
         return self.count / self.seconds
 
 
@@ -80,16 +79,10 @@ def wait_for(device: str) -> None:
 
 
 @torch.no_grad()
-def evaluation_rate(
-    network: Callable[[torch.Tensor], Any], observation: torch.Tensor, device: str, seconds: float
-) -> float:
-    """Positions per second (see seconds_per_call)."""
-    return len(observation) / seconds_per_call(lambda: network(observation), device, seconds)
-
-
-@torch.no_grad()
 def seconds_per_call(function: Callable[[], Any], device: str, seconds: float) -> float:
-    """The median over the calls that fit into `seconds`, at least three, after two for warming up."""
+    """The median over the calls that fit into `seconds`, at least three, after two for warming
+    up.
+    """
     for _ in range(2):
         function()
     times = []
@@ -103,7 +96,9 @@ def seconds_per_call(function: Callable[[], Any], device: str, seconds: float) -
 
 @torch.no_grad()
 def random_observations(game: Game, count: int) -> torch.Tensor:
-    """What a network sees at `count` positions of random play, MOST_STARTS different ones at most."""
+    """The observations of `count` positions of random play, at most MAX_STARTS different ones."""
     kind = "random-plies" if "random-plies" in game.start_shares else "standard"
-    observation = game.observe(game.starts(min(count, MOST_STARTS), kind, torch.Generator().manual_seed(0)))
-    return observation.repeat(math.ceil(count / MOST_STARTS), 1, 1, 1)[:count]
+    observation = game.observe(
+        game.starts(min(count, MAX_STARTS), kind, torch.Generator().manual_seed(0))
+    )
+    return observation.repeat(math.ceil(count / MAX_STARTS), 1, 1, 1)[:count]

@@ -1,14 +1,17 @@
-"""How many operators one ply of self-play asks of a device: in eager mode a GPU's host pays 5 to 8 us for each.
+"""Count the operators that one ply of self-play runs on a device: in eager mode a GPU's host pays 5
+to 8 us for each.
 
-The rule. One ply of self-play as shipped (`Lockstep._ply`: search, step, packing, restarts) runs on CPU tensors along
-the path of every device but the CPU, with batch norm folded and portable neurons. Every operator that reaches torch's
-dispatcher counts as one kernel, except those that compute nothing: views (the schema says that the result is a view),
-`_unsafe_view`, and allocations without a fill (NOT_KERNELS). A fill counts, such as the one that
-`torch.where(condition, tensor, 0)` makes of its scalar. No number depends on the batch size or on what the games do.
+The rule. One ply of self-play as shipped (`Lockstep._ply`: search, step, packing, restarts) runs on
+CPU tensors along the path of every device but the CPU, with batch norm folded and portable neurons.
+Every operator that reaches torch's dispatcher counts as one kernel, except those that compute
+nothing: views (the schema says that the result is a view), `_unsafe_view`, and allocations without
+a fill (NOT_KERNELS). A fill counts, such as the one that `torch.where(condition, tensor, 0)` makes
+of its scalar. No number depends on the batch size or on what the games do.
 
-An operator belongs to the part whose function called it: `rules` is everything in games/, `network` the network and
-its layers, `search` the searches and the actor, `self_play` the rest. `by_function` splits the rules further: by the
-function of the game that the rest of the package called, and `legal_moves` apart.
+An operator belongs to the part whose function called it: `rules` is everything in games/, `network`
+the network and its layers, `search` the searches and the actor, `self_play` the rest. `by_function`
+splits the rules further: by the function of the game that the rest of the package called, and
+`legal_moves` apart.
 """
 
 from __future__ import annotations
@@ -28,7 +31,6 @@ from ..games.registry import make_game
 from ..network import SpikingNetwork, actor_copy
 from ..search import Root, SearchConfig
 from ..selfplay import Lockstep
-from ..selfplay_config import SelfPlayConfig
 from .clock import Setting
 
 BOARDS = 16
@@ -41,31 +43,43 @@ NOT_KERNELS = {
     "new_empty",
     "new_empty_strided",
 }
-PARTS = {"network.py": "network", "layers.py": "network", "actor.py": "search", "search.py": "search"}
-PARTS = {**PARTS, "tree.py": "search", "selfplay.py": "self_play"}
+PARTS = {
+    "network.py": "network",
+    "layers.py": "network",
+    "actor.py": "search",
+    "search.py": "search",
+    "tree.py": "search",
+    "selfplay.py": "self_play",
+}
 PACKAGE = Path(__file__).parents[1]
 
 
 def bench_launches(setting: Setting) -> dict[str, Any]:
     """Kernels per ply, by part and by function (see the module's text)."""
-    narrow = replace(setting.network_config, channels=8)  # operators are as many, and a CPU is done with them sooner
-    counted = count_ply(setting.config.game, narrow, setting.config.part(SearchConfig), setting.dtype)
+    # A narrow network has as many operators, and a CPU runs them faster.
+    narrow = replace(setting.network_config, channels=8)
+    counted = count_ply(setting.config.game, narrow, setting.config, setting.dtype)
     return {
         "kernels_per_ply": sum(counted.parts.values()),
         "search": setting.config.search,
-        **{f"kernels_{part}": counted.parts[part] for part in ("rules", "network", "search", "self_play")},
+        **{
+            f"kernels_{part}": counted.parts[part]
+            for part in ("rules", "network", "search", "self_play")
+        },
         "by_function": dict(counted.functions.most_common()),
-        "fills": counted.operators["aten.scalar_tensor.default"],
         "note": "counted on CPU tensors along the path of other devices; nothing ran on a GPU",
     }
 
 
-def count_ply(game: str, network: Any, search: SearchConfig, dtype: torch.dtype = torch.float32) -> Kernels:
+def count_ply(
+    game: str, network: Any, search: SearchConfig, dtype: torch.dtype = torch.float32
+) -> Kernels:
     """The kernels of the second ply of BOARDS games; network is a NetworkConfig."""
     rules = make_game(game)
     actor = DeviceActor(rules, actor_copy(SpikingNetwork(network, portable=True), dtype), search)
-    games = Lockstep(actor, SelfPlayConfig(game=game, boards=BOARDS), 4 * BOARDS, 0)
-    ply = games._ply  # pyright: ignore[reportPrivateUsage]  # play_block would add copies to the host
+    games = Lockstep(actor, BOARDS, 4 * BOARDS, 0)
+    # play_block would add copies to the host.
+    ply = games._ply  # pyright: ignore[reportPrivateUsage]
     ply()
     with Kernels() as kernels:
         ply()
@@ -73,7 +87,9 @@ def count_ply(game: str, network: Any, search: SearchConfig, dtype: torch.dtype 
 
 
 class Kernels(TorchDispatchMode):
-    """Counts operators that compute, by part of the package, by function of the rules, and by name."""
+    """Counts operators that compute, by part of the package, by function of the rules, and by
+    name.
+    """
 
     def __init__(self):
         super().__init__()
@@ -96,20 +112,28 @@ class Kernels(TorchDispatchMode):
 
 def is_kernel(func: Any) -> bool:
     """Whether an operator computes something on a device: the rule in the module's text."""
-    view = any(result.alias_info is not None and not result.alias_info.is_write for result in func._schema.returns)
+    view = any(
+        result.alias_info is not None and not result.alias_info.is_write
+        for result in func._schema.returns
+    )
     return func.namespace == "aten" and not view and func.overloadpacket.__name__ not in NOT_KERNELS
 
 
 def _callers() -> list[tuple[str, str]]:
-    """The part and the name of the package's functions that are being called, the innermost first."""
-    found, frame = [], inspect.currentframe()
+    """The part and the name of the package's functions that are being called, the innermost
+    first.
+    """
+    found = []
+    frame = inspect.currentframe()
     while frame is not None:
         path = Path(frame.f_code.co_filename)
-        if path.is_relative_to(PACKAGE) and path.parent.name != "bench":
-            inner = path.relative_to(PACKAGE)
-            found.append(("rules" if inner.parts[0] == "games" else PARTS.get(inner.name, ""), frame.f_code.co_name))
+        part = PARTS.get(path.name) if path.parent == PACKAGE else None
+        if path.is_relative_to(PACKAGE / "games"):
+            part = "rules"
+        if part:
+            found.append((part, frame.f_code.co_name))
         frame = frame.f_back
-    return [(part, name) for part, name in found if part]
+    return found
 
 
 class DeviceRoot(Root):
@@ -125,6 +149,6 @@ class DeviceActor(Actor):
         super().__init__(game, network, config)
         self.on_cpu = False
 
-    def root(self, state: Any, most: int = ROOT_ACTIONS, least: int = 1) -> Root:
+    def root(self, state: Any, max_columns: int = ROOT_ACTIONS, min_columns: int = 1) -> Root:
         """As Actor.root."""
-        return DeviceRoot(*super().root(state, most, least))
+        return DeviceRoot(*super().root(state, max_columns, min_columns))

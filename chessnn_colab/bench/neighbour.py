@@ -1,7 +1,7 @@
-"""What a busy neighbour costs: the pace of each part beside one and beside two processes that never rest.
+"""The cost of a busy neighbour: the pace of each part beside one and two processes that never rest.
 
-Idle and busy turns alternate in one run, and every ratio compares turns of one round, so that a machine's slow hour
-touches both sides.
+Idle and busy turns alternate in one run, and every ratio compares turns of one round, so that a
+machine's slow hour touches both sides.
 """
 
 from __future__ import annotations
@@ -14,50 +14,39 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-
-from ..arena.match import play_match
+from ..arena.parallel import play_match
 from ..arena.players import NetworkPlayer
-from ..cpu import ThreadTrial, use_threads
 from ..devices import inventory, plan_workers
 from ..games.registry import make_game
-from ..learner import Learner, LearnerConfig
-from ..learning import most_threads
-from ..network import build_network, to_arrays
-from ..records import GameRecords
-from ..replay import Replay
-from ..rounds import joined
-from ..selfplay import SelfPlay
-from ..workers.local import LocalPool
-from .clock import Clock, Setting
-from .compare import rules_clocks
+from ..network import build_network
+from .clock import Setting
+from .rules import positions_per_second, rules_clocks
+from .workers import Learning, started_workers
 
 ROUNDS = 5
-MATCH_GAMES, MATCH_PLIES = 32, 4
-BEGUN_GAMES = 512  # given to each worker; the turn ends before they do
+MATCH_GAMES = 32
+MATCH_PLIES = 4
+FIRST_GAMES_SECONDS = 2.0  # of play, from whose games the learner learns
 SUFFIXES = {1: "", 2: "_two"}  # number of neighbours -> what its figures are called
 
 Pace = Callable[[float], float]  # seconds to measure -> work per second
 
 
 def bench_neighbour(setting: Setting) -> dict[str, Any]:
-    """The pace of rules, self-play on workers, learner and a match: idle, and as ratios beside one and two neighbours.
+    """The pace of rules, self-play on workers, learner and a match: idle, and as ratios beside one
+    and two neighbours.
 
-    `NAME_ratio` is beside one, `NAME_ratio_two` beside two: medians over ROUNDS rounds. A neighbour is a process that
-    keeps one core busy.
+    `NAME_ratio` is beside one, `NAME_ratio_two` beside two: medians over ROUNDS rounds. A neighbour
+    is a process that keeps one core busy.
     """
-    machine = inventory()
-    plan = plan_workers(machine, setting.device)
-    config = setting.config.for_device(setting.device, machine, plan)
-    network = build_network(setting.network_config, setting.device)
-    with LocalPool(SelfPlay, config.job_settings(network.config), plan) as pool:
-        pool.set_weights(0, to_arrays(network))
-        games = [BEGUN_GAMES] * len(plan.devices)
-        records = joined(pool.play(games, 1, None, time.monotonic() + 2), setting.game)
+    plan = plan_workers(inventory(), setting.device)
+    network = setting.network()
+    with started_workers(setting, plan, network) as play:
+        learning = Learning(setting, plan, network, play(FIRST_GAMES_SECONDS).records)
         paces: dict[str, Pace] = {
-            "rules": lambda seconds: _rules_pace(setting, seconds),
-            "self_play": lambda seconds: _self_play_pace(setting, pool, games, seconds),
-            "learner": _learner_pace(setting, network, records, config.batch_size),
+            "rules": lambda seconds: positions_per_second(*rules_clocks(setting.game, seconds)),
+            "self_play": lambda seconds: play(seconds).moves_per_second,
+            "learner": learning.updates_per_second,
             "match": lambda seconds: _match_pace(setting),
         }
         return _alternated(paces, setting.seconds / (3 * ROUNDS))
@@ -95,37 +84,6 @@ def neighbours(count: int) -> Iterator[None]:
         for process in processes:
             process.kill()
             process.wait()
-
-
-def _rules_pace(setting: Setting, seconds: float) -> float:
-    mask, step = rules_clocks(setting.game, seconds)
-    return mask.count / (mask.seconds + step.seconds)
-
-
-def _self_play_pace(setting: Setting, pool: LocalPool, games: list[int], seconds: float) -> float:
-    started = time.monotonic()
-    records = joined(pool.play(games, 0, None, started + seconds), setting.game)
-    return records.num_positions / (time.monotonic() - started)
-
-
-def _learner_pace(setting: Setting, network: Any, records: GameRecords, batch_size: int) -> Pace:
-    replay, generator = Replay(records.num_positions), np.random.default_rng(0)
-    replay.add(records)
-    learner = Learner(network, setting.game, setting.config.part(LearnerConfig))
-
-    def pace(seconds: float) -> float:
-        """As a round of training learns: the first updates try out the number of threads."""
-        clock, deadline = Clock(setting.device), time.monotonic() + seconds
-        threads = ThreadTrial(most_threads(learner, batch_size))
-        while time.monotonic() < deadline or not clock.count:
-            batch, before = replay.sample(batch_size, generator), clock.seconds
-            with use_threads(threads.count):
-                clock.time(learner.update, batch, None, generator, count=1)
-            if learner.device.type == "cpu":
-                threads.took(clock.seconds - before)
-        return clock.rate
-
-    return pace
 
 
 def _match_pace(setting: Setting) -> float:

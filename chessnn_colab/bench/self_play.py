@@ -1,4 +1,4 @@
-"""How much of the bare network's speed self-play keeps, what learning takes beside it, and what it holds in memory."""
+"""How much of the bare network's speed self-play keeps, and what it holds in memory."""
 
 from __future__ import annotations
 
@@ -11,34 +11,26 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 
-from ..actor import ROOT_ACTIONS, Actor
-from ..devices import inventory, plan_workers
-from ..games.base import Game, State, finished
-from ..learner import Learner, LearnerConfig
-from ..network import SpikingNetwork, actor_copy, build_network, to_arrays
+from ..actor import Actor
+from ..network import SpikingNetwork, actor_copy
 from ..records import GameRecords
-from ..replay import Replay
-from ..rounds import joined
-from ..search import Root, SearchConfig
-from ..selfplay import Lockstep, SelfPlay, play_games
-from ..selfplay_config import SelfPlayConfig, SettledSelfPlay
-from ..workers.local import LocalPool
-from .clock import Clock, Setting, random_observations, seconds_per_call
+from ..search import SearchConfig
+from ..selfplay import Lockstep, play_games
+from .clock import Clock, Setting, seconds_per_call
 
 TREE_SIMULATIONS = 32
-GAMES_A_BOARD = 4  # more than are played in the time
-SAMPLE_REUSE = 4  # at which the learner's share is measured
-WARM_UP_SECONDS = 1.0  # of the learner's share
+GAMES_PER_BOARD = 4  # more than are played in the time
+BOARDS_ON_CPU = 128  # as many as a worker has on two cores
+BOARDS_ON_GPU = 512
 MEMORY_BOARDS = 1024
-ROUNDED = 512  # numbers of logits asked for are rounded up to so many, since hardly two are the same
+ROUNDED = 512  # numbers of logits are rounded up to multiples, since hardly two are the same
 
 
 def bench_self_play(setting: Setting) -> dict[str, Any]:
     """Self-play with the training search, beside the network alone."""
-    return measure(setting, setting.config.part(SearchConfig))
+    return measure(setting, setting.config)
 
 
 def bench_tree(setting: Setting) -> dict[str, Any]:
@@ -54,194 +46,124 @@ def bench_policy(setting: Setting) -> dict[str, Any]:
 def measure(setting: Setting, search: SearchConfig) -> dict[str, Any]:
     """Self-play beside the same folded network on its own, same batches, same threads.
 
-    Only evaluations of unfinished positions count, so an evaluation in vain lowers search_efficiency.
+    Every position that the network looks at counts as an evaluation, on a GPU also those of
+    finished games and of spare places.
     """
-    device, game = setting.device, setting.game
-    # As many boards as two workers have.
-    boards = setting.boards or (128 if device == "cpu" else 512)
-    config = SelfPlayConfig(game=game.name, boards=boards).settled(game)
-    network = TimedNetwork(actor_copy(setting.network(), setting.dtype), device)
-    actor = CountingActor(game, network, search)
-
-    def begin() -> None:
-        network.calls.clear()
-        actor.evaluations, actor.counting, network.clock = 0, Clock(device), Clock(device)
-
-    pace = played(actor, config, setting.seconds, begin)
-    seconds, a_move = pace.seconds - actor.counting.seconds, int(actor.evaluations) / pace.moves
-    network_share = network.clock.seconds / seconds
+    device = setting.device
+    boards = setting.boards or (BOARDS_ON_CPU if device == "cpu" else BOARDS_ON_GPU)
+    timed = TimedNetwork(actor_copy(setting.network(), setting.dtype), device)
+    actor = Actor(setting.game, timed, search)  # pyright: ignore[reportArgumentType]
+    moves, seconds = played(actor, boards, setting.seconds, timed.forget)
+    per_move = timed.rows / moves
+    network_share = timed.clock.seconds / seconds
+    bare = timed.rows / timed.bare_seconds(setting.seconds)
     if device != "cpu":  # clocks that wait for every part keep a device from working ahead
-        pace = played(Actor(game, network.network, search), config, setting.seconds)
-        seconds = pace.seconds
-    moves = pace.moves / seconds
-    bare = network.rows / bare_seconds(network, game, setting.seconds)
+        actor = Actor(setting.game, timed.network, search)
+        moves, seconds = played(actor, boards, setting.seconds)
+    evaluations = per_move * moves / seconds
     return {
-        "moves_per_second": moves,
-        "games_per_second": pace.games / seconds,
-        "evaluations_per_second": moves * a_move,
+        "moves_per_second": moves / seconds,
+        "evaluations_per_second": evaluations,
         "bare_evaluations_per_second": bare,
-        "search_efficiency": moves * a_move / bare,
+        "search_efficiency": evaluations / bare,
         "network_share": network_share,
-        "overhead_us_per_evaluation": 1e6 * (1 / (moves * a_move) - 1 / bare),
-        "bytes_per_position": pace.records.nbytes / pace.records.num_positions,
+        "overhead_us_per_evaluation": 1e6 * (1 / evaluations - 1 / bare),
         "boards": boards,
-        "evaluations_per_move": a_move,
+        "evaluations_per_move": per_move,
     }
 
 
-class Pace(NamedTuple):
-    """What self-play did in a time."""
+def played(
+    actor: Actor, boards: int, seconds: float, begin: Callable[[], None] = lambda: None
+) -> tuple[int, float]:
+    """Self-play for about `seconds`: the moves, and the seconds that they took.
 
-    moves: int
-    games: int
-    seconds: float
-    records: GameRecords  # with those from before that time
-
-
-def played(actor: Actor, config: SettledSelfPlay, seconds: float, begin: Callable[[], None] = lambda: None) -> Pace:
-    """Self-play for about `seconds`, from its second block of plies on: start positions and warming up do not count.
-
-    begin: called when they do.
+    The first block of plies does not count, with the start positions and the warming up. begin:
+    called after it.
     """
-    marks: list[tuple[float, int, int]] = []
-    parts: list[GameRecords] = []
+    marks: list[tuple[int, float]] = []
 
-    def going_on() -> bool:
-        return len(marks) < 2 or marks[-1][0] - marks[0][0] < seconds
+    def time_is_left() -> bool:
+        return len(marks) < 2 or marks[-1][1] - marks[0][1] < seconds
 
     def collect(games: int, plies: int, records: GameRecords) -> bool:
-        parts.append(records)
         if not marks:
             begin()
-        if going_on():
-            marks.append((time.perf_counter(), plies, games))
-        return going_on()
+        if time_is_left():  # else these are the unfinished games, handed over after the stop
+            marks.append((plies, time.perf_counter()))
+        return time_is_left()
 
-    play_games(actor, config, GAMES_A_BOARD * config.boards, 0, collect)
-    (began, plies, games), *_, (ended, all_plies, all_games) = marks
-    return Pace(all_plies - plies, all_games - games, ended - began, GameRecords.concatenate(parts))
+    play_games(actor, boards, GAMES_PER_BOARD * boards, 0, collect)
+    (plies_before, began), *_, (plies, ended) = marks
+    return plies - plies_before, ended - began
 
 
-class CountingActor(Actor):
-    """An actor that counts the evaluations worth having: of unfinished positions that legal moves led to."""
+class Call(NamedTuple):
+    """A kind of call of the network: calls of one kind take the same time."""
 
-    evaluations: torch.Tensor | int = 0
-
-    def __init__(self, game: Game, network: Any, search: SearchConfig):
-        super().__init__(game, network, search)
-        self.counting = Clock(str(game.device))  # what counting itself takes
-
-    def root(self, state: State, most: int = ROOT_ACTIONS, least: int = 1) -> Root:
-        self.counting.time(self._count, ~finished(state))
-        return super().root(state, most, least)
-
-    def play(self, before: State, action: torch.Tensor):
-        step, after = super().play(before, action)
-        self.counting.time(self._count_legal, before, action, after.state)
-        return step, after
-
-    def _count(self, wanted: torch.Tensor) -> None:
-        self.evaluations = self.evaluations + wanted.sum()
-
-    def _count_legal(self, before: State, action: torch.Tensor, after: State) -> None:
-        wanted = ~finished(after)
-        if not self.on_cpu:  # a CPU asks about legal actions alone
-            wanted &= self.game.legal_action_mask(before).gather(1, action.unsqueeze(1)).squeeze(1)
-        self._count(wanted)
+    part: str  # the method's name
+    rows: int
+    logits: int  # that were wanted, of prior_logits_at
 
 
 class TimedNetwork:
-    """A network that remembers which parts of it were called on how many rows, and how long that took."""
+    """A network that remembers how often each part of it was called on how many rows, with an
+    example of the inputs, and how long all calls took.
+    """
 
     def __init__(self, network: SpikingNetwork, device: str):
-        self.network, self.clock = network, Clock(device)
-        self.calls: Counter[tuple[str, int, int]] = Counter()  # by part, rows of the batch and logits asked for
+        self.network = network
+        self.device = device
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self.clock = Clock(self.device)
+        self.calls: Counter[Call] = Counter()
+        self._examples: dict[Call, Callable[[], Any]] = {}
+
+    def __getattr__(self, part: str) -> Callable[..., Any]:
+        """The network's method `part`, timed and counted."""
+        function = getattr(self.network, part)
+
+        def timed(batch: torch.Tensor, *wanted: torch.Tensor) -> Any:
+            logits = len(wanted[0]) if wanted else 0
+            call = Call(part, len(batch), ROUNDED * math.ceil(logits / ROUNDED))
+            self.calls[call] += 1
+            self._examples.setdefault(call, partial(function, batch, *wanted))
+            return self.clock.time(function, batch, *wanted)
+
+        return timed
 
     @property
     def rows(self) -> int:
-        """Positions evaluated, finished and illegal ones included."""
-        return sum(batch * calls for (part, batch, _), calls in self.calls.items() if part == "rates_and_wdl")
+        """Positions evaluated."""
+        looks = [call for call in self.calls if call.part == "features_and_value"]
+        return sum(call.rows * self.calls[call] for call in looks)
 
-    def rates_and_wdl(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        return self._timed("rates_and_wdl", len(observation), 0, observation)
+    def bare_seconds(self, limit: float) -> float:
+        """How long the same calls take the network alone, with nothing between them.
 
-    def prior_logits(self, rates: torch.Tensor) -> torch.Tensor:
-        return self._timed("prior_logits", len(rates), 0, rates)
-
-    def prior_logits_at(self, rates: torch.Tensor, rows: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
-        return self._timed(
-            "prior_logits_at", len(rates), ROUNDED * math.ceil(len(rows) / ROUNDED), rates, rows, actions
-        )
-
-    def _timed(self, part: str, batch: int, asked: int, *inputs: torch.Tensor):
-        self.calls[part, batch, asked] += 1
-        return self.clock.time(getattr(self.network, part), *inputs)
-
-
-@torch.no_grad()
-def bare_seconds(timed: TimedNetwork, game: Game, limit: float) -> float:
-    """How long the same calls take the network alone: the same parts on batches of the same sizes, nothing between.
-
-    Each size is measured for its share of the calls in `limit` seconds.
-    """
-    seconds, network, actions, device = 0.0, timed.network, timed.network.config.actions, str(game.device)
-    for (part, batch, asked), calls in timed.calls.items():
-        inputs = (random_observations(game, batch),)
-        if part != "rates_and_wdl":
-            inputs = network.rates_and_wdl(*inputs)[:1]
-        if part == "prior_logits_at":  # as many of each position, spread over the actions
-            places = torch.arange(asked, device=device)
-            inputs += (places * batch // max(1, asked), places * 577 % actions)
-        share = limit * calls / timed.calls.total()
-        seconds += calls * seconds_per_call(partial(getattr(network, part), *inputs), device, share)
-    return seconds
-
-
-def bench_learner(setting: Setting) -> dict[str, Any]:
-    """The learner's share of a round in which every position is learned from SAMPLE_REUSE times.
-
-    The planned workers play for `seconds`; then the learner updates from those games for as long.
-    """
-    machine, device, seconds = inventory(), setting.device, setting.seconds
-    plan = plan_workers(machine, device)
-    config = setting.config.for_device(device, machine, plan)
-    network = build_network(setting.network_config, device)
-    clock = Clock("cpu")
-    with LocalPool(SelfPlay, config.job_settings(network.config), plan) as pool:
-        pool.set_weights(0, to_arrays(network))
-        games = [2 * GAMES_A_BOARD * config.boards] * len(plan.devices)
-        pool.play(games, 1, None, time.monotonic() + WARM_UP_SECONDS)
-        chunks = clock.time(pool.play, games, 0, None, time.monotonic() + seconds)
-    records = joined(chunks, setting.game)
-    replay, learner = Replay(config.replay_capacity), Learner(network, setting.game, config.part(LearnerConfig))
-    replay.add(records)
-    generator = np.random.default_rng(0)
-    for warm in (True, False):
-        learning = Clock(device)
-        deadline = time.monotonic() + (WARM_UP_SECONDS if warm else seconds)
-        while time.monotonic() < deadline:
-            batch = replay.sample(config.batch_size, generator)
-            learning.time(learner.update, batch, None, generator, count=config.batch_size)
-    playing, learned = clock.seconds / records.num_positions, SAMPLE_REUSE / learning.rate
-    return {
-        "learner_share": learned / (learned + playing),
-        "sample_reuse": SAMPLE_REUSE,
-        "update_ms": 1000 * config.batch_size / learning.rate,
-        "batch": config.batch_size,
-        "moves_per_second": 1 / playing,
-        "workers": len(plan.devices),
-    }
+        Each kind is measured for its share of the calls in `limit` seconds.
+        """
+        seconds = 0.0
+        for call, count in self.calls.items():
+            share = limit * count / self.calls.total()
+            seconds += count * seconds_per_call(self._examples[call], self.device, share)
+        return seconds
 
 
 def bench_memory(setting: Setting) -> dict[str, Any]:
-    """Resident size with MEMORY_BOARDS games in lockstep, their whole histories included, as the plies go by."""
+    """Resident size with MEMORY_BOARDS games in lockstep, their whole histories included, as the
+    plies go by.
+    """
     boards = setting.boards or MEMORY_BOARDS
-    config = SelfPlayConfig(game=setting.game.name, boards=boards)
     network = actor_copy(setting.network(), setting.dtype)
-    actor = Actor(setting.game, network, setting.config.part(SearchConfig))
+    actor = Actor(setting.game, network, setting.config)
     before = resident_bytes()
-    lockstep = Lockstep(actor, config, 4 * boards, 0)
-    sizes, deadline = [], time.monotonic() + setting.seconds
+    lockstep = Lockstep(actor, boards, 4 * boards, 0)
+    sizes = []
+    deadline = time.monotonic() + setting.seconds
     while (time.monotonic() < deadline or len(sizes) < 2) and lockstep.active == boards:
         lockstep.play_block()
         sizes.append(resident_bytes())

@@ -1,7 +1,7 @@
-"""What a game is to search, self-play, replay and learner, and what can be done with any State.
+"""The Game protocol, and functions that work on any State.
 
-The names are pgx's (https://github.com/sotetsuk/pgx): ``init``, ``step``, ``observe``, ``legal_action_mask``,
-``current_player``, ``terminated``, ``truncated``, ``rewards``.
+The names are pgx's (https://github.com/sotetsuk/pgx): ``init``, ``step``, ``observe``,
+``legal_action_mask``, ``current_player``, ``terminated``, ``truncated``, ``rewards``.
 """
 
 from __future__ import annotations
@@ -9,12 +9,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Protocol, TypeVar
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import torch
 from torch import Tensor
 
-from ..errors import NotationError
+from ..errors import ConfigError, NotationError
+
+NEVER = 10**9  # more iterations than any run has
 
 
 class State(Protocol):
@@ -58,23 +61,31 @@ class Game(Protocol):
     num_players: int  # 1 or 2
     player_names: tuple[str, ...]  # of each player, the first mover first
     num_actions: int
-    jumps: tuple[tuple[int, int], ...]  # how far the actions of each policy plane lead, see NetworkConfig
+    # How far the actions of each policy plane lead, see NetworkConfig.
+    jumps: tuple[tuple[int, int], ...] = ()
     observation_shape: tuple[int, int, int]  # planes, height and width of the board
     packed_words: int
     endings: tuple[str, ...]  # kinds of ending; the first is "unfinished", the last "truncated"
-    start_shares: Mapping[str, float]  # kinds of start position -> share of self-play's games; they sum to 1
-    self_play_plies: int  # plies after which self-play stops a game; a run may set this and the next five
+    # Kind of start position -> its share of self-play's games; the shares sum to 1.
+    start_shares: Mapping[str, float]
+    # Plies after which self-play stops a game. A run may set this and the next five.
+    self_play_plies: int
     sampling_plies: int  # a game samples its moves until a random ply below this
     discount: float  # what a win is worth one ply later, in search and in value targets
-    td_lambda: float  # 1: value targets are the outcome alone; below, mixed with the truncation_value of the next plies
-    bootstrap_after: int  # iterations after which value targets look at the search's values instead of truncation_value
-    bootstrap_lambda: float  # td_lambda from then on
-    chance: bool  # whether a step depends on chance too; then there is `reseed` (see ChanceGame)
-    reward_kinds: Mapping[str, float]  # of a game that pays points: settings of `reward`, with the highest return
-    score_limit: float  # the highest return that the value head tells; 0: games are won, drawn or lost
+    # 1: value targets are the outcome alone; below 1: mixed with truncation_value of the next plies.
+    td_lambda: float = 1.0
+    # Iterations after which value targets use the search's values instead of truncation_value.
+    bootstrap_after: int = NEVER
+    bootstrap_lambda: float = 0.95  # td_lambda after these iterations
+    chance: bool = False  # whether a step depends on chance too (see ChanceGame)
+    # Of a game that pays points: each setting of `reward`, with its highest return.
+    reward_kinds: Mapping[str, float] = MappingProxyType({})
+    # The highest return that the value head can express; 0: games are won, drawn or lost.
+    score_limit: float = 0.0
     max_plies: int  # plies after which this object stops a game
     device: torch.device
-    action_images: Tensor  # int64 [symmetries, num_actions], what each action becomes in each symmetry
+    # int64 [symmetries, num_actions]: what each action becomes in each symmetry.
+    action_images: Tensor
 
     def init(self, batch_size: int) -> Any:
         """`batch_size` standard start positions."""
@@ -89,8 +100,11 @@ class Game(Protocol):
         ...
 
     def legal_actions(self, state: Any) -> tuple[Tensor, Tensor]:
-        """Rows int64 [n] and actions int64 [n] of everything the mask allows, in order: the mask's nonzero()."""
-        ...
+        """Rows int64 [n] and actions int64 [n] that legal_action_mask allows: row after row,
+        actions ascending. The host has to learn n, so this waits for a GPU.
+        """
+        rows, actions = self.legal_action_mask(state).nonzero(as_tuple=True)
+        return rows, actions
 
     def observe(self, state: Any) -> Tensor:
         """float32 [B, *observation_shape], zeros and ones: what the network sees."""
@@ -105,16 +119,20 @@ class Game(Protocol):
         ...
 
     def augment(self, packed: Tensor, chance: Tensor) -> tuple[Tensor, Tensor]:
-        """`packed` with each row in a symmetry picked by chance float32 [B] in [0, 1); and int64 [B], that symmetry's
-        row in `action_images`."""
+        """`packed` with each row in a symmetry picked by chance float32 [B] in [0, 1); and int64
+        [B], that symmetry's row in `action_images`."""
         ...
 
     def truncation_value(self, state: Any) -> Tensor:
-        """float32 [B] in [-1, 1], the mover's view: what a game stopped here is labelled."""
-        ...
+        """float32 [B] in [-1, 1], the mover's view: the label of a game that is stopped here. 0 is
+        a draw.
+        """
+        return torch.zeros_like(state.rewards[:, 0])
 
     def starts(self, count: int, kind: str, generator: torch.Generator) -> Any:
-        """`count` start positions of one of the kinds in `start_shares`. `generator` is a CPU generator."""
+        """`count` start positions of one of the kinds in `start_shares`. `generator` is a CPU
+        generator.
+        """
         ...
 
     def to_text(self, state: Any) -> list[str]:
@@ -128,20 +146,25 @@ class Game(Protocol):
 
 
 class ChanceGame(Game, Protocol):
-    """Rules in which chance has a part. A state carries the key of its next chance, so that `step` needs no generator:
-    it does the same on every device and beside any neighbours, and a game can be replayed from its start."""
+    """Rules in which chance has a part. A state carries the key of its next chance, so that `step`
+    needs no generator: it does the same on every device and beside any neighbours, and a game can
+    be replayed from its start."""
 
     def reseed(self, state: Any, numbers: Tensor) -> Any:
-        """The same positions with other chance to come, which follows from `numbers` int64 [B], 0 to 2**32 - 1, too."""
+        """The same positions with other chance to come, which follows from `numbers` int64 [B], 0
+        to 2**32 - 1, too.
+        """
         ...
 
     def afterstate(self, state: Any, action: Tensor) -> Any:
-        """What `action` [B] does before chance does the rest of the step."""
+        """The states after `action` [B], before chance does the rest of the step."""
         ...
 
 
 class PointsGame(Game, Protocol):
-    """Rules of a game that pays points. A state has `score`, int64 [B]: the points so far, whatever `reward` is set."""
+    """Rules of a game that pays points. A state has `score`, int64 [B]: the points so far, whatever
+    `reward` is set.
+    """
 
     milestones: tuple[int, ...]  # what the best of a position can reach, such as tiles
 
@@ -157,8 +180,6 @@ class Fields(Protocol):
 
 
 S = TypeVar("S", bound=Fields)
-
-NEVER = 10**9  # more iterations than any run has
 
 
 def finished(state: State) -> Tensor:
@@ -197,26 +218,74 @@ def map_fields(function: Callable[..., Tensor], *states: S) -> S:
     )
 
 
-def start_positions(game: Game, shares: Mapping[str, float], count: int, generator: torch.Generator) -> Any:
+def start_positions(
+    game: Game, shares: Mapping[str, float], count: int, generator: torch.Generator
+) -> Any:
     """`count` start positions in random order: of each kind its share, of the last kind the rest.
 
     `generator` is a CPU generator.
     """
     *kinds, rest = shares
-    numbers, left = {}, count
+    numbers = {}
+    left = count
     for kind in kinds:
         numbers[kind] = min(round(shares[kind] * count), left)
         left -= numbers[kind]
     numbers[rest] = left
-    states = concatenate([game.starts(number, kind, generator) for kind, number in numbers.items() if number])
+    states = concatenate(
+        [game.starts(number, kind, generator) for kind, number in numbers.items() if number]
+    )
     order = torch.randperm(count, generator=generator).to(game.device)
     return select(states, order)
+
+
+def check_start_kind(game: Game, kind: str) -> None:
+    """Raise ConfigError unless `kind` is one of the game's `start_shares`."""
+    if kind not in game.start_shares:
+        expected = ", ".join(game.start_shares)
+        raise ConfigError(f"unknown start positions {kind!r}: expected one of {expected}")
+
+
+def random_plies(game: Game, count: int, most: int, generator: torch.Generator) -> Any:
+    """`count` unfinished games, each 1 to `most` uniformly random moves after the standard start.
+
+    A move that would end the game is not played. `generator` is a CPU generator.
+    """
+    state = game.init(count)
+    lengths = torch.randint(1, most + 1, (count,), generator=generator).to(game.device)
+    for played in range(most):
+        noise = torch.rand(count, game.num_actions, generator=generator).to(game.device)
+        action = torch.where(game.legal_action_mask(state), noise, -1.0).argmax(1)
+        after = game.step(state, action)
+        state = where((lengths > played) & ~finished(after), after, state)
+    return state
+
+
+class Outcome(NamedTuple):
+    """Whether and how B games have ended in which a line of stones wins."""
+
+    terminated: Tensor  # bool [B]
+    truncated: Tensor  # bool [B]
+    rewards: Tensor  # float32 [B, 2]
+    ending: Tensor  # int64 [B]: 0 unfinished, 1 a line, 2 a full board, 3 truncated
+
+
+def line_outcome(won: Tensor, full: Tensor, capped: Tensor, player: Tensor) -> Outcome:
+    """The outcome from bool [B] each: `won`, the opponent of `player` has a line; the board is
+    `full`; and the ply cap is reached. player: int64 [B], the side to move.
+    """
+    ending = torch.where(capped, 3, 0)
+    ending = torch.where(won, 1, torch.where(full, 2, ending))
+    first_reward = torch.where(won, 2 * player - 1, 0).to(torch.float32)
+    rewards = torch.stack((first_reward, -first_reward), 1)
+    return Outcome((ending == 1) | (ending == 2), ending == 3, rewards, ending)
 
 
 def winning_actions(game: Game, state: Any) -> Tensor:
     """int64 [B]: a legal action that wins at once by the rules, -1 in rows without one.
 
-    It steps every legal action, or what the game's `winning_candidates` says is enough, in the form of `legal_actions`.
+    It steps every legal action, or what the game's `winning_candidates` says is enough, in the form
+    of `legal_actions`.
     """
     rows, actions = getattr(game, "winning_candidates", game.legal_actions)(state)
     none = torch.full_like(state.current_player, -1)
@@ -225,15 +294,17 @@ def winning_actions(game: Game, state: Any) -> Tensor:
     after = game.step(select(state, rows), actions)
     reward = after.rewards.gather(1, state.current_player[rows].unsqueeze(1)).squeeze(1)
     found = torch.where(after.terminated & (reward > 0), actions, -1)
-    return none.scatter_reduce(0, rows, found, "amax")
+    return _highest(none, rows, found)
 
 
 def forced_wins(game: Game, state: Any) -> tuple[Tensor, Tensor]:
-    """Actions that win by the rules, whatever the other player does: one per row, and the plies until the win.
+    """Actions that win by the rules, whatever the other player does: one per row, and the plies
+    until the win.
 
-    The action, int64 [B], is -1 in rows where none is found. The plies, int64 [B], are 1 where it wins at once, and 3
-    where it is one of the game's `forcing_actions` (in the form of `legal_actions`) after which every reply allows a
-    win at once. A game without such a list has the first kind alone.
+    The action, int64 [B], is -1 in rows where none is found. The plies, int64 [B], are 1 where it
+    wins at once, and 3 where it is one of the game's `forcing_actions` (in the form of
+    `legal_actions`) after which every reply allows a win at once. A game without such a list has
+    the first kind alone.
     """
     wins = winning_actions(game, state)
     plies = torch.ones_like(wins)
@@ -247,23 +318,40 @@ def forced_wins(game: Game, state: Any) -> tuple[Tensor, Tensor]:
     counts = torch.bincount(replying, minlength=len(rows))
     first = counts.cumsum(0) - counts
     forced = ~finished(after)
-    while len(asked := (forced & (counts > 0)).nonzero().squeeze(1)):  # one more reply to each that still holds
-        counts[asked] -= 1
-        reply = replies[first[asked] + counts[asked]]
-        forced[asked] = winning_actions(game, game.step(select(after, asked), reply)) >= 0
+    # One more reply to each action that has not failed yet.
+    while len(open_rows := (forced & (counts > 0)).nonzero().squeeze(1)):
+        counts[open_rows] -= 1
+        reply = replies[first[open_rows] + counts[open_rows]]
+        answered = game.step(select(after, open_rows), reply)
+        forced[open_rows] = winning_actions(game, answered) >= 0
     plies[waiting] = 3
-    return wins.scatter_reduce(0, rows, torch.where(forced, actions, -1), "amax"), plies
+    return _highest(wins, rows, torch.where(forced, actions, -1)), plies
 
 
-def move_list(game: Game, start: Any, actions: Sequence[int], ending: int, result: int, **headers: str) -> str:
-    """A finished game as plain text: headers, start, actions, the last position (see registry.game_text).
+def _highest(actions: Tensor, rows: Tensor, found: Tensor) -> Tensor:
+    """int64 [B]: the highest of `actions` [B] and of `found` [n] in its rows [n].
 
-    The start is in the words of `pack`, with the key of its chance, so that the game can be played again.
+    It is computed as int32, because MPS has no maximum of int64 by index.
+    """
+    highest = actions.to(torch.int32)
+    return highest.scatter_reduce(0, rows, found.to(torch.int32), "amax").to(torch.int64)
+
+
+def move_list(
+    game: Game, start: Any, actions: Sequence[int], ending: int, result: int, **headers: str
+) -> str:
+    """A finished game as plain text: headers, start, actions, the last position (see
+    registry.game_text).
+
+    The start is in the words of `pack`, with the key of its chance, so that the game can be played
+    again.
     """
     state = start
     for action in actions:
         if not (0 <= action < game.num_actions and bool(game.legal_action_mask(state)[0, action])):
-            raise NotationError(f"illegal action {action} of {game.name} in this position:\n{game.to_text(state)[0]}")
+            raise NotationError(
+                f"illegal action {action} of {game.name} in this position:\n{game.to_text(state)[0]}"
+            )
         state = game.step(state, torch.tensor([action], device=game.device))
     winner = f", {game.player_names[0 if result > 0 else 1]} wins" if result else ", no winner"
     lines = [f"{name}: {value}" for name, value in headers.items()]
@@ -281,6 +369,14 @@ def move_list(game: Game, start: Any, actions: Sequence[int], ending: int, resul
 
 
 def square_symmetries(size: int) -> Tensor:
-    """int64 [8, size * size]: a square board's cells, turned by quarters, and mirrored and turned by quarters."""
+    """int64 [8, size * size]: a square board's cells, turned by quarters, and mirrored and turned
+    by quarters.
+    """
     board = torch.arange(size**2).view(size, size)
-    return torch.stack([torch.rot90(side, turns).flatten() for side in (board, board.flip(1)) for turns in range(4)])
+    return torch.stack(
+        [
+            torch.rot90(side, turns).flatten()
+            for side in (board, board.flip(1))
+            for turns in range(4)
+        ]
+    )

@@ -1,48 +1,56 @@
 """The only door to the games: from a name, as `TrainConfig.game` has it, to the rules.
 
-A game is added by a module (or a folder) beside this one and a line in GAMES. Modules load when first asked for. A name
-may go on with options after colons, where the game has some: gomoku:9 is Gomoku on 9x9. A name with other options is
-the name of another game to runs and checkpoints.
+A game is added by a module (or a folder) beside this one and a line in GAMES. A name may have
+options after colons: gomoku:9 is Gomoku on 9x9. To runs and checkpoints a name with other options
+is another game.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import torch
 
 from ..errors import ConfigError
 from .base import Game, move_list
+from .chess import pgn
+from .chess.rules import Chess
+from .gomoku.rules import Gomoku, variant
+from .tictactoe import TicTacToe
+from .twenty48 import Twenty48
 
 
 class Entry(NamedTuple):
-    """Where a game's parts are, each as "module:name" below this package."""
+    """The parts of a game."""
 
-    rules: str  # a class: rules(max_plies, device=device)
-    variant: str = ""  # a function: the words after the colons of a name such as gomoku:9 -> a class like `rules`
-    options: str = ""  # what a name may say after the game's own, for people
-    writer: str = ""  # a function like base.move_list, which it replaces
+    rules: type[Any]  # made as rules(max_plies, device=device)
+    # The words after the colons of a name such as gomoku:9 -> a class like `rules`.
+    variant: Callable[[Sequence[str]], type[Any]] | None = None
+    options: str = ""  # what may follow the game's own name, for people
+    writer: Callable[..., str] = move_list  # of finished games, called like base.move_list
     suffix: str = ".txt"  # of a file that holds what `writer` returns
 
 
 GAMES: Mapping[str, Entry] = {
-    "chess": Entry("chess.rules:Chess", writer="chess.pgn:game_text", suffix=".pgn"),
-    "gomoku": Entry("gomoku.rules:Gomoku", "gomoku.rules:variant", "[:SIZE][:exact]", "gomoku.psq:game_text", ".psq"),
-    "tictactoe": Entry("tictactoe:TicTacToe"),
-    "2048": Entry("twenty48:Twenty48"),
+    "chess": Entry(Chess, writer=pgn.game_text, suffix=".pgn"),
+    "gomoku": Entry(Gomoku, variant, "[:SIZE][:exact]"),
+    "tictactoe": Entry(TicTacToe),
+    "2048": Entry(Twenty48),
 }
 
 
 def make_game(
-    name: str, max_plies: int | None = None, device: torch.device | str = "cpu", reward: str | None = None
+    name: str,
+    max_plies: int | None = None,
+    device: torch.device | str = "cpu",
+    reward: str | None = None,
 ) -> Game:
     """The rules of one of GAMES on `device`. `name` may have options after colons.
 
-    max_plies: plies after which a game is truncated; None: after as many as self-play gives it. reward: one of the
-    game's `reward_kinds`; None: the first of them. Raises ConfigError for an unknown name or reward and for options
-    that the game does not have.
+    max_plies: plies after which a game is truncated; None: after as many as self-play gives it.
+    reward: one of the game's `reward_kinds`; None: the first of them. Raises ConfigError for an
+    unknown name or reward and for options that the game does not have.
     """
     game = rules(name)
     check_reward(name, reward)
@@ -51,12 +59,15 @@ def make_game(
 
 
 def rules(name: str) -> Any:
-    """The class of one of GAMES, whose attributes tell of the game before one is made. Raises ConfigError.
+    """The class of one of GAMES, whose attributes tell of the game before one is made. Raises
+    ConfigError.
 
-    Its `name` is the one that runs and checkpoints use: gomoku:15 is gomoku, because 15x15 is its own size.
+    Its `name` is the one that runs and checkpoints use: gomoku:15 is gomoku, because 15x15 is its
+    own size.
     """
-    entry, options = _entry(name), name.split(":")[1:]
-    return _load(entry.variant)(options) if options else _load(entry.rules)
+    entry = _entry(name)
+    options = name.split(":")[1:]
+    return entry.variant(options) if entry.variant and options else entry.rules
 
 
 def family(name: str) -> str:
@@ -65,26 +76,29 @@ def family(name: str) -> str:
 
 
 def check_reward(name: str, reward: str | None) -> None:
-    """Raise ConfigError unless `reward` is None or one of the `reward_kinds` of the game with this name."""
+    """Raise ConfigError unless `reward` is None or one of the `reward_kinds` of the game with this
+    name.
+    """
     kinds = rules(name).reward_kinds
     if reward is not None and reward not in kinds:
         expected = f"one of {', '.join(kinds)}" if kinds else "none, because it pays no points"
         raise ConfigError(f"reward={reward!r:.60} for the game {name!r}: expected {expected}")
 
 
-def game_text(game: Game, start: Any, actions: Sequence[int], ending: int, result: int, **headers: str) -> str:
-    """A finished game as its players write it down: PGN for chess.
+def game_text(
+    game: Game, start: Any, actions: Sequence[int], ending: int, result: int, **headers: str
+) -> str:
+    """A finished game as text: PGN for chess, else base.move_list.
 
-    start: a state with one row, the first position; actions: what was played from there; ending: index into
-    `game.endings`; result: +1 when the first player won, -1 when the second did, else 0. Raises NotationError when an
-    action is not legal where it was played.
+    start: a state with one row, the first position; actions: the actions played from there; ending:
+    index into `game.endings`; result: +1 when the first player won, -1 when the second did, else 0.
+    Raises NotationError when an action is not legal where it was played.
     """
-    writer: Callable[..., str] = _load(_entry(game.name).writer) if _entry(game.name).writer else move_list
-    return writer(game, start, actions, ending, result, **headers)
+    return _entry(game.name).writer(game, start, actions, ending, result, **headers)
 
 
 def text_suffix(name: str) -> str:
-    """What the name of a file with `game_text` ends in, such as ".pgn"."""
+    """The suffix of a file that holds a `game_text`, such as ".pgn"."""
     return _entry(name).suffix
 
 
@@ -94,8 +108,3 @@ def _entry(name: str) -> Entry:
         known = ", ".join(game + GAMES[game].options for game in GAMES)
         raise ConfigError(f"unknown game {name!r:.60}: expected one of {known}")
     return entry
-
-
-def _load(place: str) -> Any:
-    module, _, name = place.partition(":")
-    return getattr(import_module(f".{module}", __package__), name)

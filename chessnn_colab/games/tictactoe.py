@@ -1,7 +1,8 @@
-"""Tic-tac-toe on tensors: the smallest game, whose true values are known, so that learning can be checked against them.
+"""Tic-tac-toe on tensors: the smallest game, whose true values are known, so that learning can be
+checked against them.
 
-Squares are numbered 0 to 8, row after row; the action is the square. A position is 18 bits of one word: the mover's own
-stones in bits 0 to 8, the opponent's in bits 9 to 17.
+Squares are numbered 0 to 8, row after row; the action is the square. A position is 18 bits of one
+word: the mover's own stones in bits 0 to 8, the opponent's in bits 9 to 17.
 """
 
 from __future__ import annotations
@@ -12,11 +13,18 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..errors import ConfigError
-from .base import NEVER, Game, finished, square_symmetries, where
+from .base import (
+    Game,
+    check_start_kind,
+    finished,
+    line_outcome,
+    random_plies,
+    square_symmetries,
+    where,
+)
 
-UNFINISHED, THREE_IN_A_ROW, BOARD_FULL, TRUNCATED = range(4)
-LINES = (0o007, 0o070, 0o700, 0o111, 0o222, 0o444, 0o421, 0o124)  # an octal digit per row of the board
+# An octal digit per row of the board.
+LINES = (0o007, 0o070, 0o700, 0o111, 0o222, 0o444, 0o421, 0o124)
 BOARD = 0o777
 MAX_RANDOM_PLIES = 6
 
@@ -37,14 +45,13 @@ class TicTacToeState:
 class TicTacToe(Game):
     """The rules, with their tables on one device.
 
-    max_plies: a game that has not ended after so many plies from its start is truncated.
+    max_plies: a game that has not ended after this number of plies is truncated.
     """
 
     name = "tictactoe"
     num_players = 2
     player_names = ("X", "O")
     num_actions = 9
-    jumps: tuple[tuple[int, int], ...] = ()
     observation_shape = (3, 3, 3)
     packed_words = 1
     endings = ("unfinished", "three_in_a_row", "board_full", "truncated")
@@ -52,11 +59,6 @@ class TicTacToe(Game):
     discount = 0.99  # the quicker of two wins is worth more, and a win 8 plies later still 0.92: far above a draw
     self_play_plies = 9
     sampling_plies = 9
-    td_lambda = 1.0  # nothing stands better before the end
-    bootstrap_after, bootstrap_lambda = NEVER, 0.95
-    chance = False
-    reward_kinds: Mapping[str, float] = {}
-    score_limit = 0.0
 
     def __init__(self, max_plies: int = 9, device: torch.device | str = "cpu"):
         self.max_plies = max_plies
@@ -70,7 +72,9 @@ class TicTacToe(Game):
         return self.unpack(torch.zeros(batch_size, 1, dtype=torch.int64, device=self.device))
 
     def step(self, state: TicTacToeState, action: Tensor) -> TicTacToeState:
-        """Play `action` int64 [B], legal in its position; rows of finished games stay as they are."""
+        """Play `action` int64 [B], legal in its position; rows of finished games stay as they
+        are.
+        """
         stones = state.stones | (torch.ones_like(action) << action)
         after = self._state((stones >> 9) | ((stones & BOARD) << 9), state.plies_played + 1)
         return where(finished(state), state, after)
@@ -79,19 +83,19 @@ class TicTacToe(Game):
         """bool [B, 9]: the empty squares, those of a finished game too."""
         return self._unpack_bits(state.stones | (state.stones >> 9))[:, :9] == 0
 
-    def legal_actions(self, state: TicTacToeState) -> tuple[Tensor, Tensor]:
-        """int64 [n] and int64 [n]: row and action of everything legal_action_mask allows, row after row, actions
-        ascending. A GPU is waited for, because the host has to know n."""
-        rows, actions = self.legal_action_mask(state).nonzero(as_tuple=True)
-        return rows, actions
-
     def observe(self, state: TicTacToeState) -> Tensor:
-        """float32 [B, 3, 3, 3]: the mover's stones, the opponent's, and all ones, which show where the board ends."""
+        """float32 [B, 3, 3, 3]: the mover's stones, the opponent's, and all ones, which show where
+        the board ends.
+        """
         stones = self._unpack_bits(state.stones).to(torch.float32)
-        return torch.cat((stones, torch.ones_like(stones[:, :9])), 1).view(-1, *self.observation_shape)
+        return torch.cat((stones, torch.ones_like(stones[:, :9])), 1).view(
+            -1, *self.observation_shape
+        )
 
     def pack(self, state: TicTacToeState) -> Tensor:
-        """int64 [B, 1]: the stones, which tell all the rest but the plies of this game. Inverse: `unpack`."""
+        """int64 [B, 1]: the stones, which tell all the rest but the plies of this game. Inverse:
+        `unpack`.
+        """
         return state.stones.unsqueeze(1)
 
     def unpack(self, packed: Tensor) -> TicTacToeState:
@@ -99,32 +103,25 @@ class TicTacToe(Game):
         return self._state(packed[:, 0], torch.zeros_like(packed[:, 0]))
 
     def augment(self, packed: Tensor, chance: Tensor) -> tuple[Tensor, Tensor]:
-        """`packed` int64 [B, 1] with each board turned and mirrored in one of the eight ways, all equally likely.
+        """`packed` int64 [B, 1] with each board turned and mirrored in one of the eight ways, all
+        equally likely.
 
-        chance: float32 [B] in [0, 1). Also int64 [B]: which row of `action_images` a position's actions follow.
+        chance: float32 [B] in [0, 1). Also int64 [B]: which row of `action_images` a position's
+        actions follow.
         """
         image = (chance * len(self.action_images)).to(torch.int64)
         squares = self.action_images[image]
         bits = self._unpack_bits(packed[:, 0]) << torch.cat((squares, squares + 9), 1)
         return bits.sum(1, keepdim=True), image
 
-    def truncation_value(self, state: TicTacToeState) -> Tensor:
-        """float32 [B]: zeros. A game stopped at the cap counts as a draw."""
-        return torch.zeros_like(state.rewards[:, 0])
-
     def starts(self, count: int, kind: str, generator: torch.Generator) -> TicTacToeState:
-        """`count` start positions: "standard", or "random-plies": 1 to MAX_RANDOM_PLIES uniformly random moves, without
-        those that would have ended the game. `generator` is a CPU generator. Raises ConfigError for another kind."""
-        if kind not in self.start_shares:
-            raise ConfigError(f"unknown start positions {kind!r}: expected one of {', '.join(self.start_shares)}")
-        state = self.init(count)
+        """`count` start positions: "standard", or "random-plies": 1 to MAX_RANDOM_PLIES uniformly
+        random moves, without those that would have ended the game. `generator` is a CPU generator.
+        Raises ConfigError for another kind."""
+        check_start_kind(self, kind)
         if kind == "standard":
-            return state
-        lengths = torch.randint(1, MAX_RANDOM_PLIES + 1, (count,), generator=generator).to(self.device)
-        for played in range(MAX_RANDOM_PLIES):
-            noise = torch.rand(count, self.num_actions, generator=generator).to(self.device)
-            after = self.step(state, torch.where(self.legal_action_mask(state), noise, -1.0).argmax(1))
-            state = where((lengths > played) & ~finished(after), after, state)
+            return self.init(count)
+        state = random_plies(self, count, MAX_RANDOM_PLIES, generator)
         return self.unpack(self.pack(state))
 
     def to_text(self, state: TicTacToeState) -> list[str]:
@@ -132,26 +129,20 @@ class TicTacToe(Game):
         own, opponents = self._unpack_bits(state.stones).split(9, 1)
         player = state.current_player.unsqueeze(1)
         boards = (own * (1 + player) + opponents * (2 - player)).view(-1, 3, 3).tolist()
-        return ["\n".join(" ".join(".XO"[mark] for mark in row) for row in board) for board in boards]
+        return [
+            "\n".join(" ".join(".XO"[mark] for mark in row) for row in board) for board in boards
+        ]
 
     def _unpack_bits(self, stones: Tensor) -> Tensor:
         """int64 [B, 18], zeros and ones."""
         return (stones.unsqueeze(1) >> self._bits) & 1
 
     def _state(self, stones: Tensor, plies_played: Tensor) -> TicTacToeState:
-        """Everything that follows from the stones [B]. Only the opponent, who has just moved, can have won."""
+        """Everything that follows from the stones [B]. Only the opponent, who has just moved, can
+        have won.
+        """
         count = self._unpack_bits(stones).sum(1)
         player = count & 1
         lost = ((stones.unsqueeze(1) & self._opponents_lines) == self._opponents_lines).any(1)
-        ending = torch.where(plies_played >= self.max_plies, TRUNCATED, UNFINISHED)
-        ending = torch.where(lost, THREE_IN_A_ROW, torch.where(count == 9, BOARD_FULL, ending))
-        x_reward = torch.where(lost, 2 * player - 1, 0).to(torch.float32)
-        return TicTacToeState(
-            stones,
-            plies_played,
-            player,
-            terminated=(ending == THREE_IN_A_ROW) | (ending == BOARD_FULL),
-            truncated=ending == TRUNCATED,
-            rewards=torch.stack((x_reward, -x_reward), 1),
-            ending=ending,
-        )
+        outcome = line_outcome(lost, count == 9, plies_played >= self.max_plies, player)
+        return TicTacToeState(stones, plies_played, player, *outcome)

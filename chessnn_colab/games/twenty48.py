@@ -1,34 +1,34 @@
-"""2048 on tensors: one player, tiles that appear by chance, points as the reward (Gabriele Cirulli 2014).
+"""2048 on tensors: one player, tiles that appear by chance, points as the reward (Gabriele Cirulli
+2014).
 
-A tile is its exponent: 0 an empty cell, 1 the tile 2, 11 the tile 2048. A move slides four lines of four tiles towards
-one side, and a table says what becomes of a line and what it pays.
+A tile is its exponent: 0 an empty cell, 1 the tile 2, 11 the tile 2048. A move slides four lines of
+four tiles towards one side, and a table says what becomes of a line and what it pays.
 
-Chance: each state carries the key of its next tile, a number of 32 bits that a hash turns into a cell, a tile and the
-next key. So a step is a function of its arguments, alike on every device, whatever the neighbours in the batch, and a
-game can be replayed from its first position and its actions. Keys are drawn from the generator that `starts` gets.
-A search must not know the tile that will come, so it plays with keys of its own (`reseed`).
+Chance: each state carries the key of its next tile, a number of 32 bits that a hash turns into a
+cell, a tile and the next key. So a step is a function of its arguments, alike on every device,
+whatever the neighbours in the batch, and a game can be replayed from its first position and its
+actions. Keys are drawn from the generator that `starts` gets. A search must not know the tile that
+will come, so it plays with keys of its own (`reseed`).
 """
 
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from ..errors import ConfigError
-from .base import NEVER, Game, finished, square_symmetries, where
+from .base import Game, check_start_kind, finished, square_symmetries, where
 
 UNFINISHED, NO_MOVES, TRUNCATED = range(3)
 UP, RIGHT, DOWN, LEFT = range(4)  # the actions, numbered as OpenSpiel numbers them
 EXPONENTS = 18  # 0 to 17: no larger tile than 2^17 can be made on 16 cells
-LINES = EXPONENTS**4
 MASK32 = 2**32 - 1
-TILE_BITS, KEY_BITS = 5, 32
-FIRST_TILES = 12  # in the first of a packed position's words; the rest share the second with the key
+TILE_BITS = 5
+# Of a packed position: tiles in its first word, and tiles that share the second with the key.
+FIRST_TILES, LAST_TILES = 12, 4
 
 
 @dataclass(frozen=True)
@@ -50,14 +50,14 @@ class Twenty48State:
 class Twenty48(Game):
     """The rules, with their tables on one device.
 
-    max_plies: a game that has not ended after so many plies from its start is truncated. reward: one of `reward_kinds`.
+    max_plies: a game that has not ended after this number of plies is truncated. reward:
+    one of `reward_kinds`.
     """
 
     name = "2048"
     num_players = 1
     player_names = ("Player",)
     num_actions = 4
-    jumps: tuple[tuple[int, int], ...] = ()
     observation_shape = (EXPONENTS, 4, 4)
     packed_words = 3
     endings = ("unfinished", "no_moves", "truncated")
@@ -66,15 +66,20 @@ class Twenty48(Game):
     self_play_plies = 20_000
     sampling_plies = 1  # the tiles vary the games
     td_lambda = 0.8
-    bootstrap_after, bootstrap_lambda = NEVER, 0.95
     chance = True
-    reward_kinds: Mapping[str, float] = {"score": 100_000.0, "log-score": 12.0, "log-tile": 18.0, "hybrid": 14.0}
+    reward_kinds: Mapping[str, float] = {
+        "score": 100_000.0,
+        "log-score": 12.0,
+        "log-tile": 18.0,
+        "hybrid": 14.0,
+    }
     milestones = (512, 1024, 2048)
 
-    def __init__(self, max_plies: int = 20_000, device: torch.device | str = "cpu", reward: str = "score"):
-        if reward not in self.reward_kinds:
-            raise ConfigError(f"unknown reward {reward!r:.60}: expected one of {', '.join(self.reward_kinds)}")
-        self.max_plies, self.reward = max_plies, reward
+    def __init__(
+        self, max_plies: int = 20_000, device: torch.device | str = "cpu", reward: str = "score"
+    ):
+        self.max_plies = max_plies
+        self.reward = reward
         self.score_limit = self.reward_kinds[reward]
         self.device = torch.device(device)
         self._squares = square_symmetries(4).to(self.device)  # which cell comes to each cell
@@ -82,8 +87,11 @@ class Twenty48(Game):
         self._slides = _slides().to(self.device)
         self._moves = self._slides >= 0  # whether a line moves
         board = torch.arange(16, device=self.device).view(4, 4)
-        # [4, 16]: of each action the cells line after line, each line from the side that it slides to
-        self._cells = torch.stack([way.flatten() for way in (board.t(), board.flip(1), board.t().flip(1), board)])
+        # [4, 16]: of each action the cells line after line, each line from the side that it slides
+        # to
+        self._cells = torch.stack(
+            [way.flatten() for way in (board.t(), board.flip(1), board.t().flip(1), board)]
+        )
         self._back = self._cells.argsort(1)  # the inverse
         self._powers = EXPONENTS ** torch.arange(4, device=self.device)
         self._shifts = TILE_BITS * torch.arange(16, device=self.device) % (TILE_BITS * FIRST_TILES)
@@ -94,27 +102,36 @@ class Twenty48(Game):
         return self._first(torch.arange(batch_size, device=self.device))
 
     def step(self, state: Twenty48State, action: Tensor) -> Twenty48State:
-        """Slide to the side `action` int64 [B], legal in its row; then a tile appears. Finished games stay as they are.
+        """Slide to the side `action` int64 [B], legal in its row; then a tile appears. Finished
+        games stay as they are.
 
         The tile is 2 in nine cases of ten, else 4, in an empty cell, all of them equally likely.
         """
         moved = self.afterstate(state, action)
-        after = self._settled(replace(moved, plies_played=state.plies_played + 1), *_spawn(moved.tiles, moved.key))
+        tiles, key = _spawn(moved.tiles, moved.key)
+        after = replace(moved, tiles=tiles, key=key, plies_played=state.plies_played + 1)
+        after = self._settled(after)
         return where(finished(state), state, after)
 
     def afterstate(self, state: Twenty48State, action: Tensor) -> Twenty48State:
-        """The part of a step that knows no chance: the tiles moved and paid for, none added. `legal` is not kept up."""
+        """The part of a step that knows no chance: the tiles moved and paid for, none added.
+        `legal` is not kept up.
+        """
         tiles, gained, _ = self.slide(state.tiles, action)
         score = state.score + gained
         if self.reward == "score":
             paid = gained.to(torch.float32)
         else:
-            paid = self._standing(tiles, score) - self._standing(state.tiles, state.score)
-        return where(finished(state), state, replace(state, tiles=tiles, score=score, rewards=paid.unsqueeze(1)))
+            paid = self._merit(tiles, score) - self._merit(state.tiles, state.score)
+        return where(
+            finished(state),
+            state,
+            replace(state, tiles=tiles, score=score, rewards=paid.unsqueeze(1)),
+        )
 
     def slide(self, tiles: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """`tiles` int64 [B, 16] slid to the sides `action` [B], the points of it int64 [B], and bool [B], whether
-        anything moved."""
+        """`tiles` int64 [B, 16] slid to the sides `action` [B], the points of it int64 [B], and
+        bool [B], whether anything moved."""
         lines = tiles.gather(1, self._cells[action]).view(-1, 4, 4)
         found = self._slides[(lines * self._powers).sum(2)]
         moved = found >= 0
@@ -123,105 +140,121 @@ class Twenty48(Game):
         return slid.flatten(1).gather(1, self._back[action]), gained, moved.any(1)
 
     def reseed(self, state: Twenty48State, numbers: Tensor) -> Twenty48State:
-        """The same positions with other chance, one for each of `numbers` int64 [B] from 0 up to 2**32."""
+        """The same positions with other chance, one for each of `numbers` int64 [B] from 0 up to
+        2**32.
+        """
         return replace(state, key=_mixed(state.key ^ _mixed(numbers)))
 
     def legal_action_mask(self, state: Twenty48State) -> Tensor:
-        """bool [B, 4]: the sides to which something moves; none in a finished game without moves."""
+        """bool [B, 4]: the sides to which something moves; none in a finished game without
+        moves.
+        """
         return state.legal
 
-    def legal_actions(self, state: Twenty48State) -> tuple[Tensor, Tensor]:
-        """int64 [n] and int64 [n]: row and action of everything legal_action_mask allows, row after row, actions
-        ascending. A GPU is waited for, because the host has to know n."""
-        rows, actions = state.legal.nonzero(as_tuple=True)
-        return rows, actions
-
     def observe(self, state: Twenty48State) -> Tensor:
-        """float32 [B, 18, 4, 4]: a plane for empty cells and one for each tile, ones where it is."""
+        """float32 [B, 18, 4, 4]: a plane for empty cells and one for each tile, ones where it
+        is.
+        """
         planes = state.tiles.unsqueeze(1) == self._planes
         return planes.to(torch.float32).view(-1, *self.observation_shape)
 
     def pack(self, state: Twenty48State) -> Tensor:
-        """int64 [B, 3]: five bits a tile, the key of the next tile, the score. Inverse: `unpack`."""
-        words = (state.tiles << self._shifts).split((FIRST_TILES, 16 - FIRST_TILES), 1)
-        second = words[1].sum(1) | (state.key << (TILE_BITS * (16 - FIRST_TILES)))
+        """int64 [B, 3]: five bits a tile, the key of the next tile, the score. Inverse:
+        `unpack`.
+        """
+        words = (state.tiles << self._shifts).split((FIRST_TILES, LAST_TILES), 1)
+        second = words[1].sum(1) | (state.key << (TILE_BITS * (LAST_TILES)))
         return torch.stack((words[0].sum(1), second, state.score), 1)
 
     def unpack(self, packed: Tensor) -> Twenty48State:
         """The states of `pack`'s words int64 [B, 3], each as a fresh game from there."""
         first, second, score = packed.unbind(1)
-        rest = 16 - FIRST_TILES
-        tiles = torch.cat((self._unpack_tiles(first, FIRST_TILES), self._unpack_tiles(second, rest)), 1)
-        return self._state(tiles, score, (second >> (TILE_BITS * rest)) & MASK32)
+        words = self._unpack_tiles(first, FIRST_TILES), self._unpack_tiles(second, LAST_TILES)
+        tiles = torch.cat(words, 1)
+        return self._state(tiles, score, (second >> (TILE_BITS * LAST_TILES)) & MASK32)
 
     def augment(self, packed: Tensor, chance: Tensor) -> tuple[Tensor, Tensor]:
-        """`packed` int64 [B, 3] with each board turned and mirrored in one of the eight ways, all equally likely.
+        """`packed` int64 [B, 3] with each board turned and mirrored in one of the eight ways, all
+        equally likely.
 
-        chance: float32 [B] in [0, 1). Also int64 [B]: which row of `action_images` a position's actions follow.
+        chance: float32 [B] in [0, 1). Also int64 [B]: which row of `action_images` a position's
+        actions follow.
         """
         image = (chance * len(self.action_images)).to(torch.int64)
         state = self.unpack(packed)
         return self.pack(replace(state, tiles=state.tiles.gather(1, self._squares[image]))), image
 
-    def truncation_value(self, state: Twenty48State) -> Tensor:
-        """float32 [B]: zeros. What is still to come is the network's to say."""
-        return torch.zeros_like(state.rewards[:, 0])
-
     def starts(self, count: int, kind: str, generator: torch.Generator) -> Twenty48State:
-        """`count` start positions of the only kind, "standard": two tiles on an empty board, 2 or 4.
+        """`count` start positions of the only kind, "standard": two tiles on an empty board, 2 or
+        4.
 
-        `generator` is a CPU generator; all chance of these games follows from it. Raises ConfigError for another kind.
+        `generator` is a CPU generator; all chance of these games follows from it. Raises
+        ConfigError for another kind.
         """
-        if kind not in self.start_shares:
-            raise ConfigError(f"unknown start positions {kind!r}: expected one of {', '.join(self.start_shares)}")
+        check_start_kind(self, kind)
         return self._first(torch.randint(MASK32, (count,), generator=generator).to(self.device))
 
     def reached(self, state: Twenty48State) -> Tensor:
         """bool [B, 3]: whether the largest tile is at least each of `milestones`."""
-        marks = torch.tensor([int(math.log2(tile)) for tile in self.milestones], device=self.device)
-        return state.tiles.amax(1, keepdim=True) >= marks
+        largest = 2 ** state.tiles.amax(1, keepdim=True)
+        return largest >= torch.tensor(self.milestones, device=self.device)
 
     def to_text(self, state: Twenty48State) -> list[str]:
         """Each row as four lines of tiles, a point for an empty cell, and a line with the score."""
-        boards = [[f"{2**tile if tile else '.':>6}" for tile in tiles] for tiles in state.tiles.tolist()]
-        lines = [["".join(board[row : row + 4]) for row in range(0, 16, 4)] for board in boards]
-        return ["\n".join([*line, f"score {score}"]) for line, score in zip(lines, state.score.tolist())]
+        texts = []
+        for tiles, score in zip(state.tiles.tolist(), state.score.tolist()):
+            cells = "".join(f"{2**tile if tile else '.':>6}" for tile in tiles)
+            rows = [cells[start : start + 24] for start in range(0, 96, 24)]
+            texts.append("\n".join([*rows, f"score {score}"]))
+        return texts
 
     def _unpack_tiles(self, word: Tensor, count: int) -> Tensor:
         """int64 [..., count]: the tiles in the low bits of `word` [...]."""
         return (word.unsqueeze(-1) >> self._shifts[:count]) & (2**TILE_BITS - 1)
 
     def _first(self, numbers: Tensor) -> Twenty48State:
-        tiles, key = torch.zeros(len(numbers), 16, dtype=torch.int64, device=self.device), _mixed(numbers)
+        tiles = torch.zeros(len(numbers), 16, dtype=torch.int64, device=self.device)
+        key = _mixed(numbers)
         for _ in range(2):
             tiles, key = _spawn(tiles, key)
         return self._state(tiles, torch.zeros_like(numbers), key)
 
     def _state(self, tiles: Tensor, score: Tensor, key: Tensor) -> Twenty48State:
         """Fresh games from these positions."""
-        zero, rewards = torch.zeros_like(score), torch.zeros_like(score, dtype=torch.float32).unsqueeze(1)
+        zero = torch.zeros_like(score)
+        rewards = zero.to(torch.float32).unsqueeze(1)
         no = zero.to(torch.bool)
-        state = Twenty48State(tiles, score, key, no.unsqueeze(1), zero, zero, no, no, rewards, zero)
-        return self._settled(state, tiles, key)
+        legal = no.unsqueeze(1)
+        return self._settled(
+            Twenty48State(tiles, score, key, legal, zero, zero, no, no, rewards, zero)
+        )
 
-    def _settled(self, state: Twenty48State, tiles: Tensor, key: Tensor) -> Twenty48State:
-        """`state` with these tiles and this key, and everything that follows from them."""
-        lines = (tiles[:, self._cells].view(-1, 4, 4, 4) * self._powers).sum(3)
+    def _settled(self, state: Twenty48State) -> Twenty48State:
+        """`state` with everything that follows from its tiles and plies."""
+        lines = (state.tiles[:, self._cells].view(-1, 4, 4, 4) * self._powers).sum(3)
         legal = self._moves[lines].any(2)
         stuck = ~legal.any(1)
         capped = ~stuck & (state.plies_played >= self.max_plies)
         ending = torch.where(stuck, NO_MOVES, torch.where(capped, TRUNCATED, UNFINISHED))
-        return replace(state, tiles=tiles, key=key, legal=legal, terminated=stuck, truncated=capped, ending=ending)
+        return replace(state, legal=legal, terminated=stuck, truncated=capped, ending=ending)
 
-    def _standing(self, tiles: Tensor, score: Tensor) -> Tensor:
-        """float32 [B]: a ply pays by how much this grows. The first 4 pays nothing, because it may come by chance."""
-        points, largest = (score + 100).to(torch.float32).log(), (2.0 ** tiles.amax(1).clamp(min=2) + 1).log2()
-        return {"log-score": points, "log-tile": largest, "hybrid": 0.7 * points + 0.3 * largest}[self.reward]
+    def _merit(self, tiles: Tensor, score: Tensor) -> Tensor:
+        """float32 [B]: a ply pays by how much this grows. The first 4 pays nothing, because it may
+        come by chance.
+        """
+        points = (score + 100).to(torch.float32).log()
+        if self.reward == "log-score":
+            return points
+        largest = (2.0 ** tiles.amax(1).clamp(min=2) + 1).log2()
+        if self.reward == "log-tile":
+            return largest
+        return 0.7 * points + 0.3 * largest
 
 
 def _mixed(number: Tensor) -> Tensor:
-    """A permutation of the numbers of 32 bits that leaves no pattern (Chris Wellons' hash prospector, "lowbias32" as
-    TheIronBorn improved it). In int64 no product overflows, so every device computes it alike."""
+    """A permutation of the numbers of 32 bits that leaves no pattern (Chris Wellons' hash
+    prospector, "lowbias32" as TheIronBorn improved it). In int64 no product overflows, so every
+    device computes it alike."""
     number = (number + 0x9E3779B9) & MASK32
     number = ((number ^ (number >> 16)) * 0x21F0AAAD) & MASK32
     number = ((number ^ (number >> 15)) * 0x735A2D97) & MASK32
@@ -230,9 +263,10 @@ def _mixed(number: Tensor) -> Tensor:
 
 def _spawn(tiles: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
     """`tiles` [B, 16] with one more tile, and the next keys [B]. A full board stays as it is."""
-    place, size = _mixed(key), _mixed(key ^ MASK32)
+    place = _mixed(key)
+    size = _mixed(key ^ MASK32)
     empty = tiles == 0
-    chosen = (place * empty.sum(1)) >> KEY_BITS
+    chosen = (place * empty.sum(1)) >> 32
     here = empty & (empty.cumsum(1) == chosen.unsqueeze(1) + 1)
     tile = torch.where(size % 10 == 0, 2, 1)
     return tiles + here * tile.unsqueeze(1), _mixed(place ^ size)
@@ -242,18 +276,19 @@ def _spawn(tiles: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
 def _slides() -> Tensor:
     """int64 [18^4]: what becomes of each line that slides to its first cell, -1 if nothing moves.
 
-    A line's number is the sum of its tiles times 18^place. The low 20 bits of an entry are the new tiles, five bits
-    each, the rest is what the merges pay. A tile merges once a slide, those nearest the side first.
+    A line's number is the sum of its tiles times 18^place. The low 20 bits of an entry are the new
+    tiles, five bits each, the rest is what the merges pay. A tile merges once a slide, those
+    nearest the side first.
     """
-    lines = torch.arange(LINES).unsqueeze(1) // EXPONENTS ** torch.arange(4) % EXPONENTS
+    lines = torch.arange(EXPONENTS**4).unsqueeze(1) // EXPONENTS ** torch.arange(4) % EXPONENTS
     order = (lines == 0).to(torch.uint8).argsort(dim=1, stable=True)
     a, b, c, d = lines.gather(1, order).unbind(1)
-    zero, most = torch.zeros_like(a), EXPONENTS - 1
-    front, middle, back = ((x == y) & (x > 0) & (x < most) for x, y in ((a, b), (b, c), (c, d)))
-    middle = middle & ~front
-    back = back & ~middle
-    after = torch.stack((a + front.long(), b + middle.long(), c + back.long(), d), 1)
-    gone = torch.stack((zero, front.long(), middle.long(), back.long()), 1) > 0  # merged into the one before it
+    front = _merge(a, b)
+    middle = _merge(b, c) & ~front
+    back = _merge(c, d) & ~middle
+    after = torch.stack((a + front, b + middle, c + back, d), 1)
+    # Each tile that has merged into the one before it is gone.
+    gone = torch.stack((torch.zeros_like(front), front, middle, back), 1)
     after = torch.where(gone, 0, after)
     paid = (torch.stack((front, middle, back), 1) * 2 ** after[:, :3]).sum(1)
     after = after.gather(1, (after == 0).to(torch.uint8).argsort(dim=1, stable=True))
@@ -261,7 +296,14 @@ def _slides() -> Tensor:
     return torch.where((after == lines).all(1), -1, packed)
 
 
+def _merge(tile: Tensor, neighbour: Tensor) -> Tensor:
+    """bool: whether two tiles become one. Two of the largest stay as they are."""
+    return (tile == neighbour) & (tile > 0) & (tile < EXPONENTS - 1)
+
+
 def _action_images() -> Tensor:
-    """int64 [8, 4], what each action becomes in each symmetry. A quarter turn to the left makes left of up."""
+    """int64 [8, 4], what each action becomes in each symmetry. A quarter turn to the left makes
+    left of up.
+    """
     actions = torch.arange(4)
     return torch.stack([(way - turns) % 4 for way in (actions, -actions) for turns in range(4)])

@@ -1,10 +1,12 @@
-"""A copy of a run in a second folder (Google Drive, a network disk), kept up to date while the run trains.
+"""A copy of a run in a second folder (Google Drive, a network disk), kept up to date while the run
+trains.
 
-The run itself stays on the machine's own disk, because cloud folders are slow and lose their connection. After each
-save a thread copies what is new. A file gets a temporary name, is read back and compared by SHA-256, and is then
-renamed; the checkpoint comes last. So the copy is a run folder at every moment, and train() and evaluate() can open it.
-When copying fails, the user is told, and the next save tries again. Google Drive reads back from its cache what it
-will upload later. When such an upload is cut short, the checkpoint does not verify and the one before it is used.
+The run itself stays on the machine's own disk, because cloud folders are slow and lose their
+connection. After each save a thread copies what is new. A file gets a temporary name, is read back
+and compared by SHA-256, and is then renamed; the checkpoint comes last. So the copy is a run folder
+at every moment, and train() and evaluate() can open it. When copying fails, the user is told, and
+the next save tries again. Google Drive reads back from its cache what it will upload later. When
+such an upload is cut short, the checkpoint does not verify and the one before it is used.
 """
 
 import os
@@ -15,21 +17,29 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..errors import CheckpointError, ChessnnError, ConfigError, RunError
-from ..files import AnyPath, copy_verified, file_sha256, reason
-from .checkpoint import MANIFEST, copy_checkpoint, load_checkpoint
 from .config_file import CONFIG_FILE
+from .files import AnyPath, copy_verified, file_sha256, reason
 from .folder import CARD_FILE, RATINGS_FILE, RunFolder, folder_path
 
 CLOSE_SECONDS = 120.0
-# Everything but the checkpoints and config.json. Reports come before checkpoints, so that the copy misses none.
-_FILES = ("snapshots/*.safetensors", "games/*", "tensorboard/*", "metrics.jsonl", RATINGS_FILE, CARD_FILE)
+# Everything but the checkpoints and config.json. Reports come before checkpoints, so that the copy
+# misses none.
+_FILES = (
+    "snapshots/*.safetensors",
+    "games/*",
+    "tensorboard/*",
+    "metrics.jsonl",
+    RATINGS_FILE,
+    CARD_FILE,
+)
 
 
 class Backup:
-    """Copies `run`, which is open for writing, to the folder `copy_to`, and keeps the newest `keep` checkpoints there.
+    """Copies `run`, which is open for writing, to the folder `copy_to`, and keeps the newest `keep`
+    checkpoints there.
 
-    Raises ConfigError when `copy_to` cannot be the copy of this run. Raises RunError when another process writes there
-    or when the copy is ahead of the run.
+    Raises ConfigError when `copy_to` cannot be the copy of this run. Raises RunError when another
+    process writes there or when the copy is ahead of the run.
     """
 
     def __init__(self, run: RunFolder, copy_to: AnyPath, keep: int = 2) -> None:
@@ -41,7 +51,9 @@ class Backup:
         self._copy = RunFolder.create_or_open(place, run.config, may_change=run.config)
         try:
             own = max(run.checkpoints(), default=0)
-            if max(self._copy.checkpoints(), default=0) > own:  # damaged, or it would have been refused
+            if (
+                max(self._copy.checkpoints(), default=0) > own
+            ):  # damaged, or it would have been refused
                 self._copy.rewind(own)
         except BaseException:
             self._copy.close()
@@ -50,10 +62,14 @@ class Backup:
         self._behind = False  # something was saved that no finished copy has
         self._at = max(self._copy.checkpoints(), default=None)
         self._messages: list[str] = list(self._copy.messages)
-        self._copied: dict[Path, tuple[int, int]] = {}  # size and time of the files that the copy is known to have
+        self._copied: dict[
+            Path, tuple[int, int]
+        ] = {}  # size and time of the files that the copy is known to have
 
     def update(self) -> list[str]:
-        """Begin to copy what is new, in the background; call it after each save. Returns what went wrong before."""
+        """Begin to copy what is new, in the background; call it after each save. Returns what went
+        wrong before.
+        """
         self._behind = True
         if not self._copying:
             self._begin()
@@ -65,7 +81,9 @@ class Backup:
             self._thread.join(max(seconds, 0))
             self._behind |= self._copying
 
-    def close(self, say: Callable[[str], None] = lambda text: None, seconds: float = CLOSE_SECONDS) -> list[str]:
+    def close(
+        self, say: Callable[[str], None] = lambda text: None, seconds: float = CLOSE_SECONDS
+    ) -> list[str]:
         """Finish copying, in at most `seconds`, and unlock the copy. Returns what went wrong.
 
         say: told before, where there is something to wait for.
@@ -83,7 +101,9 @@ class Backup:
         self._copy.close()
         self._run.spared = frozenset()
         if self._behind:
-            at = "it has no checkpoint yet" if self._at is None else f"it is at iteration {self._at}"
+            at = (
+                "it has no checkpoint yet" if self._at is None else f"it is at iteration {self._at}"
+            )
             self._messages.append(
                 f"The copy {self._copy.path} is not complete: {at}. Train with it again to complete it"
             )
@@ -97,7 +117,9 @@ class Backup:
         self._behind = False
         saved = self._run.checkpoints()
         self._run.spared = frozenset(saved[-1:])
-        self._thread = threading.Thread(target=self._copy_all, args=(saved[-1:],), name="backup", daemon=True)
+        self._thread = threading.Thread(
+            target=self._copy_all, args=(saved[-1:],), name="backup", daemon=True
+        )
         self._thread.start()
 
     def _said(self) -> list[str]:
@@ -110,7 +132,7 @@ class Backup:
             for path in _plain_files(self._run.path):
                 self._copy_file(path)
             for iteration in iterations:
-                _copy_if_new(self._run.checkpoint_path(iteration), self._copy.checkpoint_path(iteration))
+                self._copy_file(self._run.checkpoint_path(iteration))
                 self._at = iteration
             self._copy.prune(self._keep)
         except (ChessnnError, OSError) as error:
@@ -134,43 +156,51 @@ class Backup:
         self._copied[path] = state
 
 
-def restore_run(run: AnyPath, copy_to: AnyPath, say: Callable[[str], None] = lambda text: None) -> str | None:
-    """Bring a run back from its copy when the run's own folder has no checkpoint. Returns a sentence that says so.
+def restore_run(
+    run: AnyPath, copy_to: AnyPath, say: Callable[[str], None] = lambda text: None
+) -> str | None:
+    """Bring a run back from its copy when the run's own folder has no checkpoint. Returns a
+    sentence that says so.
 
-    Returns None when there is nothing to bring back. say: told before it begins, because it may take a while.
-    Raises ConfigError, RunError or CheckpointError.
+    Returns None when there is nothing to bring back. say: told before it begins, because it may
+    take a while. Raises ConfigError, RunError or CheckpointError.
     """
     path = folder_path(run)
     place = copy_place(path, copy_to)
     if not (place / CONFIG_FILE).is_file() or RunFolder(path, {}).checkpoints():
         return None
     copy = RunFolder.open(place)
-    if not copy.checkpoints():
+    latest = copy.latest_checkpoint()
+    if latest is None:
         return None
     _refuse_another_run(RunFolder(path, {}), copy)
     say(f"Bringing {path} back from its copy {place} ...")
-    with RunFolder.create_or_open(path, copy.config, may_change=copy.config) as restored:
+    # The checkpoint comes last, because the run is complete with it.
+    files = [*_plain_files(place), copy.checkpoint_path(latest.iteration)]
+    with RunFolder.create_or_open(path, copy.config, may_change=copy.config):
         try:
-            for file in _plain_files(place):
+            for file in files:
                 copy_verified(file, path / file.relative_to(place))
         except OSError as error:
             raise RunError(
                 f"cannot restore {path} from {place}: {reason(error)}. Make room or mount the drive, and "
                 "try again; the copy stands"
             ) from error
-        iteration = _restore_checkpoint(copy, restored)
-    return f"Restored {path} from its copy {place}, at iteration {iteration}"
+    return f"Restored {path} from its copy {place}, at iteration {latest.iteration}"
 
 
 def copy_place(run: Path, copy_to: AnyPath) -> Path:
     """Return the folder that `run` is copied to. Raises ConfigError when it cannot be.
 
-    The parent folder must exist. Where a drive is not mounted, the copy would go to the disk whose loss it is for.
+    The parent folder must exist. Where a drive is not mounted, the copy would go to the disk whose
+    loss it is for.
     """
     place = folder_path(copy_to)
     real, own = place.resolve(), run.resolve()
     if real == own or own in real.parents or real in own.parents:
-        raise ConfigError(f"copy_to={os.fspath(copy_to)!r}: expected a folder apart from the run's own, {run}")
+        raise ConfigError(
+            f"copy_to={os.fspath(copy_to)!r}: expected a folder apart from the run's own, {run}"
+        )
     if not place.parent.is_dir():
         raise ConfigError(
             f"copy_to={os.fspath(copy_to)!r}: there is no folder {place.parent}. Mount the drive, or make "
@@ -180,7 +210,9 @@ def copy_place(run: Path, copy_to: AnyPath) -> Path:
 
 
 def _refuse_another_run(run: RunFolder, copy: RunFolder) -> None:
-    """Two runs are the same when they began with the same weights: the first snapshot that both have is equal."""
+    """Two runs are the same when they began with the same weights: the first snapshot that both
+    have is equal.
+    """
     copied = {path.name: path for path in copy.snapshots()}
     own = run.snapshots()
     if not copied or not own:
@@ -200,7 +232,9 @@ def _refuse_a_later_one(run: RunFolder, copy: RunFolder) -> None:
     own, copied = max(run.checkpoints(), default=-1), copy.checkpoints()
     if not copied or copied[-1] <= own:
         return
-    with suppress(CheckpointError):  # every checkpoint of the copy is damaged, and none can be ahead
+    with suppress(
+        CheckpointError
+    ):  # every checkpoint of the copy is damaged, and none can be ahead
         latest = copy.latest_checkpoint()
         if latest is not None and latest.iteration > own:
             raise RunError(
@@ -210,30 +244,11 @@ def _refuse_a_later_one(run: RunFolder, copy: RunFolder) -> None:
             )
 
 
-def _restore_checkpoint(copy: RunFolder, restored: RunFolder) -> int:
-    """Copy the newest undamaged checkpoint. It is restored last, because the run is complete with it."""
-    damaged = []
-    for iteration in reversed(copy.checkpoints()):
-        try:
-            load_checkpoint(copy.checkpoint_path(iteration))  # its errors name the copy's own files
-            copy_checkpoint(copy.checkpoint_path(iteration), restored.checkpoint_path(iteration))
-            return iteration
-        except CheckpointError as error:
-            damaged.append(str(error))
-    raise CheckpointError(f"no checkpoint of the copy {copy.path} can be restored: " + "; ".join(damaged))
-
-
 def _plain_files(folder: Path) -> Iterator[Path]:
     for pattern in _FILES:
         for path in sorted(folder.glob(pattern)):
             if path.is_file() and not path.name.startswith("."):
                 yield path
-
-
-def _copy_if_new(source: Path, target: Path) -> None:
-    manifest = target / MANIFEST
-    if not (manifest.is_file() and _same_content(source / MANIFEST, manifest)):
-        copy_checkpoint(source, target)
 
 
 def _same_content(one: Path, other: Path) -> bool:

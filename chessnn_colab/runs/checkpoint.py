@@ -1,251 +1,201 @@
-"""Checkpoints: a whole run at one moment, verified when read, all or nothing when written, no pickle.
+"""Checkpoints: one safetensors file each, verified when read, all or nothing when written.
 
-A checkpoint is a folder:
-    weights.safetensors, optimizer.safetensors, ...   one file per group of named numpy arrays
-    state.json                                        plain data: iteration, game, config, counts
-    manifest.json                                     size and SHA-256 of every file above, written last
-It is written as `.NAME.tmp` beside the target and renamed into place. A checkpoint that stands there already is
-kept as `.NAME.old` until the new one has its name, and is found there after a kill in between.
-Only one process at a time may save to a folder; the run folder's lock makes sure of that.
+Arrays are called GROUP/NAME, such as weights/stem.conv.weight, optimizer/0.exp_avg and
+replay/actions. The header holds the metadata as JSON and the SHA-256 of the whole file, computed
+with zeros in place of its 64 digits, because safetensors alone loads a flipped bit without an
+error. A snapshot and a shared file are checkpoints that have the group `weights` alone. Any reader
+of safetensors can open them. Nothing here reads or writes pickle.
 """
 
-import os
+import hashlib
+import json
 import re
-import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import safetensors.numpy
 
 from ..errors import CheckpointError
-from ..files import (
-    MAX_ARRAY_BYTES,
-    MAX_METADATA_BYTES,
+from .files import (
     AnyPath,
     absolute,
     check_game,
-    copy_flushed,
-    decode_arrays,
-    decode_metadata,
-    decode_sealed,
-    encode_arrays,
-    encode_metadata,
-    encode_sealed,
-    flush_folder,
+    decode_object,
     not_saved,
     read_file,
+    read_start,
     reason,
-    sha256,
     unusable,
-    write_flushed,
+    write_atomically,
 )
 
-FORMAT_VERSION = 1
-MANIFEST, STATE, SUFFIX = "manifest.json", "state.json", ".safetensors"
-_FORMAT = "chessnn_colab checkpoint"
+SUFFIX = ".safetensors"
+MAX_BYTES = 16 * 2**30
+MAX_METADATA_BYTES = 64 * 2**20
+FORMAT = "chessnn_colab checkpoint 1"
+_PREFIX = b'{"__metadata__": {"sha256": "'  # of the header, behind its length in 8 bytes
+_DIGITS = slice(8 + len(_PREFIX), 8 + len(_PREFIX) + 64)
+_BLANK = b"0" * 64
 _GROUP_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_TYPES = {
+    "|b1": "BOOL",
+    "|i1": "I8",
+    "|u1": "U8",
+    "<i2": "I16",
+    "<u2": "U16",
+    "<i4": "I32",
+    "<u4": "U32",
+    "<i8": "I64",
+    "<u8": "U64",
+    "<f2": "F16",
+    "<f4": "F32",
+    "<f8": "F64",
+}  # numpy's name of a type -> the one in safetensors
 
-Groups = Mapping[str, Mapping[str, np.ndarray]]
+# A tuple of arrays is saved as one array: they are concatenated along their first axis.
+Arrays = Mapping[str, np.ndarray | tuple[np.ndarray, ...]]
+Groups = Mapping[str, Arrays]
 
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """What was saved: named groups of named arrays (a snapshot has `weights` only), and plain data."""
+    """Named groups of named arrays, and plain data. A snapshot has the group `weights` alone."""
 
     groups: dict[str, dict[str, np.ndarray]]
     metadata: dict[str, Any]
 
 
-def save_checkpoint(folder: AnyPath, groups: Groups, metadata: Mapping[str, Any]) -> None:
-    """Write a checkpoint folder, replacing one that stands there.
+def save_checkpoint(path: AnyPath, groups: Groups, metadata: Mapping[str, Any]) -> None:
+    """Write a checkpoint file, replacing one of that name.
 
-    groups: names such as `weights`, `optimizer`, `replay`, each a mapping of names to numpy arrays (any shape).
-    metadata: plain data that JSON keeps as it is (string keys; a tuple comes back as a list); `game` names the game.
-    Raises CheckpointError when the data cannot be saved or the system refuses (a full disk, for example). Then what
-    stood in `folder` still stands, and nothing half-written is left.
+    groups: names such as `weights`, `optimizer`, `replay`, each a mapping of names to numpy arrays
+    of any shape. Arrays in C order are written without a copy. metadata: plain data that JSON keeps
+    as it is (string keys; a tuple comes back as a list); `game` names the game. Raises
+    CheckpointError when the data cannot be saved or the system refuses, for example because the
+    disk is full. The file that was at `path` is kept then.
     """
-    with _replacing(absolute(folder)) as temporary:
-        files = {}
-        for name, data in _encoded_files(groups, metadata):
-            files[name] = {"bytes": len(data), "sha256": write_flushed(temporary / name, [data])}
-        manifest = encode_sealed({"format": _FORMAT, "version": FORMAT_VERSION, "files": files}, indent=1)
-        write_flushed(temporary / MANIFEST, [manifest])
+    path = absolute(path)
+    entries, contents = _encode_arrays(groups)
+    header = _encode_header(list(groups), entries, metadata)
+    digest = hashlib.sha256(header)
+    for content in contents:
+        digest.update(content)
+    sealed = header[: _DIGITS.start] + digest.hexdigest().encode() + header[_DIGITS.stop :]
+    try:
+        write_atomically(path, sealed, *contents)
+    except OSError as error:
+        raise not_saved("checkpoint", path, error) from error
 
 
-def load_checkpoint(folder: AnyPath, game: str | None = None) -> Checkpoint:
-    """Read a checkpoint after checking the exact set of its files, their sizes and hashes; arrays are writable.
+def load_checkpoint(path: AnyPath, game: str | None = None) -> Checkpoint:
+    """Read a checkpoint, snapshot or shared file after checking its SHA-256; arrays are writable.
 
-    game: when given, a checkpoint of another game is refused.
-    Raises CheckpointError naming the file that is missing, damaged or not expected.
+    game: when given, a checkpoint of another game is refused. Raises CheckpointError naming a file
+    that is missing, damaged or not a checkpoint.
     """
-    folder = _standing(absolute(folder))
-    contents = dict(_verified_files(folder, _read_manifest(folder)))
-    metadata = decode_metadata(folder, contents.pop(STATE))
-    check_game(folder, metadata, game)
-    groups = {}
-    for name in sorted(contents):
-        groups[name.removesuffix(SUFFIX)] = decode_arrays(folder / name, contents.pop(name))
+    path = absolute(path)
+    # A huge file that is something else is refused before memory is taken for it.
+    if read_start(path, _DIGITS.start)[8:] != _PREFIX:
+        raise unusable(path, "it is damaged, or it is not a checkpoint of this package")
+    data = read_file(path, MAX_BYTES)
+    content = memoryview(data)
+    digest = hashlib.sha256(content[: _DIGITS.start])
+    digest.update(_BLANK)
+    digest.update(content[_DIGITS.stop :])
+    if digest.hexdigest().encode() != data[_DIGITS]:
+        raise unusable(path, "it is damaged: its SHA-256 is not the one in its header")
+    try:
+        described = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]
+        if described["format"] != FORMAT:
+            raise ValueError(f"format {described['format']!r}, this version reads {FORMAT!r}")
+        names = [str(name) for name in json.loads(described["groups"])]
+        metadata = decode_object(described["metadata"])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise unusable(path, f"its header cannot be read ({error})") from error
+    check_game(path, metadata, game)
+    groups: dict[str, dict[str, np.ndarray]] = {name: {} for name in names}
+    try:
+        for full_name, array in safetensors.numpy.load(data).items():
+            group, _, name = full_name.partition("/")
+            groups[group][name] = array if array.flags.writeable else array.copy()
+    # The hash is right, so the content was made wrong on purpose. safetensors raises several kinds
+    # of error for that.
+    except Exception as error:
+        raise unusable(path, f"it does not hold the arrays of its groups ({error})") from error
     return Checkpoint(groups, metadata)
 
 
-def copy_checkpoint(source: AnyPath, target: AnyPath) -> None:
-    """Copy a checkpoint folder, replacing one that stands at `target`; the copy is read back before it has its name.
-
-    Raises CheckpointError when a file of either is missing or damaged or the system refuses. Then what stood at
-    `target` still stands, and nothing half-written is left.
-    """
-    source = _standing(absolute(source))
-    with _replacing(absolute(target)) as temporary:
-        for name in (*_read_manifest(source), MANIFEST):
-            copy_flushed(source / name, temporary / name)
-        for _ in _verified_files(temporary, _read_manifest(temporary)):
-            pass
-
-
-def remove_checkpoint(folder: AnyPath) -> None:
-    """Delete a checkpoint. A kill on the way leaves no half of it under its name. Raises CheckpointError."""
-    folder = absolute(folder)
-    temporary = _beside(folder, "tmp")
+def remove_checkpoint(path: Path) -> None:
+    """Delete a checkpoint, if it is there. Raises CheckpointError."""
     try:
-        shutil.rmtree(temporary, ignore_errors=True)
-        if folder.exists():
-            shutil.rmtree(_beside(folder, "old"), ignore_errors=True)
-            os.rename(folder, temporary)
-            shutil.rmtree(temporary)
+        path.unlink(missing_ok=True)
     except OSError as error:
-        raise CheckpointError(f"cannot delete checkpoint {folder}: {reason(error)}") from error
+        raise CheckpointError(f"cannot delete checkpoint {path}: {reason(error)}") from error
 
 
-def clear_interrupted_saves(parent: Path) -> None:
-    """Finish what a killed save left in `parent`; for the only process that writes there. Raises OSError."""
-    for leftover in sorted(parent.glob(".*.old")):
-        folder = parent / leftover.name[1 : -len(".old")]
-        if folder.exists():
-            shutil.rmtree(leftover, ignore_errors=True)
-        else:
-            os.rename(leftover, folder)
-    for leftover in parent.glob(".*.tmp"):
-        if leftover.is_dir():
-            shutil.rmtree(leftover)
-        else:
-            leftover.unlink()
+def _encode_arrays(groups: Groups) -> tuple[dict[str, Any], list[memoryview]]:
+    """GROUP/NAME -> what the header says of an array, and the bytes of all arrays in this order.
 
-
-def list_checkpoints(parent: Path) -> list[str]:
-    """Return the names of the checkpoints in `parent`, sorted. One whose replacement was interrupted counts.
-
-    Raises OSError.
+    Raises CheckpointError naming what cannot be saved.
     """
-    names = set()
-    for entry in os.listdir(parent):
-        if entry.startswith(".") and entry.endswith(".old"):
-            names.add(entry[1 : -len(".old")])
-        elif not entry.startswith("."):
-            names.add(entry)
-    return sorted(names)
-
-
-def _encoded_files(groups: Groups, metadata: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
-    """Yield one file at a time, so that no two groups are in memory as bytes together."""
-    yield STATE, encode_metadata(metadata)
-    for group, arrays in groups.items():
+    entries: dict[str, Any] = {}
+    contents: list[memoryview] = []
+    end = 0
+    for group, members in groups.items():
         if not _GROUP_NAME.fullmatch(group):
-            raise CheckpointError(f"checkpoint group {group!r}: expected lower-case letters, digits and underscores")
-        yield group + SUFFIX, encode_arrays(group, arrays)
+            raise CheckpointError(
+                f"checkpoint group {group!r}: expected lower-case letters, digits and underscores"
+            )
+        for name, value in members.items():
+            parts = value if isinstance(value, tuple) else (value,)
+            first = parts[0]
+            if not isinstance(first, np.ndarray):
+                raise CheckpointError(
+                    f"cannot save {group}.{name}: expected a numpy array, "
+                    f"got {type(first).__name__}"
+                )
+            if first.dtype.str not in _TYPES:
+                raise CheckpointError(f"cannot save {group}.{name}: numbers of type {first.dtype}")
+            shape = list(first.shape)
+            if len(parts) > 1:
+                shape[0] = sum(len(part) for part in parts)
+            begin = end
+            for part in parts:
+                contents.append(np.asarray(part, order="C").reshape(-1).view(np.uint8).data)
+                end += part.nbytes
+            entries[f"{group}/{name}"] = {
+                "dtype": _TYPES[first.dtype.str],
+                "shape": shape,
+                "data_offsets": [begin, end],
+            }
+    if end > MAX_BYTES:
+        raise CheckpointError(f"cannot save {end:,} bytes: the limit is {MAX_BYTES:,}")
+    return entries, contents
 
 
-@contextmanager
-def _replacing(folder: Path) -> Iterator[Path]:
-    """Make a folder that takes the place of the checkpoint `folder` at the end, or is deleted after an error."""
-    _refuse_to_replace_strangers(folder)
-    temporary, previous = _beside(folder, "tmp"), _beside(folder, "old")
+def _encode_header(
+    groups: list[str], entries: Mapping[str, Any], metadata: Mapping[str, Any]
+) -> bytes:
+    """The header of the file with its length before it; zeros stand in place of the SHA-256."""
     try:
-        shutil.rmtree(temporary, ignore_errors=True)
-        temporary.mkdir()
-        yield temporary
-        flush_folder(temporary)
-        if folder.exists():
-            shutil.rmtree(previous, ignore_errors=True)
-            os.rename(folder, previous)
-        os.rename(temporary, folder)
-        flush_folder(folder.parent)
-        shutil.rmtree(previous, ignore_errors=True)
-    except OSError as error:
-        raise not_saved("checkpoint", folder, error) from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _beside(folder: Path, ending: str) -> Path:
-    return folder.with_name(f".{folder.name}.{ending}")
-
-
-def _refuse_to_replace_strangers(folder: Path) -> None:
-    """Saving replaces a folder whole, so the folder must be ours: empty, or with a manifest."""
-    try:
-        stranger = folder.exists() and not (folder / MANIFEST).exists()
-        if stranger and folder.is_dir():
-            stranger = any(folder.iterdir())
-    except OSError as error:
-        raise not_saved("checkpoint", folder, error) from error
-    if stranger:
-        raise CheckpointError(f"{folder} exists and is not a checkpoint: nothing was saved. Choose another folder")
-
-
-def _standing(folder: Path) -> Path:
-    """Return where the checkpoint is: at its name, or at `.NAME.old` after a kill between two renames."""
-    try:
-        for candidate in (folder, _beside(folder, "old")):
-            if candidate.is_dir():
-                return candidate
-        found = "it is a file, and a checkpoint is a folder" if folder.exists() else "there is no such folder"
-    except (OSError, ValueError) as error:
-        found = str(error)
-    raise CheckpointError(f"no checkpoint at {folder}: {found}")
-
-
-def _read_manifest(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return file name -> {"bytes", "sha256"}."""
-    data = read_file(folder, folder / MANIFEST, MAX_METADATA_BYTES)
-    try:
-        manifest = decode_sealed(data)
-        written_as, version, files = manifest["format"], manifest["version"], manifest["files"]
-        listed = {name: (entry["bytes"], entry["sha256"]) for name, entry in files.items()}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise unusable(folder, f"{MANIFEST} cannot be read ({error})") from error
-    if written_as != _FORMAT:
-        raise unusable(folder, f"{MANIFEST} describes {written_as!r}, expected {_FORMAT!r}")
-    if version != FORMAT_VERSION:
-        raise unusable(folder, f"{MANIFEST} says format {version!r}, this version reads format {FORMAT_VERSION}")
-    named_well = STATE in listed and all(_is_group_file(name) for name in listed.keys() - {STATE})
-    if not (named_well and all(type(size) is int for size, _ in listed.values())):
-        raise unusable(folder, f"{MANIFEST} does not list the files of a checkpoint")
-    return files
-
-
-def _is_group_file(name: str) -> bool:
-    return name.endswith(SUFFIX) and _GROUP_NAME.fullmatch(name.removesuffix(SUFFIX)) is not None
-
-
-def _verified_files(folder: Path, files: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of all files in the manifest. All must be there, unchanged, and no other file."""
-    try:
-        # Names with a dot in front come from the system (.DS_Store, .ipynb_checkpoints), not from a save.
-        present = {name for name in os.listdir(folder) if not name.startswith(".")} - {MANIFEST}
-    except OSError as error:
-        raise unusable(folder, reason(error)) from error
-    if extra := sorted(present - files.keys()):
-        raise unusable(folder, f"{extra[0]} is not in its manifest")
-    if missing := sorted(files.keys() - present):
-        raise unusable(folder, f"{missing[0]} is missing")
-    for name, expected in files.items():
-        limit = MAX_METADATA_BYTES if name == STATE else MAX_ARRAY_BYTES
-        data = read_file(folder, folder / name, min(limit, expected["bytes"]))
-        if len(data) != expected["bytes"]:
-            raise unusable(folder, f"{name} has {len(data)} bytes where its manifest says {expected['bytes']}")
-        if sha256(data) != expected["sha256"]:
-            raise unusable(folder, f"{name} is damaged (its SHA-256 is not the manifest's)")
-        yield name, data
+        text = json.dumps(dict(metadata))
+    except (TypeError, ValueError) as error:
+        raise CheckpointError(
+            f"cannot save metadata: expected numbers, text, lists and dicts; {error}"
+        ) from error
+    if len(text) > MAX_METADATA_BYTES:
+        raise CheckpointError(
+            f"cannot save metadata: {len(text):,} bytes; arrays belong in a group"
+        )
+    described = {
+        "sha256": _BLANK.decode(),
+        "format": FORMAT,
+        "groups": json.dumps(groups),
+        "metadata": text,
+    }
+    header = json.dumps({"__metadata__": described, **entries}).encode("ascii")
+    header += b" " * (-len(header) % 8)
+    return len(header).to_bytes(8, "little") + header

@@ -1,17 +1,19 @@
 """Google Drive as the place of a run's copy."""
 
 from ..errors import ConfigError
-from ..files import AnyPath
 from .backup import restore_run
+from .files import AnyPath
 from .folder import RunFolder, folder_path
 
 MOUNT = "/content/drive"
 
 
 def drive_copy(run: AnyPath, mount: str = MOUNT) -> str:
-    """The folder on Google Drive that keeps a copy of `run`, for `TrainConfig.copy_to`; Drive is mounted first.
+    """The folder on Google Drive that keeps a copy of `run`, for `TrainConfig.copy_to`; Drive is
+    mounted first.
 
-    Colab asks for permission. Raises ConfigError where there is no Drive or where it could not be mounted.
+    Colab asks for permission. Raises ConfigError where there is no Drive or where it could not be
+    mounted.
     """
     try:
         from google.colab import drive  # pyright: ignore[reportMissingImports]
@@ -23,7 +25,9 @@ def drive_copy(run: AnyPath, mount: str = MOUNT) -> str:
         drive.mount(mount)
         kept = folder_path(mount) / "MyDrive" / "chessnn_colab"
         kept.mkdir(parents=True, exist_ok=True)
-    except Exception as error:  # Colab's own kinds: a refused permission, a lost connection, a full drive
+    except (
+        Exception
+    ) as error:  # Colab's own kinds: a refused permission, a lost connection, a full drive
         raise ConfigError(
             f"Google Drive could not be mounted: {str(error) or type(error).__name__}. Run this again and allow it, or "
             "untick the copy to Drive"
@@ -32,7 +36,8 @@ def drive_copy(run: AnyPath, mount: str = MOUNT) -> str:
 
 
 def bring_back(run: AnyPath, from_drive: bool, mount: str = MOUNT) -> None:
-    """Where `from_drive` and this machine has no checkpoint of `run`, bring it back from Drive, if it is there.
+    """Where `from_drive` and this machine has no checkpoint of `run`, bring it back from Drive, if
+    it is there.
 
     Prints what it does. Raises ConfigError, RunError or CheckpointError.
     """

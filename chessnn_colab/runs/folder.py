@@ -2,7 +2,7 @@
 
 config.json                      the settings of the latest start
 metrics.jsonl                    one report per iteration
-checkpoints/000010/              everything needed to go on, for the newest few iterations
+checkpoints/000010.safetensors   everything needed to resume, for the newest few iterations
 snapshots/000010.safetensors     the weights alone, for every checkpoint ever saved
 games/000010.pgn                 sample games; the suffix is the game's own
 ratings.json                     the ratings of the snapshots when they were last rated (see ladder)
@@ -13,42 +13,40 @@ logs/worker-0.log                what each worker printed
 
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import numpy as np
-
 from ..errors import CheckpointError, ConfigError, RunError
-from ..files import AnyPath, check_game, reason, write_atomically
 from .checkpoint import (
-    MANIFEST,
+    SUFFIX,
+    Arrays,
     Checkpoint,
     Groups,
-    clear_interrupted_saves,
-    list_checkpoints,
     load_checkpoint,
     remove_checkpoint,
     save_checkpoint,
 )
-from .config_file import plain_config, read_config, settle_config
-from .lock import RunLock
-from .metrics import Metrics
-from .snapshot import load_snapshot, save_snapshot
+from .config_file import CONFIG_FILE, plain_config, read_config, write_config
+from .files import AnyPath, check_game, reason, write_atomically
+from .lock import LOCK_FILE, RunLock
+from .metrics import METRICS_FILE, append_report, drop_reports_after, read_reports
 
 SUBFOLDERS = ("checkpoints", "snapshots", "games", "tensorboard", "logs")
 _SET_ASIDE = ".set-aside"
 RATINGS_FILE = "ratings.json"
 CARD_FILE = "card.png"  # of the notebook: the result as a picture
-METRICS_FILE = "metrics.jsonl"
-_NUMBER = re.compile(r"[0-9]{6,}")  # an iteration, as it stands in file names
+_NUMBER = re.compile(r"[0-9]{6,}")  # an iteration in a file name
 
 
 @dataclass(frozen=True, eq=False)
 class LatestCheckpoint:
-    """The newest undamaged checkpoint of a run; `messages` say which newer ones are damaged, and how."""
+    """The newest undamaged checkpoint of a run; `messages` say which newer ones are damaged, and
+    how.
+    """
 
     iteration: int
     checkpoint: Checkpoint
@@ -56,51 +54,85 @@ class LatestCheckpoint:
 
 
 class RunFolder:
-    """A run on disk. `create_or_open` makes and locks it for writing. `open` only reads, even while another writes."""
+    """A run on disk. `create_or_open` and `lock` open it for writing. `open` only reads, even while
+    another process writes.
+    """
 
-    def __init__(
-        self, path: Path, config: dict[str, Any], lock: RunLock | None = None, changed: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, path: Path, config: dict[str, Any], lock: RunLock | None = None) -> None:
         self.path = path
         self.config = config
-        self.changed = changed  # settings that were others before it was opened for writing, in words
-        (
-            self.checkpoints_folder,
-            self.snapshots_folder,
-            self.games_folder,
-            self.tensorboard_folder,
-            self.logs_folder,
-        ) = (path / name for name in SUBFOLDERS)
+        self.changed: tuple[str, ...] = ()  # settings that the last `settle` changed, in words
+        self.checkpoints_folder = path / "checkpoints"
+        self.snapshots_folder = path / "snapshots"
+        self.games_folder = path / "games"
+        self.tensorboard_folder = path / "tensorboard"
+        self.logs_folder = path / "logs"
         self.messages: tuple[str, ...] = (lock.warning,) if lock and lock.warning else ()
-        self.spared: frozenset[int] = frozenset()  # checkpoints that prune leaves for now: they are being copied
+        # Checkpoints that prune leaves for now, because they are being copied.
+        self.spared: frozenset[int] = frozenset()
         self._lock = lock
-        self._metrics = Metrics(path / METRICS_FILE)
+        self._made = False
 
     @classmethod
-    def create_or_open(cls, path: AnyPath, config: Mapping[str, Any], may_change: Collection[str] = ()) -> "RunFolder":
-        """Make a run folder, or open the one that is there, and lock it until `close()` or the end of a `with`.
+    def create_or_open(
+        cls, path: AnyPath, config: Mapping[str, Any], may_change: Collection[str] = ()
+    ) -> "RunFolder":
+        """`lock` and `settle` in one call."""
+        run = cls.lock(path)
+        try:
+            run.settle(config, may_change)
+        except BaseException:
+            run.close()
+            raise
+        return run
 
-        config: plain data for config.json. Where a run exists, its config may differ only in the keys `may_change`
-        (see config_file.check_same_config); otherwise ConfigError. Raises RunError when the path cannot be a run
-        folder or another process has it. When one process opens a folder twice, the later opening holds it.
+    @classmethod
+    def lock(cls, path: AnyPath) -> "RunFolder":
+        """Make a run folder, or open the one that is there, and lock it until `close()` or the end
+        of a `with`. Its `config` is empty for a new run.
+
+        Raises RunError when the path cannot be a run folder, another process has it, or its
+        config.json is missing or damaged. When one process opens a folder twice, the later opening
+        holds it.
         """
         folder = folder_path(path)
-        wanted = plain_config(config)
-        lock = None
         try:
+            made = not folder.exists()
             folder.mkdir(parents=True, exist_ok=True)
             lock = RunLock(folder)
-            changed = settle_config(folder, wanted, may_change)
-            for name in SUBFOLDERS:
-                (folder / name).mkdir(exist_ok=True)
-            _clear_leftovers(folder)
-            return cls(folder, wanted, lock, changed)
-        except BaseException as error:
-            if lock is not None:
-                lock.release()
-            if isinstance(error, OSError):
-                raise RunError(f"cannot use {folder} as a run folder: {reason(error)}") from error
+        except OSError as error:
+            raise _not_a_run_folder(folder, error) from error
+        try:
+            if (folder / CONFIG_FILE).exists():
+                return cls(folder, read_config(folder), lock)
+            # A first start writes config.json before these, so a kill cannot leave them alone.
+            if any((folder / name).exists() for name in (METRICS_FILE, *SUBFOLDERS[:2])):
+                raise RunError(
+                    f"{folder} holds a run without {CONFIG_FILE}: put that file back or choose "
+                    "another run folder"
+                )
+            run = cls(folder, {}, lock)
+            run._made = made
+            return run
+        except BaseException:
+            lock.release()
             raise
+
+    def settle(self, config: Mapping[str, Any], may_change: Collection[str] = ()) -> None:
+        """Write config.json, make the parts of the folder, and clear what a killed writer left.
+
+        config: plain data. It may differ from that of the latest start in the keys `may_change`
+        only; otherwise ConfigError. Raises RunError when the system refuses.
+        """
+        self._require_lock()
+        try:
+            self.changed = write_config(self.path, self.config, config, may_change)
+            self.config = plain_config(config)
+            for name in SUBFOLDERS:
+                (self.path / name).mkdir(exist_ok=True)
+            _clear_leftovers(self.path)
+        except OSError as error:
+            raise _not_a_run_folder(self.path, error) from error
 
     @classmethod
     def open(cls, path: AnyPath) -> "RunFolder":
@@ -111,15 +143,25 @@ class RunFolder:
         return cls(folder, read_config(folder))
 
     def close(self) -> None:
-        """Unlock; a second call does nothing."""
-        if self._lock is not None:
-            self._lock.release()
+        """Unlock, and remove a folder that `lock` made and that nothing was written to. A second
+        call does nothing.
+        """
+        if self._lock is None or not self._lock.held:
+            return
+        self._lock.release()
+        with suppress(OSError):
+            if self._made and os.listdir(self.path) == [LOCK_FILE]:
+                (self.path / LOCK_FILE).unlink()
+                self.path.rmdir()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -128,11 +170,13 @@ class RunFolder:
     def append_report(self, report: Mapping[str, Any]) -> None:
         """Add a line to metrics.jsonl; the disk has it when this returns."""
         self._require_lock()
-        self._metrics.append(report)
+        append_report(self.path, report)
 
     def read_reports(self) -> list[dict[str, Any]]:
-        """Return the reports so far, oldest first, without a line that is being written or that a kill cut short."""
-        return self._metrics.read()
+        """Return the reports so far, oldest first, without a line that is being written or that a
+        kill cut short.
+        """
+        return read_reports(self.path)
 
     def save_game_sample(self, iteration: int, text: str, suffix: str = ".pgn") -> Path:
         """Write games/NNNNNN and `suffix`, and return its path. Raises RunError."""
@@ -147,7 +191,7 @@ class RunFolder:
     # --- checkpoints
 
     def save_checkpoint(self, iteration: int, groups: Groups, metadata: Mapping[str, Any]) -> Path:
-        """Write checkpoints/NNNNNN/ (see checkpoint.save_checkpoint) and return its path."""
+        """Write checkpoints/NNNNNN.safetensors (see checkpoint.save_checkpoint); return its path."""
         self._require_lock()
         path = self.checkpoint_path(iteration)
         save_checkpoint(path, groups, {**metadata, "iteration": iteration})
@@ -156,18 +200,19 @@ class RunFolder:
     def checkpoints(self) -> list[int]:
         """Return the iterations that have a checkpoint, damaged or not, oldest first."""
         try:
-            names = list_checkpoints(self.checkpoints_folder)
+            names = os.listdir(self.checkpoints_folder)
         except FileNotFoundError:
             return []
         except OSError as error:
             raise RunError(f"cannot list {self.checkpoints_folder}: {reason(error)}") from error
-        return sorted(int(name) for name in names if _NUMBER.fullmatch(name))
+        stems = [name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX)]
+        return sorted(int(stem) for stem in stems if _NUMBER.fullmatch(stem))
 
     def latest_checkpoint(self, game: str | None = None) -> LatestCheckpoint | None:
         """Return the newest undamaged checkpoint, None when the run has no checkpoint at all.
 
-        Raises CheckpointError when it is of another game than `game`, and when all checkpoints are damaged: to begin
-        again would hide that.
+        Raises CheckpointError when it is of another game than `game`, and when all checkpoints are
+        damaged: to begin again would hide that.
         """
         messages: list[str] = []
         for iteration in reversed(self.checkpoints()):
@@ -179,86 +224,86 @@ class RunFolder:
             check_game(self.path, checkpoint.metadata, game)
             return LatestCheckpoint(iteration, checkpoint, tuple(messages))
         if messages:
-            raise CheckpointError(f"no checkpoint of the run {self.path} can be loaded: " + "; ".join(messages))
+            raise CheckpointError(
+                f"no checkpoint of the run {self.path} can be loaded: " + "; ".join(messages)
+            )
         return None
 
     def prune(self, keep: int = 2) -> None:
-        """Delete all but the newest `keep` checkpoints, and the older ones among those set aside (see rewind)."""
+        """Delete all but the newest `keep` checkpoints, and the older ones among those set aside
+        (see rewind).
+        """
         self._require_lock()
         if keep < 1:
             raise ConfigError(f"cannot keep {keep} checkpoints: expected 1 or more")
         saved = self.checkpoints()
         for iteration in set(saved[:-keep]) - self.spared:
             remove_checkpoint(self.checkpoint_path(iteration))
-        for folder in _numbered(self.checkpoints_folder, f"*{_SET_ASIDE}"):
-            if saved and int(folder.stem) < saved[-keep:][0]:
-                remove_checkpoint(folder)
+        for path in _numbered(self.checkpoints_folder, f"*{_SET_ASIDE}"):
+            if saved and int(path.stem) < saved[-keep:][0]:
+                remove_checkpoint(path)
 
     def rewind(self, iteration: int) -> None:
-        """Delete the reports, snapshots and sample games after `iteration`, so that the run can go on from there.
+        """Delete the reports, snapshots and sample games after `iteration`, so that the run can go
+        on from there.
 
-        Later checkpoints are renamed to NNNNNN.set-aside, not deleted: a disk that could not be read for a moment
-        looks like damage too. When a snapshot goes, the ratings go, because another snapshot will have its name.
+        Later checkpoints are renamed to NNNNNN.set-aside, not deleted: a disk that could not be
+        read for a moment looks like damage too. When a snapshot goes, the ratings go, because
+        another snapshot will have its name.
         """
         self._require_lock()
-        self._metrics.truncate(iteration)
+        drop_reports_after(self.path, iteration)
         try:
             later_snapshots = [path for path in self.snapshots() if int(path.stem) > iteration]
             if later_snapshots:
                 (self.path / RATINGS_FILE).unlink(missing_ok=True)
-            later_games = [path for path in _numbered(self.games_folder) if int(path.stem) > iteration]
+            later_games = [
+                path for path in _numbered(self.games_folder) if int(path.stem) > iteration
+            ]
             for path in (*later_snapshots, *later_games):
                 path.unlink()
             for later in self.checkpoints():
                 if later > iteration:
                     path = self.checkpoint_path(later)
-                    remove_checkpoint(path.with_name(path.name + _SET_ASIDE))
-                    os.rename(path, path.with_name(path.name + _SET_ASIDE))
+                    os.replace(path, path.with_suffix(_SET_ASIDE))
         except OSError as error:
-            raise RunError(f"cannot rewind the run {self.path} to {iteration}: {reason(error)}") from error
+            raise RunError(
+                f"cannot rewind the run {self.path} to {iteration}: {reason(error)}"
+            ) from error
 
     # --- snapshots
 
-    def save_snapshot(self, iteration: int, weights: Mapping[str, np.ndarray], metadata: Mapping[str, Any]) -> Path:
-        """Write snapshots/NNNNNN.safetensors (see snapshot.save_snapshot) and return its path."""
+    def save_snapshot(self, iteration: int, weights: Arrays, metadata: Mapping[str, Any]) -> Path:
+        """Write snapshots/NNNNNN.safetensors, a checkpoint of weights alone; return its path."""
         self._require_lock()
-        path = self.snapshots_folder / f"{iteration:06d}.safetensors"
-        save_snapshot(path, weights, {**metadata, "iteration": iteration})
+        path = self.snapshots_folder / f"{iteration:06d}{SUFFIX}"
+        save_checkpoint(path, {"weights": weights}, {**metadata, "iteration": iteration})
         return path
 
     def snapshots(self) -> list[Path]:
         """Return the snapshot files, oldest first; `int(path.stem)` is the iteration."""
-        return _numbered(self.snapshots_folder, "*.safetensors")
+        return _numbered(self.snapshots_folder, f"*{SUFFIX}")
 
     def checkpoint_path(self, iteration: int) -> Path:
         """Return where the checkpoint of `iteration` is, or would be."""
-        return self.checkpoints_folder / f"{iteration:06d}"
+        return self.checkpoints_folder / f"{iteration:06d}{SUFFIX}"
 
     @property
     def held(self) -> bool:
-        """Whether this object may write the run: it has the lock, is not closed, and no later opening took over."""
+        """Whether this object may write the run: it has the lock, is not closed, and no later
+        opening took over.
+        """
         return self._lock is not None and self._lock.held
 
     def _require_lock(self) -> None:
         if not self.held:
-            raise RunError(f"the run {self.path} is not open for writing here (closed, or opened again since)")
+            raise RunError(
+                f"the run {self.path} is not open for writing here (closed, or opened again since)"
+            )
 
 
-def find_checkpoint(path: AnyPath, game: str | None = None) -> Checkpoint:
-    """Load what a person points at: a run folder (its newest checkpoint), a checkpoint folder or a snapshot file.
-
-    Raises RunError or CheckpointError.
-    """
-    if Path(path).suffix == ".safetensors":
-        return load_snapshot(Path(path).expanduser(), game)
-    folder = folder_path(path)
-    if (folder / MANIFEST).exists():
-        return load_checkpoint(folder, game)
-    run = RunFolder.open(folder)
-    latest = run.latest_checkpoint(game)
-    if latest is None:
-        raise CheckpointError(f"the run {run.path} has no checkpoint yet")
-    return latest.checkpoint
+def _not_a_run_folder(folder: Path, error: OSError) -> RunError:
+    return RunError(f"cannot use {folder} as a run folder: {reason(error)}")
 
 
 def own_folder(game: str) -> str:
@@ -269,11 +314,16 @@ def own_folder(game: str) -> str:
 def folder_path(path: AnyPath) -> Path:
     """Return the absolute path, or RunError when it is a file or lies beneath one."""
     if not os.fspath(path) or "\0" in os.fspath(path):
-        raise RunError(f"{os.fspath(path)!r} cannot be a run folder: expected a path such as runs/first")
+        raise RunError(
+            f"{os.fspath(path)!r} cannot be a run folder: expected a path such as runs/first"
+        )
     try:
         folder = Path(os.path.abspath(Path(path).expanduser()))
         place = next(place for place in (folder, *folder.parents) if place.exists())
-    except (OSError, RuntimeError) as error:  # a name too long, no permission, a home that is not there
+    except (
+        OSError,
+        RuntimeError,
+    ) as error:  # a name too long, no permission, a home that is not there
         raise RunError(f"{os.fspath(path)!r} cannot be a run folder: {error}") from error
     if not place.is_dir():
         relation = "is a file" if place == folder else f"lies beneath {place}, which is a file"
@@ -282,16 +332,22 @@ def folder_path(path: AnyPath) -> Path:
 
 
 def _numbered(folder: Path, pattern: str = "*") -> list[Path]:
-    """Return the entries of `folder` that match `pattern` and are called NNNNNN and a suffix, by number."""
+    """Return the entries of `folder` that match `pattern` and are called NNNNNN and a suffix, by
+    number.
+    """
     return sorted(
-        (path for path in folder.glob(pattern) if _NUMBER.fullmatch(path.stem)), key=lambda path: int(path.stem)
+        (path for path in folder.glob(pattern) if _NUMBER.fullmatch(path.stem)),
+        key=lambda path: int(path.stem),
     )
 
 
 def _clear_leftovers(folder: Path) -> None:
-    """Delete what a killed writer left. The folder itself may be somebody's home: there only our own names count."""
-    clear_interrupted_saves(folder / "checkpoints")
-    names = ("config.json", "metrics.jsonl", RATINGS_FILE)
+    """Delete what a killed writer left. The folder itself may be somebody's home: there only our
+    own names count.
+    """
+    names = (CONFIG_FILE, METRICS_FILE, RATINGS_FILE)
     leftovers = [path for name in names for path in folder.glob(f".{name}.*.tmp")]
-    for leftover in (*leftovers, *(folder / "snapshots").glob(".*.tmp"), *(folder / "games").glob(".*.tmp")):
+    for name in ("checkpoints", "snapshots", "games"):
+        leftovers += (folder / name).glob(".*.tmp")
+    for leftover in leftovers:
         leftover.unlink()

@@ -1,11 +1,13 @@
-"""One process at a time may write a run folder. A second process is refused, and told the name of the first.
+"""One process at a time may write a run folder. A second process is refused, and told the name of
+the first.
 
-The lock is the kernel's (flock), so it ends with its process, however the process dies. Within one process a later
-lock takes over from an earlier one: in a notebook the traceback of an interrupted cell keeps the old run alive, and
-running the cell again must work. The old holder sees this in `held`.
+The lock is the kernel's (flock), so it ends with its process, however the process dies. Within one
+process a later lock takes over from an earlier one: in a notebook the traceback of an interrupted
+cell keeps the old run alive, and running the cell again must work. The old holder sees this in
+`held`.
 
-The library filelock would replace ten lines of this, and would lose the holder's name: up to 3.29, a process that is
-refused empties the lock file (tox-dev/filelock#591).
+The library filelock would replace ten lines of this, and would lose the holder's name: up to 3.29,
+a process that is refused empties the lock file (tox-dev/filelock#591).
 """
 
 import json
@@ -14,7 +16,7 @@ import socket
 from pathlib import Path
 
 from ..errors import RunError
-from ..files import NO_LINK, NOT_SUPPORTED
+from .files import NO_LINK, NOT_SUPPORTED
 
 try:
     import fcntl
@@ -26,9 +28,11 @@ _HELD: dict[Path, "RunLock"] = {}
 
 
 class RunLock:
-    """The right to write `folder`, held until `release()`. Raises RunError when another process has it.
+    """The right to write `folder`, held until `release()`. Raises RunError when another process has
+    it.
 
-    `warning` is a sentence where the file system cannot lock, and nothing keeps a second process out; otherwise None.
+    `warning` is a sentence where the file system cannot lock, and nothing keeps a second process
+    out; otherwise None.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -52,7 +56,9 @@ class RunLock:
         return self._descriptor is not None and self._process == os.getpid()
 
     def release(self) -> None:
-        """Give the lock back; a second call does nothing. The file stays: another process may be about to lock it."""
+        """Give the lock back; a second call does nothing. The file stays: another process may be
+        about to lock it.
+        """
         if self._descriptor is None or not self.held:
             return
         if fcntl is not None and self.warning is None:
@@ -64,7 +70,9 @@ class RunLock:
 
 
 def _lock(descriptor: int, folder: Path) -> str | None:
-    """Lock the open lock file of `folder` and write this process's name into it. Returns RunLock.warning."""
+    """Lock the open lock file of `folder` and write this process's name into it. Returns
+    RunLock.warning.
+    """
     if fcntl is None:
         return f"this system has no file locks: let no second process train in {folder}"
     try:
@@ -79,7 +87,9 @@ def _lock(descriptor: int, folder: Path) -> str | None:
             raise
         return f"the file system of {folder} has no locks: let no second process train there"
     os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode(), 0)
+    os.pwrite(
+        descriptor, json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode(), 0
+    )
     return None
 
 

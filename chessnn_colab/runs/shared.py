@@ -1,7 +1,8 @@
-"""One file of a run's network with its card, which opens wherever a run does.
+"""Share one network of a run as a single file with a card. It opens wherever a run folder does.
 
-A shared file is a snapshot (see snapshot) whose metadata has a `card` too: what made the network, and how far it came.
-It may come from a stranger: it is read with the same suspicion as a checkpoint, and its card is only text.
+A shared file is a snapshot whose metadata also has a `card`: the settings that made the network,
+and its figures. It may come from a stranger, so it is checked like a checkpoint, and its card is
+only text.
 """
 
 from __future__ import annotations
@@ -15,62 +16,29 @@ import numpy as np
 
 from .. import __version__
 from ..errors import CheckpointError, RunError
-from ..files import AnyPath, absolute, decode_sealed, read_whole, unusable
+from .checkpoint import load_checkpoint, save_checkpoint
+from .files import AnyPath, absolute, decode_object, read_whole
 from .folder import RATINGS_FILE, RunFolder
-from .snapshot import load_snapshot, save_snapshot
+from .networks import networks, run_game
 
 # A run's settings that name places on the machine that trained it: nobody else needs them.
 PRIVATE = frozenset({"run", "copy_to", "from_checkpoint", "address"})
-FIGURES = ("seconds", "total_games", "total_positions", "policy_loss", "value_loss", "firing_rates")  # of the report
+FIGURES = (
+    "seconds",
+    "total_games",
+    "total_positions",
+    "policy_loss",
+    "value_loss",
+    "firing_rates",
+)  # of the report
 _MOST_BYTES = 10 * 2**20  # of ratings.json
 _LONGEST = 160  # characters of a card's line that are shown
 
 
-def is_file(run: AnyPath) -> bool:
-    """Whether `run` is a file, and not a run folder."""
-    try:
-        return Path(run).expanduser().is_file()
-    except (OSError, ValueError, RuntimeError):  # a name that no file can have
-        return False
-
-
-def is_run(place: AnyPath) -> bool:
-    """Whether a folder or a file of that name is there, which may be a run."""
-    try:
-        return bool(str(place)) and (Path(place).expanduser().is_dir() or is_file(place))
-    except (OSError, ValueError, RuntimeError):
-        return False
-
-
-def networks(run: AnyPath) -> dict[int, Path]:
-    """Iteration -> the file with that network: every snapshot of a run folder, or a shared file alone.
-
-    Raises RunError when there is no such run, CheckpointError for a file that is not a snapshot.
-    """
-    if not is_file(run):
-        return {int(path.stem): path for path in RunFolder.open(run).snapshots()}
-    path = absolute(Path(run).expanduser())
-    iteration = load_snapshot(path).metadata.get("iteration")
-    if type(iteration) is not int or iteration < 0:
-        raise unusable(path, f"its iteration is {iteration!r:.60}, expected a whole number")
-    return {iteration: path}
-
-
-def game_of(run: AnyPath) -> str:
-    """The name of the game that a run or a shared file plays. Raises RunError or CheckpointError."""
-    if is_file(run):
-        return str(load_snapshot(Path(run).expanduser()).metadata.get("game"))
-    return str(RunFolder.open(run).config.get("game", "chess"))  # runs of version 0.3 do not say: they play chess
-
-
-def card_of(path: AnyPath) -> dict[str, Any]:
-    """The card of a shared file; empty for a snapshot without one. Raises CheckpointError."""
-    card = load_snapshot(Path(path).expanduser()).metadata.get("card", {})
-    return card if isinstance(card, dict) else {}
-
-
 def card_lines(card: Mapping[str, Any]) -> list[str]:
-    """A card as lines of text, one for each entry, each short and printable whatever the file says."""
+    """A card as lines of text, one for each entry, each short and printable whatever the file
+    says.
+    """
     lines = []
     for name, value in card.items():
         text = f"{name}: {value if isinstance(value, str) else json.dumps(value)}"
@@ -87,49 +55,72 @@ def share(
 ) -> dict[str, Any]:
     """Write one network of a run to `file` with its card, and return the card.
 
-    snapshot: its iteration; None is the best, as far as that is known. more: entries added to the card. change: what
-    becomes of the weights.
-    Raises RunError for a run or snapshot that is not there, CheckpointError when `file` exists or cannot be written.
+    snapshot: its iteration; None is the best, as far as that is known. more: entries added to the
+    card. change: what becomes of the weights. Raises RunError for a run or snapshot that is not
+    there, CheckpointError when `file` exists or cannot be written.
     """
     target, folder = absolute(Path(file).expanduser()), RunFolder.open(run)
     if target.exists():
-        raise CheckpointError(f"{target} exists: nothing was written. Choose another name, or delete it first")
+        raise CheckpointError(
+            f"{target} exists: nothing was written. Choose another name, or delete it first"
+        )
     paths = networks(run)
     iteration = best_snapshot(folder, paths) if snapshot is None else snapshot
     if iteration is None or iteration not in paths:
-        raise RunError(f"{run} has no snapshot {iteration}: expected one of {', '.join(map(str, paths)) or 'none yet'}")
-    saved = load_snapshot(paths[iteration])
+        raise RunError(
+            f"{run} has no snapshot {iteration}: expected one of {', '.join(map(str, paths)) or 'none yet'}"
+        )
+    saved = load_checkpoint(paths[iteration])
     reports = folder.read_reports()
     report = next((report for report in reports if report.get("iteration") == iteration), {})
     card = {
-        "game": game_of(run),
+        "game": run_game(run),
         "iteration": iteration,
         "version": __version__,
-        "figures": {name: report[name] for name in FIGURES if name in report} | _strength(reports, iteration),
-        "settings": {name: value for name, value in folder.config.items() if name not in PRIVATE and value is not None},
+        "figures": {name: report[name] for name in FIGURES if name in report}
+        | _strength(reports, iteration),
+        "settings": {
+            name: value
+            for name, value in folder.config.items()
+            if name not in PRIVATE and value is not None
+        },
         **(more or {}),
     }
     kept = saved.metadata.get("config") or {}
     public = {name: value for name, value in kept.items() if name not in PRIVATE}
-    metadata = {**saved.metadata, "config": public, "game": card["game"], "iteration": iteration, "card": card}
-    save_snapshot(target, change(saved.groups["weights"]), metadata)
+    metadata = {
+        **saved.metadata,
+        "config": public,
+        "game": card["game"],
+        "iteration": iteration,
+        "card": card,
+    }
+    save_checkpoint(target, {"weights": change(saved.groups["weights"])}, metadata)
     return card
 
 
 def best_snapshot(folder: RunFolder, iterations: Collection[int]) -> int | None:
-    """The snapshot that the ladder rated highest, if it rated the last of `iterations` too; else the last."""
+    """The snapshot that the ladder rated highest, if it rated the last of `iterations` too; else
+    the last.
+    """
     last = max(iterations, default=None)
     try:
-        ratings = decode_sealed(read_whole(folder.path / RATINGS_FILE, _MOST_BYTES))
+        ratings = decode_object(read_whole(folder.path / RATINGS_FILE, _MOST_BYTES))
     except (OSError, ValueError):  # none yet, or damaged
         return last
     players, best = ratings.get("players"), ratings.get("best")
-    rated = [player.get("snapshot") for player in players if isinstance(player, dict)] if type(players) is list else []
+    rated = (
+        [player.get("snapshot") for player in players if isinstance(player, dict)]
+        if type(players) is list
+        else []
+    )
     return best if last in rated and best in list(iterations) else last
 
 
 def _strength(reports: Sequence[Mapping[str, Any]], iteration: int) -> dict[str, Any]:
-    """The latest of each measure of strength up to `iteration`, in words; nothing where none was measured."""
+    """The latest of each measure of strength up to `iteration`, in words; nothing where none was
+    measured.
+    """
     told = {}
     for report in reports:
         for point in report.get("strength", ()):

@@ -8,8 +8,8 @@ from pathlib import Path
 from torch.utils.tensorboard import SummaryWriter
 
 from ..errors import RunError
-from ..files import reason
 from ..report import Report
+from .files import reason
 
 _SCALARS = {
     "loss/total": "loss",
@@ -37,7 +37,9 @@ class TensorBoard:
         self._writer = SummaryWriter(str(folder), purge_step=first + 1)
 
     def write(self, report: Report) -> None:
-        """Add one iteration to the curves. Raises RunError when the system refuses, and then at every later call."""
+        """Add one iteration to the curves. Raises RunError when the system refuses, and then at
+        every later call.
+        """
         try:
             for tag, name in _SCALARS.items():
                 self._writer.add_scalar(tag, getattr(report, name), report.iteration)
@@ -55,7 +57,7 @@ class TensorBoard:
         except OSError as error:
             raise RunError(
                 f"cannot write the curves in {self._folder}: {reason(error)}. Make room there, then train "
-                "again: the run goes on from its last checkpoint"
+                "again: the run resumes from its last checkpoint"
             ) from error
 
     def close(self) -> None:
@@ -67,4 +69,8 @@ class TensorBoard:
 def _of_whole_games(report: Report) -> dict[str, float]:
     """What would be false where the clock cut games short: the short ones alone are left."""
     rates = {f"games/{player}_win_rate": rate for player, rate in report.win_rates.items()}
-    return {"games/average_plies": report.average_plies, "games/draw_rate": report.draw_rate, **rates}
+    return {
+        "games/average_plies": report.average_plies,
+        "games/draw_rate": report.draw_rate,
+        **rates,
+    }

@@ -1,4 +1,6 @@
-"""The commands that hand a run's network on: to a file, to other runtimes, to programs that play."""
+"""The commands that hand a run's network on: to a file, to other runtimes, to programs that
+play.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +9,21 @@ from collections.abc import Callable
 
 
 def add_network_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add share, export, uci and pbrain."""
-    share = command("share", run_share, "write a run's network to one file that play, evaluate and uci open as a run")
-    export = command("export", run_export, "write a run's network as ONNX, for other languages and browsers")
+    """Add share, export and uci."""
+    share = command(
+        "share",
+        run_share,
+        "write a run's network to one file that play, evaluate and uci open as a run",
+    )
+    export = command(
+        "export", run_export, "write a run's network as ONNX, for other languages and browsers"
+    )
     for into in (share, export):
         _add_run(into)
         into.add_argument("file")
-    for name, text in (("uci", "a UCI engine, for chess programs"), ("pbrain", "a Gomocup engine, for Piskvork")):
-        engine = command(name, run_engine, f"a run's network as {text}")
-        _add_run(engine)
-        engine.add_argument("--device", default="auto")
+    engine = command("uci", run_uci, "a run's network as a UCI engine, for chess programs")
+    _add_run(engine)
+    engine.add_argument("--device", default="auto")
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
@@ -43,9 +50,8 @@ def run_export(options: argparse.Namespace) -> None:
     print(f"wrote {export_onnx(options.run, options.file, options.snapshot)}")
 
 
-def run_engine(options: argparse.Namespace) -> None:
-    """The commands uci and pbrain."""
-    from ..arena.evaluate import run_game
-    from ..arena.registry import match_kit
+def run_uci(options: argparse.Namespace) -> None:
+    """The command uci."""
+    from ..arena.chess.uci import serve
 
-    match_kit(run_game(options.run)).require(options.command)(options.run, options.snapshot, options.device)
+    serve(options.run, options.snapshot, options.device)

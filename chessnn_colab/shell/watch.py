@@ -1,4 +1,4 @@
-"""The command watch: what runs have done so far, as a table."""
+"""The command watch: the iterations of runs as tables."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ def add_watch(command: Callable[..., argparse.ArgumentParser]) -> None:
     watch = command(
         "watch",
         run_watch,
-        "what runs have done so far, an iteration a line: followed live on a terminal, printed once into a pipe",
+        "show the iterations of runs, a line each: live on a terminal, printed once into a pipe",
     )
-    watch.add_argument("run", nargs="+", help="run folders; several stand side by side where there is room")
+    watch.add_argument("run", nargs="+", help="run folders; tables are side by side where they fit")
     watch.add_argument("--once", action="store_true", help="print once on a terminal too")
     watch.add_argument(
-        "--last", type=int, help=f"so many iterations (default: {ITERATIONS_ON_A_TERMINAL} when live, else all)"
+        "--last",
+        type=int,
+        help="how many of the newest iterations "
+        f"(default: {ITERATIONS_ON_A_TERMINAL} when live, else all)",
     )
 
 

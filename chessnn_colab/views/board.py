@@ -14,8 +14,8 @@ from .squares import data_text
 class WidgetOrHtml:
     """What a cell shows: `self.widget` if the front end can draw it, else `static_html()`.
 
-    With a `scope`, `static_html()` stands before the widget too, for readers without a kernel. A script hides it while
-    the widget lives.
+    With a `scope`, `static_html()` stands before the widget too, for readers without a kernel. A
+    script hides it while the widget lives.
     """
 
     widget: ipywidgets.Widget  # has the CSS class SCOPE-root
@@ -28,7 +28,9 @@ class WidgetOrHtml:
         raise NotImplementedError
 
     def _before(self) -> str:
-        """`static_html()` and the script that hides it. Without the script, clicks work all the same."""
+        """`static_html()` and the script that hides it. Without the script, clicks work all the
+        same.
+        """
         still = f'<div class="cn-still" data-of="{self.scope}">{self.static_html()}</div>'
         given = f"{json.dumps(self.scope)}, {json.dumps(self.silent)}, {data_text(self.script)}"
         return f"{still}<script>{data_text('live.js')}({given});</script>"
@@ -44,7 +46,9 @@ class WidgetOrHtml:
         display(bundle, raw=True)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        """Colab gets the widget alone: of widget and HTML, it may draw the HTML and leave the widget out."""
+        """Colab gets the widget alone: of widget and HTML, it may draw the HTML and leave the
+        widget out.
+        """
         bundle: dict[str, Any] = {"text/plain": repr(self)}
         if has_widget_front_end():
             view = {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id}

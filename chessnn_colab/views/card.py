@@ -1,4 +1,6 @@
-"""A card of a run's result, as one picture to keep: its strength, its spikes, their energy, its best game."""
+"""A card of a run's result, as one picture to keep: its strength, its spikes, their energy, its
+best game.
+"""
 
 from __future__ import annotations
 
@@ -10,46 +12,73 @@ from typing import Any
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
 
-from ..arena.evaluate import load_network
 from ..errors import RunError
-from ..files import reason, write_atomically
 from ..games.registry import make_game
 from ..report import Report, strength_points
+from ..runs.files import reason, write_atomically
 from ..runs.folder import RunFolder
+from ..runs.networks import load_network
 from ..spikes import estimate_energy
-from ..words import counted
+from ..text import counted
 from .curves import draw_firing, draw_strength
-from .drawings import Drawing
-from .ink import BLUE, BOARD_DARK, BOARD_LAST, BOARD_LIGHT, INK, ORANGE, dress, figure_png, new_figure
+from .drawing import Drawing
 from .played import played_game
 from .story import headline, reference_for, strength_sentences
+from .style import (
+    BLUE,
+    BOARD_DARK,
+    BOARD_LAST,
+    BOARD_LIGHT,
+    INK,
+    ORANGE,
+    draw_bars,
+    dress,
+    figure_png,
+    new_figure,
+)
 
 PAPER, PIECE = "#FFFFFF", "#1B1F24"
 CHESSBOARD = "cn-chess"  # the drawing whose squares are light and dark
-SYMBOLS = dict(zip("kqrbnp", "♚♛♜♝♞♟"))
+SYMBOLS = {  # the last word of a glyph -> a letter of DejaVu Sans
+    "king": "♚",
+    "queen": "♛",
+    "rook": "♜",
+    "bishop": "♝",
+    "knight": "♞",
+    "pawn": "♟",
+    "stone": "●",
+}
 TITLE_WIDTH = 48  # letters above the board
 ENERGY_POSITIONS = 64  # over which the energy of an evaluation is averaged
 
 
 def result_card(run: str | Path, png: str | Path | None = None) -> Figure:
-    """The card of the run in this folder; also written to the file `png`, if given, 1,600 pixels wide.
+    """The card of the run in this folder; also written to the file `png`, if given, 1,600 pixels
+    wide.
 
-    Raises RunError when there is no run or no finished iteration, and when the file cannot be written.
+    Raises RunError when there is no run or no finished iteration, and when the file cannot be
+    written.
     """
     folder = RunFolder.open(run)
     reports = [Report.from_dict(values) for values in folder.read_reports()]
     if not reports:
-        raise RunError(f"{folder.path} has no result yet: expected one finished iteration, train for a while first")
+        raise RunError(
+            f"{folder.path} has no result yet: expected one finished iteration, train for a while first"
+        )
     figure = new_figure(8.0, 4.5)
     figure.set_facecolor(PAPER)
-    figure.suptitle(headline(folder.config, reports), x=0.02, ha="left", fontsize=12, fontweight="bold", color=PIECE)
+    title = headline(folder.config, reports)
+    figure.suptitle(title, x=0.02, ha="left", fontsize=12, fontweight="bold", color=PIECE)
     points = strength_points(reports)
     last = next(iter(strength_sentences(points)), "")
     figure.supxlabel(last, x=0.02, ha="left", fontsize=8, color=INK)
     grid = figure.add_gridspec(2, 2, width_ratios=(3, 2))
-    draw_strength(figure.add_subplot(grid[0, 0]), reports, points, reference_for(folder.config), room=1.65)
+    draw_strength(
+        figure.add_subplot(grid[0, 0]), reports, points, reference_for(folder.config), room=1.65
+    )
     below = grid[1, 0].subgridspec(1, 2)
     draw_firing(figure.add_subplot(below[0]), reports)
     _draw_energy(figure.add_subplot(below[1]), str(folder.path))
@@ -63,24 +92,27 @@ def result_card(run: str | Path, png: str | Path | None = None) -> Figure:
 
 
 def _draw_energy(axis: Axes, run: str) -> None:
-    """The arithmetic of one evaluation, by spikes and by its dense twins, a few random moves into a game."""
+    """The arithmetic of one evaluation, by spikes and by its dense twins, a few random moves into a
+    game.
+    """
     network, _ = load_network(run, device="cpu")
     game = make_game(str(RunFolder.open(run).config.get("game", "chess")))
     energy = estimate_energy(network, game.observe(energy_positions(game)))
-    spikes, _, dense, dense_int8, *_ = (design.arithmetic_nanojoules / 1000 for design in energy.designs)
-    values, rows = [spikes, dense, dense_int8], [2, 1, 0]
-    dress(axis, None, None, grid=False)
-    axis.barh(rows, values, color=[BLUE, ORANGE, ORANGE], height=0.55)
-    for row, value in zip(rows, values):
-        axis.text(value, row, f" {value:.3g} µJ", va="center", fontsize=7.5, color=INK)
-    axis.set_yticks(rows, ["spikes", "ReLU", "ReLU, int8"], fontsize=7.5)
+    spikes, _, dense, dense_int8, *_ = (
+        design.arithmetic_nanojoules / 1000 for design in energy.designs
+    )
+    values = [spikes, dense, dense_int8]
+    texts = [f"{value:.3g} µJ" for value in values]
+    dress(axis, "Energy (arithmetic alone)", grid=False, size=7.5)
+    draw_bars(axis, ["spikes", "ReLU", "ReLU, int8"], values, texts, [BLUE, ORANGE, ORANGE])
     axis.set_xticks([])
-    axis.set_xlim(0, 1.5 * max(values))
-    axis.set_title("Energy (arithmetic alone)", loc="left", fontsize=7.5, color=INK, fontweight="bold", pad=3)
+    axis.set_xlim(0, 1.6 * max(values))
 
 
 def energy_positions(game: Any) -> Any:
-    """ENERGY_POSITIONS states of `game`, each after a few random moves, to average the energy of an evaluation over."""
+    """ENERGY_POSITIONS states of `game`, each after a few random moves, to average the energy of an
+    evaluation over.
+    """
     generator, state = torch.Generator().manual_seed(0), game.init(ENERGY_POSITIONS)
     for _ in range(6):
         mask = game.legal_action_mask(state)
@@ -93,42 +125,53 @@ def _draw_game(axis: Axes, reports: list[Report]) -> None:
     """The end of the best sample game: a board where the game has one, else its text."""
     axis.set_axis_off()
     best = best_sample(reports)
-    if (played := played_game(best.sample_game)) is None:
-        axis.text(0, 1, best.sample_game[:900], va="top", fontsize=7, family="monospace", color=PIECE)
+    played = played_game(best.sample_game)
+    if played is None:
+        text = best.sample_game[:900]
+        axis.text(0, 1, text, va="top", fontsize=7, family="monospace", color=PIECE)
         return
-    drawing = played.drawing
-    axis.set_aspect("equal")
-    axis.set_xlim(0, drawing.columns)
-    axis.set_ylim(drawing.rows, 0)
-    last = drawing.last()
-    for square, glyph in enumerate(drawing.squares()):
-        row, column = divmod(square, drawing.columns)
-        light = BOARD_LIGHT if (row + column) % 2 == 0 or drawing.css != CHESSBOARD else BOARD_DARK
-        colour, edge = BOARD_LAST if square in last else light, BOARD_DARK
-        corners = (column, column + 1, column + 1, column), (row, row, row + 1, row + 1)
-        axis.fill(*corners, facecolor=colour, edgecolor=edge, lw=0 if drawing.css == CHESSBOARD else 0.5)
-        if glyph:
-            _draw_piece(axis, column + 0.5, row + 0.54, drawing, glyph)
-    title = [f"Iteration {best.iteration}, {counted(len(drawing.actions), 'move')}", *wrap(played.end, TITLE_WIDTH)]
+    draw_board(axis, played.drawing, 136)
+    moves = counted(len(played.drawing.actions), "move")
+    title = [f"Iteration {best.iteration}, {moves}", *wrap(played.end, TITLE_WIDTH)]
     axis.set_title("\n".join(title), loc="left", fontsize=8, color=INK)
 
 
-def _draw_piece(axis: Axes, x: float, y: float, drawing: Drawing, glyph: str) -> None:
-    """What stands on a square: a chess piece, a stone, or the glyph as it is."""
-    words = drawing.glyphs[glyph][0]  # "white pawn", "black stone", "X", "2048"
-    symbol = SYMBOLS[glyph.lower()] if drawing.css == CHESSBOARD else "●" if "stone" in words else words
-    white = words.startswith("white")
-    size = 136 / drawing.rows / max(1.0, 0.6 * len(symbol))
-    text = axis.text(x, y, symbol, ha="center", va="center", fontsize=size, family="DejaVu Sans")
-    text.set_color(PAPER if white else PIECE)
-    text.set_path_effects([withStroke(linewidth=1.4, foreground=PIECE)] if white else [])
+def draw_board(axis: Axes, drawing: Drawing, size: float) -> None:
+    """The position on `drawing`, its pieces as letters of DejaVu Sans, which matplotlib brings.
+
+    size: points of a letter as high as the board.
+    """
+    axis.set_axis_off()
+    axis.set_aspect("equal")
+    axis.set_xlim(0, drawing.columns)
+    axis.set_ylim(drawing.rows, 0)
+    chequered = drawing.css == CHESSBOARD
+    for square, glyph in enumerate(drawing.squares()):
+        row, column = divmod(square, drawing.columns)
+        dark = chequered and (row + column) % 2 == 1
+        colour = BOARD_DARK if dark else BOARD_LIGHT
+        if square in drawing.last():
+            colour = BOARD_LAST
+        edge = {"edgecolor": BOARD_DARK, "linewidth": 0 if chequered else 0.5}
+        axis.add_patch(Rectangle((column, row), 1, 1, facecolor=colour, **edge))
+        if glyph:
+            words = drawing.glyphs[glyph][0]  # "white pawn", "black stone", "X", "2048"
+            symbol = SYMBOLS.get(words.split()[-1], words)
+            points = size / drawing.rows / max(1.0, 0.6 * len(symbol))
+            text = axis.text(column + 0.5, row + 0.54, symbol, fontsize=points, color=PIECE)
+            text.set(ha="center", va="center", family="DejaVu Sans")
+            if words.startswith("white"):
+                text.set_color(PAPER)
+                text.set_path_effects([withStroke(linewidth=1.4, foreground=PIECE)])
 
 
 def best_sample(reports: Sequence[Report]) -> Report:
-    """The newest report whose sample game has a winner; where none can or does, the newest with a game."""
+    """The newest report whose sample game has a winner; where none can or does, the newest with a
+    game.
+    """
     with_game = [report for report in reversed(reports) if report.sample_game]
     for report in with_game:
         played = played_game(report.sample_game)
-        if played is not None and (" won" in played.end or played.drawing.game.num_players == 1):
+        if played and (" won" in played.end or played.drawing.game.num_players == 1):
             return report
-    return next(iter(with_game), reports[-1])
+    return with_game[0] if with_game else reports[-1]

@@ -1,4 +1,6 @@
-"""Chess as a board to click on: python-chess keeps the game, so that its moves read as players write them."""
+"""Chess as a board to click on: python-chess keeps the game, so that its moves read as players
+write them.
+"""
 
 from __future__ import annotations
 
@@ -10,28 +12,33 @@ import chess.pgn
 import chess.svg
 
 from ..errors import NotationError
-from ..games.chess.notation import action_from_move, board_from_fen, move_from_action, parse_move, state_from_boards
+from ..games.chess.notation import (
+    action_from_move,
+    board_from_fen,
+    move_from_action,
+    parse_move,
+    state_from_boards,
+)
 from ..games.chess.pgn import games_from_pgn
 from ..games.chess.rules import Chess
-from .drawings import EMPTY, Drawing
+from .drawing import EMPTY, Drawing
 
 MAX_PGN_BYTES = 200_000
 FEW_PIECES = 12  # men on the board, at most, for a start to be called an endgame
 _RESULTS = {"White": "1-0", "Black": "0-1"}
 
 
-def _picture(letter: str) -> str:
-    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 45 45">{chess.svg.PIECES[letter]}</svg>'
-
-
 class ChessDrawing(Drawing):
-    """A game of chess from any position (see drawings.Drawing). Square 0 is a8."""
+    """A game of chess from any position (see drawing.Drawing). Square 0 is a8."""
 
     rows = columns = 8
     css = "cn-chess"
     names: Sequence[str] = tuple(chess.square_name(number ^ 56) for number in range(64))
     glyphs: Mapping[str, tuple[str, str]] = {
-        letter: (f"{'white' if letter.isupper() else 'black'} {chess.PIECE_NAMES[kind]}", _picture(letter))
+        letter: (
+            f"{'white' if letter.isupper() else 'black'} {chess.PIECE_NAMES[kind]}",
+            chess.svg.PIECES[letter],
+        )
         for kind in chess.PIECE_TYPES
         for letter in (chess.PIECE_SYMBOLS[kind].upper(), chess.PIECE_SYMBOLS[kind])
     }
@@ -43,76 +50,79 @@ class ChessDrawing(Drawing):
         self.reset()
 
     @property
-    def board(self) -> chess.Board:
-        """The position with the moves that led there."""
-        return self._board
-
-    @property
     def turn(self) -> int:
-        return 0 if self._board.turn else 1
+        return 0 if self.board.turn else 1
 
     def squares(self) -> list[str]:
         """The letter of the piece on each square, as in FEN."""
-        pieces = self._board.piece_map()
-        return [pieces[number ^ 56].symbol() if number ^ 56 in pieces else EMPTY for number in range(64)]
+        pieces = [self.board.piece_at(number ^ 56) for number in range(64)]
+        return [piece.symbol() if piece else EMPTY for piece in pieces]
 
     def clicks(self) -> list[tuple[tuple[int, ...], int]]:
         """Where the piece stands, then where it goes: the king's own squares when it castles."""
         if self.ending():
             return []
         return [
-            ((move.from_square ^ 56, move.to_square ^ 56), action_from_move(move, self._board))
-            for move in self._board.legal_moves
+            ((move.from_square ^ 56, move.to_square ^ 56), action_from_move(move, self.board))
+            for move in self.board.legal_moves
         ]
 
     def choice(self, action: int) -> str:
         """The piece that a pawn becomes."""
-        promotion = move_from_action(action, self._board).promotion
+        promotion = move_from_action(action, self.board).promotion
         return chess.piece_name(promotion).capitalize() if promotion else self.move_text(action)
 
     def last(self) -> Sequence[int]:
         """From where to where the last move went."""
-        return [square ^ 56 for move in self._board.move_stack[-1:] for square in (move.from_square, move.to_square)]
+        if not self.board.move_stack:
+            return ()
+        move = self.board.peek()
+        return move.from_square ^ 56, move.to_square ^ 56
 
     def alarms(self) -> Sequence[int]:
         """The square of a king in check."""
-        king = self._board.king(self._board.turn)
-        return [king ^ 56] if king is not None and self._board.is_check() else []
+        king = self.board.king(self.board.turn)
+        return [king ^ 56] if king is not None and self.board.is_check() else []
 
     def push(self, action: int) -> None:
         """Play a move."""
-        self._board.push(move_from_action(action, self._board))
+        self.board.push(move_from_action(action, self.board))
         self.actions.append(action)
 
     def pop(self) -> None:
         """Take the last move back."""
-        self._board.pop()
+        self.board.pop()
         self.actions.pop()
 
     def parse(self, text: str) -> int:
         """A move in UCI or SAN. Raises NotationError."""
-        return action_from_move(parse_move(text, self._board, "this position"), self._board)
+        return action_from_move(parse_move(text, self.board, "this position"), self.board)
 
     def move_text(self, action: int) -> str:
         """The move in SAN."""
-        return self._board.san(move_from_action(action, self._board))
+        return self.board.san(move_from_action(action, self.board))
 
     def moves(self) -> list[tuple[str, str]]:
         """The moves in SAN with their numbers."""
-        board, written = self._start(), []
-        for index, move in enumerate(self._board.move_stack):
-            number = f"{board.fullmove_number}." if board.turn else f"{board.fullmove_number}..." if not index else ""
+        board = self.board.root()
+        written = []
+        for move in self.board.move_stack:
+            number = f"{board.fullmove_number}." if board.turn else ""
+            if not written and not board.turn:
+                number = f"{board.fullmove_number}..."
             written.append((number, board.san(move)))
             board.push(move)
         return written
 
     def ending(self) -> str:
         """How the game ended, by the rules that end self-play and matches."""
-        return ending(self._board)
+        return ending(self.board)
 
     def opening_words(self) -> str:
-        """Whether the game starts with few pieces, as part of self-play's games do, or elsewhere than usual."""
-        start = self._start()
+        """Whether the game starts with few pieces, as part of self-play's games do, or elsewhere
+        than usual.
+        """
+        start = self.board.root()
         if start.fen() == chess.STARTING_FEN:
             return ""
         men = len(start.piece_map())
@@ -120,14 +130,19 @@ class ChessDrawing(Drawing):
             return f"This game starts from {men} pieces: self-play practises such endgames too."
         return "This game does not start from the usual position."
 
-    def state(self) -> Any:
-        """The position as a state of one row, which knows what has occurred before."""
-        return state_from_boards([self._board], self.game)
+    def states(self, first: int) -> list[Any]:
+        """The positions of the game from number `first` on; each knows what has occurred before."""
+        board = self.board.copy()
+        states = []
+        for _ in self.actions[first:]:
+            states.append(state_from_boards([board], self.game))
+            board.pop()
+        return [state_from_boards([board], self.game), *reversed(states)]
 
     def text(self, names: Sequence[str] = (), resigned: int | None = None) -> str:
         """The game as PGN. names: White's and Black's."""
-        written = chess.pgn.Game.from_board(self._board)
-        for header in ("Event", "Site", "Date", "Round"):  # nobody knows them
+        written = chess.pgn.Game.from_board(self.board)
+        for header in ("Event", "Site", "Date", "Round"):  # unknown
             del written.headers[header]
         for colour, name in zip(self.players, names):
             written.headers[colour] = name
@@ -151,15 +166,13 @@ class ChessDrawing(Drawing):
         for move in board.move_stack:
             actions.append(action_from_move(move, replayed))
             replayed.push(move)
-        self._board, self.actions = board, actions
+        self.board = board
+        self.actions = actions
 
     def reset(self) -> None:
         """The usual start position."""
-        self._board = chess.Board()
+        self.board = chess.Board()
         self.actions: list[int] = []
-
-    def _start(self) -> chess.Board:
-        return self._board.root()
 
 
 def ending(board: chess.Board) -> str:
@@ -184,5 +197,7 @@ def read_pgn(pgn_text: str) -> tuple[ChessDrawing, Mapping[str, str]]:
     headers = games_from_pgn(pgn_text, MAX_PGN_BYTES)[0].headers
     drawing.load(pgn_text)
     if not drawing.actions:
-        raise NotationError(f"no move in PGN {pgn_text!r:.120}: expected a game such as 1. e4 e5 2. Nf3")
+        raise NotationError(
+            f"no move in PGN {pgn_text!r:.120}: expected a game such as 1. e4 e5 2. Nf3"
+        )
     return drawing, headers

@@ -1,4 +1,6 @@
-"""Which front end, if any, shows the output of this process. Finding out imports nothing and draws nothing."""
+"""Which front end, if any, shows the output of this process. Finding out imports nothing and draws
+nothing.
+"""
 
 import importlib.util
 import sys
@@ -13,8 +15,8 @@ def in_colab() -> bool:
 def has_widget_front_end() -> bool:
     """True in a notebook kernel that a person looks at, and where ipywidgets can be drawn.
 
-    A terminal has no kernel. A headless run (nbclient, nbconvert, papermill) has one, but it turns `allow_stdin` off,
-    because nobody is there to answer; browsers and editors leave it on.
+    A terminal has no kernel. A headless run (nbclient, nbconvert, papermill) has one, but it turns
+    `allow_stdin` off, because no person is there to answer; browsers and editors leave it on.
     """
     ipython = sys.modules.get("IPython")
     kernel = getattr(ipython.get_ipython(), "kernel", None) if ipython else None
@@ -23,9 +25,10 @@ def has_widget_front_end() -> bool:
     return in_colab() or bool(getattr(kernel, "_allow_stdin", True))
 
 
-# JupyterLab's and the classic notebook's Run All go to the last cell, JupyterLab again some seconds later, when it has
-# drawn more cells. It draws only those in sight, so the page is scrolled up until the running one is there. A reader's
-# first key, click or turn of the wheel ends this. The time keeps a saved copy from scrolling when it is opened.
+# JupyterLab's and the classic notebook's Run All go to the last cell, JupyterLab again some seconds
+# later, when it has drawn more cells. It draws only those in sight, so the page is scrolled up
+# until the running one is there. A reader's first key, click or turn of the wheel ends this. The
+# time keeps a saved copy from scrolling when it is opened.
 _COME_BACK = """(() => {
   const begun = %d, here = typeof element === 'undefined' ? null : element[0] || element;
   let touched = false;
@@ -43,8 +46,10 @@ _COME_BACK = """(() => {
 })();"""
 
 
-def stay_here() -> None:
-    """Bring the running cell back into sight after Run All; where nobody looks, or on Colab, do nothing."""
+def scroll_to_cell() -> None:
+    """Bring the running cell back into sight after Run All; on Colab, and where no person
+    looks, do nothing.
+    """
     if has_widget_front_end() and not in_colab():
         from IPython.display import Javascript, display
 

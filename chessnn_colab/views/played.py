@@ -7,20 +7,26 @@ from typing import NamedTuple
 import torch
 
 from ..errors import ConfigError, NotationError
-from ..games.gomoku.psq import FIRST_WORD, read_psq
-from ..games.gomoku.record import EXACTLY_FIVE
 from ..games.registry import make_game
 from ..games.twenty48 import Twenty48
 from .chess_drawing import read_pgn
-from .drawings import Drawing, StonesDrawing, make_drawing
+from .drawing import Drawing, StonesDrawing
+from .drawings import make_drawing
 from .tiles import TilesDrawing
 
 LIST_BEGINS = "Game: "  # a text of games.base.move_list
-_RESULTS = {"1-0": "White won.", "0-1": "Black won.", "1/2-1/2": "Drawn.", "*": "Stopped without a result."}
+_RESULTS = {
+    "1-0": "White won.",
+    "0-1": "Black won.",
+    "1/2-1/2": "Drawn.",
+    "*": "Stopped without a result.",
+}
 
 
 class Played(NamedTuple):
-    """A game that was played, the names of its players in one line ("" when nobody named them), and how it ended."""
+    """A game that was played, the names of its players in one line ("" when nobody named them), and
+    how it ended.
+    """
 
     drawing: Drawing
     players: str
@@ -28,30 +34,20 @@ class Played(NamedTuple):
 
 
 def played_game(text: str) -> Played | None:
-    """The game in a text of registry.game_text; None for one that an older version wrote without its start.
+    """The game in a text of registry.game_text; None for a text in neither of its two forms.
 
     Raises NotationError for a text that cannot be read.
     """
-    if text.startswith(FIRST_WORD):
-        return _from_psq(text)
     if text.startswith(LIST_BEGINS):
         return _from_list(text)
-    return from_pgn(text) if text.startswith("[") else None
+    return _from_pgn(text) if text.startswith("[") else None
 
 
-def from_pgn(text: str) -> Played:
+def _from_pgn(text: str) -> Played:
     """The first game of a PGN text. Raises NotationError when it cannot be read or has no move."""
     drawing, headers = read_pgn(text)
-    names = [headers.get(colour, "?") for colour in ("White", "Black")]
+    names = [headers.get(colour, "?") for colour in drawing.players]
     return _played(drawing, names, _RESULTS.get(headers.get("Result", "*"), _RESULTS["*"]))
-
-
-def _from_psq(text: str) -> Played:
-    record = read_psq(text)
-    exact = ":exact" if record.headers.get("Rule") == EXACTLY_FIVE else ""
-    drawing = make_drawing(make_game(f"gomoku:{record.size}{exact}"))
-    drawing.load(" ".join(drawing.move_text(action) for action in record.actions))
-    return _played(drawing, [record.black, record.white], _RESULTS["*"])
 
 
 def _from_list(text: str) -> Played:
@@ -63,15 +59,23 @@ def _from_list(text: str) -> Played:
         actions = [int(word) for word in said["Actions"].split()]
         drawing = TilesDrawing(game) if isinstance(game, Twenty48) else make_drawing(game)
     except (KeyError, ValueError, RuntimeError, ConfigError) as error:
-        raise NotationError(f"a game that cannot be read ({error}): expected lines Game, Start, Actions") from error
+        raise NotationError(
+            f"a game that cannot be read ({error}): expected lines Game, Start, Actions"
+        ) from error
     if not isinstance(drawing, StonesDrawing):
-        raise NotationError(f"a game of {game.name} as a list of actions: expected the form that its players write")
+        raise NotationError(
+            f"a game of {game.name} as a list of actions: expected the form that its players write"
+        )
     drawing.begin(start)
     for number, action in enumerate(actions, 1):
-        if not (0 <= action < game.num_actions and bool(game.legal_action_mask(drawing.state())[0, action])):
+        if not (
+            0 <= action < game.num_actions
+            and bool(game.legal_action_mask(drawing.state())[0, action])
+        ):
             raise NotationError(f"move {number}: action {action} is not legal in this position")
         drawing.push(action)
-    return _played(drawing, list(drawing.players), _RESULTS["*"])
+    names = [said.get(player, player) for player in drawing.players]
+    return _played(drawing, names, _RESULTS["*"])
 
 
 def _played(drawing: Drawing, names: list[str], result: str) -> Played:

@@ -9,26 +9,26 @@ import torch
 
 from ..games.base import finished
 from ..games.twenty48 import EXPONENTS
-from .drawings import EMPTY, StonesDrawing, svg
+from .drawing import EMPTY, StonesDrawing
 
 ARROWS = "↑→↓←"  # of each action
-_LIGHT, _WARM, _DARK = (238, 228, 218), (224, 140, 60), (110, 25, 85)
+_COLOURS = """
+#eee4da #ecd9c6 #eaceb2 #e9c39f #e7b88b #e5ad77
+#e4a264 #e29750 #e08c3c #d27e3f #c46f42 #b56145
+#a75248 #99444c #8a364f #7c2752 #6e1955
+""".split()  # of each exponent from 1 up: light, warm, dark
 _FIRST = ord("A")  # the glyph of a 2
-_WHITE_FROM = 11  # exponents whose number is white: what is the further from the tile's colour
+_WHITE_FROM = 11  # exponents whose number is white, because their tile is dark
 
 
 def _tile(exponent: int) -> tuple[str, str]:
-    share = 2 * (exponent - 1) / (EXPONENTS - 2)
-    low, high = (_LIGHT, _WARM) if share < 1 else (_WARM, _DARK)
-    red, green, blue = (round(one + (other - one) * (share % 1 if share < 2 else 1)) for one, other in zip(low, high))
     number = str(2**exponent)
     size = min(22.0, 52 / len(number))
     ink = "#fff" if exponent >= _WHITE_FROM else "#3b342c"
-    return number, svg(
-        f'<rect x="2" y="2" width="41" height="41" rx="4" fill="rgb({red},{green},{blue})"/>'
-        f'<text x="22.5" y="{22.5 + 0.36 * size:.1f}" text-anchor="middle" font-family="sans-serif" font-weight="bold" '
-        f'font-size="{size:.1f}" fill="{ink}">{number}</text>'
-    )
+    place = f'x="22.5" y="{22.5 + 0.36 * size:.1f}" text-anchor="middle" fill="{ink}"'
+    font = f'font-family="sans-serif" font-weight="bold" font-size="{size:.1f}"'
+    square = f'<rect x="2" y="2" width="41" height="41" rx="4" fill="{_COLOURS[exponent - 1]}"/>'
+    return number, f"{square}<text {place} {font}>{number}</text>"
 
 
 TILES = {chr(_FIRST + exponent - 1): _tile(exponent) for exponent in range(1, EXPONENTS)}
@@ -43,13 +43,17 @@ class TilesDrawing(StonesDrawing):
 
     def squares(self) -> list[str]:
         """The glyph of each cell."""
-        return [chr(_FIRST + tile - 1) if tile else EMPTY for tile in self._states[-1].tiles[0].tolist()]
+        return [
+            chr(_FIRST + tile - 1) if tile else EMPTY for tile in self._states[-1].tiles[0].tolist()
+        ]
 
     def last(self) -> Sequence[int]:
         """The cell of the tile that came last."""
         if not self.actions:
             return ()
-        moved = self.game.afterstate(self._states[-2], torch.tensor(self.actions[-1:], device=self.game.device))
+        moved = self.game.afterstate(
+            self._states[-2], torch.tensor(self.actions[-1:], device=self.game.device)
+        )
         return (moved.tiles != self._states[-1].tiles)[0].nonzero().squeeze(1).tolist()
 
     def moves(self) -> list[tuple[str, str]]:

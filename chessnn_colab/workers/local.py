@@ -1,4 +1,6 @@
-"""The pools on this machine: LocalPool with one process per worker, and InlinePool in the calling process."""
+"""The pools on this machine: LocalPool with one process per worker, and InlinePool in the calling
+process.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from .pool import Pool
 from .process import MALLOC_SETTINGS, THREAD_VARIABLES, worker_main
-from .protocol import Arrays, Inbox, Job, OnMessage, OnUpdate, worker_seed
-from .shares import Slot
+from .protocol import Arrays, Games, Inbox, Job, OnMessage, OnUpdate, worker_seed
+from .shares import PlayCall, Slot
 
 if TYPE_CHECKING:
     from ..devices import WorkerPlan
@@ -36,8 +38,8 @@ SIGNALS_IN_WORDS = {
 class LocalPool(Pool):
     """Workers on this machine, started by spawn, which works from notebooks and with CUDA.
 
-    logs: a folder for what each worker prints, in worker-N.log. With None the workers print where this process prints.
-    The other arguments are Pool's.
+    logs: a folder for what each worker prints, in worker-N.log. With None the workers print where
+    this process prints. The other arguments are Pool's.
     """
 
     def __init__(self, *args: Any, logs: Path | None = None, **settings: Any):
@@ -45,7 +47,9 @@ class LocalPool(Pool):
         super().__init__(*args, **settings)
 
     def _new_process(self, slot: Slot, blueprint: bytes) -> LocalProcess:
-        return LocalProcess(slot.index, blueprint, self.plan.threads, self._inbox, self._log_path(slot))
+        return LocalProcess(
+            slot.index, blueprint, self.plan.threads, self._inbox, self._log_path(slot)
+        )
 
     def _log_path(self, slot: Slot) -> Path | None:
         return self._logs / f"worker-{slot.index}.log" if self._logs else None
@@ -60,21 +64,25 @@ class LocalPool(Pool):
 
 
 class LocalProcess:
-    """A WorkerProcess (protocol.py) on this machine: the process, its pipe, and two threads that read and write it.
+    """A WorkerProcess (protocol.py) on this machine: the process, its pipe, and two threads that
+    read and write it.
 
-    The writing thread keeps the caller from waiting for a hung process. It also keeps a KeyboardInterrupt in the caller
-    from cutting a message in two.
+    The writing thread keeps the caller from waiting for a hung process. It also keeps a
+    KeyboardInterrupt in the caller from cutting a message in two.
     """
 
     def __init__(self, index: int, blueprint: bytes, threads: int, inbox: Inbox, log: Path | None):
         self.index, self.inbox = index, inbox
         self.heard_at = time.monotonic()
         self.outbox: queue.Queue[bytes | None] = queue.Queue()
+        # Not among the process's arguments: to start it would wait for ever if it died before it
+        # had read more than a pipe holds.
+        self.outbox.put(blueprint)
         context = multiprocessing.get_context("spawn")
         self.connection, child_connection = context.Pipe()
         self.process = context.Process(
             target=worker_main,
-            args=(child_connection, blueprint, threads, log),
+            args=(child_connection, threads, log),
             name=f"chessnn-worker-{index}",
             daemon=True,
         )
@@ -82,7 +90,9 @@ class LocalProcess:
             self.process.start()
         child_connection.close()  # while this process holds a copy, the pipe of a dead worker stays open
         self._threads = [
-            threading.Thread(target=target, daemon=True, name=f"worker-{index}-{target.__name__.strip('_')}")
+            threading.Thread(
+                target=target, daemon=True, name=f"worker-{index}-{target.__name__.strip('_')}"
+            )
             for target in (self._read, self._write)
         ]
         for thread in self._threads:
@@ -109,7 +119,9 @@ class LocalProcess:
         self.outbox.put(None)
         for thread in self._threads:
             thread.join(1.0)
-        if not any(thread.is_alive() for thread in self._threads):  # else a thread would read another file's number
+        if not any(
+            thread.is_alive() for thread in self._threads
+        ):  # else a thread would read another file's number
             self.connection.close()
         return exit_in_words(self.process.exitcode if ended_by_itself else None)
 
@@ -146,10 +158,12 @@ def exit_in_words(exit_code: int | None) -> str:
 
 @contextmanager
 def _child_environment(threads: int) -> Iterator[None]:
-    """Set the environment and the signal mask for a new process, and restore this process's own afterwards.
+    """Set the environment and the signal mask for a new process, and restore this process's own
+    afterwards.
 
-    Libraries read the number of threads and the malloc settings when they are loaded, so these must be there before
-    the worker's first line. SIGINT is blocked until the worker ignores it: an interrupt during its start would kill it.
+    Libraries read the number of threads and the malloc settings when they are loaded, so these must
+    be there before the worker's first line. SIGINT is blocked until the worker ignores it: an
+    interrupt during its start would kill it.
     """
     wanted = dict.fromkeys(THREAD_VARIABLES, str(threads))
     wanted |= {name: os.environ.get(name, setting) for name, setting in MALLOC_SETTINGS.items()}
@@ -171,10 +185,10 @@ def _child_environment(threads: int) -> Iterator[None]:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-class InlinePool:
+class InlinePool(Pool):
     """Runs the same jobs one after the other in the calling process, for debugging.
 
-    It has LocalPool's methods, and the same seeds give the same games.
+    The same seeds give the same games as in LocalPool.
     """
 
     def __init__(
@@ -186,25 +200,20 @@ class InlinePool:
     ):
         self._say = on_message or (lambda text: None)
         self._jobs = [factory(device, **settings) for device in plan.devices]
-        self.descriptions = [job.describe() for job in self._jobs]
-        self.received: list[list[Arrays]] = []
+        self._slots = [
+            Slot(index, device, description=job.describe())
+            for index, (device, job) in enumerate(zip(plan.devices, self._jobs))
+        ]
+        self._call = PlayCall([], 0, None)
 
     def set_weights(self, version: int, arrays: Arrays) -> None:
         """Play with these weights from the next share on."""
         for job in self._jobs:
             job.set_weights(version, arrays)
 
-    def play(
-        self, games: Sequence[int], seed: int, on_update: OnUpdate | None = None, deadline: float | None = None
-    ) -> list[list[Arrays]]:
-        """Play games[i] games with seed worker_seed(seed, i) for every i; see Pool.play."""
-        self.begin(games, seed, on_update)
-        return self.finish(deadline)
-
-    def begin(self, games: Sequence[int], seed: int, on_update: OnUpdate | None = None) -> None:
+    def begin(self, games: Sequence[Games], seed: int, on_update: OnUpdate | None = None) -> None:
         """Note what to play. The games are played in `finish`."""
-        self.received = [[] for _ in games]
-        self._given = games, seed, on_update or (lambda share, games, plies: None)
+        self._call = PlayCall(games, seed, on_update)
 
     def pump(self) -> None:
         """Nothing arrives before `finish`, which plays the games."""
@@ -216,14 +225,15 @@ class InlinePool:
         return self.received
 
     def _play_share(self, share: int, deadline: float | None) -> None:
-        job, (games, seed, on_update) = self._jobs[share], self._given
+        job, call = self._jobs[share], self._call
 
         def on_progress(games_done: int, plies: int, arrays: Arrays | None) -> bool:
-            self.received[share].extend([arrays] if arrays is not None else [])
-            on_update(share, games_done, plies)
+            if arrays is not None:
+                call.received[share].append(arrays)
+            call.on_update(share, games_done, plies)
             return deadline is None or time.monotonic() < deadline
 
-        job.play(games[share], worker_seed(seed, share), on_progress)
+        job.play(call.games[share], worker_seed(call.seed, share), on_progress)
         for message in job.messages:
             self._say(f"worker {share}: {message}")
         job.messages.clear()
@@ -231,9 +241,3 @@ class InlinePool:
     def close(self) -> None:
         """Let go of the jobs."""
         self._jobs = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_) -> None:
-        self.close()

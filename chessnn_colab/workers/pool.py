@@ -1,11 +1,12 @@
 """Supervision of workers that play games. Numpy arrays go in and out.
 
-A worker that dies, hangs or loses its device is reported and replaced. Its share of the games goes to the first
-worker that is free and is played again from its seed, and what the lost worker had sent of it is dropped. So no game is
-lost or counted twice. The pool receives and reports everything in the calling thread, because a notebook draws only
-from there.
+A worker that dies, hangs or loses its device is reported and replaced. Its share of the games goes
+to the first worker that is free and is played again from its seed, and what the lost worker had
+sent of it is dropped. So no game is lost or counted twice. The pool receives and reports everything
+in the calling thread, because a notebook draws only from there.
 
-How a process is started is left to the drivers: LocalPool (local.py) for this machine, RayPool (ray.py) for many.
+How a process is started is left to the drivers: LocalPool (local.py) for this machine, RayPool
+(ray.py) for many.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from ..errors import WorkerError, error_line
-from ..files import reason
+from ..runs.files import reason
 from .process import require_numpy
-from .protocol import Arrays, Inbox, Job, OnMessage, OnUpdate, WorkerProcess
-from .shares import Round, Slot
+from .protocol import Arrays, Games, Inbox, Job, OnMessage, OnUpdate, WorkerProcess
+from .shares import PlayCall, Slot
 
 if TYPE_CHECKING:  # devices imports torch, and a worker needs torch only if its job does
     from ..devices import WorkerPlan
@@ -29,7 +30,7 @@ if TYPE_CHECKING:  # devices imports torch, and a worker needs torch only if its
 MAX_RESTARTS = 3  # in a row of one worker, or while one share is played
 READY_SECONDS = 180.0  # for a worker to start: it imports torch, and may have to wait for a GPU
 TIMEOUT_SECONDS = 300.0  # a worker that plays and says nothing for so long counts as hung
-STOP_SECONDS = 120.0  # for workers to hand over their games when they are told to stop
+STOP_SECONDS = 120.0  # for workers to hand over their games after the message to stop
 CLOSE_SECONDS = 5.0
 LOOK_SECONDS = 0.25  # between two checks for hung workers
 
@@ -37,9 +38,9 @@ LOOK_SECONDS = 0.25  # between two checks for hung workers
 class Pool:
     """Workers for the devices of `plan`. Use it as a context manager, or call close().
 
-    factory and settings make a worker's job in its process; both must pickle. timeout: the seconds of silence after
-    which a playing worker is replaced. on_message gets sentences for the user, in the calling thread. Raises
-    WorkerError when a worker cannot start.
+    factory and settings make a worker's job in its process; both must pickle. timeout: the seconds
+    of silence after which a playing worker is replaced. on_message gets sentences for the user, in
+    the calling thread. Raises WorkerError when a worker cannot start.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class Pool:
         self._inbox: Inbox = queue.Queue()
         self._slots = [Slot(index, device) for index, device in enumerate(plan.devices)]
         self._weights: Any = None
-        self._round = Round([], 0, None)
+        self._call = PlayCall([], 0, None)
         try:
             for slot in self._slots:
                 self._start(slot)
@@ -73,40 +74,55 @@ class Pool:
 
     @property
     def received(self) -> list[list[Arrays]]:
-        """What the last call of play has brought, by share. After an interrupt too it holds whole games only."""
-        return self._round.received
+        """The arrays of the last call of play, by share. After an interrupt too it holds whole
+        games only.
+        """
+        return self._call.received
 
     def set_weights(self, version: int, arrays: Arrays) -> None:
-        """Play with these weights from the next share on. Raises WorkerError for anything but numpy arrays."""
+        """Play with these weights from the next share on. Raises WorkerError for anything but numpy
+        arrays.
+        """
         require_numpy(arrays)
         self._weights = self._ship(pickle.dumps(("weights", version, arrays), protocol=5))
         for slot in self._slots:
             slot.send(self._weights)
 
     def play(
-        self, games: Sequence[int], seed: int, on_update: OnUpdate | None = None, deadline: float | None = None
+        self,
+        games: Sequence[Games],
+        seed: int,
+        on_update: OnUpdate | None = None,
+        deadline: float | None = None,
     ) -> list[list[Arrays]]:
-        """Play games[i] games with seed worker_seed(seed, i) for every i, one share per worker.
+        """Play games[i] with seed worker_seed(seed, i) for every i, one share per worker.
 
-        deadline: the time.monotonic() at which the workers stop and hand over what they have. Returns the arrays by
-        share, those of a share in the order in which they were sent. Raises WorkerError, with what is finished in its
-        `games`, when a job raises, when MAX_RESTARTS restarts do not help, or when no worker is left.
+        games: of each share how many, or which, as the job understands it.
+
+        deadline: the time.monotonic() at which the workers stop and hand over what they have.
+        Returns the arrays by share, those of a share in the order in which they were sent. Raises
+        WorkerError, with what is finished in its `games`, when a job raises, when MAX_RESTARTS
+        restarts do not help, or when no worker is left.
         """
         self.begin(games, seed, on_update)
         return self.finish(deadline)
 
-    def begin(self, games: Sequence[int], seed: int, on_update: OnUpdate | None = None) -> None:
-        """Do the first half of `play`: hand out the shares and return. Then call pump() now and then, and finish()."""
+    def begin(self, games: Sequence[Games], seed: int, on_update: OnUpdate | None = None) -> None:
+        """Do the first half of `play`: hand out the shares and return. Then call pump() now and
+        then, and finish().
+        """
         if len(games) != len(self._slots):
-            raise WorkerError(f"{len(games)} shares of games for {len(self._slots)} workers (a closed pool has none)")
-        self._round.end(self._slots)  # an interrupted call may have left it open
+            raise WorkerError(
+                f"{len(games)} shares of games for {len(self._slots)} workers (a closed pool has none)"
+            )
+        self._call.end(self._slots)  # an interrupted call may have left it open
         for slot in self._slots:
             slot.share = None
-        self._round = Round(games, seed, on_update)
+        self._call = PlayCall(games, seed, on_update)
         for slot in self._slots:
             if slot.process is None:
                 self._start(slot)
-        self._round.hand_out(self._slots)
+        self._call.hand_out(self._slots)
 
     def pump(self) -> None:
         """Take in what has come, without waiting."""
@@ -115,19 +131,22 @@ class Pool:
 
     def finish(self, deadline: float | None = None) -> list[list[Arrays]]:
         """Do the second half of `play`: wait for the shares that `begin` handed out."""
-        round_ = self._round
-        while round_.waiting or any(slot.share is not None for slot in self._slots):
+        call = self._call
+        while call.waiting or any(slot.share is not None for slot in self._slots):
             left = LOOK_SECONDS if deadline is None else deadline - time.monotonic()
             if left <= 0:
-                round_.end(self._slots)
+                call.end(self._slots)
             self._listen(min(left, LOOK_SECONDS) if left > 0 else LOOK_SECONDS)
-        if round_.failure:
-            raise WorkerError(round_.failure)
-        return round_.received
+        if call.failure:
+            raise WorkerError(call.failure)
+        return call.received
 
     def close(self) -> None:
-        """Stop the workers by message, then by signal, within about CLOSE_SECONDS. A second call does nothing."""
-        processes, self._slots = [slot.process for slot in self._slots if slot.process is not None], []
+        """Stop the workers by message, then by signal, within about CLOSE_SECONDS. A second call
+        does nothing.
+        """
+        processes = [slot.process for slot in self._slots if slot.process is not None]
+        self._slots = []
         for process in processes:
             process.send(pickle.dumps(("close",)))
         closing_at = time.monotonic()
@@ -147,7 +166,9 @@ class Pool:
     # --- what a driver adds
 
     def _new_process(self, slot: Slot, blueprint: bytes) -> WorkerProcess:
-        """Start a process for `slot`. `blueprint` is the pickled (factory, device, settings). May raise OSError."""
+        """Start a process for `slot`. `blueprint` is the pickled (factory, device, settings). May
+        raise OSError.
+        """
         raise NotImplementedError
 
     def _ship(self, payload: bytes) -> Any:
@@ -155,33 +176,42 @@ class Pool:
         return payload
 
     def _log(self, slot: Slot) -> tuple[str, list[str]]:
-        """Return where the log of the worker in `slot` is, in words, and the log's last lines; "" and [] for none."""
+        """Return where the log of the worker in `slot` is, in words, and the log's last lines; ""
+        and [] for none.
+        """
         raise NotImplementedError
 
     def _start(self, slot: Slot) -> None:
         """Start a process in `slot` and send it the weights that the others have."""
-        slot.process, slot.ready, slot.started_at = None, False, time.monotonic()
+        slot.empty()
+        slot.started_at = time.monotonic()
         try:
-            slot.process = self._new_process(slot, pickle.dumps((self._factory, slot.device, self._settings)))
+            slot.process = self._new_process(
+                slot, pickle.dumps((self._factory, slot.device, self._settings))
+            )
         except OSError as error:
             return self._go_on_without(slot, f"cannot be started: {reason(error)}")
         if self._weights is not None:
             slot.send(self._weights)
 
     def _listen(self, seconds: float) -> bool:
-        """Take in the next message and look for hung workers. Returns False when no message came within `seconds`."""
+        """Take in the next message and look for hung workers. Returns False when no message came
+        within `seconds`.
+        """
         try:
             index, process, payload = self._inbox.get(timeout=seconds)
         except queue.Empty:
             self._replace_the_hung()
             return False
         slot = self._slots[index]
-        if process is slot.process:  # else the process has been replaced, and its messages no longer count
+        if (
+            process is slot.process
+        ):  # else the process has been replaced, and its messages no longer count
             if payload is None:
                 self._replace(slot, process.reap())
             else:
                 self._handle(slot, process, *pickle.loads(payload))
-        if self._inbox.empty():  # else a worker may have spoken long ago, while nobody listened
+        if self._inbox.empty():  # else a message that arrived long ago may still wait here
             self._replace_the_hung()
         return True
 
@@ -194,8 +224,8 @@ class Pool:
         elif kind == "message":
             self._say(f"worker {slot.index}: {body[0]}")
         else:
-            self._round.receive(slot, kind, *body)
-        self._round.hand_out(self._slots)
+            self._call.receive(slot, kind, *body)
+        self._call.hand_out(self._slots)
 
     # --- workers that are lost
 
@@ -210,7 +240,8 @@ class Pool:
 
     def _overdue(self, slot: Slot, process: WorkerProcess) -> str:
         """Return what the worker should have done by now, in words, or ""."""
-        now, stopped_at = time.monotonic(), self._round.stopped_at
+        now = time.monotonic()
+        stopped_at = self._call.stopped_at
         if not slot.ready:
             if now > slot.started_at + READY_SECONDS:
                 advice = "short of memory, or no free device: fewer workers may help"
@@ -218,20 +249,24 @@ class Pool:
         elif slot.share is not None:
             if now > max(process.heard_at, slot.given_at) + self.timeout:
                 return f"hung: it said nothing for {self.timeout:g} s"
-            # A search that may be silent for longer takes as much longer to stop.
-            allowed = STOP_SECONDS * (max(1.0, self.timeout / TIMEOUT_SECONDS) if math.isfinite(self.timeout) else 1.0)
+            allowed = STOP_SECONDS
+            if math.isfinite(self.timeout):  # a search that is silent for longer stops later, too
+                allowed *= max(1.0, self.timeout / TIMEOUT_SECONDS)
             if stopped_at is not None and now > stopped_at + allowed:
                 return f"did not stop within {allowed:.0f} s"
         return ""
 
     def _job_raised(self, slot: Slot, traceback: str, device_failed: bool) -> None:
-        """Replace the worker if its device failed, or else end the call with the traceback. Its process has ended."""
+        """Replace the worker if its device failed, or else end the call with the traceback. Its
+        process has ended.
+        """
         cause = error_line(traceback)
         if slot.ready and device_failed:
             self._replace(slot, f"lost its device: {cause}")
         elif slot.ready:
             report = self._report(slot, "failed")
-            slot.process, slot.ready, slot.share = None, False, None
+            slot.empty()
+            slot.share = None
             self._fail(f"{report}:\n{traceback}")
         elif slot.device != "cpu" and self.plan.device_failure == "cpu":
             report = self._report(slot, f"cannot use {slot.device} ({cause})")
@@ -242,34 +277,37 @@ class Pool:
             self._go_on_without(slot, "could not start", f":\n{traceback}")
 
     def _replace(self, slot: Slot, cause: str) -> None:
-        """Report a worker that is gone and start another in its place. The first free worker plays its share again."""
+        """Report a worker that is gone and start another in its place. The first free worker plays
+        its share again.
+        """
         slot.deaths += 1
-        again, report = self._round.take_back(slot), self._report(slot, cause)
-        if max(slot.deaths, *self._round.deaths, 0) > MAX_RESTARTS:
+        again = self._call.take_back(slot)
+        report = self._report(slot, cause)
+        if max(slot.deaths, *self._call.deaths, 0) > MAX_RESTARTS:
             self._fail(f"{report}. {MAX_RESTARTS} restarts did not help{self._quoted_log(slot)}")
-        elif self._round.failure:
+        elif self._call.failure:
             self._say(report)
-        if self._round.failure:
-            slot.process, slot.ready = None, False  # the next call of play starts a new one
+        if self._call.failure:
+            slot.empty()  # the next call of play starts a new one
             return
         replayed = f", and its {again} games are played again" if again else ""
         self._say(f"{report}. A new worker takes its place{replayed}")
         self._start(slot)
-        self._round.hand_out(self._slots)
+        self._call.hand_out(self._slots)
 
     def _go_on_without(self, slot: Slot, cause: str, details: str = "") -> None:
-        """Report a worker that cannot be started; the others go on if there are others."""
+        """Report a worker that cannot be started; the others continue if there are others."""
         report = self._report(slot, cause) + (details or self._quoted_log(slot))
-        slot.process, slot.ready = None, False
-        self._round.take_back(slot)
+        slot.empty()
+        self._call.take_back(slot)
         left = sum(other.process is not None for other in self._slots)
-        if not self._round.games:
+        if not self._call.games:
             self._fail(report)
         elif not left:
             self._fail(f"{report}\nno worker is left")
-        elif not self._round.failure:
-            self._say(f"{report}\n{left} of {len(self._slots)} workers go on")
-            self._round.hand_out(self._slots)
+        elif not self._call.failure:
+            self._say(f"{report}\n{left} of {len(self._slots)} workers continue")
+            self._call.hand_out(self._slots)
 
     def _report(self, slot: Slot, cause: str) -> str:
         """Say which worker it is, what happened to it, and where its log is."""
@@ -282,8 +320,10 @@ class Pool:
         return "".join(f"\n  | {line}" for line in ["the end of its log:", *lines]) if lines else ""
 
     def _fail(self, why: str) -> None:
-        """End the call when the others have handed over their games. Before the first call, raise at once."""
-        if not self._round.games:
+        """End the call when the others have handed over their games. Before the first call, raise
+        at once.
+        """
+        if not self._call.games:
             raise WorkerError(why)
-        self._round.failure = self._round.failure or why
-        self._round.end(self._slots)
+        self._call.failure = self._call.failure or why
+        self._call.end(self._slots)

@@ -1,13 +1,15 @@
-"""What runs inside a worker's process. The other end, the pool's handle on the process, belongs to each driver.
+"""The code that runs inside a worker's process. Each driver has the other end, the pool's handle on
+the process.
 
-The pool and a worker exchange pickled tuples of plain values and numpy arrays, nothing else.
-The pool sends ("weights", version, arrays), ("play", ticket, num_games, seed), ("stop", ticket) and ("close",).
-The worker sends ("ready", description), ("progress", ticket, games, plies), ("games", ticket, arrays),
-("message", text), ("done", ticket) and ("error", traceback, whether the device is to blame). "error" is the last
-message of a worker whose job raised. A worker that is killed sends nothing, but its pipe closes.
+The pool and a worker exchange pickled tuples of plain values and numpy arrays, nothing else. The
+pool sends ("weights", version, arrays), ("play", ticket, games, seed), ("stop", ticket) and
+("close",). The worker sends ("ready", description), ("progress", ticket, games, plies), ("games",
+ticket, arrays), ("message", text), ("done", ticket) and ("error", traceback, whether the device is
+to blame). "error" is the last message of a worker whose job raised. A worker that is killed sends
+nothing, but its pipe closes.
 
-This module imports no torch. So a new process ignores interrupts and watches for its parent's end before it spends
-seconds on the import of torch, which its job may need.
+This module imports no torch. So a new process ignores interrupts and watches for its parent's end
+before it spends seconds on the import of torch, which its job may need.
 """
 
 from __future__ import annotations
@@ -23,28 +25,44 @@ import threading
 import time
 import traceback
 from collections.abc import Mapping
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..errors import DeviceError, WorkerError
-from ..files import NO_LINK
-from .protocol import Arrays, Job, PipeEnd
+from ..runs.files import NO_LINK
+from .protocol import Arrays, Job, PipeEnd, count_games
 
 LOG = logging.getLogger("chessnn_colab.worker")  # goes to the worker's log, if it has one
-DEVICE_FAULTS = ("CUDA error", "CUDA driver error", "cuDNN error", "CUBLAS_STATUS")  # in torch's RuntimeErrors
+DEVICE_FAULTS = (
+    "CUDA error",
+    "CUDA driver error",
+    "cuDNN error",
+    "CUBLAS_STATUS",
+)  # in torch's RuntimeErrors
 MAX_LOG_BYTES = 2**20  # a longer log is emptied when a worker starts
 PROGRESS_INTERVAL = 0.1  # least seconds between two progress messages without games
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-# glibc reads these when a process starts; other systems ignore them. A convolution network on a CPU allocates blocks of
-# the same sizes thousands of times, so freed blocks stay in the process instead of going back to the system.
-MALLOC_SETTINGS = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 30), "MALLOC_TOP_PAD_": str(64 << 20)}
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
+# glibc reads these when a process starts; other systems ignore them. A convolution network on a CPU
+# allocates blocks of the same sizes thousands of times, so freed blocks stay in the process instead
+# of going back to the system.
+MALLOC_SETTINGS = {
+    "MALLOC_MMAP_MAX_": "0",
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
+    "MALLOC_TOP_PAD_": str(64 << 20),
+}
 
 
 def require_numpy(arrays: Mapping[str, Any]) -> None:
-    """Raise WorkerError for anything but numpy arrays: a tensor that another process shares dies with that process."""
+    """Raise WorkerError for anything but numpy arrays: a tensor that another process shares dies
+    with that process.
+    """
     for name, array in arrays.items():
         if not isinstance(array, np.ndarray):
             raise WorkerError(
@@ -53,13 +71,21 @@ def require_numpy(arrays: Mapping[str, Any]) -> None:
             )
 
 
-def worker_main(connection: PipeEnd, blueprint: bytes, threads: int, log: Path | None) -> None:
-    """Run a worker from start to end. `blueprint` is the pickled (factory, device, settings) of its job."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # interrupting a cell signals every process; the parent decides
+def worker_main(connection: PipeEnd, threads: int, log: Path | None) -> None:
+    """Run a worker from start to end. Its first message is the pickled (factory, device, settings)
+    of its job.
+    """
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # interrupting a cell signals every process; the parent decides
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     if log is not None:
         _redirect_output(log)
+    try:
+        blueprint = connection.recv_bytes()
+    except (EOFError, OSError):  # the pool is gone
+        return
     serve(connection, blueprint, threads)
 
 
@@ -68,14 +94,18 @@ def serve(connection: PipeEnd, blueprint: bytes, threads: int) -> None:
     parent = _Parent(connection)
     try:
         factory, device, settings = pickle.loads(blueprint)
-        if "torch" in sys.modules:  # if it is imported later, it takes the number of threads from the environment
+        if (
+            "torch" in sys.modules
+        ):  # if it is imported later, it takes the number of threads from the environment
             sys.modules["torch"].set_num_threads(threads)
         job = factory(device, **settings)
         LOG.info(f"started on {job.describe()}, {threads} threads")
         parent.send(("ready", job.describe()))
         while True:
             _obey(job, parent, parent.commands.get())
-    except BaseException as error:  # a SystemExit too: the parent must hear of whatever ended the job
+    except (
+        BaseException
+    ) as error:  # a SystemExit too: the parent must hear of whatever ended the job
         LOG.info(traceback.format_exc())
         parent.send(("error", traceback.format_exc(), blames_device(error)))
         sys.exit(1)
@@ -85,7 +115,8 @@ def blames_device(error: BaseException) -> bool:
     """Whether the device failed rather than the job, so that a new process may work."""
     return (
         isinstance(error, DeviceError)
-        or type(error).__name__ == "AcceleratorError"  # torch's; by name, because torch is not imported here
+        or type(error).__name__
+        == "AcceleratorError"  # torch's; by name, because torch is not imported here
         or (isinstance(error, RuntimeError) and any(words in str(error) for words in DEVICE_FAULTS))
     )
 
@@ -100,9 +131,9 @@ def _obey(job: Job, parent: _Parent, command: tuple[Any, ...]) -> None:
     if kind == "weights":
         job.set_weights(*body)
     elif kind == "play":
-        ticket, num_games, seed = body
-        LOG.info(f"plays {num_games} games, seed {seed}")
-        job.play(num_games, seed, _Reporter(parent, ticket))
+        ticket, games, seed = body
+        LOG.info(f"plays {count_games(games)} games, seed {seed}")
+        job.play(games, seed, _Reporter(parent, ticket))
         for message in job.messages:
             LOG.info(message)
             parent.send(("message", message))
@@ -113,7 +144,9 @@ def _obey(job: Job, parent: _Parent, command: tuple[Any, ...]) -> None:
 
 
 def _redirect_output(log: Path) -> None:
-    """Send all that this process prints, from Python and from native code, to the end of the file `log`."""
+    """Send all that this process prints, from Python and from native code, to the end of the file
+    `log`.
+    """
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
         mode = os.O_TRUNC if log.exists() and log.stat().st_size > MAX_LOG_BYTES else os.O_APPEND
@@ -131,8 +164,8 @@ def _redirect_output(log: Path) -> None:
 class _Parent:
     """The worker's end of the pipe to its parent.
 
-    A thread reads the pipe all the time. So "stop" takes effect in the middle of a game. And when the parent ends, for
-    whatever reason, the pipe closes and this process ends at once.
+    A thread reads the pipe all the time. So "stop" takes effect in the middle of a game. And when
+    the parent ends, for whatever reason, the pipe closes and this process ends at once.
     """
 
     def __init__(self, connection: PipeEnd):
@@ -162,7 +195,9 @@ class _Parent:
 
 
 class _Reporter:
-    """The `on_progress` of one call of play: sends the finished games, and returns False once the pool says stop."""
+    """The `on_progress` of one call of play: sends the finished games, and returns False once the
+    pool says stop.
+    """
 
     def __init__(self, parent: _Parent, ticket: int):
         self.parent, self.ticket = parent, ticket
@@ -177,9 +212,3 @@ class _Reporter:
             self.parent.send(("progress", self.ticket, int(games), int(plies)))
             self.last_sent = now
         return self.parent.stopped_ticket < self.ticket
-
-
-def send_array(connection: Connection) -> None:
-    """What check.spawn_round_trip runs in a new process: 0, 1, 2, 3 as an array."""
-    connection.send(np.arange(4))
-    connection.close()

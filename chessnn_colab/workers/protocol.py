@@ -1,23 +1,34 @@
-"""What the pool and its workers agree on: the job that a worker runs, and the pool's handle on a worker's process."""
+"""The interface between the pool and its workers: the job that a worker runs, and the pool's
+handle on a worker's process.
+"""
 
 from __future__ import annotations
 
 import queue
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 Arrays = dict[str, np.ndarray]
-OnUpdate = Callable[[int, int, int], None]  # (share, games, plies), counted since the call of play began
-Inbox = queue.Queue[tuple[int, "WorkerProcess", bytes | None]]  # (index of the slot, handle, payload or None)
+Games = int | Sequence[Any]  # of a share: how many, or which, as the job understands it
+OnUpdate = Callable[
+    [int, int, int], None
+]  # (share, games, plies), counted since the call of play began
+Inbox = queue.Queue[
+    tuple[int, "WorkerProcess", bytes | None]
+]  # (index of the slot, handle, payload or None)
 OnMessage = Callable[[str], None]  # gets one sentence for the user
 
 
 class Job(Protocol):
-    """What a worker runs. The worker makes it in its own process with factory(device, **settings)."""
+    """The work of a worker. The worker makes it in its own process with factory(device,
+    **settings).
+    """
 
-    messages: list[str]  # for the user; the worker sends and empties the list after each call of play
+    messages: list[
+        str
+    ]  # for the user; the worker sends and empties the list after each call of play
 
     def describe(self) -> str:
         """Return the device in words, such as "GPU 0: Tesla T4"."""
@@ -26,11 +37,14 @@ class Job(Protocol):
     def set_weights(self, version: int, arrays: Arrays) -> None:
         """Use these weights from the next call of `play` on."""
 
-    def play(self, num_games: int, seed: int, on_progress: Callable[[int, int, Arrays | None], bool]) -> None:
-        """Play games; the same weights and seed give the same games.
+    def play(
+        self, games: Any, seed: int, on_progress: Callable[[int, int, Arrays | None], bool], /
+    ) -> None:
+        """Play `games`, a number or a sequence; the same weights and seed give the same games.
 
-        Call on_progress(games done, plies done, arrays) now and then. `arrays` holds the games that have ended since
-        the last call, or is None. When on_progress returns False, hand over the games that there are and return.
+        Call on_progress(games done, plies done, arrays) now and then. `arrays` holds the games that
+        have ended since the last call, or is None. When on_progress returns False, hand over the
+        games that there are and return.
         """
 
 
@@ -48,8 +62,8 @@ class PipeEnd(Protocol):
 class WorkerProcess(Protocol):
     """The pool's handle on the process of one worker.
 
-    What the process sends arrives in the pool's inbox with this handle. A payload is a pickled message (process.py
-    lists them), or None once the process has ended.
+    What the process sends arrives in the pool's inbox with this handle. A payload is a pickled
+    message (process.py lists them), or None once the process has ended.
     """
 
     heard_at: float  # time.monotonic() of its last message
@@ -68,8 +82,15 @@ class WorkerProcess(Protocol):
         """End the process by force."""
 
     def reap(self) -> str:
-        """Make sure that the process has ended, release what the handle holds, and say in words how it ended."""
+        """Make sure that the process has ended, release what the handle holds, and say in words how
+        it ended.
+        """
         ...
+
+
+def count_games(games: Games) -> int:
+    """Return how many games a share has."""
+    return games if isinstance(games, int) else len(games)
 
 
 def worker_seed(seed: int, index: int) -> int:

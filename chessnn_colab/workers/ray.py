@@ -1,11 +1,13 @@
-"""The pool on Ray (https://docs.ray.io): the same workers as actors, on many GPUs and many machines.
+"""The pool on Ray (https://docs.ray.io): the same workers as actors, on many GPUs and many
+machines.
 
-An actor runs process.serve between two queues: the method `tell` puts a message in, `hear` waits for what comes out.
-Ray reports the death of an actor at once, but may take long to report a lost machine. So a `hear` that is not answered
-within SILENCE_SECONDS counts as a death too; until an actor has spoken for the first time it may take READY_SECONDS.
+An actor runs process.serve between two queues: the method `tell` puts a message in, `hear` waits
+for what comes out. Ray reports the death of an actor at once, but may take long to report a lost
+machine. So a `hear` that is not answered within SILENCE_SECONDS counts as a death too; until an
+actor has spoken for the first time it may take READY_SECONDS.
 
-This needs the extra: pip install 'chessnn_colab[cluster]'. docs/cluster.md has Ray's own settings for the network
-between machines, its token and its dashboard.
+This needs the extra: pip install 'chessnn_colab[cluster]'. docs/cluster.md has Ray's own settings
+for the network between machines, its token and its dashboard.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ from .shares import Slot
 if TYPE_CHECKING:
     from ..devices import WorkerPlan
 
-# When an actor dies Ray prints pages of logs; the pool reports it in one sentence. Ray reads this when it is imported.
+# When an actor dies Ray prints pages of logs; the pool reports it in one sentence. Ray reads this
+# when it is imported.
 os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", "Raylet is terminated|worker died or was killed")
 try:
     import ray
@@ -38,15 +41,17 @@ except ImportError as error:
     raise ConfigError(f"pool='ray' needs Ray ({error}): pip install 'ray>=2.50'") from error
 
 LISTEN_SECONDS = 1.0  # for which `hear` waits for something to say
-SILENCE_SECONDS = 15.0  # without an answer from an actor that has started: it, or its machine, is gone
+SILENCE_SECONDS = (
+    15.0  # without an answer from an actor that has started: it, or its machine, is gone
+)
 PACKAGE = Path(__file__).parents[1]
 
 
 class RayPool(Pool):
     """Workers in the Ray cluster at `address`. The other arguments are Pool's.
 
-    address: None means the cluster this process is in, or else a new one on this machine. Raises WorkerError when there
-    is no cluster at `address`.
+    address: None means the cluster this process is in, or else a new one on this machine. Raises
+    WorkerError when there is no cluster at `address`.
     """
 
     def __init__(self, *args: Any, address: str | None = None, **settings: Any):
@@ -56,7 +61,9 @@ class RayPool(Pool):
     def _new_process(self, slot: Slot, blueprint: bytes) -> ActorProcess:
         gpus = 0.0 if slot.device == "cpu" else 1 / self.plan.workers_per_gpu
         cpus = 0 if gpus else self.plan.threads
-        return ActorProcess(slot.index, blueprint, self.plan.threads, self._inbox, num_cpus=cpus, num_gpus=gpus)
+        return ActorProcess(
+            slot.index, blueprint, self.plan.threads, self._inbox, num_cpus=cpus, num_gpus=gpus
+        )
 
     def _ship(self, payload: bytes) -> Any:
         """Put the weights into Ray's object store, from which each machine fetches them once."""
@@ -91,38 +98,47 @@ def join_cluster(address: str | None = None) -> Mapping[str, float]:
 def plan_cluster(
     resources: Mapping[str, float],
     workers: int | None = None,
-    workers_per_gpu: int = 1,
     selfplay_device: str | None = None,
     device_failure: str = "stop",
     learner_gpu: str = "shared",
 ) -> WorkerPlan:
-    """Plan `workers_per_gpu` actors per GPU in the cluster, or one per CPU if it has no GPU.
+    """Plan one actor per GPU in the cluster, or one per CPU if it has no GPU.
 
-    resources: Ray's, such as {"CPU": 64.0, "GPU": 8.0}. workers: a total. Inside an actor its GPU is always cuda:0.
-    Raises ConfigError for counts below one and unknown words, for a device other than cuda and cpu, and for a CUDA
-    device in a cluster without GPUs.
+    resources: Ray's, such as {"CPU": 64.0, "GPU": 8.0}. workers: a total; with more
+    workers than GPUs several actors share each GPU. Inside an actor its GPU is always cuda:0.
+    Raises ConfigError for counts below one and unknown words, for a device other than cuda and
+    cpu, and for a CUDA device in a cluster without GPUs.
     """
     # Here, because an actor imports this file and may not need torch.
     from ..devices import DEVICE_FAILURE, WorkerPlan
 
-    require_counts(workers=workers, workers_per_gpu=workers_per_gpu)
+    require_counts(workers=workers)
     require_one_of("device_failure", device_failure, DEVICE_FAILURE)
     require_one_of("learner_gpu", learner_gpu, ("shared",), " on a Ray cluster")
-    require_one_of("selfplay_device", selfplay_device or "cpu", ("cpu", "cuda"), " on a Ray cluster")
+    require_one_of(
+        "selfplay_device", selfplay_device or "cpu", ("cpu", "cuda"), " on a Ray cluster"
+    )
     gpus, cpus = int(resources.get("GPU", 0)), max(int(resources.get("CPU", 1)), 1)
     if gpus == 0 and (selfplay_device or "").startswith("cuda"):
         raise ConfigError(f"selfplay_device={selfplay_device!r}, but the cluster has no GPU")
     on_gpus = gpus > 0 and selfplay_device != "cpu"
-    room = gpus * workers_per_gpu if on_gpus else cpus
-    count = min(workers or room, room)
-    notes = (f"{workers} workers asked for, the cluster has room for {room}",) if workers and workers > room else ()
-    if not on_gpus:
-        return WorkerPlan(("cpu",) * count, 1, notes, device_failure)
-    return WorkerPlan(("cuda:0",) * count, max(cpus // room, 1), notes, device_failure, workers_per_gpu)
+    if on_gpus:
+        count = workers or gpus
+        per_gpu = -(-count // gpus)  # rounded up
+        return WorkerPlan(
+            ("cuda:0",) * count, max(cpus // max(count, gpus), 1), (), device_failure, per_gpu
+        )
+    notes = []
+    if workers and workers > cpus:
+        notes.append(f"{workers} workers asked for, the cluster has room for {cpus}")
+    count = min(workers or cpus, cpus)
+    return WorkerPlan(("cpu",) * count, 1, tuple(notes), device_failure)
 
 
-class Actor:
-    """What Ray runs: a worker in a process of its own, reached by two methods that run at the same time."""
+class RayWorker:
+    """The class that Ray runs: a worker in a process of its own, reached by two methods that run at
+    the same time.
+    """
 
     def __init__(self, blueprint: bytes, threads: int):
         log_to_stderr()
@@ -138,17 +154,25 @@ class Actor:
             log = os.readlink("/proc/self/fd/2")
         except OSError:  # not Linux
             log = f"among Ray's logs, of process {os.getpid()},"
-        return ray.get_runtime_context().get_node_id(), os.getpid(), f"{log} on {ray.util.get_node_ip_address()}"
+        return (
+            ray.get_runtime_context().get_node_id(),
+            os.getpid(),
+            f"{log} on {ray.util.get_node_ip_address()}",
+        )
 
     def tell(self, number: int, payload: bytes) -> None:
-        """Take message `number`. Ray may deliver messages out of order; they are obeyed in order."""
+        """Take message `number`. Ray may deliver messages out of order; they are obeyed in
+        order.
+        """
         self._early[number] = payload
         while self._next in self._early:
             self._down.put(self._early.pop(self._next))
             self._next += 1
 
     def hear(self, seconds: float) -> list[bytes | None]:
-        """Return the messages there are; wait at most `seconds` for the first. None means that no more will come."""
+        """Return the messages there are; wait at most `seconds` for the first. None means that no
+        more will come.
+        """
         try:
             said = [self._up.get(timeout=seconds)]
             while not self._up.empty():
@@ -177,7 +201,15 @@ class Actor:
 class ActorProcess:
     """A WorkerProcess (protocol.py) that is an actor, with a thread that listens to it."""
 
-    def __init__(self, index: int, blueprint: bytes, threads: int, inbox: Inbox, num_cpus: float, num_gpus: float):
+    def __init__(
+        self,
+        index: int,
+        blueprint: bytes,
+        threads: int,
+        inbox: Inbox,
+        num_cpus: float,
+        num_gpus: float,
+    ):
         self.index, self.inbox = index, inbox
         self.heard_at = time.monotonic()
         self.log = "among Ray's logs on its machine, by default in /tmp/ray/session_latest/logs"
@@ -187,8 +219,11 @@ class ActorProcess:
         self._ended = threading.Event()
         environment = {**dict.fromkeys(THREAD_VARIABLES, str(threads)), **MALLOC_SETTINGS}
         options: dict[str, Any] = {"num_cpus": num_cpus, "num_gpus": num_gpus, "max_restarts": 0}
-        options |= {"concurrency_groups": {"down": 1, "up": 1}, "runtime_env": {"env_vars": environment}}
-        actor_class: Any = ray.remote(**options)(Actor)
+        options |= {
+            "concurrency_groups": {"down": 1, "up": 1},
+            "runtime_env": {"env_vars": environment},
+        }
+        actor_class: Any = ray.remote(**options)(RayWorker)
         self._actor = actor_class.remote(blueprint, threads)
         threading.Thread(target=self._listen, daemon=True, name=f"worker-{index}-listen").start()
 
@@ -223,7 +258,8 @@ class ActorProcess:
         return self._end
 
     def _listen(self) -> None:
-        # Imports and the start of a GPU can hold up its first answers; the pool's own limit comes before this one.
+        # Imports and the start of a GPU can hold up its first answers; the pool's own limit comes
+        # before this one.
         end, patience, silent = "ended by itself", READY_SECONDS, False
         try:
             node, pid, self.log = self._await_place()
@@ -252,7 +288,9 @@ class ActorProcess:
                 self._kill_process()
 
     def _await_place(self) -> tuple[str, int, str]:
-        """Wait until the cluster has room for the actor and it has started; the pool limits how long that may take."""
+        """Wait until the cluster has room for the actor and it has started; the pool limits how
+        long that may take.
+        """
         place = self._actor.place.remote()
         while True:
             try:

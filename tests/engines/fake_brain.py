@@ -1,5 +1,5 @@
-"""A Gomocup engine that plays the first empty cell, or has the trouble that its program's name ends in, from its second
-move on."""
+"""A Gomocup engine that plays the first empty cell, or has the trouble that its program's name ends
+in, from its second move on."""
 
 import itertools
 import os
@@ -22,15 +22,25 @@ def play():
         time.sleep(600)
     if later and trouble in ("taken", "outside", "words"):
         cell = next(iter(taken), (0, 0))
-        return say({"taken": f"{cell[0]},{cell[1]}", "outside": f"{size},0", "words": "ERROR no idea"}[trouble])
-    cell = next((column, row) for row in range(size) for column in range(size) if (column, row) not in taken)
+        return say(
+            {"taken": f"{cell[0]},{cell[1]}", "outside": f"{size},0", "words": "ERROR no idea"}[
+                trouble
+            ]
+        )
+    cell = next(
+        (column, row) for row in range(size) for column in range(size) if (column, row) not in taken
+    )
     taken.add(cell)
     say("MESSAGE thinking\nDEBUG deep\n" + f"{cell[0]},{cell[1]}")
 
 
 for line in sys.stdin:
     words = line.split()
-    if words[0] == "ABOUT":
+    if words[0] == "ABOUT" and trouble == "nameless":
+        continue
+    elif words[0] == "ABOUT" and trouble == "basic":
+        say("ERROR no such command")
+    elif words[0] == "ABOUT":
         say('name="Fake", version="1"')
     elif words[0] == "START" and trouble == "small":
         say("ERROR unsupported size")

@@ -1,4 +1,6 @@
-"""A UCI engine that plays the first legal move, or has the trouble that its option "Trouble" names at its second go."""
+"""A UCI engine that plays the first legal move, or has the trouble that its option "Trouble" names
+at its second go.
+"""
 
 import os
 import sys
@@ -30,6 +32,9 @@ for line in sys.stdin:
         if gos > 1 and trouble == "silence":
             time.sleep(600)
         illegal = gos > 1 and trouble == "illegal"
-        print(f"bestmove {'a1a8' if illegal else min(move.uci() for move in board.legal_moves)}", flush=True)
+        print(
+            f"bestmove {'a1a8' if illegal else min(move.uci() for move in board.legal_moves)}",
+            flush=True,
+        )
     elif words[0] == "quit" and trouble != "stubborn":
         break

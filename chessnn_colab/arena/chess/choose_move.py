@@ -20,13 +20,16 @@ class ChooseMove:
     """
 
     def __init__(self, game: Chess, opponent: NetworkOpponent):
-        self._game, self.opponent = game, opponent
+        self._game = game
+        self.opponent = opponent
 
     def __call__(self, board: chess.Board) -> chess.Move:
         return move_from_action(self.opponent.choose(state_from_boards([board], self._game)), board)
 
 
 def choose_move(network: SpikingNetwork, search: SearchConfig = PLAY_SEARCH) -> ChooseMove:
-    """A function from a board to the move that the network plays there, as views.play.play_widget takes it."""
+    """A function from a board to the move that the network plays there, as views.play.play_widget
+    accepts it.
+    """
     game = Chess(device=playing_device(next(network.parameters()).device))
     return ChooseMove(game, NetworkOpponent(game, NetworkPlayer(game, network, search)))

@@ -1,4 +1,5 @@
-"""Any UCI engine as a player, through python-chess. A few engine processes serve all the games of a match.
+"""Any UCI engine as a player, through python-chess. A few engine processes serve all the games of a
+match.
 
 The path of an engine names a program that will run with the rights of the person who gave the path.
 """
@@ -16,9 +17,8 @@ from typing import Any
 import chess
 import chess.engine
 
-from ...errors import ConfigError
 from ...games.chess.notation import action_from_move
-from ..engine_processes import PATIENCE, PROCESSES, ProcessPlayer, engine_settings, find_program
+from ..engine_processes import PATIENCE, PROCESSES, ProcessPlayer, engine_settings
 
 START_SECONDS = 20.0
 LIMITS = {"nodes": int, "depth": int, "time": float}
@@ -27,14 +27,13 @@ FAILURES = (chess.engine.EngineError, asyncio.TimeoutError, CancelledError, OSEr
 
 
 class EnginePlayer(ProcessPlayer):
-    """A UCI engine.
-
-    path: a program, by path or by name. options: UCI options by name, such as {"Skill Level": 0}. limit: of each move,
-    in nodes, depth or time (seconds). processes: how many run at the same time. patience: seconds that a move may take.
-    Raises ConfigError when there is no such engine or it does not accept an option.
-    """
+    """A UCI engine."""
 
     failures = FAILURES
+    protocol = "UCI"
+    hint = (
+        "; Stockfish is in most systems' packages (apt install stockfish, brew install stockfish)"
+    )
 
     def __init__(
         self,
@@ -44,19 +43,15 @@ class EnginePlayer(ProcessPlayer):
         processes: int = PROCESSES,
         patience: float = PATIENCE,
     ):
-        self.path, self.options = find_engine(path), dict(options or {})
-        self.limit, self.patience = chess.engine.Limit(**limit), patience
-        try:
-            engine = self.start()
-        except FAILURES as error:
-            raise ConfigError(
-                f"{self.path} does not start as a UCI engine with {self.options or 'no options'}: "
-                f"{str(error) or type(error).__name__}"
-            ) from None
-        told = ", ".join(f"{name} {value:g}" for name, value in limit.items())
-        settings = "".join(f", {name} {value}" for name, value in self.options.items())
-        name = f"{engine.id.get('name', Path(self.path).name)} ({told}{settings})"
-        super().__init__(name, self.path, engine, processes)
+        """options: UCI options by name, such as {"Skill Level": 0}. limit: of each move, in nodes,
+        depth or time (seconds). The rest is ProcessPlayer's. Raises ConfigError, also when the
+        engine does not accept an option.
+        """
+        self.options = dict(options or {})
+        self.limit = chess.engine.Limit(**limit)
+        settings = [f"{name} {value:g}" for name, value in limit.items()]
+        settings += [f"{name} {value}" for name, value in self.options.items()]
+        super().__init__(path, ", ".join(settings), processes, patience)
 
     def move(self, engine: chess.engine.SimpleEngine, board: chess.Board) -> int | str:
         silent = threading.Event()
@@ -75,10 +70,17 @@ class EnginePlayer(ProcessPlayer):
             raise
         finally:
             timer.cancel()
-        return f"{Path(self.path).name}: resigned" if move is None else action_from_move(move, board)
+        return (
+            f"{Path(self.path).name}: resigned" if move is None else action_from_move(move, board)
+        )
+
+    def title(self, engine: chess.engine.SimpleEngine) -> str:
+        return engine.id.get("name", "")
 
     def start(self) -> chess.engine.SimpleEngine:
-        engine = chess.engine.SimpleEngine.popen_uci(self.path, timeout=START_SECONDS, stderr=subprocess.DEVNULL)
+        engine = chess.engine.SimpleEngine.popen_uci(
+            self.path, timeout=START_SECONDS, stderr=subprocess.DEVNULL
+        )
         try:
             engine.configure(self.options)
             engine.timeout = None  # of a move; see `move`
@@ -88,18 +90,13 @@ class EnginePlayer(ProcessPlayer):
         return engine
 
 
-def find_engine(path: str) -> str:
-    """The program with this path or name. Raises ConfigError when there is none."""
-    return find_program(
-        path, "; Stockfish is in most systems' packages (apt install stockfish, brew install stockfish)"
-    )
-
-
 def parse_engine(spec: str) -> EnginePlayer:
     """The player for "engine:PATH" or "engine:PATH?nodes=1000&Skill Level=0".
 
-    nodes, depth and time (seconds) limit each move; one that takes PATIENCE seconds more than `time` forfeits the game.
-    Every other word is a UCI option. Raises ConfigError.
+    nodes, depth and time (seconds) limit each move; one that takes PATIENCE seconds more than
+    `time` forfeits the game. Every other word is a UCI option. Raises ConfigError.
     """
     path, limit, options = engine_settings(spec, LIMITS, "engine:PATH?nodes=1000&Skill Level=0")
-    return EnginePlayer(path, options, limit or DEFAULT_LIMIT, patience=PATIENCE + limit.get("time", 0))
+    return EnginePlayer(
+        path, options, limit or DEFAULT_LIMIT, patience=PATIENCE + limit.get("time", 0)
+    )

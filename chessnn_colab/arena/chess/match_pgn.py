@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import datetime
 import re
-from pathlib import Path
 
 import chess.pgn
 
-from ...files import write_atomically
 from ...games.chess.endings import ENDINGS, TRUNCATED
-from ...games.chess.notation import move_from_action
-from .. import games_folder
+from ...games.chess.pgn import pgn_game
 from ..result import FORFEIT, MatchGame, MatchResult
 from .openings import board_after
 
-# The PGN standard's words. A game at the limit on plies is a draw by the rules of the match, not by those of chess.
+# The PGN standard's words. A game at the limit on plies is a draw by the rules of the match, not by
+# those of chess.
 _TERMINATIONS = {FORFEIT: "abandoned", ENDINGS[TRUNCATED]: "adjudication"}
 _WHITE_RESULTS = {1.0: "1-0", 0.5: "1/2-1/2", 0.0: "0-1"}
 
@@ -23,19 +21,24 @@ _WHITE_RESULTS = {1.0: "1-0", 0.5: "1/2-1/2", 0.0: "0-1"}
 def match_to_pgn(result: MatchResult, date: datetime.date) -> list[str]:
     """One PGN text per game, in the order of the match.
 
-    Each has the seven headers of every PGN, and Opening, PlyCount, Termination (in the standard's words) and Ending
-    (one of games.chess.rules.ENDINGS, or "forfeit", with its reason as the last comment). Raises NotationError for an
-    action that is not legal where it was played.
+    Each has the seven headers of every PGN, and Opening, PlyCount, Termination (in the standard's
+    words) and Ending (one of games.chess.rules.ENDINGS, or "forfeit", with its reason as the last
+    comment). Raises NotationError for an action that is not legal where it was played.
     """
-    return [str(_pgn_game(result, game, number, date)) for number, game in enumerate(result.played, 1)]
+    return [
+        str(_pgn_game(result, game, number, date)) for number, game in enumerate(result.played, 1)
+    ]
 
 
-def _pgn_game(result: MatchResult, game: MatchGame, number: int, date: datetime.date) -> chess.pgn.Game:
-    white, black = result.player, result.opponent
+def _pgn_game(
+    result: MatchResult, game: MatchGame, number: int, date: datetime.date
+) -> chess.pgn.Game:
+    white = result.player
+    black = result.opponent
     if not game.player_is_first:
         white, black = black, white
-    parsed = chess.pgn.Game.from_board(board_after(game.opening))
-    parsed.headers.update(
+    written = pgn_game(board_after(game.opening), game.actions)
+    written.headers.update(
         {
             "Event": f"{_header(result.player)} against {_header(result.opponent)}",
             "Site": "chessnn_colab",
@@ -50,25 +53,18 @@ def _pgn_game(result: MatchResult, game: MatchGame, number: int, date: datetime.
             "Ending": game.ending,
         }
     )
-    node, board = parsed.end(), parsed.end().board()
-    for action in game.actions:
-        node = node.add_variation(move_from_action(action, board))
-        board.push(node.move)
     if game.reason:
-        node.comment = re.sub(r"[{}\s]+", " ", game.reason).strip()
-    return parsed
+        written.end().comment = re.sub(r"[{}\s]+", " ", game.reason).strip()
+    return written
 
 
 def _header(text: str) -> str:
-    """`text` without the characters that end a header: python-chess writes headers without escapes."""
+    """`text` without the characters that end a header: python-chess writes headers without
+    escapes.
+    """
     return re.sub(r"\s+", " ", text.replace('"', "'").replace("\\", "/")).strip() or "?"
 
 
-class GamesFolder(games_folder.GamesFolder):
-    """A folder in which each match is one PGN file."""
-
-    suffix = ".pgn"
-
-    def write(self, path: Path, result: MatchResult) -> None:
-        text = "\n\n".join(match_to_pgn(result, datetime.date.today())) + "\n"
-        write_atomically(path, text.encode("utf-8"))
+def match_text(result: MatchResult) -> str:
+    """The games of a match, played today, as the text of one PGN file."""
+    return "\n\n".join(match_to_pgn(result, datetime.date.today())) + "\n"

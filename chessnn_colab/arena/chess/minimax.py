@@ -1,4 +1,6 @@
-"""The fixed player that looks two plies ahead, with material and piece-square tables. It plays many games at once."""
+"""The fixed player that looks two plies ahead, with material and piece-square tables. It plays many
+games at once.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +18,19 @@ from ..players import Player, one_of_the_best
 
 MATE = 1_000_000.0
 PIECE_VALUES = (100, 310, 325, 500, 900, 0)  # P N B R Q K, centipawns
-CHILDREN_AT_ONCE = 512  # positions after one ply, whose replies (about thirty each) are in memory together
+CHILDREN_AT_ONCE = (
+    512  # positions after one ply, whose replies (about thirty each) are in memory together
+)
 CACHED_CHILDREN = 128  # on a CPU, so that they stay in its cache
 
 
 class MinimaxPlayer(Player):
-    """The move that leaves it best off after the opponent's best reply. A random one of the best, if there are several.
+    """The move that leaves it best off after the opponent's best reply. A random one of the best,
+    if there are several.
 
-    It looks at every line of two plies, so it chooses what alpha-beta of depth 2 chooses. Mate is worth more than
-    everything else, and a draw by the rules is worth 0. It does not look deeper at captures.
+    It looks at every line of two plies, so it chooses what alpha-beta of depth 2 chooses. Mate is
+    worth more than everything else, and a draw by the rules is worth 0. It does not look deeper at
+    captures.
     """
 
     name = "minimax"
@@ -34,12 +40,16 @@ class MinimaxPlayer(Player):
         self._bits = bb.bits_table(torch.float32, game.device)
         self._tables = tables().to(game.device)
 
-    def choose(self, state: ChessState, generator: torch.Generator, boards: Sequence[Any] | None = None) -> Tensor:
+    def choose(
+        self, state: ChessState, generator: torch.Generator, boards: Sequence[Any] | None = None
+    ) -> Tensor:
         mask = self.game.legal_action_mask(state)
         return one_of_the_best(torch.where(mask, self.scores(state), -torch.inf), generator)
 
     def scores(self, state: ChessState) -> Tensor:
-        """float32 [B, 4672], centipawns: what each legal action is worth to the mover after the best reply; else 0."""
+        """float32 [B, 4672], centipawns: what each legal action is worth to the mover after the
+        best reply; else 0.
+        """
         rows, actions = self.game.legal_actions(state)
         size = CACHED_CHILDREN if rows.device.type == "cpu" else CHILDREN_AT_ONCE
         values = [
@@ -51,15 +61,25 @@ class MinimaxPlayer(Player):
         return scores
 
     def _after_best_reply(self, child: ChessState) -> Tensor:
-        """float32 [N]: what positions are worth to the player who has just moved, after the other's best reply."""
-        going_on = (~finished(child)).nonzero().squeeze(1)
-        rows, replies = self.game.legal_actions(select(child, going_on))
-        rows = going_on[rows]
+        """float32 [N]: what positions are worth to the player who has just moved, after the other's
+        best reply.
+        """
+        unfinished = (~finished(child)).nonzero().squeeze(1)
+        rows, replies = self.game.legal_actions(select(child, unfinished))
+        rows = unfinished[rows]
         after = self.game.step(select(child, rows), replies)
-        worth = torch.where(after.terminated, torch.where(after.ending == CHECKMATE, -MATE, 0.0), self.evaluate(after))
-        least = torch.full(child.ply.shape, MATE, device=rows.device).scatter_reduce(0, rows, worth, "amin")
+        worth = torch.where(
+            after.terminated,
+            torch.where(after.ending == CHECKMATE, -MATE, 0.0),
+            self.evaluate(after),
+        )
+        worst = torch.full(child.ply.shape, MATE, device=rows.device).scatter_reduce(
+            0, rows, worth, "amin"
+        )
         ended = torch.where(child.ending == CHECKMATE, MATE, 0.0)
-        return torch.where(child.terminated, ended, torch.where(child.truncated, -self.evaluate(child), least))
+        return torch.where(
+            child.terminated, ended, torch.where(child.truncated, -self.evaluate(child), worst)
+        )
 
     def evaluate(self, state: ChessState) -> Tensor:
         """float32 [B], centipawns: material and squares, the mover's minus the opponent's."""
@@ -69,7 +89,8 @@ class MinimaxPlayer(Player):
 def tables() -> Tensor:
     """float32 [768], centipawns: what a piece is worth on each square.
 
-    First the mover's six kinds, then the opponent's, which are negative and have their ranks reversed.
+    First the mover's six kinds, then the opponent's, which are negative and have their ranks
+    reversed.
     """
     own = torch.tensor(
         [
@@ -83,7 +104,9 @@ def tables() -> Tensor:
 
 
 def bonus(kind: int, file: int, rank: int) -> int:
-    """What a square adds to the worth of a piece on it, in centipawns. rank: 0 is the first as its own side counts."""
+    """The bonus of a piece for standing on a square, in centipawns. rank: 0 is the first as its
+    own side counts.
+    """
     centre = int(3.5 - max(abs(file - 3.5), abs(rank - 3.5)))  # 0 at the rim to 3 in the middle
     sheltered = 20 if rank == 0 and file in (1, 2, 6) else 0
     return {

@@ -1,7 +1,8 @@
 """Chess puzzles: positions with known answers, and how many of them a player solves.
 
-The suite, `data/tactics.txt`, has a hundred each of mates in one, mates in two and hanging pieces. Its lines are
-"kind; FEN; all solving moves". tools/make_tactics.py made it and solved every position exhaustively.
+The suite, `data/tactics.txt`, has a hundred each of mates in one, mates in two and hanging pieces.
+Its lines are "kind; FEN; all solving moves". tools/make_tactics.py made it and solved every
+position exhaustively.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import chess
 from ...games.chess.notation import board_from_fen, move_from_action, state_from_boards
 from ...games.chess.rules import Chess
 from ...games.chess.state import ChessState
-from ..puzzles import Suite
+from ..game import Suite
 
 NUM_PUZZLES = 300  # in the package's suite
 
@@ -31,7 +32,9 @@ class Puzzle:
 
 def load_suite() -> list[Puzzle]:
     """The package's puzzles, kind by kind."""
-    text = resources.files(__package__ or "").joinpath("data/tactics.txt").read_text(encoding="utf-8")
+    text = (
+        resources.files(__package__ or "").joinpath("data/tactics.txt").read_text(encoding="utf-8")
+    )
     puzzles = []
     for line in text.splitlines():
         kind, fen, moves = line.split("; ")

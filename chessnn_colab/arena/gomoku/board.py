@@ -1,4 +1,6 @@
-"""A game being played, as engines and files need it: the board's size and rule, and all moves from the empty board."""
+"""A game being played, as engines and files need it: the board's size and rule, and all moves from
+the empty board.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class GomokuBoard:
-    """What MatchKit.start gives to players that want boards."""
+    """A board object (see ArenaGame.start)."""
 
     size: int
     exact: bool

@@ -1,53 +1,68 @@
-"""Any Gomocup engine as a player, by the protocol of Piskvork (https://plastovicka.github.io/protocl2en.htm).
+"""Any Gomocup engine as a player, by the protocol of Piskvork
+(https://plastovicka.github.io/protocl2en.htm).
 
-Every move is asked for with BOARD, which tells the whole position, so that one process can serve many games.
+Before every move BOARD tells the engine the whole position, so one process can serve many games.
 """
 
 from __future__ import annotations
 
-import os
 import queue
 import re
 import subprocess
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from ...errors import ConfigError, NotationError
 from ...games.gomoku.notation import cell_at, cell_name
-from ..engine_processes import PATIENCE, PROCESSES, ProcessPlayer, engine_settings, find_program
+from ...games.gomoku.rules import DEFAULT_SIZE
+from ..engine_processes import PATIENCE, PROCESSES, ProcessPlayer, engine_settings
 from .board import GomokuBoard
 
-START_SECONDS = 60.0  # an engine may have to load a network
+ABOUT_SECONDS = 2.0  # wait for a name; a later one is read too
+START_SECONDS = 60.0  # an engine may load a network first
 MEMORY = 350 * 2**20  # bytes, what Gomocup allows
 LIMITS = {"time": float}
 SECONDS = 0.1  # for a move
 MAX_LINE = 1000  # characters of an answer that are kept
 _SILENT = ("MESSAGE", "DEBUG", "SUGGEST", "")  # words in front of lines that answer nothing
 _MOVE = re.compile(r"\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\Z", re.ASCII)
-_NAME = re.compile(r'name\s*=\s*"([^"]{1,60})"', re.IGNORECASE)
+_NAME = re.compile(r'.*\bname\s*=\s*"([^"]{1,60})"', re.IGNORECASE)
 _OWN, _THEIRS = 1, 2  # in the lines of BOARD
 _GAME_TYPE = 1  # INFO: the opponent is a program
 _EXACT = 1  # INFO rule: exactly five
 
 
-class Brain:
-    """One process. Every method raises OSError when it ends, breaks the protocol or is silent for too long."""
+class GomocupProcess:
+    """One process. Every method raises OSError when it ends, breaks the protocol or is silent for
+    too long.
+    """
 
     def __init__(self, path: str):
         self._process = subprocess.Popen(
-            [path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=Path(path).parent
+            [path],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=Path(path).parent,
         )
         self._answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        self._board: tuple[int, bool] | None = None  # size and rule that it has been told
+        self._board: tuple[int, bool] | None = None  # the size and rule of its board
+        self._name = ""  # as its answer to ABOUT says
         threading.Thread(target=self._read, daemon=True, name="gomocup-engine").start()
 
-    def about(self) -> str:
-        """Its name, if it tells one, else ""."""
+    def greet(self) -> str:
+        """Its name if it answers ABOUT with one, else "". It must answer START, even with an
+        error: an engine need not know ABOUT, nor every size of the board.
+        """
         self._say("ABOUT")
-        found = _NAME.search(self._answer(START_SECONDS))
-        return found[1] if found else ""
+        with suppress(TimeoutError):
+            self._answer(ABOUT_SECONDS)
+        self._say(f"START {DEFAULT_SIZE}")
+        self._answer(START_SECONDS, ("OK", "ERROR"))
+        return self._name
 
     def play(self, board: GomokuBoard, seconds: float, patience: float) -> int:
         """The action that it chooses."""
@@ -78,9 +93,13 @@ class Brain:
         self._board = None
         self._say(f"START {board.size}")
         self._expect_ok(START_SECONDS)
-        told = {"timeout_turn": milliseconds, "timeout_match": 0, "max_memory": MEMORY, "game_type": _GAME_TYPE}
-        told["rule"] = _EXACT if board.exact else 0
-        self._say(*(f"INFO {key} {value}" for key, value in told.items()))
+        self._say(
+            f"INFO timeout_turn {milliseconds}",
+            "INFO timeout_match 0",
+            f"INFO max_memory {MEMORY}",
+            f"INFO game_type {_GAME_TYPE}",
+            f"INFO rule {_EXACT if board.exact else 0}",
+        )
         self._board = board.size, board.exact
 
     def _restarted(self, patience: float) -> bool:
@@ -95,9 +114,13 @@ class Brain:
         try:
             action = cell_at(int(found[1]), int(found[2]), board.size)
         except NotationError:
-            raise OSError(f"played {text.strip()}, which is off the board of {board.size}x{board.size}") from None
+            raise OSError(
+                f"played {text.strip()}, which is off the board of {board.size}x{board.size}"
+            ) from None
         if action in board.actions:
-            raise OSError(f"played {cell_name(action, board.size)}, where a stone is already: an illegal move")
+            raise OSError(
+                f"played {cell_name(action, board.size)}, where a stone is already: an illegal move"
+            )
         return action
 
     def _expect_ok(self, patience: float) -> None:
@@ -114,8 +137,10 @@ class Brain:
         except (OSError, ValueError):
             raise OSError(f"died{self._ending()}") from None
 
-    def _answer(self, patience: float) -> str:
-        """The next line that answers something."""
+    def _answer(self, patience: float, words: Sequence[str] = ()) -> str:
+        """The next line that answers something; with `words`, the next that begins with one of
+        these.
+        """
         deadline = time.monotonic() + patience
         while True:
             try:
@@ -124,7 +149,10 @@ class Brain:
                 raise TimeoutError(f"no answer within {patience:g} s") from None
             if line is None:
                 raise OSError(f"died{self._ending()}")
-            if line.partition(" ")[0].upper() not in _SILENT:
+            if found := _NAME.match(line):
+                self._name = found[1]
+            word = line.partition(" ")[0].upper()
+            if word in words or (not words and word not in _SILENT):
                 return line
 
     def _ending(self) -> str:
@@ -144,38 +172,42 @@ class Brain:
         self._answers.put(None)
 
 
-class BrainPlayer(ProcessPlayer):
-    """A Gomocup engine.
+class GomocupPlayer(ProcessPlayer):
+    """A Gomocup engine."""
 
-    path: a program, by path or by name. seconds: that it is told to take for a move. patience: seconds after which it
-    forfeits the game. Raises ConfigError when there is no such program or it does not speak the protocol.
-    """
+    protocol = "Gomocup"
+    hint = ", such as ./pbrain-embryo"
 
-    def __init__(self, path: str, seconds: float = SECONDS, processes: int = PROCESSES, patience: float = PATIENCE):
-        self.path = os.path.abspath(find_program(path, ", such as ./pbrain-embryo"))  # it runs in its own folder
-        self.seconds, self.patience = seconds, patience
-        engine = None
-        try:
-            engine = self.start()
-            name = engine.about() or Path(self.path).name
-        except OSError as error:
-            if engine is not None:
-                engine.close()
-            raise ConfigError(f"{self.path} does not start as a Gomocup engine: {error}") from None
-        super().__init__(f"{name} (time {seconds:g})", self.path, engine, processes)
+    def __init__(
+        self,
+        path: str,
+        seconds: float = SECONDS,
+        processes: int = PROCESSES,
+        patience: float = PATIENCE,
+    ):
+        """seconds: time limit per move sent to the engine. The rest is ProcessPlayer's."""
+        self.seconds = seconds
+        super().__init__(path, f"time {seconds:g}", processes, patience)
 
-    def start(self) -> Brain:
-        return Brain(self.path)
+    def start(self) -> GomocupProcess:
+        return GomocupProcess(self.path)
 
-    def move(self, engine: Brain, board: GomokuBoard) -> int | str:
+    def title(self, engine: GomocupProcess) -> str:
+        return engine.greet()
+
+    def move(self, engine: GomocupProcess, board: GomokuBoard) -> int | str:
         return engine.play(board, self.seconds, self.patience)
 
 
-def parse_engine(spec: str) -> BrainPlayer:
-    """The player for "engine:PATH" or "engine:PATH?time=0.5", with the seconds for each move. Raises ConfigError."""
+def parse_engine(spec: str) -> GomocupPlayer:
+    """The player for "engine:PATH" or "engine:PATH?time=0.5", with the seconds for each move.
+    Raises ConfigError.
+    """
     example = "engine:PATH?time=0.5"
     path, limit, others = engine_settings(spec, LIMITS, example)
     if others:
-        raise ConfigError(f"unknown setting {next(iter(others))!r:.40} of a Gomocup engine: expected {example}")
+        raise ConfigError(
+            f"unknown setting {next(iter(others))!r:.40} of a Gomocup engine: expected {example}"
+        )
     seconds = limit.get("time", SECONDS)
-    return BrainPlayer(path, seconds, patience=PATIENCE + seconds)
+    return GomocupPlayer(path, seconds, patience=PATIENCE + seconds)

@@ -17,10 +17,12 @@ WIN, BLOCK = 1000.0, 100.0
 
 
 class HeuristicPlayer(Player):
-    """Completes five if it can, else takes a cell where the opponent would, else makes its longest line longer.
+    """Completes five if it can, else takes a cell where the opponent would, else makes its longest
+    line longer.
 
-    A line counts only where five in a row still fit between the opponent's stones and the border. A random one of the
-    best cells, if there are several; on the empty board any of the cells around the centre.
+    A line counts only where five in a row still fit between the opponent's stones and the border. A
+    random one of the best cells, if there are several; on the empty board any of the cells around
+    the centre.
     """
 
     name = "heuristic"
@@ -30,14 +32,18 @@ class HeuristicPlayer(Player):
         self._lines = game.lines
         middle = torch.arange(game.size, device=game.device) - (game.size - 1) / 2
         distance = torch.maximum(middle.abs().unsqueeze(1), middle.abs()).flatten()
-        self._central = torch.where(distance <= 1, 0.5, 0.0)  # decides among lines of one stone only
+        # Decides among lines of one stone only.
+        self._central = torch.where(distance <= 1, 0.5, 0.0)
 
-    def choose(self, state: GomokuState, generator: torch.Generator, boards: Sequence[Any] | None = None) -> Tensor:
+    def choose(
+        self, state: GomokuState, generator: torch.Generator, boards: Sequence[Any] | None = None
+    ) -> Tensor:
         own_colour = (state.current_player + BLACK).to(torch.int8).unsqueeze(1)
         own = state.board == own_colour
         theirs = (state.board > 0) & ~own
         runs = self._lines.runs(own)
-        useful = self._lines.room(theirs) & (runs < FIVE)  # a longer one wins, or is too long to win
+        # A longer one wins, or is too long to win.
+        useful = self._lines.room(theirs) & (runs < FIVE)
         length = torch.where(useful, runs, 0).amax(2)
         scores = length + torch.where(length == 1, self._central, 0.0)
         scores = scores + WIN * self._lines.completes(own) + BLOCK * self._lines.completes(theirs)

@@ -7,8 +7,9 @@ The suite, `data/tactics.txt`, has sixty of each kind:
 - open-three: make a four that no reply stops;
 - double-threat: a move after which every reply allows such a four, or five at once.
 
-Its lines are "kind; moves; answers", cells of a board of 9x9. tools/make_gomoku_tactics.py made and solved them. They
-stand in the middle of a larger board, where the answers are the same: it solved them for every size and both rules.
+Its lines are "kind; moves; answers", cells of a board of 9x9. tools/make_gomoku_tactics.py made and
+solved them. They stand in the middle of a larger board, where the answers are the same: it solved
+them for every size and both rules.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from ...errors import ConfigError
 from ...games.gomoku.notation import parse_cell
 from ...games.gomoku.rules import Gomoku
 from ...games.gomoku.state import GomokuState
-from ..puzzles import Suite
+from ..game import Suite
 from .board import GomokuBoard
 
 SUITE_SIZE = 9  # of the boards in the file, and the smallest that has puzzles
@@ -43,14 +44,23 @@ class Puzzle:
 
 @functools.cache
 def load_suite(size: int = SUITE_SIZE) -> tuple[Puzzle, ...]:
-    """The package's puzzles, kind by kind, in the middle of a board of this size. Raises ConfigError below 9."""
+    """The package's puzzles, kind by kind, in the middle of a board of this size. Raises
+    ConfigError below 9.
+    """
     if size < SUITE_SIZE:
-        raise ConfigError(f"no puzzles for a board of {size}x{size}: expected {SUITE_SIZE}x{SUITE_SIZE} or larger")
-    text = resources.files(__package__ or "").joinpath("data/tactics.txt").read_text(encoding="utf-8")
+        raise ConfigError(
+            f"no puzzles for a board of {size}x{size}: expected {SUITE_SIZE}x{SUITE_SIZE} or larger"
+        )
+    text = (
+        resources.files(__package__ or "").joinpath("data/tactics.txt").read_text(encoding="utf-8")
+    )
     puzzles = []
     for line in text.splitlines():
         kind, *cells = line.split("; ")
-        moves, answers = ([on_board(parse_cell(cell, SUITE_SIZE), size) for cell in part.split()] for part in cells)
+        moves, answers = (
+            [on_board(parse_cell(cell, SUITE_SIZE), size) for cell in part.split()]
+            for part in cells
+        )
         puzzles.append(Puzzle(kind, tuple(moves), frozenset(answers)))
     return tuple(puzzles)
 
@@ -63,7 +73,9 @@ def on_board(action: int, size: int) -> int:
 
 
 def make_suite(game: Gomoku, puzzles: Sequence[Puzzle] | None = None) -> Suite:
-    """`puzzles` on the device of `game`; None is all of the package's. Raises ConfigError for a board without any."""
+    """`puzzles` on the device of `game`; None is all of the package's. Raises ConfigError for a
+    board without any.
+    """
     puzzles = load_suite(game.size) if puzzles is None else puzzles
 
     def start(numbers: Sequence[int]) -> tuple[GomokuState, Sequence[GomokuBoard]]:

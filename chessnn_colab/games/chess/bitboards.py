@@ -1,7 +1,8 @@
-"""Bitboards: sets of squares in an int64, with the geometry tables and the few operations that the rules are made of.
+"""Bitboards: sets of squares in an int64, with the geometry tables and the few operations that the
+rules are made of.
 
-Square a1 is bit 0 and h8 is bit 63, as in python-chess. torch shifts an int64 right with its sign, so every right shift
-here is followed by a mask that clears the copies of the sign.
+Square a1 is bit 0 and h8 is bit 63, as in python-chess. torch shifts an int64 right with its sign,
+so every right shift here is followed by a mask that clears the copies of the sign.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-# A queen's directions as (files, ranks): N, E, NE, NW and then their opposites S, W, SW, SE, so that
-# direction d and (d + 4) % 8 lie on one line and d % 4 names the line.
+# A queen's directions as (files, ranks): N, E, NE, NW and then their opposites S, W, SW, SE, so
+# that direction d and (d + 4) % 8 lie on one line and d % 4 names the line.
 DIRECTIONS = ((0, 1), (1, 0), (1, 1), (-1, 1), (0, -1), (-1, 0), (-1, -1), (1, -1))
 NORTH, EAST, NORTH_EAST, NORTH_WEST, SOUTH, WEST, SOUTH_WEST, SOUTH_EAST = range(8)
 # A knight's, again in the order of opposites four apart.
@@ -47,11 +48,13 @@ def squares_with_room(files: int, ranks: int) -> int:
 class Jumps:
     """Moves every bit of a bitboard by fixed jumps; a bit that would leave the board vanishes.
 
-    jumps: J pairs (files, ranks). Bitboards are int64 [J, ..., B], batch last, so that one jump's shift is the same
-    number along a long inner loop; trailing_dims is how many dimensions follow J.
+    jumps: J pairs (files, ranks). Bitboards are int64 [J, ..., B], batch last, so that one jump's
+    shift is the same number along a long inner loop; trailing_dims is how many dimensions follow J.
     """
 
-    def __init__(self, jumps: Sequence[tuple[int, int]], trailing_dims: int, device: torch.device | str):
+    def __init__(
+        self, jumps: Sequence[tuple[int, int]], trailing_dims: int, device: torch.device | str
+    ):
         shape = (-1, *[1] * trailing_dims)
 
         def table(values: list[int]) -> Tensor:
@@ -79,9 +82,12 @@ def flip_ranks(bitboards: Tensor) -> Tensor:
 
 
 def any_of(bitboards: Tensor) -> Tensor:
-    """The union of `bitboards` [n, ...] over the first dimension (torch has no bitwise-or reduction)."""
+    """The union of `bitboards` [n, ...] over the first dimension (torch has no bitwise-or
+    reduction).
+    """
     while (half := bitboards.shape[0] // 2) > 0:
-        bitboards = bitboards[: len(bitboards) - half] | bitboards[half:]  # the middle of an odd number counts twice
+        # The middle of an odd number counts twice.
+        bitboards = bitboards[: len(bitboards) - half] | bitboards[half:]
     return bitboards[0]
 
 
@@ -99,7 +105,9 @@ def bits_table(dtype: torch.dtype, device: torch.device | str) -> Tensor:
 
 
 def unpack_bits(bitboards: Tensor, table: Tensor) -> Tensor:
-    """The 64 squares of each bitboard: int64 [B, N] -> [B, N * 64] of the dtype of `table` (see bits_table)."""
+    """The 64 squares of each bitboard: int64 [B, N] -> [B, N * 64] of the dtype of `table` (see
+    bits_table).
+    """
     octets = bitboards.contiguous().view(torch.uint8).view(-1).to(torch.int32)
     return table.index_select(0, octets).view(bitboards.shape[0], 64 * bitboards.shape[1])
 

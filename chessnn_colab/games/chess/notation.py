@@ -1,7 +1,9 @@
-"""Chess as people write it, in FEN, UCI and SAN, to and from states and actions; python-chess reads and writes.
+"""Chess as people write it, in FEN, UCI and SAN, to and from states and actions; python-chess reads
+and writes.
 
-This is where input is checked: anything that is not chess raises NotationError, which quotes it. python-chess shows a
-position as White sees it, a state shows it as its mover does, so Black's squares are flipped here (square ^ 56).
+This is where input is checked: anything that is not chess raises NotationError, which quotes it.
+python-chess shows a position as White sees it, a state shows it as its mover does, so Black's
+squares are flipped here (square ^ 56).
 """
 
 from __future__ import annotations
@@ -30,12 +32,16 @@ _QUOTED = 120  # characters of bad input that an error repeats
 
 
 def board_from_fen(fen: str) -> chess.Board:
-    """The position of `fen`. Raises NotationError when it cannot be read, or is not a possible position of chess."""
+    """The position of `fen`. Raises NotationError when it cannot be read, or is not a possible
+    position of chess.
+    """
     try:
         board = chess.Board(fen)
     except ValueError as error:
         why = str(error).partition(": ")[0]  # what follows repeats the FEN
-        raise NotationError(f"invalid FEN {quote(fen)}: {why}; a valid one is {chess.STARTING_FEN!r}") from error
+        raise NotationError(
+            f"invalid FEN {quote(fen)}: {why}; a valid one is {chess.STARTING_FEN!r}"
+        ) from error
     check_board(board, fen)
     return board
 
@@ -61,15 +67,19 @@ def check_board(board: chess.Board, fen: str | None = None) -> None:
 
 
 def state_from_fens(fens: Sequence[str], game: Chess) -> ChessState:
-    """A state with one row per FEN, each a game that starts there. Raises NotationError, also when `fens` is empty."""
+    """A state with one row per FEN, each a game that starts there. Raises NotationError, also when
+    `fens` is empty.
+    """
     return state_from_boards([board_from_fen(fen) for fen in fens], game)
 
 
 def state_from_boards(boards: Sequence[chess.Board], game: Chess) -> ChessState:
-    """A state with one row per board, whose moves are played again as far as they matter to repetitions.
+    """A state with one row per board, whose moves are played again as far as they matter to
+    repetitions.
 
-    The ply cap counts from the positions given. A board whose players went on after a draw is taken as it stands.
-    Raises NotationError for an impossible position, an illegal past, and when `boards` is empty.
+    The ply cap counts from the positions given. A board that was played on after a draw is an
+    unfinished game. Raises NotationError for an impossible position, an illegal past, and when
+    `boards` is empty.
     """
     if not boards:
         raise NotationError("no positions: expected at least one")
@@ -79,7 +89,9 @@ def state_from_boards(boards: Sequence[chess.Board], game: Chess) -> ChessState:
     lengths = torch.tensor([len(played) for played in actions], device=game.device)
     state.plies_played.copy_(-lengths)  # the cap counts from the last position on
     for ply in range(max(map(len, actions))):
-        action = torch.tensor([played[ply] if ply < len(played) else 0 for played in actions], device=game.device)
+        action = torch.tensor(
+            [played[ply] if ply < len(played) else 0 for played in actions], device=game.device
+        )
         state = where(lengths > ply, game.step(reopen(state), action), state)
     return state
 
@@ -92,13 +104,17 @@ def reopen(state: ChessState) -> ChessState:
 
 
 def _rewound(board: chess.Board) -> tuple[chess.Board, list[int]]:
-    """The position after the last capture or pawn move that `board` remembers, and the actions since."""
+    """The position after the last capture or pawn move that `board` remembers, and the actions
+    since.
+    """
     check_board(board)
-    start, moves = board.copy(), []
+    start = board.copy()
+    moves = []
     while start.move_stack and start.halfmove_clock > 0:
         moves.append(start.pop())
     check_board(start)
-    current, actions = start.copy(stack=False), []
+    current = start.copy(stack=False)
+    actions = []
     for move in reversed(moves):
         actions.append(action_from_move(move, current))
         current.push(move)
@@ -114,7 +130,14 @@ def _row(board: chess.Board) -> list[int]:
     sides = (board.turn, not board.turn)
     pieces = [seen(board.pieces_mask(piece, colour)) for colour in sides for piece in _PIECES]
     ep_square = 0 if board.ep_square is None else seen(1 << board.ep_square)
-    return [*pieces, seen(board.castling_rights), ep_square, board.halfmove_clock, board.ply(), int(not board.turn)]
+    return [
+        *pieces,
+        seen(board.castling_rights),
+        ep_square,
+        board.halfmove_clock,
+        board.ply(),
+        int(not board.turn),
+    ]
 
 
 def boards_from_state(state: ChessState) -> list[chess.Board]:
@@ -122,7 +145,9 @@ def boards_from_state(state: ChessState) -> list[chess.Board]:
     return [_board(*row) for row in zip(*(column.tolist() for column in state.position))]
 
 
-def _board(pieces: list[int], castling_rights: int, ep_square: int, clock: int, ply: int, player: int) -> chess.Board:
+def _board(
+    pieces: list[int], castling_rights: int, ep_square: int, clock: int, ply: int, player: int
+) -> chess.Board:
     def seen(bits: int) -> int:
         return chess.flip_vertical(bits & _UNSIGNED) if player else bits & _UNSIGNED
 
@@ -139,11 +164,14 @@ def _board(pieces: list[int], castling_rights: int, ep_square: int, clock: int, 
 
 
 def action_from_move(move: chess.Move, board: chess.Board) -> int:
-    """The action number of a legal move of the side to move on `board`. Raises NotationError when it is not legal."""
+    """The action number of a legal move of the side to move on `board`. Raises NotationError when
+    it is not legal.
+    """
     if not board.is_legal(move):
         raise NotationError(f"illegal move {move.uci()!r} in {board.fen()!r}: {_expected(board)}")
     flip = 0 if board.turn else 56
-    origin, target = move.from_square ^ flip, move.to_square ^ flip
+    origin = move.from_square ^ flip
+    target = move.to_square ^ flip
     files = chess.square_file(target) - chess.square_file(origin)
     ranks = chess.square_rank(target) - chess.square_rank(origin)
     if board.is_castling(move):  # python-chess also takes the king's move onto its rook
@@ -153,7 +181,9 @@ def action_from_move(move: chess.Move, board: chess.Board) -> int:
 
 
 def move_from_action(action: int, board: chess.Board) -> chess.Move:
-    """The move that `action` stands for on `board`. Raises NotationError when it is not legal there."""
+    """The move that `action` stands for on `board`. Raises NotationError when it is not legal
+    there.
+    """
     if not 0 <= action < len(_DESTINATIONS):
         raise NotationError(f"unknown action {action}: expected 0 to {len(_DESTINATIONS) - 1}")
     plane, origin = divmod(action, 64)
@@ -170,9 +200,11 @@ def move_from_action(action: int, board: chess.Board) -> chess.Move:
 
 
 def parse_move(text: str, board: chess.Board, place: str = "") -> chess.Move:
-    """A legal move of `board` from UCI ("e2e4", "E7E8Q") or SAN ("Nf3", "0-0", "a8=Q", "a8q"), spaces around it or not.
+    """A legal move of `board` from UCI ("e2e4", "E7E8Q") or SAN ("Nf3", "0-0", "a8=Q", "a8q"),
+    spaces around it or not.
 
-    place: what an error calls the position, instead of its FEN. Raises NotationError, which quotes `text`.
+    place: what an error calls the position, instead of its FEN. Raises NotationError, which quotes
+    `text`.
     """
     place = place or repr(board.fen())
     try:

@@ -1,7 +1,8 @@
 """A chess position in five 64-bit words, 40 bytes: how positions travel, and how replay keeps them.
 
-Four words hold the bits of each square's piece number (0 empty, 1 to 6 own, 7 to 12 the opponent's). The fifth holds
-castling (bits 0-3), en passant (file + 1, bits 4-7), clock (8-14), repetitions (15-16), player (17) and ply (18-33).
+Four words hold the bits of each square's piece number (0 empty, 1 to 6 own, 7 to 12 the
+opponent's). The fifth holds castling (bits 0-3), en passant (file + 1, bits 4-7), clock (8-14),
+repetitions (15-16), player (17) and ply (18-33).
 """
 
 from __future__ import annotations
@@ -20,9 +21,12 @@ WORDS = 5
 
 
 def pack(state: ChessState) -> Tensor:
-    """int64 [B, 5]: the positions with their repetition counts, but without the keys of earlier positions."""
+    """int64 [B, 5]: the positions with their repetition counts, but without the keys of earlier
+    positions.
+    """
     tables = _Tables.on(state.words.device)
-    words = (state.pieces.unsqueeze(1) & tables.pieces).sum(2)  # no two pieces share a square: a sum is a union
+    # No two pieces share a square: a sum is a union.
+    words = (state.pieces.unsqueeze(1) & tables.pieces).sum(2)
     flags = (state.words.index_select(1, tables.columns) & tables.squares) != 0
     counts = torch.minimum(state.words[:, CLOCK : PLY + 1], tables.limits) << tables.shifts
     extra = (flags * tables.values).sum(1, keepdim=True) + counts.sum(1, keepdim=True)
@@ -30,11 +34,13 @@ def pack(state: ChessState) -> Tensor:
 
 
 class _Tables(NamedTuple):
-    """What `pack` needs, on one device."""
+    """The tables of `pack`, on one device."""
 
-    pieces: Tensor  # int64 [4, 12], which pieces' numbers have each bit: all squares of them, or none
+    pieces: (
+        Tensor  # int64 [4, 12], which pieces' numbers have each bit: all squares of them, or none
+    )
     columns: Tensor  # int64 [12], of ChessState.words: four times the rights, eight times the en-passant square
-    squares: Tensor  # int64 [12], the square asked for in each
+    squares: Tensor  # int64 [12], the square that is looked up in each
     values: Tensor  # int64 [12], what it adds to the fifth word
     limits: Tensor  # int64 [5], clock, player, plies played (left out), repetitions, ply: the most that is kept
     shifts: Tensor  # int64 [5], where they stand in the fifth word
@@ -56,15 +62,21 @@ class _Tables(NamedTuple):
 
 def unpack(packed: Tensor) -> tuple[Position, Tensor]:
     """The positions in the words int64 [B, 5] of `pack`, and their repetition counts int64 [B]."""
-    bits, extra = packed[:, :4], packed[:, 4]
+    bits = packed[:, :4]
+    extra = packed[:, 4]
     pieces = [
-        ~_union(~bits[:, bit] if number >> bit & 1 else bits[:, bit] for bit in range(4)) for number in range(1, 13)
+        ~_union(~bits[:, bit] if number >> bit & 1 else bits[:, bit] for bit in range(4))
+        for number in range(1, 13)
     ]
     rights = _union(((extra >> i) & 1) * rook for i, rook in enumerate(CASTLING_ROOKS))
     on_file = (extra >> 4) & 15
     ep_square = torch.where(on_file > 0, EP_A << (on_file - 1).clamp(min=0), 0)
-    clock, ply, player = (extra >> 8) & 127, (extra >> 18) & 65535, (extra >> 17) & 1
-    return Position(torch.stack(pieces, 1), rights, ep_square, clock, ply, player), (extra >> 15) & 3
+    clock = (extra >> 8) & 127
+    ply = (extra >> 18) & 65535
+    player = (extra >> 17) & 1
+    return Position(torch.stack(pieces, 1), rights, ep_square, clock, ply, player), (
+        extra >> 15
+    ) & 3
 
 
 def _union(bits: Iterable[Tensor]) -> Tensor:

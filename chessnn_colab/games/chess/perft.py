@@ -5,8 +5,6 @@ The published numbers are at https://www.chessprogramming.org/Perft_Results.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import torch
 from torch import Tensor
 
@@ -24,12 +22,13 @@ MAX_DEPTH = 12
 def perft(fen: str, depth: int) -> dict[str, int]:
     """For each legal move (UCI) of the position, how many sequences of `depth` moves begin with it.
 
-    No draw ends a sequence, as everywhere in perft. A position without a legal move gives {}. Raises NotationError for
-    a bad FEN and ConfigError for a depth outside 1 to MAX_DEPTH.
+    No draw ends a sequence, as everywhere in perft. A position without a legal move gives {}.
+    Raises NotationError for a bad FEN and ConfigError for a depth outside 1 to MAX_DEPTH.
     """
     if not isinstance(depth, int) or not 1 <= depth <= MAX_DEPTH:
         raise ConfigError(f"perft depth {depth!r}: expected a whole number from 1 to {MAX_DEPTH}")
-    board, game = board_from_fen(fen), Chess()
+    board = board_from_fen(fen)
+    game = Chess()
     root = state_from_boards([board], game)
     actions = game.legal_action_mask(root)[0].nonzero().squeeze(1)
     counts = torch.ones_like(actions)
@@ -43,19 +42,19 @@ def perft(fen: str, depth: int) -> dict[str, int]:
 
 def format_perft(split: dict[str, int]) -> str:
     """One line per move, and the sum on the last line."""
-    return "\n".join([*(f"{move}: {count}" for move, count in split.items()), "", str(sum(split.values()))])
+    return "\n".join(
+        [*(f"{move}: {count}" for move, count in split.items()), "", str(sum(split.values()))]
+    )
 
 
 def _count(game: Chess, state: ChessState, branch: Tensor, depth: int, counts: Tensor) -> None:
-    """Add the sequences of `depth` moves from `state` to `counts` int64 [R], at each row's root move, int64 [B]."""
+    """Add the sequences of `depth` moves from `state` to `counts` int64 [R], at each row's root
+    move, int64 [B].
+    """
     if depth == 1:  # the legal moves are counted without being played
         counts.index_add_(0, branch, count_bits(state.moves).sum(1))
         return
-    for rows, actions in _expansions(game, state):
-        _count(game, game.step(reopen(select(state, rows)), actions), branch[rows], depth - 1, counts)
-
-
-def _expansions(game: Chess, state: ChessState) -> Iterator[tuple[Tensor, Tensor]]:
-    """Rows and actions of all legal moves, at most BATCH at a time."""
-    for pairs in game.legal_action_mask(state).nonzero().split(BATCH):
-        yield pairs[:, 0], pairs[:, 1]
+    all_rows, all_actions = game.legal_actions(state)
+    for rows, actions in zip(all_rows.split(BATCH), all_actions.split(BATCH)):
+        children = game.step(reopen(select(state, rows)), actions)
+        _count(game, children, branch[rows], depth - 1, counts)

@@ -27,39 +27,55 @@ _ALMOST_A_MOVE = re.compile(r"(?<![A-Za-z])[A-Za-z]+[0-9]\w*")
 _CUT_SHORT = (UNFINISHED, TRUNCATED)
 
 
-def game_text(game: Game, start: ChessState, actions: Sequence[int], ending: int, result: int, **headers: str) -> str:
-    """A game of chess as PGN (see registry.game_text). One that was cut short without a winner has the result "*".
+def game_text(
+    game: Game, start: ChessState, actions: Sequence[int], ending: int, result: int, **headers: str
+) -> str:
+    """A game of chess as PGN (see registry.game_text). One that was cut short without a winner has
+    the result "*".
 
-    The header Termination is the standard's "normal" or "unterminated"; Ending is the name in ENDINGS.
+    The header Termination is the standard's "normal" or "unterminated"; Ending is the name in
+    ENDINGS.
     """
     board = boards_from_state(start)[0]
     check_board(board)
-    written = chess.pgn.Game()
-    if board.fen(en_passant="fen") != chess.STARTING_FEN:
+    written = pgn_game(board, actions)
+    if "FEN" in written.headers or board.ep_square is not None:
         written.headers["SetUp"] = "1"
         written.headers["FEN"] = board.fen(en_passant="fen")
-    node: chess.pgn.GameNode = written
-    for action in actions:
-        node = node.add_variation(move_from_action(action, board))
-        board.push(node.move)
     written.headers.update(headers)
-    written.headers["Result"] = _NO_RESULT if ending in _CUT_SHORT and result == 0 else _RESULTS[result]
+    written.headers["Result"] = (
+        _NO_RESULT if ending in _CUT_SHORT and result == 0 else _RESULTS[result]
+    )
     written.headers["Termination"] = "unterminated" if ending in _CUT_SHORT else "normal"
     written.headers["Ending"] = ENDINGS[ending]
     return str(written)
 
 
+def pgn_game(board: chess.Board, actions: Sequence[int]) -> chess.pgn.Game:
+    """The moves that led to `board`, and then `actions`. Raises NotationError for an action that is
+    not legal where it was played.
+    """
+    written = chess.pgn.Game.from_board(board)
+    node = written.end()
+    board = board.copy(stack=False)
+    for action in actions:
+        node = node.add_variation(move_from_action(action, board))
+        board.push(node.move)
+    return written
+
+
 def games_from_pgn(text: str, max_bytes: int = MAX_BYTES) -> list[chess.pgn.Game]:
     """The games of a PGN text, without their variations.
 
-    Raises NotationError for text without a game, for unreadable or illegal moves, impossible positions and other kinds
-    of chess, and for more than max_bytes, MAX_GAMES or MAX_PLIES.
+    Raises NotationError for text without a game, for unreadable or illegal moves, impossible
+    positions and other kinds of chess, and for more than max_bytes, MAX_GAMES or MAX_PLIES.
     """
     size = len(text.encode("utf-8", "replace"))
     if size > max_bytes:
         raise NotationError(f"PGN of {size:,} bytes: expected at most {max_bytes:,} bytes")
     _check_words(text)
-    stream, games = io.StringIO(text, newline=None), []
+    stream = io.StringIO(text, newline=None)
+    games = []
     while (parsed := _read_game(stream)) is not None:
         _check_game(parsed)
         games.append(parsed)
@@ -71,7 +87,9 @@ def games_from_pgn(text: str, max_bytes: int = MAX_BYTES) -> list[chess.pgn.Game
 
 
 def _check_words(text: str) -> None:
-    """Raise NotationError for a word such as e9, which looks like a move: python-chess skips words it does not know."""
+    """Raise NotationError for a word such as e9, which looks like a move: python-chess skips words
+    it does not know.
+    """
     lines = (line for line in text.lstrip("\ufeff").splitlines() if not line.startswith(("[", "%")))
     unknown = chess.pgn.MOVETEXT_REGEX.sub(" ", _COMMENT.sub(" ", "\n".join(lines)))
     if word := _ALMOST_A_MOVE.search(unknown):

@@ -1,8 +1,9 @@
-"""Complete chess on tensors: thousands of games step at once, without a loop over games or a branch on data.
+"""Complete chess on tensors: thousands of games step at once, without a loop over games or a branch
+on data.
 
-A position is twelve bitboards seen by the side to move. When Black moves, ranks are flipped (files are not), so one
-code path serves both colours, and Black's pawns go north too. An action is ``plane * 64 + from_square`` in that view;
-`moves.PLANES` lists the planes.
+A position is twelve bitboards seen by the side to move. When Black moves, ranks are flipped (files
+are not), so one code path serves both colours, and Black's pawns go north too. An action is ``plane
+* 64 + from_square`` in that view; `moves.PLANES` lists the planes.
 """
 
 from __future__ import annotations
@@ -12,8 +13,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from ...errors import ConfigError
-from ..base import Game, finished, select, where
+from ..base import Game, check_start_kind, finished, random_plies, select, where
 from . import bitboards as bb
 from . import material, packing, starts, symmetry, transitions
 from .endings import ENDINGS, Referee
@@ -32,9 +32,12 @@ from .state import (
     Position,
 )
 
-# The plies without a capture or a pawn move at which one more plane of the clock's thermometer lights up.
+# The plies without a capture or a pawn move at which one more plane of the clock's thermometer
+# lights up.
 CLOCK_THERMOMETER = (8, 16, 32, 56, 80)
-FEW_REPLIES = 3  # a move that leaves no more forces the opponent; 95 of the suite's 100 mates in two begin so
+FEW_REPLIES = (
+    3  # a move that leaves no more forces the opponent; 95 of the suite's 100 mates in two begin so
+)
 NUM_OBSERVATION_PLANES = 12 + 4 + 1 + 2 + 2 + 1 + len(CLOCK_THERMOMETER)
 
 
@@ -57,58 +60,79 @@ class Chess(Game):
     sampling_plies = 30
     discount = 0.99
     td_lambda = 0.85
-    bootstrap_after, bootstrap_lambda = 16, 0.95
-    chance = False
-    reward_kinds: Mapping[str, float] = {}
-    score_limit = 0.0
+    bootstrap_after = 16
 
     def __init__(self, max_plies: int = 512, device: torch.device | str = "cpu"):
         self.max_plies = max_plies
         self.device = torch.device(device)
         self.destinations = destinations().to(self.device)
-        self.action_images = torch.stack((torch.arange(self.num_actions), symmetry.mirror_actions())).to(self.device)
+        self.action_images = torch.stack(
+            (torch.arange(self.num_actions), symmetry.mirror_actions())
+        ).to(self.device)
         self._generator = MoveGenerator(self.device)
         self._checks = CheckFinder(self.device)
         self._referee = Referee(max_plies, self.device)
         self._bool_bits = bb.bits_table(torch.bool, self.device)
         self._float_bits = bb.bits_table(torch.float32, self.device)
         self._hash_multipliers = _random_odd_numbers(2, 16).to(self.device).unsqueeze(-1)
-        self._changes, self._origins = transitions.changes().to(self.device), transitions.origins().to(self.device)
+        self._changes = transitions.changes().to(self.device)
+        self._origins = transitions.origins().to(self.device)
         self._kinds = torch.arange(1, 7, device=self.device).unsqueeze(-1) * self.num_actions
         self._turn = torch.tensor((1, -1, 1, 0, 1), device=self.device).unsqueeze(-1)
         self._rooks = torch.tensor(CASTLING_ROOKS, device=self.device)
         self._marks = torch.tensor(CLOCK_THERMOMETER, device=self.device)
         self._always = torch.ones(1, 1, dtype=torch.bool, device=self.device)
-        self._lit, self._unlit = torch.tensor(bb.EVERYWHERE, device=self.device), torch.tensor(0, device=self.device)
+        self._lit = torch.tensor(bb.EVERYWHERE, device=self.device)
+        self._unlit = torch.tensor(0, device=self.device)
 
     def init(self, batch_size: int) -> ChessState:
         """The standard start position, `batch_size` times."""
-        pieces = torch.tensor(STANDARD_PIECES, dtype=torch.int64, device=self.device).repeat(batch_size, 1)
+        pieces = torch.tensor(STANDARD_PIECES, dtype=torch.int64, device=self.device).repeat(
+            batch_size, 1
+        )
         zero = torch.zeros(batch_size, dtype=torch.int64, device=self.device)
-        return self.from_position(Position(pieces, zero + sum(CASTLING_ROOKS), zero, zero, zero, zero))
+        return self.from_position(
+            Position(pieces, zero + sum(CASTLING_ROOKS), zero, zero, zero, zero)
+        )
 
     def from_position(self, position: Position, repetitions: Tensor | None = None) -> ChessState:
-        """New games that start from `position`, which is not checked: notation.board_from_fen checks.
+        """New games that start from `position`, which is not checked: notation.board_from_fen
+        checks.
 
         repetitions: int64 [B], how often each position has occurred; None: this once.
         """
         pieces, rights, ep_square, clock, ply, player = position
-        squares = torch.cat((rights.unsqueeze(1), pieces, ep_square.unsqueeze(1)), 1).t().contiguous()
+        squares = (
+            torch.cat((rights.unsqueeze(1), pieces, ep_square.unsqueeze(1)), 1).t().contiguous()
+        )
         zero = torch.zeros_like(ply)
-        counts = torch.stack((clock, player, zero, zero if repetitions is None else repetitions, ply))
+        counts = torch.stack(
+            (clock, player, zero, zero if repetitions is None else repetitions, ply)
+        )
         history = torch.zeros(len(ply), HISTORY, dtype=torch.int64, device=self.device)
         return self._state(squares, counts, history, repetitions is None)
 
     def step(self, state: ChessState, action: Tensor) -> ChessState:
-        """Play `action` int64 [B], legal in its position; rows of finished games stay as they are."""
+        """Play `action` int64 [B], legal in its position; rows of finished games stay as they
+        are.
+        """
         words = state.words[:, :ENDING].t().contiguous()  # batch last
-        own, opponent = words[PIECES : PIECES + 6], words[PIECES + 6 : EP_SQUARE]
-        # One piece moves. Where a search filled a spare row with an illegal move two may stand there: the higher moves.
+        own = words[PIECES : PIECES + 6]
+        opponent = words[PIECES + 6 : EP_SQUARE]
+        # One piece moves. A search fills spare rows with illegal moves: then two pieces
+        # may stand on one square, and the higher one moves.
         kind = (((own & self._origins.index_select(0, action)) != 0) * self._kinds).amax(0)
         change = transitions.Change.of(self._changes.index_select(0, kind + action))
         captured = opponent & (change.target | ((change.pawn_target & words[EP_SQUARE]) >> 8))
         rights = words[RIGHTS] & change.rights_kept
-        squares = torch.cat((rights.unsqueeze(0), opponent ^ captured, own ^ change.own, change.ep_square.unsqueeze(0)))
+        squares = torch.cat(
+            (
+                rights.unsqueeze(0),
+                opponent ^ captured,
+                own ^ change.own,
+                change.ep_square.unsqueeze(0),
+            )
+        )
         counts = words[CLOCK:ENDING] * self._turn + 1
         counts[0].mul_((captured.sum(0) | change.pawn_target) == 0)  # the clock starts anew
         after = self._state(bb.flip_ranks(squares), counts, state.history)
@@ -119,7 +143,8 @@ class Chess(Game):
         return bb.unpack_bits(state.moves, self._bool_bits)
 
     def legal_actions(self, state: ChessState) -> tuple[Tensor, Tensor]:
-        """Rows int64 [n] and actions int64 [n] that legal_action_mask allows: row after row, actions ascending.
+        """Rows int64 [n] and actions int64 [n] that legal_action_mask allows: row after row,
+        actions ascending.
 
         The host has to learn n, so this waits for a GPU.
         """
@@ -145,9 +170,10 @@ class Chess(Game):
     def observe(self, state: ChessState) -> Tensor:
         """float32 [B, 27, 8, 8], zeros and ones: what the network sees.
 
-        The planes, in order: 12 kinds of pieces; the en-passant square; squares attacked by the mover, by the opponent;
-        the rights to castle (own king's side, own queen's side, the opponent's two); this position has occurred before;
-        the mover is in check; all ones; and the half-move clock as a thermometer.
+        The planes, in order: 12 kinds of pieces; the en-passant square; squares attacked by the
+        mover, by the opponent; the rights to castle (own king's side, own queen's side, the
+        opponent's two); this position has occurred before; the mover is in check; all ones; and the
+        half-move clock as a thermometer.
         """
         flags = torch.cat(
             (
@@ -159,28 +185,39 @@ class Chess(Game):
             ),
             1,
         )
-        planes = torch.cat((state.words[:, PIECES:CLOCK], torch.where(flags, self._lit, self._unlit)), 1)
+        planes = torch.cat(
+            (state.words[:, PIECES:CLOCK], torch.where(flags, self._lit, self._unlit)), 1
+        )
         return bb.unpack_bits(planes, self._float_bits).view(-1, *self.observation_shape)
 
     def pack(self, state: ChessState) -> Tensor:
-        """int64 [B, 5]: the positions with their repetition counts, but without the keys of earlier positions."""
+        """int64 [B, 5]: the positions with their repetition counts, but without the keys of earlier
+        positions.
+        """
         return packing.pack(state)
 
     def unpack(self, packed: Tensor) -> ChessState:
-        """The states in the words int64 [B, 5] of `pack`: repetition counts are kept, earlier positions are not."""
+        """The states in the words int64 [B, 5] of `pack`: repetition counts are kept, earlier
+        positions are not.
+        """
         return self.from_position(*packing.unpack(packed))
 
     def augment(self, packed: Tensor, chance: Tensor) -> tuple[Tensor, Tensor]:
-        """`packed` int64 [B, 5] with half of the positions mirrored, among those in which nobody may castle.
+        """`packed` int64 [B, 5], half of the positions mirrored among those in which neither side
+        may castle.
 
-        chance: float32 [B] in [0, 1). The second result, int64 [B], is the row of `action_images` that holds the
-        images of a position's actions.
+        chance: float32 [B] in [0, 1). The second result, int64 [B], is the row of `action_images`
+        that holds the images of a position's actions.
         """
         flip = (chance < 0.5) & symmetry.may_mirror(packed)
-        return torch.where(flip.unsqueeze(1), symmetry.mirror_packed(packed), packed), flip.to(torch.int64)
+        return torch.where(flip.unsqueeze(1), symmetry.mirror_packed(packed), packed), flip.to(
+            torch.int64
+        )
 
     def gains(self, state: ChessState) -> Tensor:
-        """int64 [B, 4672]: the material (P 1, N 3, B 3, R 5, Q 9) that each action captures and promotes to."""
+        """int64 [B, 4672]: the material (P 1, N 3, B 3, R 5, Q 9) that each action captures and
+        promotes to.
+        """
         return material.gains(state.pieces, state.ep_square, self.destinations)
 
     def truncation_value(self, state: ChessState) -> Tensor:
@@ -191,17 +228,18 @@ class Chess(Game):
         return 0.5 * torch.tanh(material.balance(state.pieces) / 5)
 
     def starts(self, count: int, kind: str, generator: torch.Generator) -> ChessState:
-        """`count` start positions of a kind in `start_shares` (see the module starts); `generator` is a CPU generator.
+        """`count` start positions of a kind in `start_shares` (see the module starts); `generator`
+        is a CPU generator.
 
         Raises ConfigError for an unknown kind.
         """
+        check_start_kind(self, kind)
         if kind == "standard":
             return self.init(count)
         if kind == "few-piece":
             return starts.few_piece(count, generator, self.device, self.from_position)
-        if kind == "random-plies":
-            return self.from_position(starts.random_plies(self, count, generator).position)
-        raise ConfigError(f"unknown start positions {kind!r}: expected one of {', '.join(self.start_shares)}")
+        state = random_plies(self, count, starts.MAX_RANDOM_PLIES, generator)
+        return self.from_position(state.position)
 
     def to_text(self, state: ChessState) -> list[str]:
         """Each position as White sees it: eight lines, White's pieces in capitals."""
@@ -215,11 +253,14 @@ class Chess(Game):
         lines = [" ".join(row) for row in squares]
         return ["\n".join(lines[first : first + 8]) for first in range(0, len(lines), 8)]
 
-    def _state(self, squares: Tensor, counts: Tensor, history: Tensor, count_repetitions: bool = True) -> ChessState:
-        """Everything that follows from a position and from the keys int64 [B, 100] of those before it.
+    def _state(
+        self, squares: Tensor, counts: Tensor, history: Tensor, count_repetitions: bool = True
+    ) -> ChessState:
+        """Everything that follows from a position and from the keys int64 [B, 100] of those before
+        it.
 
-        squares int64 [14, B]: rights, pieces, en-passant square. counts int64 [5, B]: clock, player, plies played,
-        repetitions, which are filled in here unless they are known, and ply.
+        squares int64 [14, B]: rights, pieces, en-passant square. counts int64 [5, B]: clock,
+        player, plies played, repetitions, which are filled in here unless they are known, and ply.
         """
         pieces = squares[PIECES:EP_SQUARE]
         legal = self._generator.legal_moves(pieces, squares[RIGHTS], squares[EP_SQUARE])
@@ -227,12 +268,16 @@ class Chess(Game):
         history = history.scatter(1, counts[0].clamp(max=HISTORY - 1).unsqueeze(1), key)
         if count_repetitions:
             torch.sum(history == key, 1, out=counts[3])
-        ending, flags, rewards = self._referee.judge(pieces, legal.moves, legal.in_check, counts[:4])
+        ending, flags, rewards = self._referee.judge(
+            pieces, legal.moves, legal.in_check, counts[:4]
+        )
         words = torch.cat((squares, legal.attacks, counts, ending.unsqueeze(0), legal.moves))
         return ChessState(words.t(), history, flags, rewards)
 
     def _key(self, words: Tensor) -> Tensor:
-        """int64 [B]: a hash of `words` [16, B], all that makes two positions the same (FIDE Laws, 9.2.3)."""
+        """int64 [B]: a hash of `words` [16, B], all that makes two positions the same (FIDE Laws,
+        9.2.3).
+        """
         first, second = self._hash_multipliers
         words = words * first
         return ((words ^ (words >> 32)) * second).sum(0)

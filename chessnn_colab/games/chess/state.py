@@ -15,11 +15,13 @@ STANDARD_PIECES = _WHITE_PIECES + tuple(
 )
 CASTLING_ROOKS = (1 << 7, 1 << 0, signed(1 << 63), 1 << 56)  # own h1, a1, the opponent's h8, a8
 EP_A = 1 << 40  # a6, the square behind an opponent's pawn that has just moved from a7 to a5
-HISTORY = 100  # keys kept per game: after so many plies without a capture or a pawn move, the game is drawn
+HISTORY = 100  # keys kept per game: after this number of plies without a capture or a pawn move, the game is drawn
 
 
 class Position(NamedTuple):
-    """What a FEN says about B positions. Bitboards are int64 with a1 as bit 0; when Black moves, ranks are flipped."""
+    """The contents of B FENs. Bitboards are int64 with a1 as bit 0; when Black moves,
+    ranks are flipped.
+    """
 
     pieces: Tensor  # int64 [B, 12], own P N B R Q K, then the opponent's
     castling_rights: Tensor  # int64 [B], rooks of either side that may still castle
@@ -29,8 +31,18 @@ class Position(NamedTuple):
     current_player: Tensor  # int64 [B], 0 White, 1 Black
 
 
-# The columns of ChessState.words. What belongs together stands together, so that one operator takes all of it.
-RIGHTS, PIECES, EP_SQUARE, ATTACKS, CLOCK, PLAYER, PLIES_PLAYED, REPETITIONS = 0, 1, 13, 14, 16, 17, 18, 19
+# The columns of ChessState.words. Columns that are used together stand together, so that one operator takes
+# all of it.
+RIGHTS, PIECES, EP_SQUARE, ATTACKS, CLOCK, PLAYER, PLIES_PLAYED, REPETITIONS = (
+    0,
+    1,
+    13,
+    14,
+    16,
+    17,
+    18,
+    19,
+)
 PLY, ENDING, MOVES = 20, 21, 22
 
 
@@ -38,8 +50,8 @@ PLY, ENDING, MOVES = 20, 21, 22
 class ChessState:
     """B positions with their past and with what the rules say about them.
 
-    Four tensors hold everything, so that a selection of rows costs a GPU four launches. The properties name their
-    columns; all of these are views.
+    Four tensors hold everything, so that a selection of rows costs a GPU four launches. The
+    properties name their columns; all of these are views.
     """
 
     words: Tensor  # int64 [B, 95], see the columns above

@@ -1,4 +1,6 @@
-"""The mirror image of a position, with files a to h exchanged: the same game wherever nobody may castle any more."""
+"""The mirror image of a position, with files a to h exchanged: the same game where neither side
+may castle any more.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ def mirror_files(bitboards: Tensor) -> Tensor:
 
 
 def may_mirror(packed: Tensor) -> Tensor:
-    """bool [B]: nobody may castle in the packed positions int64 [B, 5]."""
+    """bool [B]: neither side may castle in the packed positions int64 [B, 5]."""
     return (packed[:, 4] & 15) == 0
 
 

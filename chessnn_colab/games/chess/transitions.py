@@ -1,4 +1,4 @@
-"""What each kind of piece changes when it plays each action: a table, so that a move is looked up."""
+"""A table of the changes that each action makes, for each kind of piece that plays it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,17 @@ from .moves import (
     destinations,
 )
 
-ROOK_JUMPS = {CASTLE_KINGSIDE_PLANE: 0xA0, CASTLE_QUEENSIDE_PLANE: 0x09}  # what the rook leaves and reaches
+# What the rook leaves and reaches.
+ROOK_JUMPS = {CASTLE_KINGSIDE_PLANE: 0xA0, CASTLE_QUEENSIDE_PLANE: 0x09}
 
 
 class Change(NamedTuple):
-    """What B moves change, before the board is turned round."""
+    """The changes that B moves make, before the board is turned round."""
 
     own: Tensor  # int64 [6, B], squares that change in the mover's bitboards
-    rights_kept: Tensor  # int64 [B], every square but those whose rook or king loses its right to castle
+    rights_kept: (
+        Tensor  # int64 [B], every square but those whose rook or king loses its right to castle
+    )
     ep_square: Tensor  # int64 [B], the square that a pawn has jumped over, else 0
     pawn_target: Tensor  # int64 [B], the square reached if a pawn moves, else 0
     target: Tensor  # int64 [B], the square reached
@@ -48,12 +51,15 @@ def origins() -> Tensor:
 
 @functools.cache
 def changes() -> Tensor:
-    """int64 [7 * 4672, 10]: the columns of Change. Row (kind + 1) * 4672 + action; kind -1 is an empty square."""
+    """int64 [7 * 4672, 10]: the columns of Change. Row (kind + 1) * 4672 + action; kind -1 is an
+    empty square.
+    """
     return torch.cat([_changes_of(kind) for kind in (-1, *range(6))])
 
 
 def _changes_of(kind: int) -> Tensor:
-    source, target = origins(), 1 << destinations()
+    source = origins()
+    target = 1 << destinations()
     plane = torch.arange(NUM_PLANES).repeat_interleave(64)
     own = torch.zeros(6, len(plane), dtype=torch.int64)
     pawn_target = ep_square = torch.zeros_like(source)

@@ -1,8 +1,9 @@
-"""Lines on a square board: how long the run of stones through a cell is, and whether anybody has five.
+"""Lines on a square board: how long the run of stones through a cell is, and whether anybody has
+five.
 
-The run through a cell is read from a code of eleven bits, the stones on the eleven cells around it in one direction,
-and a table of all codes. One product of matrices gives the codes of all cells: float32 holds these sums exactly. So a
-batch costs a handful of operations, whatever its size.
+The run through a cell is read from a code of eleven bits, the stones on the eleven cells around it
+in one direction, and a table of all codes. One product of matrices gives the codes of all cells:
+float32 holds these sums exactly. So a batch costs a handful of operations, whatever its size.
 """
 
 from __future__ import annotations
@@ -26,32 +27,45 @@ class LineTables:
     """
 
     def __init__(self, size: int, exact: bool, device: torch.device | str):
-        self.size, self.exact = size, exact
+        self.size = size
+        self.exact = exact
         cells = line_cells(size)
         weights = 2.0 ** torch.arange(2 * REACH + 1)
         codes = torch.zeros(size**2 + 1, size**2, len(DIRECTIONS))
-        codes.scatter_add_(0, cells.permute(2, 0, 1), weights.view(-1, 1, 1).expand(-1, *cells.shape[:2]))
+        codes.scatter_add_(
+            0, cells.permute(2, 0, 1), weights.view(-1, 1, 1).expand(-1, *cells.shape[:2])
+        )
         self._cells = cells.flatten(1).to(device)  # int64 [size * size, 44]
         self._weights = weights.to(torch.int64).to(device)  # [11]
-        self._codes = codes[:-1].flatten(1).to(device)  # [size * size, size * size * 4]: what a stone adds to each code
-        self._border = codes[-1].flatten().to(device)  # [size * size * 4]: what stones all around the board would add
+        # [size * size, size * size * 4]: what a stone adds to each code.
+        self._codes = codes[:-1].flatten(1).to(device)
+        # [size * size * 4]: what stones all around the board would add.
+        self._border = codes[-1].flatten().to(device)
         self.run_of_code = runs_through_the_middle().to(device)  # int64 [2048]
         self.win_of_code = wins_a_game(self.run_of_code, exact)  # bool [2048]
 
     def wins(self, stones: Tensor, cell: Tensor) -> Tensor:
-        """bool [B]: whether the stone on `cell` int64 [B] completes five among `stones` bool [B, size * size]."""
-        around = torch.cat((stones, torch.zeros_like(stones[:, :1])), 1).gather(1, self._cells[cell])
-        return self.win_of_code[(around.unflatten(1, (-1, 2 * REACH + 1)) * self._weights).sum(2)].any(1)
+        """bool [B]: whether the stone on `cell` int64 [B] completes five among `stones` bool [B,
+        size * size].
+        """
+        around = torch.cat((stones, torch.zeros_like(stones[:, :1])), 1).gather(
+            1, self._cells[cell]
+        )
+        return self.win_of_code[
+            (around.unflatten(1, (-1, 2 * REACH + 1)) * self._weights).sum(2)
+        ].any(1)
 
     def runs(self, stones: Tensor) -> Tensor:
-        """int64 [B, size * size, 4]: how long the run of `stones` bool [B, size * size] through each cell would be in
-        each direction with a stone on that cell, at most 11."""
+        """int64 [B, size * size, 4]: how long the run of `stones` bool [B, size * size] through
+        each cell would be in each direction with a stone on that cell, at most 11."""
         return self.run_of_code[self._everywhere(stones)]
 
     def completes(self, stones: Tensor) -> Tensor:
-        """bool [B, size * size]: the cells where one more of `stones` bool [B, size * size] would complete five.
+        """bool [B, size * size]: the cells where one more of `stones` bool [B, size * size] would
+        complete five.
 
-        A CPU joins shifted copies of the board, on 15x15 in an eighth of the time; a GPU would be asked for each.
+        A CPU joins shifted copies of the board, on 15x15 in an eighth of the time. On a GPU each copy would
+        be a launch of its own.
         """
         if stones.device.type == "cpu":
             return completing_cells(stones.view(-1, self.size, self.size), self.exact)
@@ -62,8 +76,8 @@ class LineTables:
         return self.win_of_code[self._everywhere(stones)].any(2)
 
     def room(self, obstacles: Tensor) -> Tensor:
-        """bool [B, size * size, 4]: whether a line of five through each cell fits between `obstacles` bool [B, size *
-        size] and the border, in each direction."""
+        """bool [B, size * size, 4]: whether a line of five through each cell fits between
+        `obstacles` bool [B, size * size] and the border, in each direction."""
         return self.run_of_code[CODES - 1 - self._everywhere(obstacles, self._border)] >= FIVE
 
     def _everywhere(self, stones: Tensor, more: Tensor | float = 0.0) -> Tensor:
@@ -73,20 +87,24 @@ class LineTables:
 
 
 def line_cells(size: int) -> Tensor:
-    """int64 [size * size, 4, 11]: the cells before, on and after each cell in each direction; size * size beyond the
-    border."""
+    """int64 [size * size, 4, 11]: the cells before, on and after each cell in each direction; size
+    * size beyond the border."""
     offsets = torch.arange(-REACH, REACH + 1)
     place = torch.arange(size**2).view(-1, 1, 1)
     steps = torch.tensor(DIRECTIONS).view(1, -1, 2, 1)
-    rows, columns = place // size + steps[:, :, 0] * offsets, place % size + steps[:, :, 1] * offsets
+    rows = place // size + steps[:, :, 0] * offsets
+    columns = place % size + steps[:, :, 1] * offsets
     inside = (rows >= 0) & (rows < size) & (columns >= 0) & (columns < size)
     return torch.where(inside, rows * size + columns, size**2)
 
 
 def runs_through_the_middle() -> Tensor:
-    """int64 [2048]: how many bits in a row, the middle one counted as set, each code of eleven bits has."""
+    """int64 [2048]: how many bits in a row, the middle one counted as set, each code of eleven bits
+    has.
+    """
     bits = (torch.arange(CODES).unsqueeze(1) >> torch.arange(2 * REACH + 1)) & 1
-    after, before = bits[:, REACH + 1 :], bits[:, :REACH].flip(1)
+    after = bits[:, REACH + 1 :]
+    before = bits[:, :REACH].flip(1)
     return 1 + after.cumprod(1).sum(1) + before.cumprod(1).sum(1)
 
 
@@ -96,10 +114,12 @@ def wins_a_game(runs: Tensor, exact: bool) -> Tensor:
 
 
 def completing_cells(stones: Tensor, exact: bool) -> Tensor:
-    """bool [B, size * size]: the cells where one more of `stones` bool [B, size, size] makes a line that wins.
+    """bool [B, size * size]: the cells where one more of `stones` bool [B, size, size] makes a line
+    that wins.
 
-    All boards lie in one line, an empty column between rows and room between boards: a shift is a slice. Through
-    a cell goes a line of five where `a` stones in a row lie before it and 4 - a after.
+    All boards lie in one line, an empty column between rows and room between boards: a shift is a
+    slice. Through a cell goes a line of five where `a` stones in a row lie before it and 4 - a
+    after.
     """
     size = stones.shape[1]
     room = FIVE * (size + 2)  # more than the longest shift
@@ -115,10 +135,16 @@ def completing_cells(stones: Tensor, exact: bool) -> Tensor:
 
 
 def _stones_in_a_row(line: Tensor, margin: int, step: int, exact: bool) -> list[Tensor]:
-    """For 0 to 4, bool [n]: whether so many stones, or exactly so many, follow each cell in steps of `step`.
+    """For 0 to 4, bool [n]: whether at least this number of stones (`exact`: exactly this
+    number) follows each cell in steps of `step`.
 
     line: bool [n + 2 * margin], the cells with nothing before and after them.
     """
-    shifts = [line[margin + count * step : len(line) - margin + count * step] for count in range(FIVE + exact)]
-    rows = list(itertools.accumulate(shifts[1:], torch.logical_and, initial=torch.ones_like(shifts[0])))
+    shifts = [
+        line[margin + count * step : len(line) - margin + count * step]
+        for count in range(FIVE + exact)
+    ]
+    rows = list(
+        itertools.accumulate(shifts[1:], torch.logical_and, initial=torch.ones_like(shifts[0]))
+    )
     return [row & ~longer for row, longer in itertools.pairwise(rows)] if exact else rows

@@ -11,29 +11,43 @@ LETTERS = "abcdefghijklmnopqrst"
 
 
 def cell_name(action: int, size: int) -> str:
-    """The name of a cell: a letter for its column from the left, a number for its row from the bottom."""
+    """The name of a cell: a letter for its column from the left, a number for its row from the
+    bottom.
+    """
     row, column = divmod(action, size)
     return f"{LETTERS[column]}{size - row}"
 
 
 def parse_cell(text: str, size: int) -> int:
-    """The action of a cell's name. Raises NotationError for anything that is not on a board of this size."""
-    column, number = LETTERS.find(text[:1].lower() or "?"), text[1:]
+    """The action of a cell's name. Raises NotationError for anything that is not on a board of this
+    size.
+    """
+    column = LETTERS.find(text[:1].lower() or "?")
+    number = text[1:]
     row = size - int(number) if number.isascii() and number.isdecimal() and len(number) <= 2 else -1
     if not (0 <= row < size and 0 <= column < size):
-        raise NotationError(f"invalid cell {text!r:.40}: expected a1 to {cell_name(size - 1, size)}")
+        raise NotationError(
+            f"invalid cell {text!r:.40}: expected a1 to {cell_name(size - 1, size)}"
+        )
     return row * size + column
 
 
 def cell_at(column: int, row: int, size: int) -> int:
-    """The action of a column from the left and a row from the top, both from 0. Raises NotationError off the board."""
+    """The action of a column from the left and a row from the top, both from 0. Raises
+    NotationError off the board.
+    """
     if not (0 <= row < size and 0 <= column < size):
-        raise NotationError(f"column {column}, row {row}: expected 0 to {size - 1} each, on a board of {size}x{size}")
+        raise NotationError(
+            f"column {column}, row {row}: expected 0 to {size - 1} each, on a board of {size}x{size}"
+        )
     return row * size + column
 
 
 def board_text(stones: Sequence[Sequence[int]]) -> str:
     """A board of rows of 0, 1 and 2 as lines of text, with the names of its rows and columns."""
     size = len(stones)
-    lines = [f"{size - row:2} {' '.join(MARKS[mark] for mark in line)}" for row, line in enumerate(stones)]
+    lines = [
+        f"{size - row:2} {' '.join(MARKS[mark] for mark in line)}"
+        for row, line in enumerate(stones)
+    ]
     return "\n".join([*lines, "   " + " ".join(LETTERS[:size])])

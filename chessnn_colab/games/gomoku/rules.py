@@ -1,8 +1,8 @@
 """Gomoku on tensors: five in a row on a board of any size from 5 to 20, many games at once.
 
-Cells are numbered row after row from the top left corner; the action is the cell. Black moves first. `Gomoku` is the
-game on 15x15 where five or more in a row win; `variant` makes the same rules for other sizes, and those in which only
-exactly five win.
+Cells are numbered row after row from the top left corner; the action is the cell. Black moves
+first. `Gomoku` is the game on 15x15 where five or more in a row win; `variant` makes the same rules
+for other sizes, and those in which only exactly five win.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...errors import ConfigError
-from ..base import NEVER, Game, square_symmetries, where
+from ...errors import ConfigError, NotationError
+from ..base import Game, check_start_kind, finished, line_outcome, square_symmetries, where
 from .lines import LineTables
-from .notation import board_text
-from .state import BLACK, BOARD_FULL, EMPTY, ENDINGS, FIVE_IN_A_ROW, TRUNCATED, UNFINISHED, WHITE, GomokuState
+from .notation import board_text, cell_name
+from .state import BLACK, EMPTY, ENDINGS, WHITE, GomokuState
 
 DEFAULT_SIZE, SMALLEST, LARGEST = 15, 5, 20
 PLANES = 5
 WORD = 63  # cells in one word: the sign bit stays free
-MAX_RANDOM_PLIES = 8  # of a start position: four stones each, so nobody can have won
+MAX_RANDOM_PLIES = 8  # of a start position: four stones each, so neither side can have won
 SPREAD = 2.0  # cells: how far from the centre the stones of a start position lie, as a standard deviation
 
 
 class Gomoku(Game):
     """The rules of one board size, with their tables on one device.
 
-    max_plies: a game that has not ended after so many plies from its start is truncated.
+    max_plies: a game that has not ended after this number of plies is truncated.
     """
 
     name = "gomoku"
@@ -39,17 +39,11 @@ class Gomoku(Game):
     num_players = 2
     player_names: tuple[str, ...] = ("Black", "White")
     num_actions = DEFAULT_SIZE**2
-    jumps: tuple[tuple[int, int], ...] = ()
     observation_shape: tuple[int, int, int] = (PLANES, DEFAULT_SIZE, DEFAULT_SIZE)
     packed_words = 2 * -(-(DEFAULT_SIZE**2) // WORD)
     endings: tuple[str, ...] = ENDINGS
     start_shares: Mapping[str, float] = {"random-plies": 0.7, "standard": 0.3}
     discount = 0.99  # the quicker of two wins is worth more
-    td_lambda = 1.0  # nothing stands better before the end
-    bootstrap_after, bootstrap_lambda = NEVER, 0.95
-    chance = False
-    reward_kinds: Mapping[str, float] = {}
-    score_limit = 0.0
     self_play_plies = DEFAULT_SIZE**2
     sampling_plies = 12
 
@@ -57,7 +51,8 @@ class Gomoku(Game):
         self.max_plies = max_plies
         self.device = torch.device(device)
         self.action_images = square_symmetries(self.size).to(self.device)
-        self._sources = self.action_images.argsort(1)  # of the symmetries: which cell comes to each place
+        # Of the symmetries: the cell whose stone comes to each place.
+        self._sources = self.action_images.argsort(1)
         self.lines = LineTables(self.size, self.exact, self.device)
         self._cells = torch.arange(self.num_actions, device=self.device)
         self._bits = torch.arange(WORD, device=self.device)
@@ -71,8 +66,10 @@ class Gomoku(Game):
         return self._fresh(torch.zeros(shape, dtype=torch.int8, device=self.device))
 
     def step(self, state: GomokuState, action: Tensor) -> GomokuState:
-        """Play `action` int64 [B], an empty cell of its board; rows of finished games stay as they are."""
-        over = state.terminated | state.truncated
+        """Play `action` int64 [B], an empty cell of its board; rows of finished games stay as they
+        are.
+        """
+        over = finished(state)
         played = (self._cells == action.unsqueeze(1)) & ~over.unsqueeze(1)
         colour = (state.current_player + BLACK).to(torch.int8).unsqueeze(1)
         board = torch.where(played, colour, state.board)
@@ -84,12 +81,6 @@ class Gomoku(Game):
         """bool [B, size * size]: the empty cells, those of a finished game too."""
         return state.board == EMPTY
 
-    def legal_actions(self, state: GomokuState) -> tuple[Tensor, Tensor]:
-        """int64 [n] and int64 [n]: row and action of everything legal_action_mask allows, row after row, actions
-        ascending. A GPU is waited for, because the host has to know n."""
-        rows, actions = self.legal_action_mask(state).nonzero(as_tuple=True)
-        return rows, actions
-
     def winning_candidates(self, state: GomokuState) -> tuple[Tensor, Tensor]:
         """Of `legal_actions`, those that complete five."""
         own = state.board == (state.current_player + BLACK).to(torch.int8).unsqueeze(1)
@@ -99,18 +90,23 @@ class Gomoku(Game):
     def observe(self, state: GomokuState) -> Tensor:
         """float32 [B, 5, size, size]: zeros and ones.
 
-        The planes: the mover's stones; the opponent's; the empty cells where the mover would complete five; those where
-        the opponent would; and all ones, which show where the board ends, because a convolution sees zeros beyond it.
-        Like chess's attacked squares, the two planes of fives save a short training some of its way.
+        The planes: the mover's stones; the opponent's; the empty cells where the mover would
+        complete five; those where the opponent would; and all ones, which show where the board
+        ends, because a convolution sees zeros beyond it. Like chess's attacked squares, the two
+        planes of fives shorten training.
         """
         mover = (state.current_player + BLACK).to(torch.int8).view(-1, 1, 1)
-        stones = state.board.unsqueeze(1) == torch.cat((mover, BLACK + WHITE - mover), 1)  # [B, 2, cells]
-        fives = self.lines.completes(stones.flatten(0, 1)).view_as(stones) & (state.board == EMPTY).unsqueeze(1)
+        # [B, 2, cells].
+        stones = state.board.unsqueeze(1) == torch.cat((mover, BLACK + WHITE - mover), 1)
+        fives = self.lines.completes(stones.flatten(0, 1)).view_as(stones) & (
+            state.board == EMPTY
+        ).unsqueeze(1)
         planes = torch.cat((stones, fives, torch.ones_like(stones[:, :1])), 1)
         return planes.to(torch.float32).view(-1, *self.observation_shape)
 
     def pack(self, state: GomokuState) -> Tensor:
-        """int64 [B, packed_words]: a bit for each cell, first Black's stones and then White's, 63 to a word.
+        """int64 [B, packed_words]: a bit for each cell, first Black's stones and then White's, 63
+        to a word.
 
         The stones tell all the rest but the plies of this game. Inverse: `unpack`.
         """
@@ -121,45 +117,51 @@ class Gomoku(Game):
         return self._fresh(self._unpack_board(packed))
 
     def augment(self, packed: Tensor, chance: Tensor) -> tuple[Tensor, Tensor]:
-        """`packed` int64 [B, packed_words] with each board turned and mirrored in one of the eight ways, all equally
-        likely.
+        """`packed` int64 [B, packed_words] with each board turned and mirrored in one of the eight
+        ways, all equally likely.
 
-        chance: float32 [B] in [0, 1). Also int64 [B]: which row of `action_images` a position's actions follow.
+        chance: float32 [B] in [0, 1). Also int64 [B]: which row of `action_images` a position's
+        actions follow.
         """
         image = (chance * len(self.action_images)).to(torch.int64)
         board = self._unpack_board(packed).gather(1, self._sources[image])
         return self._pack_board(board), image
 
-    def truncation_value(self, state: GomokuState) -> Tensor:
-        """float32 [B]: zeros. A game stopped at the cap counts as a draw."""
-        return torch.zeros_like(state.rewards[:, 0])
-
     def starts(self, count: int, kind: str, generator: torch.Generator) -> GomokuState:
-        """`count` start positions: "standard", or "random-plies": 1 to MAX_RANDOM_PLIES random stones near the centre.
-        `generator` is a CPU generator. Raises ConfigError for another kind."""
-        if kind not in self.start_shares:
-            raise ConfigError(f"unknown start positions {kind!r}: expected one of {', '.join(self.start_shares)}")
+        """`count` start positions: "standard", or "random-plies": 1 to MAX_RANDOM_PLIES random
+        stones near the centre. `generator` is a CPU generator. Raises ConfigError for another
+        kind."""
+        check_start_kind(self, kind)
         state = self.init(count)
         if kind == "standard":
             return state
-        lengths = torch.randint(1, MAX_RANDOM_PLIES + 1, (count,), generator=generator).to(self.device)
+        lengths = torch.randint(1, MAX_RANDOM_PLIES + 1, (count,), generator=generator).to(
+            self.device
+        )
         near = _log_density(self.size).to(self.device)
-        noise = torch.empty(count, self.num_actions).exponential_(generator=generator).to(self.device)
-        ranks = (near - noise.log()).argsort(1, descending=True).argsort(1)  # draws without replacement
+        noise = (
+            torch.empty(count, self.num_actions).exponential_(generator=generator).to(self.device)
+        )
+        # Draws without replacement.
+        ranks = (near - noise.log()).argsort(1, descending=True).argsort(1)
         stones = torch.where(ranks % 2 == 0, BLACK, WHITE).to(torch.int8)
         return self._fresh(torch.where(ranks < lengths.unsqueeze(1), stones, EMPTY))
 
     def to_text(self, state: GomokuState) -> list[str]:
-        """Each row as a board of X (Black), O (White) and points, with the names of rows and columns."""
+        """Each row as a board of X (Black), O (White) and points, with the names of rows and
+        columns.
+        """
         return [board_text(stones) for stones in self.stones(state).tolist()]
 
     def stones(self, state: GomokuState) -> Tensor:
-        """int64 [B, size, size]: 0 an empty cell, 1 Black's stone, 2 White's. Row 0 is the top of the board."""
+        """int64 [B, size, size]: 0 an empty cell, 1 Black's stone, 2 White's. Row 0 is the top of
+        the board.
+        """
         return state.board.to(torch.int64).view(-1, self.size, self.size)
 
     def position(self, stones: Tensor) -> GomokuState:
-        """The inverse of `stones`: int [B, size, size], with as many black stones as white ones or one more, as fresh
-        games from there."""
+        """The inverse of `stones`: int [B, size, size], with as many black stones as white ones or
+        one more, as fresh games from there."""
         return self._fresh(stones.to(self.device, torch.int8).flatten(1))
 
     def _pack_board(self, board: Tensor) -> Tensor:
@@ -172,32 +174,48 @@ class Gomoku(Game):
     def _unpack_board(self, packed: Tensor) -> Tensor:
         """int8 [B, size * size] of `pack`'s words."""
         bits = (
-            ((packed.unsqueeze(2) >> self._bits) & 1).to(torch.int8).view(len(packed), 2, -1)[:, :, : self.num_actions]
+            ((packed.unsqueeze(2) >> self._bits) & 1)
+            .to(torch.int8)
+            .view(len(packed), 2, -1)[:, :, : self.num_actions]
         )
         return bits[:, 0] * BLACK + bits[:, 1] * WHITE
 
     def _fresh(self, board: Tensor) -> GomokuState:
-        """Games that begin with `board` int8 [B, size * size]. Whoever did not just move cannot have won."""
+        """Games that begin with `board` int8 [B, size * size]. Only the side that moved last can have
+        won.
+        """
         player = (board != EMPTY).sum(1) & 1
         mover_before = (WHITE - player).to(torch.int8).unsqueeze(1)
         stones = board == mover_before
         won = (self.lines.completes(stones) & stones).any(1)
         return self._state(board, torch.zeros_like(player), player, won)
 
-    def _state(self, board: Tensor, plies_played: Tensor, player: Tensor, won: Tensor) -> GomokuState:
+    def _state(
+        self, board: Tensor, plies_played: Tensor, player: Tensor, won: Tensor
+    ) -> GomokuState:
         """won: bool [B], whether the opponent of `player` has just completed a line."""
-        ending = torch.where(plies_played >= self.max_plies, TRUNCATED, UNFINISHED)
-        ending = torch.where(won, FIVE_IN_A_ROW, torch.where((board != EMPTY).all(1), BOARD_FULL, ending))
-        black_reward = torch.where(won, 2 * player - 1, 0).to(torch.float32)
-        return GomokuState(
-            board,
-            plies_played,
-            player,
-            terminated=(ending == FIVE_IN_A_ROW) | (ending == BOARD_FULL),
-            truncated=ending == TRUNCATED,
-            rewards=torch.stack((black_reward, -black_reward), 1),
-            ending=ending,
-        )
+        full = (board != EMPTY).all(1)
+        outcome = line_outcome(won, full, plies_played >= self.max_plies, player)
+        return GomokuState(board, plies_played, player, *outcome)
+
+
+def position_after(game: Gomoku, actions: Sequence[int]) -> GomokuState:
+    """The position, one row, after `actions` from the empty board, as a fresh game: the cap on
+    plies does not end it on the way.
+
+    Raises NotationError for a move off the board, onto a stone or after the end of the game.
+    """
+    state = game.init(1)
+    for number, action in enumerate(actions, 1):
+        if not 0 <= action < game.num_actions:
+            raise NotationError(f"move {number} is off the board of {game.size}x{game.size}")
+        move = f"move {number}, {cell_name(action, game.size)}"
+        if state.board[0, action] != EMPTY:
+            raise NotationError(f"{move}: there is a stone already")
+        if finished(state):
+            raise NotationError(f"{move}: the game has ended before it")
+        state = game.unpack(game.pack(game.step(state, torch.tensor([action], device=game.device))))
+    return state
 
 
 def variant(options: Sequence[str]) -> type[Gomoku]:
@@ -206,7 +224,8 @@ def variant(options: Sequence[str]) -> type[Gomoku]:
     Raises ConfigError for a size outside SMALLEST to LARGEST and for other words.
     """
     words = list(options)
-    size, exact = DEFAULT_SIZE, False
+    size = DEFAULT_SIZE
+    exact = False
     if words and words[0].isdecimal() and len(words[0]) <= 9:
         size = int(words.pop(0))
     if words == ["exact"]:
@@ -217,8 +236,14 @@ def variant(options: Sequence[str]) -> type[Gomoku]:
             "as gomoku:9"
         )
     if not SMALLEST <= size <= LARGEST:
-        why = "five in a row do not fit" if size < SMALLEST else "the network and its moves are made for less"
-        raise ConfigError(f"gomoku on {size}x{size}: {why}; expected a size from {SMALLEST} to {LARGEST}")
+        why = (
+            "five in a row do not fit"
+            if size < SMALLEST
+            else "the network and its moves are made for less"
+        )
+        raise ConfigError(
+            f"gomoku on {size}x{size}: {why}; expected a size from {SMALLEST} to {LARGEST}"
+        )
     return _variant(size, exact)
 
 
@@ -241,11 +266,13 @@ def _variant(size: int, exact: bool) -> type[Gomoku]:
 
 
 def _rules(size: int, exact: bool, max_plies: int, device: str) -> Gomoku:
-    """What another process makes of a pickle: classes that were made here have no name there."""
+    """For pickling: another process cannot find a class of `_variant` by its name."""
     return _variant(size, exact)(max_plies, device)
 
 
 def _log_density(size: int) -> Tensor:
-    """float32 [size * size]: the logarithm of how likely a random stone is on each cell, a bell around the centre."""
+    """float32 [size * size]: the logarithm of how likely a random stone is on each cell, a bell
+    around the centre.
+    """
     place = torch.arange(size, dtype=torch.float32) - (size - 1) / 2
     return -((place.unsqueeze(1) ** 2 + place**2) / (2 * SPREAD**2)).flatten()

@@ -8,7 +8,6 @@ from torch import Tensor
 
 EMPTY, BLACK, WHITE = range(3)  # what a cell holds
 ENDINGS = ("unfinished", "five_in_a_row", "board_full", "truncated")
-UNFINISHED, FIVE_IN_A_ROW, BOARD_FULL, TRUNCATED = range(len(ENDINGS))
 
 
 @dataclass(frozen=True)

@@ -1,23 +1,24 @@
-"""What the cells of a look inside show where there is a kernel: sliders and lists above a picture."""
+"""A picture with controls: sliders and lists where there is a kernel, the picture alone elsewhere."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import ipywidgets
+from matplotlib.figure import Figure
 
 from ..board import WidgetOrHtml
-
-WIDE = {"description_width": "110px"}
-SLIDER = {"width": "360px", "max_width": "98%"}
+from ..style import figure_html
 
 
 class Controlled(WidgetOrHtml):
-    """Controls above a picture that `draw` makes of their values, one keyword for each. Without a kernel: `still`.
+    """Controls above a picture that `draw` makes of their values, one keyword for each.
 
-    still: HTML for readers without a kernel; the picture on show when it is not given.
+    draw: returns HTML, or a matplotlib figure, which is described by the titles of its axes.
+    controls: ipywidgets by the keyword. still: HTML for readers without a kernel; the picture that
+    is shown when it is not given.
     """
 
     script = "sliders.js"
@@ -26,56 +27,46 @@ class Controlled(WidgetOrHtml):
         "this one."
     )
 
-    def __init__(self, draw: Callable[..., str], controls: dict[str, Any], still: str | None = None):
+    def __init__(
+        self,
+        draw: Callable[..., str | Figure],
+        controls: Mapping[str, Any],
+        still: str | None = None,
+    ):
         self._draw, self._controls, self._still = draw, controls, still
         self.scope = f"cn-{uuid.uuid4().hex[:10]}"
         self.picture, self._answers = ipywidgets.HTML(), ipywidgets.HTML(layout={"display": "none"})
         self.picture.add_class(self.scope)
-        self.widget = ipywidgets.VBox([*controls.values(), ipywidgets.VBox([self.picture, self._answers])])
+        self.widget = ipywidgets.VBox(
+            [*controls.values(), ipywidgets.VBox([self.picture, self._answers])]
+        )
         self.widget.add_class(f"{self.scope}-root")
         self._drawn = 0
         for control in controls.values():
+            control.style.description_width = "110px"
+            control.layout.width, control.layout.max_width = "400px", "98%"
             control.observe(lambda _: self.refresh(), names="value")
         self.refresh()
 
     def refresh(self) -> None:
-        """Draw the picture for what the controls say now."""
-        self.picture.value = self._draw(**{name: control.value for name, control in self._controls.items()})
+        """Draw the picture for the present values of the controls."""
+        values = {name: control.value for name, control in self._controls.items()}
+        drawn = self._draw(**values)
+        if isinstance(drawn, Figure):
+            titles = [axis.get_title("left") or axis.get_title() for axis in drawn.axes]
+            drawn = figure_html(drawn, ". ".join(titles))
+        self.picture.value = drawn
         self._drawn += 1
         self._answers.value = str(self._drawn)  # the page sees an answer even in the same picture
 
-    def set(self, **values: Any) -> None:
+    def set(self, **values: object) -> None:
         """Move controls, as a person does."""
         for name, value in values.items():
             self._controls[name].value = value
 
     def static_html(self) -> str:
-        """The picture that was given for readers without a kernel, else the one on show."""
+        """The picture for readers without a kernel."""
         return self.picture.value if self._still is None else self._still
 
     def __repr__(self) -> str:
         return f"Controlled({', '.join(f'{name}={control.value!r}' for name, control in self._controls.items())})"
-
-
-def number(words: str, value: float, low: float, high: float, step: float) -> ipywidgets.FloatSlider:
-    """A slider for a number, which reports while it moves."""
-    return ipywidgets.FloatSlider(
-        description=words, value=value, min=low, max=high, step=step, style=WIDE, layout=SLIDER, readout_format=".2f"
-    )
-
-
-def whole_number(words: str, value: int, low: int, high: int) -> ipywidgets.IntSlider:
-    """A slider for a whole number."""
-    return ipywidgets.IntSlider(description=words, value=value, min=low, max=high, style=WIDE, layout=SLIDER)
-
-
-def one_of(words: str, options: list[Any]) -> ipywidgets.Dropdown:
-    """A list to choose from: texts, or pairs of a text and its value."""
-    return ipywidgets.Dropdown(description=words, options=options, style=WIDE, layout=SLIDER)
-
-
-def stops(words: str, options: list[tuple[str, Any]]) -> ipywidgets.SelectionSlider:
-    """A slider that stops at each of the options, the first one first."""
-    return ipywidgets.SelectionSlider(
-        description=words, options=options, value=options[0][1], style=WIDE, layout={**SLIDER, "width": "460px"}
-    )

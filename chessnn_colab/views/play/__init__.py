@@ -1,4 +1,6 @@
-"""A board on which a person plays against a network or any other opponent: by clicks, or by typing moves."""
+"""A board on which a person plays against a network or any other opponent: by clicks, or by typing
+moves.
+"""
 
 from __future__ import annotations
 
@@ -9,33 +11,25 @@ from typing import Any
 import chess
 
 from ...arena.chess.choose_move import ChooseMove
-from ...arena.evaluate import find_player, run_game
+from ...arena.evaluate import find_player
 from ...arena.opponent import NetworkOpponent, Opponent
 from ...arena.players import NetworkPlayer
 from ...arena.registry import match_game
 from ...devices import detect_device
 from ...errors import ConfigError
-from ...games.chess.notation import action_from_move
 from ...network import SpikingNetwork
-from ...runs.shared import is_file, is_run
+from ...runs.networks import is_file, is_run, run_game
 from ..drawings import make_drawing
-from .board import Answering, PlayBoard
-
-
-class FunctionOpponent:
-    """A function from a python-chess board to a move, as an opponent."""
-
-    def __init__(self, choose: Callable[[chess.Board], chess.Move]):
-        self.name = "the network"
-        self._choose = choose
-
-    def choose(self, state: Any, board: chess.Board) -> int:
-        """The action of the move that the function plays. Raises NotationError when it is not legal."""
-        return action_from_move(self._choose(board.copy()), board)
+from .board import Answering, FunctionOpponent, PlayBoard
 
 
 def play_widget(
-    opponent: str | Path | SpikingNetwork | ChooseMove | Opponent | Callable[[chess.Board], chess.Move],
+    opponent: str
+    | Path
+    | SpikingNetwork
+    | ChooseMove
+    | Opponent
+    | Callable[[chess.Board], chess.Move],
     human: str = "",
     game: str = "chess",
     position: str = "",
@@ -43,17 +37,20 @@ def play_widget(
 ) -> PlayBoard:
     """A game to play by hand. Make it the last line of a cell.
 
-    opponent: a run's folder or shared file (RUN or RUN@ITERATION), a player's name ("greedy", "engine:PATH"), a
-    network, or a function from a python-chess board to a move. human: the side of the person, such as "white"; "" is
-    the first mover. game: of an opponent that is no run. position: where to start, as PlayBoard.load takes it.
-    evaluations: of a network, per move; None: as many as in a match. Raises ConfigError, RunError, CheckpointError or
-    NotationError.
+    opponent: a run's folder or shared file (RUN or RUN@ITERATION), a player's name ("greedy",
+    "engine:PATH"), a network, or a function from a python-chess board to a move. human: the side of
+    the person, such as "white"; "" is the first mover. game: of an opponent that is no run.
+    position: where to start, as PlayBoard.load takes it.
+    evaluations: of a network, per move; None: as many as in a match. Raises ConfigError, RunError,
+    CheckpointError or NotationError.
     """
     answering = find_opponent(opponent, game)
     if evaluations is not None and isinstance(answering, NetworkOpponent):
         answering.evaluations = evaluations
     try:
-        drawing = make_drawing(answering.game if isinstance(answering, Opponent) else match_game(game))
+        drawing = make_drawing(
+            answering.game if isinstance(answering, Opponent) else match_game(game)
+        )
         sides = [name.lower() for name in drawing.players]
         if human and human not in sides:
             raise ConfigError(f"human={human!r}: expected {' or '.join(map(repr, sides))}")
@@ -67,7 +64,9 @@ def play_widget(
 
 
 def find_opponent(source: Any, game: str = "chess", device: str = "auto") -> Answering:
-    """What `play_widget` takes as an opponent, as one. Raises ConfigError, RunError or CheckpointError."""
+    """What `play_widget` takes as an opponent, as one. Raises ConfigError, RunError or
+    CheckpointError.
+    """
     if isinstance(source, ChooseMove):
         return source.opponent
     if isinstance(source, Opponent | FunctionOpponent):
@@ -81,11 +80,16 @@ def find_opponent(source: Any, game: str = "chess", device: str = "auto") -> Ans
     player = find_player(str(source), rules)
     if is_file(source):  # the name of a file says little
         player.name = f"network of {player.name.removeprefix(Path(source).name).strip()}"
-    return NetworkOpponent(rules, player) if isinstance(player, NetworkPlayer) else Opponent(rules, player)
+    return (
+        NetworkOpponent(rules, player)
+        if isinstance(player, NetworkPlayer)
+        else Opponent(rules, player)
+    )
 
 
 def own_game(source: Any) -> str:
-    """The name of the game that an opponent brings with it, as a run does; "" for one that plays any game.
+    """The name of the game that an opponent brings with it, as a run does; "" for one that plays
+    any game.
 
     Raises RunError or CheckpointError for a folder or a file that is not a run.
     """

@@ -1,33 +1,50 @@
-"""A game between a person and an opponent: what clicks, typed moves and buttons do, and what the person is told."""
+"""A game between a person and an opponent: what clicks, typed moves and buttons do, and what the
+person is told.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from ...arena.opponent import NetworkOpponent, Opinion
+import chess
+
+from ...arena.opponent import NetworkOpponent, Opinion, Opponent
 from ...errors import ChessnnError, NotationError
-from .. import thoughts
+from ...games.chess.notation import action_from_move
+from ...text import counted
+from .. import opinion_html
 from ..board import WidgetOrHtml
-from ..drawings import Drawing
+from ..drawing import Drawing
 from ..picture import picture_html
 from ..squares import Arrow
 from .controls import Controls, moves_html
 
-LONG_THOUGHT = 0.3  # seconds: only after a thought as long as this, or longer, can a click have waited for its end
-QUEUED = 0.12  # seconds after such a thought in which a click that arrives was made before the answer was to be seen
+LONG_THOUGHT = 0.3  # seconds: only after a thought of this length or more may a click have waited
+QUEUED = 0.12  # seconds after such a thought in which clicks were made before the answer was seen
 HINT_COLOUR = "#b45309"
+GAME_OVER = "This game is over. Start a new one, or take a move back."
+UNCHANGED = "The game stands as it was."
+TAKEN_BACK = "Your last move is taken back; nothing else is lost."
 
 
-class Answering(Protocol):
-    """The other side of the board, such as an arena.opponent.Opponent."""
+class FunctionOpponent:
+    """A function from a python-chess board to a move, as an opponent."""
 
-    name: str
+    name = "the network"
 
-    def choose(self, state: Any, board: Any) -> int:
-        """The action to play in `state`, which has one row; `board` is the same as the game's own board object."""
-        ...
+    def __init__(self, choose: Callable[[chess.Board], chess.Move]):
+        self._choose = choose
+
+    def choose(self, state: Any, board: chess.Board) -> int:
+        """The action of the move that the function plays. Raises NotationError when it is not
+        legal.
+        """
+        return action_from_move(self._choose(board.copy()), board)
+
+
+Answering = Opponent | FunctionOpponent
 
 
 class PlayBoard(WidgetOrHtml):
@@ -44,7 +61,9 @@ class PlayBoard(WidgetOrHtml):
     )
 
     def __init__(self, drawing: Drawing, opponent: Answering, human: int):
-        self.drawing, self.opponent, self.human = drawing, opponent, human
+        self.drawing = drawing
+        self.opponent = opponent
+        self.human = human  # the person's side from the next game on
         self._seat = human  # the person's side in this game
         self.chosen: tuple[int, ...] = ()  # squares clicked of a move that needs more clicks
         self.resigned = False
@@ -52,41 +71,44 @@ class PlayBoard(WidgetOrHtml):
         self._asked: list[int] = []  # actions among which the person has to choose
         self._hint: list[Arrow] = []
         self._opinions: list[Opinion] = []  # the network's, of each position so far
-        self._thought_until = self._thought_for = 0.0
+        self._thought_until = 0.0  # when the opponent's last thought ended
+        self._thought_for = 0.0
         self._failure = ""
         self._network = opponent if isinstance(opponent, NetworkOpponent) else None
-        self.controls = Controls(drawing, self, self._network.evaluations if self._network else None)
+        self.controls = Controls(self, self._network.evaluations if self._network else None)
         self.controls.squares.turn(human == 1)
-        self.widget, self.scope = self.controls.widget, self.controls.squares.scope
+        self.widget = self.controls.widget
+        self.scope = self.controls.squares.scope
         self._begin("Your move.")
 
     # What a person does
 
     def click(self, square: int) -> None:
-        """A square was clicked: the first click of a move, one that completes it, or one that means nothing here."""
+        """A square was clicked: the first click of a move, one that completes it, or one that means
+        nothing here.
+        """
         if self._waited() or not self._may_move():
-            return
+            return None
         if self._asked and square == self.chosen[-1]:  # the second half of a double click
-            self._draw(self.controls.said, self._asked)
-            return
+            return self._draw(self.controls.said, self._asked)
         if self.chosen == (square,):
             self.chosen = ()
-            self._draw("Your move.")
-            return
+            return self._draw("Your move.")
+        clicks = self.drawing.clicks()
         for path in ((*self.chosen, square), (square,)):
-            fitting = [(clicks, action) for clicks, action in self.drawing.clicks() if clicks[: len(path)] == path]
-            if fitting:
-                self._clicked(path, [action for clicks, action in fitting if clicks == path])
-                return
-        began, self.chosen = self.chosen, ()
-        name = self.drawing.names[square]
-        reason = (
-            f"{self.drawing.names[began[0]]} to {name} is not legal" if began else f"No legal move starts at {name}"
-        )
-        self._draw(f"{reason}. The game stands as it was.")
+            if any(each[: len(path)] == path for each, _ in clicks):
+                return self._clicked(path, [action for each, action in clicks if each == path])
+        reason = f"No legal move starts at {self.drawing.names[square]}"
+        if self.chosen:
+            began = self.drawing.names[self.chosen[0]]
+            reason = f"{began} to {self.drawing.names[square]} is not legal"
+        self.chosen = ()
+        self._draw(f"{reason}. {UNCHANGED}")
 
     def enter(self, text: str) -> bool:
-        """Play a move that was typed, and the answer. A wrong one shows a message and returns False."""
+        """Play a move that was typed, and the answer. A wrong one shows a message and returns
+        False.
+        """
         if self._waited() or not self._may_move():
             return False
         if not text.strip():
@@ -96,26 +118,28 @@ class PlayBoard(WidgetOrHtml):
         try:
             action = self.drawing.parse(text)
         except NotationError as error:
-            self._draw(f"{error}. The game stands as it was.", self._asked)
+            self._draw(f"{error}. {UNCHANGED}", self._asked)
             return False
         self.controls.entry.value = ""
         self._play(action)
         return True
 
     def choose(self, number: int) -> None:
-        """Play one of the actions that share the squares that were clicked, such as a promotion to a knight."""
+        """Play one of the actions that share the squares that were clicked, such as a promotion to
+        a knight.
+        """
         if number < len(self._asked):
             self._play(self._asked[number])
 
     def take_back(self) -> None:
         """Undo the person's last move and the answer to it."""
-        movers = [(self.drawing.turn + back) % 2 for back in range(len(self.drawing.actions), 0, -1)]
-        if self.human not in movers:
+        moves = len(self.drawing.actions)
+        own_first = (self.drawing.turn + moves) % 2 == self.human  # this side made the first move
+        if moves < (1 if own_first else 2):
             return self._draw("There is no move of yours to take back.")
-        undone_own = False
-        while not undone_own:
+        self.drawing.pop()
+        if self.drawing.turn != self.human:
             self.drawing.pop()
-            undone_own = self.drawing.turn == self.human
         del self._opinions[len(self.drawing.actions) + 1 :]
         self._begin("Taken back. Your move.")
 
@@ -128,16 +152,18 @@ class PlayBoard(WidgetOrHtml):
     def resign(self) -> None:
         """Give the game up."""
         if self.over:
-            return self._draw("This game is over. Start a new one, or take a move back.")
+            return self._draw(GAME_OVER)
         self.resigned, self.chosen = True, ()
         self._draw(f"You resigned: {self.drawing.players[1 - self.human]} won.")
 
     def load(self, text: str) -> bool:
-        """Go on from a position or a game as text: FEN or PGN in chess. A wrong one changes nothing."""
+        """Go on from a position or a game as text: FEN or PGN in chess. A wrong one changes
+        nothing.
+        """
         try:
             self.drawing.load(text)
         except NotationError as error:
-            self._draw(f"{error}. The game stands as it was.")
+            self._draw(f"{error}. {UNCHANGED}")
             return False
         self._opinions = []
         self._begin("Loaded. Your move.")
@@ -146,17 +172,19 @@ class PlayBoard(WidgetOrHtml):
     def hint(self) -> None:
         """Mark the move that the opponent would play in the person's place."""
         if self._waited() or not self._may_move():
-            return
+            return None
         self.chosen = ()
         action = self._think(f"{self._name} is looking for a hint.")
         if action is None:
-            self._draw(self._failure)
-            return
-        self._hint = [Arrow(next(path for path, each in self.drawing.clicks() if each == action), 0.8, HINT_COLOUR)]
+            return self._draw(self._failure)
+        path = next(path for path, each in self.drawing.clicks() if each == action)
+        self._hint = [Arrow(path, 0.8, HINT_COLOUR)]
         self._draw(f"Hint: {self.drawing.move_text(action)}. Your move.")
 
     def play_as(self, player: int) -> None:
-        """Change sides; once a game is over, for the next one. If it is now the opponent's turn, it moves."""
+        """Change sides; once a game is over, for the next one. If it is now the opponent's turn, it
+        moves.
+        """
         self.human = player
         self.controls.squares.turn(player == 1)
         if self.over:
@@ -167,7 +195,7 @@ class PlayBoard(WidgetOrHtml):
         """The opponent's strength: how many positions it looks at per move. Raises ConfigError."""
         if self._network is not None:
             self._network.evaluations = number
-            said = f"It now looks at {number} position{'' if number == 1 else 's'} per move."
+            said = f"It now looks at {counted(number, 'position')} per move."
             self._draw(self.controls.said if self.over else said, self._asked)
 
     def turn_board(self) -> None:
@@ -187,7 +215,9 @@ class PlayBoard(WidgetOrHtml):
         return self.opponent.name[:1].upper() + self.opponent.name[1:]
 
     def _waited(self) -> bool:
-        """Whether what the person has just done was done while the opponent thought: then it meant another position."""
+        """True if this click was queued while the opponent was thinking and so was meant for the
+        previous position.
+        """
         now = time.monotonic()
         if self._thought_for < LONG_THOUGHT or now - self._thought_until > QUEUED:
             return False
@@ -197,10 +227,12 @@ class PlayBoard(WidgetOrHtml):
 
     def _may_move(self) -> bool:
         if self.over:
-            self._draw("This game is over. Start a new one, or take a move back.")
-        elif self.drawing.turn != self.human:
+            self._draw(GAME_OVER)
+            return False
+        if self.drawing.turn != self.human:
             self._draw("It is not your turn yet.")
-        return not self.over and self.drawing.turn == self.human
+            return False
+        return True
 
     def _clicked(self, path: tuple[int, ...], actions: list[int]) -> None:
         """The squares of `path` were clicked, which is all that `actions` need."""
@@ -215,21 +247,22 @@ class PlayBoard(WidgetOrHtml):
 
     def _begin(self, message: str, own_move: bool = False) -> None:
         """Go on from a changed position: the opponent moves if it is its turn."""
-        self.chosen, self._hint, self.resigned, self._seat = (), [], False, self.human
+        self.chosen = ()
+        self._hint = []
+        self.resigned = False
+        self._seat = self.human
         if not self.drawing.ending() and self.drawing.turn != self.human:
-            action = self._think(f"{self._name} is thinking.", undo=own_move)
+            action = self._think(f"{self._name} is thinking.", own_move)
             if action is None:
-                kept = (
-                    "Your last move is taken back; nothing else is lost."
-                    if own_move
-                    else "Load or New game tries again."
-                )
-                return self._draw(f"{self._failure} {kept}")
+                again = TAKEN_BACK if own_move else "Load or New game tries again."
+                return self._draw(f"{self._failure} {again}")
             self.drawing.push(action)
         self._draw(self.drawing.ending() or message)
 
     def _think(self, message: str, undo: bool = False) -> int | None:
-        """The opponent's action here. Without one: None, `_failure` says why, and with `undo` a move is taken back."""
+        """The opponent's action here. Without one: None, `_failure` says why, and with `undo` a
+        move is taken back.
+        """
         self._draw(message, busy=True)
         started = time.monotonic()
         try:
@@ -242,7 +275,7 @@ class PlayBoard(WidgetOrHtml):
             if undo:
                 self.drawing.pop()
             if not isinstance(error, ChessnnError):
-                self._draw(f"{self._failure} {'Your last move is taken back; nothing else is lost.' if undo else ''}")
+                self._draw(f"{self._failure} {TAKEN_BACK if undo else ''}")
                 raise
             return None
         finally:
@@ -250,7 +283,9 @@ class PlayBoard(WidgetOrHtml):
             self._thought_for = self._thought_until - started
 
     def show_thoughts(self) -> None:
-        """Draw again, with or without what the network thinks, as the switch beside the board says."""
+        """Draw again, with or without what the network thinks, as the switch beside the board
+        says.
+        """
         self._draw(self.controls.said, self._asked)
 
     def _draw(self, message: str, asked: Sequence[int] = (), busy: bool = False) -> None:
@@ -258,23 +293,31 @@ class PlayBoard(WidgetOrHtml):
         arrows, told = ([], None) if busy else self._thoughts()
         self.controls.draw(self, message, [*arrows, *self._hint], told, busy)
         self.controls.ask([self.drawing.choice(action) for action in asked])
-        if (text := self.text()) != self._written:  # else the box may hold what a person has pasted
-            self._written = self.controls.game_text.value = text
+        text = self.text()
+        if text != self._written:  # else the box may hold what a person has pasted
+            self._written = text
+            self.controls.game_text.value = text
 
     def text(self) -> str:
         """The game so far as text that `load` reads: PGN in chess."""
-        names = ("you", self.opponent.name)
-        return self.drawing.text(names if self._seat == 0 else names[::-1], self._seat if self.resigned else None)
+        names = ["you", self.opponent.name]
+        if self._seat:
+            names.reverse()
+        return self.drawing.text(names, self._seat if self.resigned else None)
 
     def _thoughts(self) -> tuple[list[Arrow], str]:
-        """Arrows, and what stands beside the board: the likeliest moves, the value now and over time."""
+        """Arrows, and what stands beside the board: the likeliest moves, the value now and over
+        time.
+        """
         if self._network is None or not self.controls.thoughts_on:
             return [], ""
-        self._opinions += thoughts.opinions(self.drawing, self._network, len(self._opinions))
-        players, newest = self.drawing.players, self._opinions[-1]
-        told = thoughts.value_html(players, newest) + thoughts.top_moves_html(self.drawing, newest)
-        graph = thoughts.graph_html(players, [opinion.expected for opinion in self._opinions])
-        return thoughts.arrows(self.drawing, newest), told + graph
+        self._opinions += opinion_html.opinions(self.drawing, self._network, len(self._opinions))
+        players = self.drawing.players
+        newest = self._opinions[-1]
+        told = opinion_html.value_html(players, newest)
+        told += opinion_html.top_moves_html(self.drawing, newest)
+        told += opinion_html.graph_html(players, [opinion.expected for opinion in self._opinions])
+        return opinion_html.arrows(self.drawing, newest), told
 
     def static_html(self) -> str:
         """The position and the moves so far."""

@@ -1,50 +1,50 @@
-"""Progress of a training run behind one interface: a notebook's panel, live lines, plain lines, or silence.
-
-Training calls a `Progress` from the main thread of the running cell, because Colab may not draw what another thread
-changes.
+"""Progress of training and of measurements: one model, and the faces that draw it: lines of text, a
+terminal, a notebook's panel, or nothing.
 """
 
 import os
 import sys
+from contextlib import closing
 from typing import TextIO
 
 from ...errors import ConfigError
-from ...report import Progress, Silence
 from ..front_end import has_widget_front_end
-from .text import TextProgress
+from .model import Face, LiveProgress
+from .text import TextFace
 
 FACES = ("text", "terminal", "widgets", "silent")
 
 
-def make_progress(kind: str | None = None) -> Progress:
-    """The progress called `kind`: "text", "terminal", "widgets" (the panel of a notebook) or "silent".
+def make_progress(kind: str | None = None, stream: TextIO | None = None) -> LiveProgress:
+    """The progress called `kind`: "text", "terminal", "widgets" (the panel of a notebook) or
+    "silent". train() takes it, and every function with a parameter `watch`; the caller closes it.
 
-    Without a kind, the environment variable CHESSNN_UI names it. Without that, it is a notebook's panel where one can
-    be drawn, a terminal's live lines in a terminal, else text. Raises ConfigError for any other name.
+    Without a kind, the environment variable CHESSNN_UI names it. Without that, it is a notebook's
+    panel where one can be drawn, a terminal's live lines in a terminal, else text. stream: where
+    lines go; None is sys.stdout. Raises ConfigError for any other name.
     """
-    face = face_named(kind)
-    if face == "silent":
-        return Silence()
-    if face == "text":
-        return TextProgress()
-    if face == "terminal":
-        from .terminal import TerminalProgress  # only a terminal needs rich
+    source = "progress" if kind else "CHESSNN_UI"
+    name = kind or os.environ.get("CHESSNN_UI") or _face_for_this_place(stream)
+    if name not in FACES:
+        raise ConfigError(f"unknown {source} {name!r}: expected one of {', '.join(FACES)}")
+    if name == "widgets":
+        from .notebook import NotebookFace  # a terminal needs neither IPython nor matplotlib
 
-        return TerminalProgress()
-    from .notebook import NotebookProgress  # a terminal needs neither IPython nor matplotlib
+        return LiveProgress(NotebookFace())
+    if name == "terminal":
+        from .terminal import TerminalFace  # only a terminal needs rich
 
-    return NotebookProgress()
+        return LiveProgress(TerminalFace(stream))
+    return LiveProgress(TextFace(stream) if name == "text" else Face())
 
 
-def face_named(kind: str | None, stream: TextIO | None = None) -> str:
-    """The one of FACES that `kind`, the environment or the place itself asks for; see `make_progress`.
+def watching(kind: str | None = None, stream: TextIO | None = None) -> closing[LiveProgress]:
+    """`make_progress` for a with statement, which closes it."""
+    return closing(make_progress(kind, stream))
 
-    stream: where a terminal's lines would go; None is sys.stdout.
-    """
-    source, face = ("progress", kind) if kind else ("CHESSNN_UI", os.environ.get("CHESSNN_UI"))
-    if not face and has_widget_front_end():
+
+def _face_for_this_place(stream: TextIO | None) -> str:
+    if has_widget_front_end():
         return "widgets"
-    face = face or ("terminal" if (stream or sys.stdout).isatty() and os.environ.get("TERM") != "dumb" else "text")
-    if face not in FACES:
-        raise ConfigError(f"unknown {source} {face!r}: expected one of {', '.join(FACES)}")
-    return face
+    is_terminal = (stream or sys.stdout).isatty() and os.environ.get("TERM") != "dumb"
+    return "terminal" if is_terminal else "text"

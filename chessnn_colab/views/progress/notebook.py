@@ -1,103 +1,86 @@
-"""Progress in a notebook: one panel that is redrawn in place, and that tells what the run has come to when it ends.
+"""Progress in a notebook: one panel that is redrawn in place, and that sums the run up at its end.
 
-What is shown is HTML, replaced through its display id, always on the caller's thread.
+It is HTML, replaced through its display id.
 """
 
 from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from IPython.display import HTML, DisplayHandle
-
-from ...report import Session, Strength
+from ...report import Session
+from ..cell import Place
 from ..panel import box, figures_html, live_html, messages_html, plain_lines, quiet, table_html
 from ..replay import panel_replay
 from ..story import reference_for, sample_part, summary_html
-from .live import MEASURING, LiveProgress
+from .model import Face, LiveProgress
 
-DRAWS_PER_SECOND = 4.0
 FIGURE_COST = 0.05  # drawing figures takes at most this share of the time
-NEWEST_MESSAGES = 2
 SAMPLE_HEIGHT = 430  # CSS pixels, more where the page is narrow
 
 
-class NotebookProgress(LiveProgress):
-    """Header and bars; below them figures, the last results, the newest messages; below them games that play."""
+class NotebookFace(Face):
+    """Header and bars; of a run also figures, the latest results and messages, and games that play.
+
+    now: a function that gives seconds.
+    """
 
     def __init__(self, now: Callable[[], float] = time.monotonic):
-        super().__init__(now)
-        self._bars, self._figures, self._sample = _Place(), _Place(), _Place()
+        self._now = now
+        self._bars, self._figures, self._sample = Place(), Place(), Place()
         self._place = uuid.uuid4().hex  # where games play
-        self._last_draw = self._last_figures = self._figure_seconds = 0.0
         self._pictures = ""
-        self._worker_rows = 0
-        self._drawn: tuple[int, int] | None = None
+        self._game = ""
+        self._drawn: tuple[int, bool] | None = None  # what the figures show
+        self._next_figures = float("-inf")  # seconds
 
-    def start_run(self, session: Session) -> None:
-        self._worker_rows = -(-session.workers // 2) if session.workers > 1 else 0
-        super().start_run(session)
-        self._draw_figures()
-
-    def measured(self, points: Sequence[Strength]) -> None:
-        super().measured(points)
-        if not self.reports:  # the untrained network's, and the first report is far away
-            self._draw_figures()
-
-    def changed(self, important: bool) -> None:
-        if self._ended or not (important or self._now() - self._last_draw >= 1 / DRAWS_PER_SECOND):
+    def draw(self, model: LiveProgress) -> None:
+        self._bars.show(_live_html(model))
+        if model.session is None:
             return
-        self._bars.show(live_html(self.header(), self.bars(), self.worker_bars(), self._worker_rows))
-        self._last_draw = self._now()
-        if self._now() - self._last_figures >= self._figure_seconds / FIGURE_COST and self.phase != MEASURING:
-            self._draw_figures()  # after a measurement its report comes at once
-        if important and self._pictures:
-            self._show_below()
+        # Points that follow a report come with the next one; the first ones are drawn at once.
+        drawn = (len(model.reports), bool(model.points))
+        if drawn != self._drawn and self._now() >= self._next_figures:
+            self._drawn = drawn
+            self._draw_figures(model, model.session)
+        self._show_below(model, messages_html(model.messages))
 
-    def close(self) -> None:
-        if self._ended:
-            return
-        super().close()
-        if self.reports and self.session is not None:
-            self._bars.show(summary_html(self.session.config, self.reports, self.points, self.messages))
-            self._draw_figures()
+    def close(self, model: LiveProgress) -> None:
+        if model.session is not None and model.reports:
+            config = model.session.config
+            self._bars.show(summary_html(config, model.reports, model.points, model.messages))
+            self._draw_figures(model, model.session)
+            self._show_below(model, "")
+        elif model.matches is not None:
+            self._bars.show(_live_html(model))
         else:
-            self._bars.show(box(plain_lines(self.messages)))
+            self._bars.show(box(plain_lines(model.messages)))
             self._figures.show("")
             self._sample.show("")
 
-    def _draw_figures(self) -> None:
-        drawn = (len(self.reports), len(self.points))
-        if self.session is None or (drawn == self._drawn and not self._ended):
-            return
+    def _draw_figures(self, model: LiveProgress, session: Session) -> None:
         started = self._now()
-        minutes = self.session.minutes
-        if minutes is not None and self.session.history:
-            minutes += self.session.history[-1].seconds / 60
-        minutes = None if self._ended else minutes
-        self._pictures = figures_html(self.reports, self.points, reference_for(self.session.config), minutes)
-        self._show_below()
-        moving = "" if self._ended else panel_replay(self.reports, self._place)
-        sample = moving or sample_part(self.reports) or quiet("A game of the first iteration comes here.")
-        self._sample.show(box(sample, style=f"min-height:{SAMPLE_HEIGHT}px"))
-        self._drawn, self._last_figures = drawn, self._now()
-        self._figure_seconds = self._last_figures - started
+        minutes = None
+        game = ""
+        if not model.ended:
+            before = session.history[-1].seconds / 60 if session.history else 0.0
+            minutes = None if session.minutes is None else before + session.minutes
+            game = panel_replay(model.reports, self._place)
+        game = game or sample_part(model.reports)
+        self._game = game or quiet("A game of the first iteration comes here.")
+        reference = reference_for(session.config)
+        self._pictures = figures_html(model.reports, model.points, reference, minutes)
+        now = self._now()
+        self._next_figures = now + (now - started) / FIGURE_COST
 
-    def _show_below(self) -> None:
-        told = "" if self._ended else messages_html(self.messages, NEWEST_MESSAGES)
-        self._figures.show(box(self._pictures + table_html(self.reports) + told))
+    def _show_below(self, model: LiveProgress, messages: str) -> None:
+        self._figures.show(box(self._pictures + table_html(model.reports) + messages))
+        self._sample.show(box(self._game, style=f"min-height:{SAMPLE_HEIGHT}px"))
 
 
-class _Place:
-    """A place in the cell's output; what is shown there replaces what was."""
-
-    def __init__(self) -> None:
-        self._handle: DisplayHandle | None = None
-
-    def show(self, content: str) -> None:
-        if self._handle is None:
-            self._handle = DisplayHandle()
-            self._handle.display(HTML(content))
-        else:
-            self._handle.update(HTML(content))
+def _live_html(model: LiveProgress) -> str:
+    workers = model.session.workers if model.session else 1
+    rows = (workers + 1) // 2 if workers > 1 else 0
+    name_width = 120 if model.session else 260  # CSS pixels
+    return live_html(model.header(), model.bars(), model.worker_bars(), rows, name_width)

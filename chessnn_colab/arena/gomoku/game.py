@@ -1,0 +1,82 @@
+"""The players, openings, puzzles and engines of Gomoku, for every size and rule."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from functools import partial
+from typing import cast
+
+from ...games.base import concatenate, move_list
+from ...games.gomoku.notation import parse_cell
+from ...games.gomoku.rules import Gomoku, position_after
+from ...games.gomoku.state import GomokuState
+from ...games.registry import make_game, rules
+from ..game import ArenaGame
+from ..games_folder import GamesFolder
+from ..players import RandomPlayer
+from ..result import FORFEIT, MatchGame, MatchResult, Opening
+from .alphabeta import AlphaBetaPlayer
+from .board import GomokuBoard
+from .engine import parse_engine
+from .heuristic import HeuristicPlayer
+from .openings import book
+from .tactics import NUM_PUZZLES, SUITE_SIZE, make_suite
+
+
+def start(game: Gomoku, openings: Sequence[Opening]) -> tuple[GomokuState, list[GomokuBoard]]:
+    """The positions after `openings`, as a state with a row each and as boards with their moves."""
+    lines = [[parse_cell(move, game.size) for move in opening.moves] for opening in openings]
+    states = [position_after(game, line) for line in lines]
+    return concatenate(states), [GomokuBoard(game.size, game.exact, line) for line in lines]
+
+
+def match_text(name: str, result: MatchResult) -> str:
+    """The games of a match as games.base.move_list writes them, an empty line between two games.
+
+    name: of the game. Each game begins on the empty board, so the moves of the opening come first.
+    """
+    game = cast(Gomoku, make_game(name))
+    texts = [_game_text(game, result, played) for played in result.played]
+    return "\n\n".join(texts) + "\n"
+
+
+def _game_text(game: Gomoku, result: MatchResult, played: MatchGame) -> str:
+    names = [result.player, result.opponent]
+    points = played.points
+    if not played.player_is_first:
+        names.reverse()
+        points = 1 - points
+    headers = {"Black": names[0], "White": names[1], "Opening": played.opening.name}
+    ending = 0
+    if played.ending == FORFEIT:
+        headers["Forfeit"] = " ".join((played.reason or "no reason").split())
+    else:
+        ending = game.endings.index(played.ending)
+    opening = [parse_cell(move, game.size) for move in played.opening.moves]
+    actions = [*opening, *played.actions]
+    return move_list(game, game.init(1), actions, ending, round(2 * points - 1), **headers)
+
+
+@functools.cache
+def gomoku_game(name: str) -> ArenaGame:
+    """For "gomoku", "gomoku:9" and so on. Raises ConfigError for a name that the rules
+    refuse.
+    """
+    variant = rules(name)
+    return ArenaGame(
+        game=variant.name,
+        players={
+            "random": RandomPlayer,
+            "heuristic": HeuristicPlayer,
+            "alphabeta2": partial(AlphaBetaPlayer, depth=2),
+            "alphabeta4": partial(AlphaBetaPlayer, depth=4),
+        },
+        book=book(variant.size),
+        start=start,
+        push=GomokuBoard.push,
+        engine=parse_engine,
+        games_folder=partial(GamesFolder, ".txt", partial(match_text, variant.name)),
+        puzzles=make_suite,
+        num_puzzles=NUM_PUZZLES if variant.size >= SUITE_SIZE else 0,
+    )

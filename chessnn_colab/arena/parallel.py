@@ -1,0 +1,298 @@
+"""Plays matches, in one process or in several, for a CPU with several cores.
+
+Each process plays some of the openings, in every match, with one thread. A game is the same as in a
+single process: neither its random numbers nor its moves depend on what shares its batch.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..cpu import use_threads
+from ..devices import WorkerPlan, inventory, plan_workers
+from ..errors import ConfigError, WorkerError, require_counts
+from ..games.base import Game
+from ..games.registry import make_game
+from ..workers.local import LocalPool
+from ..workers.protocol import Arrays
+from .engine_processes import ProcessPlayer
+from .match import Key, Match, all_games, opening_of
+from .players import Player
+from .progress import MatchProgress, Watch, unwatched
+from .registry import arena_game
+from .result import MatchGame, MatchResult, Opening
+from .runner import BOARDS, MatchRunner
+
+# Of a process: games times evaluations per move. Its start takes seconds, and its last few games
+# nearly as long as many.
+LEAST_EVALUATIONS = 100 * 48
+LEAST_SECONDS = 30.0  # in less time the start counts for too much
+NEWS_SECONDS = 5.0  # between two estimates of the time left, while no game ends
+
+
+def play_match(
+    game: Game,
+    player: Player,
+    opponent: Player,
+    games: int,
+    seed: int = 0,
+    book: Sequence[Opening] | None = None,
+    watch: Watch = unwatched,
+) -> MatchResult:
+    """Play one match (see play_matches)."""
+    return play_matches(game, [Match(player, opponent, games)], seed, book, watch)[0]
+
+
+@use_threads(1)
+def play_matches(
+    game: Game,
+    matches: Sequence[Match],
+    seed: int = 0,
+    book: Sequence[Opening] | None = None,
+    watch: Watch = unwatched,
+    seconds: float | None = None,
+    on_match: Callable[[Any], None] = lambda result: None,
+    boards: int = BOARDS,
+    processes: int | None = 1,
+) -> list[Any]:
+    """Play `matches` of `game` (see registry.match_game) side by side. Returns a MatchResult per
+    match; in a game for one player, whose matches have no opponent, a SoloGames per match.
+
+    book: None is the game's own; after its last opening it starts again. seconds: start no game
+    that would probably not end within this time. Openings start in order, in every match alike, and
+    each game that was started is played to its end and counts, so short games are never preferred
+    to long ones. Every match plays its first opening, however long that takes. boards: no opening
+    starts, in each process, while this many games are being played. watch gets the progress often,
+    and on_match each result as it becomes complete. KeyboardInterrupt ends the matches: their
+    results, marked as `interrupted`, have the games that ended before it.
+
+    processes: how many share the games; None: as many as pay. With more than one a script needs
+    `if __name__ == "__main__":`, as it does for training.
+
+    The random numbers of a game follow from the seed, its players' names and its number. Networks
+    get rows in multiples of search.ROW_MULTIPLE, for which a CPU computes a row to the same bits in
+    any batch (a test). A GPU may choose another algorithm for another size, and then another move where
+    two are equally good. Raises ConfigError for a match with an opponent in a game for one player,
+    and for one without an opponent in a game for two.
+    """
+    for match in matches:
+        if len(match.players) != game.num_players:
+            words = "matches between two" if match.opponent else "games of one player alone"
+            raise ConfigError(
+                f"the game {game.name!r} is for {game.num_players} "
+                f"player{'s' if game.num_players > 1 else ''}: it has no {words}"
+            )
+    book = arena_game(game.name).book if book is None else book
+    if processes is None:
+        processes = processes_for(matches, seconds, game.device)
+    require_counts(processes=processes)
+    runner = MatchRunner(game, matches, seed, book, boards, seconds)
+    player = runner if processes == 1 else ParallelMatches(runner, processes)
+    results = runner.results
+    told: set[int] = set()
+
+    def on_news() -> None:
+        watch(player.progress())
+        for number in results.complete() - told:
+            told.add(number)
+            on_match(results.result(number))
+
+    try:
+        player.play(on_news)
+    except KeyboardInterrupt:
+        results.interrupted = True
+        with suppress(KeyboardInterrupt):  # a second one changes nothing
+            watch(player.progress())
+    return [results.result(number) for number in range(len(matches))]
+
+
+def processes_for(matches: Sequence[Match], seconds: float | None, device: torch.device) -> int:
+    """How many processes pay for `matches` that may take `seconds`.
+
+    One on a GPU, where nobody has measured more; in a game for one player; and with a program among
+    the players, which runs beside this process already and would play worse with more programs on
+    the same cores.
+    """
+    players = [player for match in matches for player in match.players]
+    if device.type != "cpu" or any(isinstance(player, ProcessPlayer) for player in players):
+        return 1
+    if not all(match.opponent for match in matches):
+        return 1
+    if seconds is not None and seconds < LEAST_SECONDS:
+        return 1
+    evaluations = sum(
+        match.games * sum(player.evaluations for player in match.players) for match in matches
+    )
+    openings = max((match.games for match in matches), default=0) // 2
+    cores = len(plan_workers(inventory(), "cpu").devices)
+    return max(1, min(cores, openings, evaluations // LEAST_EVALUATIONS))
+
+
+class ParallelMatches:
+    """The games of `runner`, shared by several supervised workers.
+
+    When a process dies, a new one plays its share again, as far as the time allows. If that does
+    not help, a warning says why, and the games that had ended count, as after an interrupt. If none
+    had ended, this process plays all games.
+    """
+
+    def __init__(self, runner: MatchRunner, processes: int):
+        self.runner = runner
+        self.results = runner.results
+        games = all_games(runner.matches)
+        self.shares = [
+            [key for key in games if opening_of(runner.matches, key) % processes == share]
+            for share in range(processes)
+        ]
+        self.news: list[dict[str, Any]] = [{} for _ in self.shares]  # the last of each share
+
+    def play(self, on_news: Callable[[], None]) -> None:
+        """Play all games; calls `on_news` whenever one has ended."""
+        on_news()  # processes take a while to start
+
+        def on_update(index: int, games: int, plies: int) -> None:
+            self._take_in(index, pool.received[index])
+            on_news()
+
+        plan = WorkerPlan(("cpu",) * len(self.shares), 1)
+        patience = math.inf  # a step of a deep search takes minutes
+        try:
+            with LocalPool(MatchJob, job_settings(self.runner), plan, patience, _warn) as pool:
+                pool.play(self.shares, 0, on_update)
+        except WorkerError as error:
+            if not any(self.results.ended):
+                _warn(f"{error}\nOne process plays all games instead")
+                self.news = []
+                return self.runner.play(on_news)
+            _warn(f"{error}\nThe games that had ended count")
+            self.results.interrupted = True
+        self.results.end()
+        on_news()
+
+    def progress(self) -> MatchProgress:
+        """The progress of all matches."""
+        if not self.news:
+            return self.runner.progress()
+        left = [news["left"] for news in self.news if news]
+        seconds = self.runner.openings.elapsed
+        return MatchProgress(self.results.bars(), "game", seconds, max(left, default=None))
+
+    def _take_in(self, index: int, received: Sequence[Arrays]) -> None:
+        """Take in the last message of a share. There is none when the share of a lost process is
+        played again.
+        """
+        if not received:
+            self.news[index] = {}
+            for match, number in self.shares[index]:
+                self.results.ended[match].pop(number, None)
+            return
+        news = json.loads(str(received[-1]["news"]))
+        self.news[index] = news
+        for match, number, points, ending, actions, reason in news["games"]:
+            opening = self.runner.opening(number)
+            self.results.ended[match][number] = MatchGame(
+                opening, number % 2 == 0, points, ending, tuple(actions), reason
+            )
+        for place, player in enumerate(self.results.times.values()):
+            player.seconds = sum(news["seconds"][place] for news in self.news if news)
+            player.moves = sum(news["moves"][place] for news in self.news if news)
+
+
+def job_settings(runner: MatchRunner) -> dict[str, Any]:
+    """The settings of MatchJob, all plain data."""
+    places = {key: place for place, key in enumerate(runner.results.times)}
+    seconds = runner.openings.seconds
+    return {
+        "game": (runner.game.name, runner.game.max_plies),
+        "players": [player.player.recipe() for player in runner.results.times.values()],
+        "matches": [
+            (places[id(match.player)], places[id(match.opponent)], match.games)
+            for match in runner.matches
+        ],
+        "seed": runner.seed,
+        "book": list(runner.book),
+        "boards": runner.openings.boards,
+        "ends_at": None if seconds is None else time.time() + seconds,
+    }
+
+
+class MatchJob:
+    """A worker's job (workers.protocol.Job): some of the games of several matches.
+
+    game: name and limit on plies. players: of each, a factory and its settings (Player.recipe).
+    matches: (player, opponent, games) with the players' numbers. ends_at: the time.time() after
+    which no game should last. others: the other arguments of MatchRunner.
+    """
+
+    def __init__(
+        self,
+        device: str,
+        game: tuple[str, int],
+        players: Sequence[tuple[Callable[..., Player], dict[str, Any]]],
+        matches: Sequence[tuple[int, int, int]],
+        ends_at: float | None,
+        **others: Any,
+    ):
+        self.messages: list[str] = []
+        self.device = device
+        self.game = make_game(*game, device)
+        made = [factory(self.game, **settings) for factory, settings in players]
+        self.matches = [Match(made[one], made[other], games) for one, other, games in matches]
+        self.ends_at = ends_at
+        self.others = others
+
+    def describe(self) -> str:
+        return self.device
+
+    def set_weights(self, version: int, arrays: Arrays) -> None:
+        """The players come with the settings."""
+
+    def play(
+        self,
+        games: Sequence[Key],
+        seed: int,
+        on_progress: Callable[[int, int, Arrays | None], bool],
+    ) -> None:
+        """Play these games. Their random numbers follow from the matches' own seed."""
+        seconds = None if self.ends_at is None else max(self.ends_at - time.time(), 0.0)
+        runner = MatchRunner(self.game, self.matches, seconds=seconds, games=games, **self.others)
+        sent: set[Key] = set()
+        sent_at = time.monotonic()
+        more = True
+        while more:
+            more = runner.step()
+            by_match = enumerate(runner.results.ended)
+            ended = {(match, number) for match, played in by_match for number in played}
+            if ended > sent or not more or time.monotonic() > sent_at + NEWS_SECONDS:
+                more &= on_progress(len(ended), 0, _news(runner, sorted(ended - sent)))
+                sent = ended
+                sent_at = time.monotonic()
+
+
+def _news(runner: MatchRunner, ended: Sequence[Key]) -> Arrays:
+    """The games that have `ended`, and the progress, as JSON for ParallelMatches._take_in."""
+    games = []
+    for match, number in ended:
+        game = runner.results.ended[match][number]
+        games.append((match, number, game.points, game.ending, game.actions, game.reason))
+    times = runner.results.times.values()
+    news = {
+        "games": games,
+        "seconds": [player.seconds for player in times],
+        "moves": [player.moves for player in times],
+        "left": runner.progress().seconds_left,
+    }
+    return {"news": np.array(json.dumps(news))}
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, stacklevel=2)

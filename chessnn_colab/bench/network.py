@@ -1,0 +1,79 @@
+"""The actors' network alone, beside the same network written plainly with SpikingJelly."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import statistics
+from typing import Any
+
+from spikingjelly.activation_based import functional, neuron, surrogate
+from torch import nn
+
+from ..layers import SpikingLayer
+from ..network import SpikingNetwork, actor_copy
+from .clock import Setting, random_observations, seconds_per_call
+
+BATCH = 512
+TURNS = 5
+
+
+def bench_network(setting: Setting) -> dict[str, Any]:
+    """The actors' network, policy and value, beside `plain_network` in float32.
+
+    The two take turns on BATCH positions of random play, or setting.boards; the figures are
+    medians over TURNS turns. SpikingJelly's neurons refuse some devices (MPS), where there is no
+    comparison.
+    """
+    network = setting.network()
+    batch = setting.boards or BATCH
+    observation = random_observations(setting.game, batch)
+    candidates = {"ours": actor_copy(network, setting.dtype)}
+    if not network.portable:
+        candidates["plain"] = plain_network(network)
+    rates: dict[str, list[float]] = {name: [] for name in candidates}
+    for _ in range(TURNS):
+        for name, candidate in candidates.items():
+            call = functools.partial(candidate, observation)
+            seconds = seconds_per_call(call, setting.device, setting.seconds / TURNS / 2)
+            rates[name].append(batch / seconds)
+    figures = {"evaluations_per_second": statistics.median(rates["ours"]), "batch": batch}
+    if network.portable:
+        return figures
+    speedups = [ours / plain for ours, plain in zip(rates["ours"], rates["plain"])]
+    return {
+        **figures,
+        "plain_evaluations_per_second": statistics.median(rates["plain"]),
+        "speedup": statistics.median(speedups),
+        "speedup_low": min(speedups),
+        "speedup_high": max(speedups),
+    }
+
+
+def plain_network(network: SpikingNetwork) -> SpikingNetwork:
+    """The same weights in the layers one would write down first: SpikingJelly's neurons, batch norm
+    left as it is.
+    """
+    functional.reset_net(network)  # a graph that training left behind cannot be copied
+    plain = copy.deepcopy(network).eval()
+    for module in plain.modules():
+        for name, layer in list(module.named_children()):
+            if isinstance(layer, SpikingLayer):
+                setattr(module, name, plain_neurons(network))
+    return plain
+
+
+def plain_neurons(network: SpikingNetwork) -> nn.Module:
+    """SpikingJelly's neuron for the network's configuration, many steps per call, each call from
+    rest.
+    """
+    tau, threshold, levels = network.config.tau, network.config.threshold, network.config.levels
+    if levels > 1:
+        count = surrogate.MultiLevelSpikeCount(levels)
+        node = neuron.ILIFNode(tau, threshold, count, detach_reset=True, step_mode="m")
+    else:
+        node = neuron.LIFNode(
+            tau, False, threshold, None, surrogate.ATan(), detach_reset=True, step_mode="m"
+        )
+    node.register_forward_pre_hook(lambda *_: node.reset())
+    return node

@@ -1,0 +1,173 @@
+"""Workers at play: their pace, what sending games costs, and what learning takes beside them."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from multiprocessing import get_context
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..cpu import ThreadTrial, use_threads
+from ..devices import WorkerPlan, inventory, plan_workers
+from ..iteration import concatenate_worker_games
+from ..learner import Learner
+from ..learning import most_threads
+from ..network import SpikingNetwork, to_arrays
+from ..records import GameRecords
+from ..replay import ReplayBuffer
+from ..selfplay import SelfPlay
+from ..workers.local import LocalPool
+from .clock import Clock, Setting
+
+MANY_GAMES = 8  # per board: more than end in the time
+WARM_UP_SECONDS = 1.0
+SAMPLE_REUSE = 4  # at which the learner's share is measured
+
+
+class Played(NamedTuple):
+    """The games that the workers played in a time."""
+
+    records: GameRecords
+    seconds: float
+
+    @property
+    def moves_per_second(self) -> float:
+        """Of all workers together."""
+        return self.records.num_positions / self.seconds
+
+
+@contextmanager
+def started_workers(
+    setting: Setting, plan: WorkerPlan, network: SpikingNetwork
+) -> Iterator[Callable[[float], Played]]:
+    """Workers with the network's weights, warmed up; gives a function that has them play for so
+    many seconds.
+    """
+    config = setting.config.resolve(setting.device, inventory(), plan)
+    games = [MANY_GAMES * config.boards] * len(plan.devices)
+    with LocalPool(SelfPlay, config.job_settings(network.config), plan) as pool:
+        pool.set_weights(0, to_arrays(network))
+
+        def play(seconds: float, seed: int = 0) -> Played:
+            started = time.monotonic()
+            chunks = pool.play(games, seed, None, started + seconds)
+            return Played(
+                concatenate_worker_games(chunks, setting.game), time.monotonic() - started
+            )
+
+        play(WARM_UP_SECONDS, seed=1)
+        yield play
+
+
+def bench_workers(setting: Setting) -> dict[str, Any]:
+    """Moves per second of one worker and of the planned number, two at least; one torch thread each
+    on the CPU.
+    """
+    machine = inventory()
+    most = max(len(plan_workers(machine, setting.device).devices), 2)
+    network = setting.network()
+    rates = {}
+    for count in (1, most):
+        plan = plan_workers(machine, setting.device, workers=count)
+        if setting.device == "cpu":
+            plan = replace(plan, threads=1)
+        with started_workers(setting, plan, network) as play:
+            rates[count] = play(setting.seconds).moves_per_second
+    speedup = rates[most] / rates[1]
+    return {"workers": rates, "speedup": speedup, "moves_per_second": rates[most]}
+
+
+def bench_learner(setting: Setting) -> dict[str, Any]:
+    """The learner's share of an iteration in which every position is learned from SAMPLE_REUSE
+    times.
+
+    The planned workers play for `seconds`; then the learner updates from those games for as long.
+    """
+    plan = plan_workers(inventory(), setting.device)
+    network = setting.network()
+    with started_workers(setting, plan, network) as play:
+        played = play(setting.seconds)
+    learn = Learning(setting, plan, network, played.records)
+    learn.updates_per_second(WARM_UP_SECONDS)
+    update_seconds = 1 / learn.updates_per_second(setting.seconds)
+    playing = 1 / played.moves_per_second
+    learning = SAMPLE_REUSE * update_seconds / learn.batch_size
+    return {
+        "learner_share": learning / (learning + playing),
+        "sample_reuse": SAMPLE_REUSE,
+        "update_ms": 1000 * update_seconds,
+        "batch": learn.batch_size,
+        "moves_per_second": played.moves_per_second,
+        "workers": len(plan.devices),
+    }
+
+
+class Learning:
+    """A learner with games in its replay."""
+
+    def __init__(
+        self, setting: Setting, plan: WorkerPlan, network: SpikingNetwork, records: GameRecords
+    ):
+        config = setting.config.resolve(setting.device, inventory(), plan)
+        self.batch_size = config.batch_size
+        self._learner = Learner(network, setting.game, config)
+        self._replay = ReplayBuffer(records.num_positions)
+        self._replay.add(records)
+        self._generator = np.random.default_rng(0)
+
+    def updates_per_second(self, seconds: float) -> float:
+        """The pace of an iteration of training: the first updates try out the number of threads."""
+        learner = self._learner
+        clock = Clock(str(learner.device))
+        threads = ThreadTrial(most_threads(learner, self.batch_size))
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline or not clock.count:
+            batch = self._replay.sample(self.batch_size, self._generator)
+            before = clock.seconds
+            with use_threads(threads.count):
+                clock.time(learner.update, batch, None, self._generator, count=1)
+            if learner.device.type == "cpu":
+                threads.took(clock.seconds - before)
+        return clock.rate
+
+
+def bench_transport(setting: Setting) -> dict[str, Any]:
+    """Packing, sending between processes and unpacking games, against the time it took to play
+    them.
+    """
+    job = SelfPlay(setting.device, **setting.config.job_settings(setting.network_config))
+    sent: list[dict[str, np.ndarray]] = []
+    deadline = time.monotonic() + setting.seconds
+
+    def collect(games: int, plies: int, arrays: dict[str, np.ndarray] | None) -> bool:
+        if arrays:
+            sent.append(arrays)
+        return time.monotonic() < deadline
+
+    playing = Clock(setting.device)
+    playing.time(job.play, 512, 0, collect)
+    transport = Clock("cpu")
+    received = []
+    with get_context("spawn").Pool(1, signal.signal, (signal.SIGINT, signal.SIG_IGN)) as other:
+        other.apply(echo, ({},))  # the process is up and has imported what it needs
+        for arrays in sent:
+            there_and_back = transport.time(other.apply, echo, (arrays,))
+            received.append(transport.time(GameRecords.from_arrays, there_and_back))
+    records = GameRecords.concatenate(received)
+    return {
+        "transport_share": transport.seconds / playing.seconds,
+        "messages": len(sent),
+        "bytes_per_position": records.nbytes / records.num_positions,
+        "positions": records.num_positions,
+        "note": "there and back, so twice the way that training takes",
+    }
+
+
+def echo(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The games as they came: the other process sends them back."""
+    return arrays

@@ -1,0 +1,206 @@
+"""Does a device compute what the CPU computes? The package's own work, done on both and compared.
+
+Random plies of the rules must agree bit for bit, the gradient of every parameter within a
+tolerance, and a ply of each search must choose what the CPU chooses where that is clear.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from .actor import Actor
+from .config import TrainConfig
+from .devices import Inventory, choose_dtype, try_device
+from .games.base import Game, finished, forced_wins, where
+from .games.registry import make_game
+from .learner import Learner, LearnerConfig, losses_of
+from .network import SpikingNetwork, actor_copy, build_network
+from .records import POLICY_WIDTH
+from .search import PolicyOutput, SearchConfig
+
+BOARDS = 64
+PLIES = 24
+SEARCHES = ("two-rung", "tree", "policy")
+SIMULATIONS = 8  # of the tree
+# How far a parameter's gradient may be from the CPU's in float32: the norm of the difference over
+# the norm of the CPU's. Most of it is rounding: what lifts a membrane over its threshold adds a
+# whole spike. float32 is compared without TF32, whose ten bits are as coarse as float16's.
+TOLERANCES = {torch.float32: 0.05, torch.float16: 0.5, torch.bfloat16: 0.9}
+SMALL = 1e-3  # of all gradients' norm: the denominator for a smaller gradient
+LOSS_SCALE = 1024.0  # keeps float16's small gradients from becoming zero
+SHARPER = 1000.0  # a new network's policy weights times this prefer some moves clearly
+CLEAR = 0.2  # a move is clear if its weight is larger than the second's by this
+AGREEMENT = 0.9  # the share of clear moves that must be the CPU's
+COMPARED = (
+    f"{PLIES} random plies on {BOARDS} boards bit for bit, every gradient of an update, "
+    "a ply of each search"
+)
+
+
+@functools.cache
+def probe(device: str, game: str = "chess") -> None:
+    """Do the package's own work on `device` and on the CPU, and compare (see the module's text).
+
+    Raises RuntimeError with what differs, or what the device raises. A device is probed once per
+    process.
+    """
+    try_device(device)
+    here = make_game(game, device="cpu")
+    there = make_game(game, device=device)
+    state, remote = _compare_rules(here, there)
+    network = probe_network(here)
+    copy = probe_network(there)
+    copy.load_state_dict(network.state_dict())
+    batch = batch_of(here, state)
+    expected = gradients(here, network, batch, torch.float32)
+    with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+        for dtype in dict.fromkeys((torch.float32, choose_dtype("auto", device))):
+            _compare_gradients(expected, gradients(there, copy, batch, dtype), dtype)
+    with torch.no_grad():
+        network.policy.weight.mul_(SHARPER)
+    copy.load_state_dict(network.state_dict())  # batch norm's statistics moved, too
+    for name in SEARCHES:
+        found = one_ply(there, copy, remote, name)
+        _compare_policies(here, state, one_ply(here, network, state, name), found, name)
+
+
+def probe_for(game: str, machine: Inventory) -> Callable[[str], None] | None:
+    """The `probe` argument of detect_device for a game; None on a machine with only a CPU."""
+    return functools.partial(probe, game=game) if machine.gpus or machine.mps else None
+
+
+def probe_network(game: Game) -> SpikingNetwork:
+    """A small new network for a game, on the game's device, in which every layer counts.
+
+    The last gain of a new network's block is zero, which would hide faults in that block.
+    """
+    config = TrainConfig(game=game.name, preset="cpu", channels=8, blocks=1).network_config(game)
+    network = build_network(config, game.device)
+    for module in network.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            nn.init.ones_(module.weight)
+    return network
+
+
+def _compare_rules(here: Game, there: Game) -> tuple[Any, Any]:
+    """The states after PLIES random plies on the CPU and on the device, equal after each."""
+    generator = torch.Generator().manual_seed(0)
+    start = state = here.init(BOARDS)
+    remote_start = remote = there.init(BOARDS)
+    for ply in range(PLIES):
+        mask = here.legal_action_mask(state)
+        noise = torch.rand(mask.shape, generator=generator)
+        action = torch.where(mask, noise, -1.0).argmax(1)
+        state = here.step(state, action)
+        remote = there.step(remote, action.to(there.device))
+        if not torch.equal(here.pack(state), there.pack(remote).cpu()):
+            raise RuntimeError(
+                f"the rules of {here.name} come out wrong there, after {ply + 1} random plies"
+            )
+        state = where(finished(state), start, state)
+        remote = where(finished(remote), remote_start, remote)
+    if here.num_players == 2:
+        for expected, found in zip(forced_wins(here, state), forced_wins(there, remote)):
+            if not torch.equal(expected, found.cpu()):
+                raise RuntimeError(f"the proven wins of {here.name} come out wrong there")
+    return state, remote
+
+
+def batch_of(game: Game, state: Any) -> dict[str, np.ndarray]:
+    """A batch for the learner from `state` [B] on the CPU, whose targets are legal actions."""
+    count = len(state.current_player)
+    width = min(POLICY_WIDTH, game.num_actions)
+    legal = game.legal_action_mask(state).float().topk(width, dim=1)
+    return {
+        "positions": game.pack(state).numpy(),
+        "actions": legal.indices[:, 0].numpy().astype(np.uint16),
+        "policy_actions": legal.indices.numpy().astype(np.uint16),
+        "policy_weights": (legal.values / legal.values.sum(1, keepdim=True)).numpy(),
+        "value_targets": np.linspace(-1, 1, count, dtype=np.float32),
+    }
+
+
+def gradients(
+    game: Game, network: SpikingNetwork, batch: dict[str, np.ndarray], dtype: torch.dtype
+) -> dict[str, Tensor]:
+    """The gradient of each parameter by name, on the CPU, for the loss of an update on `batch`.
+
+    Nothing is clipped.
+    """
+    precision = str(dtype).removeprefix("torch.")
+    learner = Learner(network, game, LearnerConfig(precision=precision))
+    tensors = learner.to_tensors(batch)
+    network.train()
+    state = game.unpack(tensors["positions"])
+    outputs = learner.policy_and_value(state, learner.targets(tensors))
+    losses = losses_of(*outputs, tensors, False, game.score_limit)
+    network.zero_grad()
+    (LOSS_SCALE * losses.loss).backward()
+    found = {}
+    for name, parameter in network.named_parameters():
+        gradient = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+        found[name] = gradient.float().cpu() / LOSS_SCALE
+    return found
+
+
+def _compare_gradients(
+    expected: dict[str, Tensor], found: dict[str, Tensor], dtype: torch.dtype
+) -> None:
+    """Raise RuntimeError with the first parameter whose gradient is not the CPU's."""
+    tolerance = TOLERANCES[dtype]
+    total = torch.stack([gradient.norm() for gradient in expected.values()]).norm()
+    for name, gradient in expected.items():
+        size = torch.maximum(gradient.norm(), SMALL * total)
+        difference = float((found[name] - gradient).norm() / size)
+        if not difference <= tolerance:
+            raise RuntimeError(
+                f"an update comes out wrong there: in {dtype} the gradient of {name} is "
+                f"{difference:.0%} away from the CPU's, expected at most {tolerance:.0%}"
+            )
+
+
+def one_ply(game: Game, network: SpikingNetwork, state: Any, search: str) -> PolicyOutput:
+    """The policy of a search for `state` [B], without noise, in float32, without proofs."""
+    config = SearchConfig(search=search, num_simulations=SIMULATIONS, solve="off")
+    actor = Actor(game, actor_copy(network, torch.float32), config)
+    generator = torch.Generator(game.device).manual_seed(0)
+    return actor.act(state, generator, gumbel_scale=0.0)
+
+
+def _compare_policies(
+    game: Game, state: Any, expected: PolicyOutput, found: PolicyOutput, search: str
+) -> None:
+    """Raise RuntimeError where a device's policy is invalid, or clearly not the CPU's.
+
+    game, state: on the CPU. In a game of chance the devices draw different numbers, so there the
+    two policies are not compared.
+    """
+    mask = game.legal_action_mask(state)
+    action = found.action.cpu()
+    weights = found.action_weights.cpu()
+    if not (weights.sum(1) - 1).abs().max() < 1e-3:  # this finds NaN too
+        raise RuntimeError(f"the search {search} comes out wrong there: weights do not sum to one")
+    if not mask.gather(1, action.unsqueeze(1)).all():
+        raise RuntimeError(f"the search {search} comes out wrong there: moves are not legal")
+    if game.chance:
+        return
+    best = expected.action_weights.topk(2, dim=1).values
+    clear = best[:, 0] - best[:, 1] >= CLEAR
+    same = likeliest(expected) == likeliest(found).cpu()
+    if clear.any() and not same[clear].float().mean() >= AGREEMENT:
+        raise RuntimeError(
+            f"the search {search} comes out wrong there: of {int(clear.sum())} clear moves "
+            f"{int(same[clear].sum())} are the CPU's"
+        )
+
+
+def likeliest(policy: PolicyOutput) -> Tensor:
+    """int64 [B]: the action with the largest weight."""
+    column = policy.action_weights.argmax(1, keepdim=True)
+    return policy.actions.gather(1, column).squeeze(1)

@@ -1,0 +1,241 @@
+"""Find and load the network of a run folder, of a shared file, or of the package itself.
+
+Four networks of one run come with the package: shared files with weights in float16, from untrained
+to the last. tools/make_snapshots.py makes them. A correct SHA-256 does not make the contents of a
+file valid: anything malformed raises CheckpointError before memory is allocated for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from ..devices import detect_device, out_of_memory
+from ..errors import CheckpointError, ChessnnError, RunError
+from ..games.registry import make_game, rules
+from ..network import SpikingNetwork, build_network, check_fit, load_arrays
+from ..network_config import NetworkConfig
+from .checkpoint import Checkpoint, load_checkpoint
+from .files import AnyPath, absolute, unusable
+from .folder import RunFolder
+
+
+class FoundNetwork(NamedTuple):
+    """A run folder or shared file that has a network, and a sentence about the choice."""
+
+    run: str
+    sentence: str
+
+
+# --- what is there
+
+
+def is_file(run: AnyPath) -> bool:
+    """Whether `run` is a file, and not a run folder."""
+    try:
+        return Path(run).expanduser().is_file()
+    except (OSError, ValueError, RuntimeError):  # a name that no file can have
+        return False
+
+
+def is_run(place: AnyPath) -> bool:
+    """Whether a folder or a file of that name exists, which may be a run."""
+    try:
+        return bool(str(place)) and (Path(place).expanduser().is_dir() or is_file(place))
+    except (OSError, ValueError, RuntimeError):
+        return False
+
+
+def run_game(run: AnyPath) -> str:
+    """The name of the game that a run or a shared file plays. Raises RunError or
+    CheckpointError.
+    """
+    if is_file(run):
+        return str(load_checkpoint(Path(run).expanduser()).metadata.get("game"))
+    return str(RunFolder.open(run).config.get("game", "chess"))
+
+
+def networks(run: AnyPath) -> dict[int, Path]:
+    """Iteration -> the file with that network: every snapshot of a run folder, or a shared file
+    alone.
+
+    Raises RunError when there is no such run, CheckpointError for a file that is not a snapshot.
+    """
+    if not is_file(run):
+        return {int(path.stem): path for path in RunFolder.open(run).snapshots()}
+    path = absolute(Path(run).expanduser())
+    iteration = load_checkpoint(path).metadata.get("iteration")
+    if type(iteration) is not int or iteration < 0:
+        raise unusable(path, f"its iteration is {iteration!r:.60}, expected a whole number")
+    return {iteration: path}
+
+
+def find_snapshot(run: AnyPath, iteration: int | None = None) -> tuple[int, Path]:
+    """The iteration and the file of one network of a run or a shared file; None is the last.
+
+    Raises RunError when it is not there, CheckpointError for a file that is not a snapshot.
+    """
+    paths = networks(run)
+    if not paths:
+        raise RunError(f"{run} has no snapshot of its weights yet; let it train for an iteration")
+    if iteration is None:
+        iteration = max(paths)
+    if iteration not in paths:
+        raise RunError(
+            f"{run} has no snapshot {iteration}: expected one of {', '.join(map(str, paths))}"
+        )
+    return iteration, paths[iteration]
+
+
+def find_network(wanted: str = "", folder: str | Path = "runs") -> FoundNetwork:
+    """`wanted` if it has a network, else the newest run in `folder`, else the network that comes
+    with the package.
+
+    wanted: RUN, RUN@ITERATION or a shared file; "" is any. When it has no such network, the
+    sentence says why another one was taken. Raises CheckpointError only in a copy of the package
+    without networks.
+    """
+    problem = ""
+    if wanted:
+        run, at, iteration = wanted.rpartition("@")
+        if Path(wanted).exists() or not (at and iteration.isdecimal()):
+            run, iteration = wanted, ""
+        try:
+            find_snapshot(run, int(iteration) if iteration else None)
+            return FoundNetwork(wanted, f"The network of {wanted}.")
+        except ChessnnError as error:
+            sentence = str(error).rstrip(".")
+            problem = f"{sentence[:1].upper()}{sentence[1:]}. "
+    newest = _newest_run(Path(folder))
+    if newest is None:
+        return FoundNetwork(
+            str(shipped_files()[-1]),
+            f"{problem}This is the network that comes with the package: a run of twenty minutes.",
+        )
+    if wanted:
+        return FoundNetwork(str(newest), f"{problem}Taken instead: the newest run, {newest}.")
+    return FoundNetwork(str(newest), f"The newest run, {newest}.")
+
+
+def _newest_run(folder: Path) -> Path | None:
+    """The run below `folder`, of a game for two, whose newest network is the youngest."""
+    saved: list[tuple[float, Path]] = []
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        try:
+            if rules(run_game(path)).num_players == 2:
+                saved += [(file.stat().st_mtime, path) for file in networks(path).values()]
+        except (ChessnnError, OSError):
+            continue  # not a run, or a damaged one
+    return max(saved)[1] if saved else None
+
+
+# --- loading
+
+
+def load_network(
+    run: AnyPath, snapshot: int | None = None, device: str = "auto"
+) -> tuple[SpikingNetwork, int]:
+    """The network of a run folder or of a shared file, and the iteration that its weights come
+    from.
+
+    snapshot: the iteration to load; None is the last one saved. Raises RunError when there is no
+    such run or snapshot, CheckpointError when the file is damaged or its network is for another
+    board than its game's.
+    """
+    iteration, path = find_snapshot(run, snapshot)
+    name = run_game(run)
+    checkpoint = load_checkpoint(path, name)
+    weights = saved_weights(path, checkpoint)
+    config = saved_network_config(path, checkpoint)
+    with as_checkpoint_error(path), torch.device("meta"):  # shapes without memory
+        check_fit(SpikingNetwork(config, portable=True), weights)
+    game = make_game(name)
+    shape = (config.planes, config.height, config.width, config.actions)
+    if shape != (*game.observation_shape, game.num_actions) or bool(config.score_limit) != bool(
+        game.score_limit
+    ):
+        raise unusable(path, f"its network does not fit the board and the actions of {name}")
+    network = build_network(config, detect_device(device).device)
+    load_arrays(network, weights)
+    return network.eval(), iteration
+
+
+def saved_weights(path: Path, checkpoint: Checkpoint) -> dict[str, np.ndarray]:
+    """The weights of a checkpoint read from `path`, for any network. Raises CheckpointError."""
+    with as_checkpoint_error(path):
+        weights = checkpoint.groups["weights"]
+        check_finite(weights)
+    return weights
+
+
+def saved_network_config(path: Path, checkpoint: Checkpoint) -> NetworkConfig:
+    """The shape of the network in a checkpoint read from `path`. Raises CheckpointError."""
+    with as_checkpoint_error(path):
+        return NetworkConfig.from_dict(checkpoint.metadata["network"])
+
+
+def check_finite(arrays: Mapping[str, np.ndarray]) -> None:
+    """Raise ValueError for an array that holds anything but finite numbers."""
+    for name, array in arrays.items():
+        if array.dtype.kind not in "fiu" or not np.isfinite(array).all():
+            raise ValueError(
+                f"{name} ({array.dtype}) holds NaN, infinity or no number at all; "
+                "had training diverged?"
+            )
+
+
+@contextmanager
+def as_checkpoint_error(path: Path) -> Iterator[None]:
+    """Turn any error within into a CheckpointError that names `path`, unless memory ran out."""
+    try:
+        yield
+    except KeyError as error:
+        raise unusable(path, f"it has no {error}") from error
+    except Exception as error:
+        if out_of_memory(error):
+            raise
+        raise unusable(path, str(error)) from error
+
+
+# --- the networks that come with the package
+
+
+def shipped_files() -> list[Path]:
+    """The four files, the untrained network first. Each opens wherever a run does; the last one is
+    the strongest.
+
+    Raises CheckpointError in a copy without them, such as the one that tools/make_colab.py packs
+    into a notebook.
+    """
+    folder = Path(str(resources.files(__package__ or ""))) / "data"
+    files = sorted(folder.glob("*.safetensors"))
+    if not files:
+        raise CheckpointError(
+            "this copy of the package has no networks in it (a notebook that carries the package "
+            "leaves them out): train one first, or take the whole repository"
+        )
+    return files
+
+
+def shipped_networks(device: str = "cpu") -> dict[int, SpikingNetwork]:
+    """Iteration -> network, the untrained one first, with weights in float32 on `device`."""
+    loaded = [load_network(file, None, device) for file in shipped_files()]
+    return {iteration: network for network, iteration in loaded}
+
+
+def shipped_cards() -> dict[int, dict[str, Any]]:
+    """Iteration -> card: the settings of the run, and the figures of each network."""
+    cards = [card_of(file) for file in shipped_files()]
+    return {card["iteration"]: card for card in cards}
+
+
+def card_of(path: AnyPath) -> dict[str, Any]:
+    """The card of a shared file; empty for a snapshot without one. Raises CheckpointError."""
+    card = load_checkpoint(Path(path).expanduser()).metadata.get("card", {})
+    return card if isinstance(card, dict) else {}

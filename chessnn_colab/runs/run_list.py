@@ -1,0 +1,129 @@
+"""List the runs in a folder, with size and progress; delete one."""
+
+import os
+import shutil
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import RunError
+from ..text import counted, duration
+from .config_file import CONFIG_FILE
+from .files import AnyPath, reason
+from .folder import CARD_FILE, RATINGS_FILE, SUBFOLDERS, RunFolder, folder_path, own_folder
+from .lock import LOCK_FILE, RunLock
+from .metrics import METRICS_FILE
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """One run on the disk."""
+
+    path: Path
+    game: str
+    iterations: int
+    seconds: float  # of training
+    size: int  # bytes on the disk
+    changed: float  # seconds since 1970
+
+    def __str__(self) -> str:
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(self.changed))
+        trained = f"{counted(self.iterations, 'iteration')} in {duration(self.seconds)}"
+        return (
+            f"{self.path.name:20} {self.game:12} {trained:28} {megabytes(self.size):>10}   {when}"
+        )
+
+
+class RunList(list[RunSummary]):
+    """Runs, the newest first; shows itself as a table."""
+
+    def __str__(self) -> str:
+        if not self:
+            return "There is no run here yet."
+        return "\n".join([*map(str, self), f"{megabytes(sum(run.size for run in self))} in all"])
+
+    __repr__ = __str__
+
+
+def chosen_run(root: Path, run_folder: str, game: str) -> Path:
+    """The folder of the run that a notebook's form names: "auto", or nothing, is the game's own
+    folder in root/runs.
+    """
+    named = own_folder(game) if run_folder.strip() in ("", "auto") else run_folder
+    return root / os.path.expanduser(named)
+
+
+def list_runs(parent: AnyPath = "runs") -> RunList:
+    """The runs in the folder `parent`; none where there is no such folder. A damaged run has the
+    game "?".
+    """
+    folder = folder_path(parent)
+    found = [path.parent for path in folder.glob(f"*/{CONFIG_FILE}")] if folder.is_dir() else []
+    return RunList(sorted(map(_summary, found), key=lambda run: -run.changed))
+
+
+def delete_run(path: AnyPath) -> int:
+    """Delete a run with everything in it, for good; returns the bytes that are free now.
+
+    Files that are not the run's stay, and the folder with them. Raises RunError when there is no
+    run, when it is being trained, and when the system refuses.
+    """
+    folder = folder_path(path)
+    if not (folder / CONFIG_FILE).is_file():
+        raise RunError(
+            f"there is no run at {folder}: it has no {CONFIG_FILE}, and nothing was deleted"
+        )
+    lock = RunLock(folder)  # refuses while a process trains it
+    try:
+        before = folder_bytes(folder)
+        for name in SUBFOLDERS:
+            if (folder / name).exists():
+                shutil.rmtree(folder / name)
+        for name in (CARD_FILE, RATINGS_FILE, METRICS_FILE, CONFIG_FILE):
+            (folder / name).unlink(missing_ok=True)
+        lock.release()  # Windows deletes no file that is open
+        (folder / LOCK_FILE).unlink(missing_ok=True)
+        left = folder_bytes(folder)
+        if not any(folder.iterdir()):
+            folder.rmdir()
+    except OSError as error:
+        raise RunError(f"cannot delete all of {folder}: {reason(error)}") from error
+    finally:
+        lock.release()
+    return before - left
+
+
+def folder_bytes(folder: Path) -> int:
+    """The size of all files below `folder`. Files that go while it counts do not count."""
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            total += path.stat().st_size if path.is_file() else 0
+        except OSError:
+            continue
+    return total
+
+
+def megabytes(size: float) -> str:
+    """Bytes as people say them: 12 MB, 3.4 GB."""
+    return (
+        f"{size / 1e9:.1f} GB"
+        if size >= 1e9
+        else f"{size / 1e6:.0f} MB"
+        if size >= 1e6
+        else f"{size / 1e3:.0f} kB"
+    )
+
+
+def _summary(path: Path) -> RunSummary:
+    game, iterations, seconds = "?", 0, 0.0
+    with suppress(RunError):  # a damaged run is listed all the same, so that it can be deleted
+        run = RunFolder.open(path)
+        game = str(run.config.get("game", "chess"))
+        if reports := run.read_reports():
+            iterations, seconds = int(reports[-1]["iteration"]), float(reports[-1]["seconds"])
+    newest = max(
+        part.stat().st_mtime for part in (path / METRICS_FILE, path / CONFIG_FILE) if part.exists()
+    )
+    return RunSummary(path, game, iterations, seconds, folder_bytes(path), newest)

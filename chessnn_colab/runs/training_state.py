@@ -1,0 +1,142 @@
+"""Save and load training state; everything that is read is validated first.
+
+A correct SHA-256 does not make the contents valid. Anything malformed raises CheckpointError before
+memory is allocated for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from ..errors import CheckpointError, ConfigError
+from ..learner import Learner
+from ..network import SpikingNetwork, load_arrays, to_arrays
+from ..replay import ReplayBuffer
+from .checkpoint import Checkpoint, Groups, load_checkpoint
+from .files import check_game
+from .networks import (
+    as_checkpoint_error,
+    check_finite,
+    find_snapshot,
+    saved_network_config,
+    saved_weights,
+)
+
+LARGEST_COUNT = 2**53
+
+
+class Counts(NamedTuple):
+    """How far a run was when it was saved."""
+
+    iteration: int
+    seconds: float
+    total_games: int
+    total_positions: int
+    updates: int
+
+
+def load_initial_weights(other: str, network: SpikingNetwork, game: str) -> str:
+    """Give `network` the last weights of another run, of the same shape. Returns a sentence.
+
+    Raises RunError or CheckpointError when they cannot be read, ConfigError when they do not fit.
+    """
+    iteration, path = find_snapshot(other)
+    checkpoint = load_checkpoint(path, game)
+    load_arrays(network, saved_weights(path, checkpoint))
+    levels = saved_network_config(path, checkpoint).levels
+    sentence = f"Starting from the weights of {other}, iteration {iteration}"
+    if levels != network.config.levels:
+        sentence += (
+            f"; its neurons now fire up to {network.config.levels} spikes in a step, "
+            f"instead of {levels}"
+        )
+    return sentence
+
+
+def state_to_save(learner: Learner, replay: ReplayBuffer) -> Groups:
+    """The groups of a checkpoint; inverse: `restore_state`. Raises CheckpointError when training
+    has diverged.
+    """
+    weights, moments = to_arrays(learner.network), optimizer_arrays(learner.optimizer)
+    if not all(np.isfinite(array).all() for array in (*weights.values(), *moments.values())):
+        raise CheckpointError(
+            "training has diverged: the weights hold NaN or infinity, and nothing of them is saved. Run it again to go "
+            f"on from the checkpoint before, with less than learning_rate={learner.config.learning_rate:g}"
+        )
+    return {"weights": weights, "optimizer": moments, "replay": replay.to_arrays()}
+
+
+def restore_state(
+    path: Path, checkpoint: Checkpoint, learner: Learner, replay_capacity: int
+) -> tuple[Counts, ReplayBuffer]:
+    """Give `learner` the weights and moments of a checkpoint read from `path`. Returns its counts
+    and positions.
+
+    Raises CheckpointError, with `learner` as it was or in part changed: do not use it then.
+    """
+    weights = saved_weights(path, checkpoint)
+    check_game(path, checkpoint.metadata, learner.game.name)
+    with as_checkpoint_error(path):
+        groups, metadata = checkpoint.groups, checkpoint.metadata
+        counts = Counts(*(_count(name, metadata[name]) for name in Counts._fields))
+        if int(path.stem) != counts.iteration:
+            raise ValueError(f"it was saved at iteration {counts.iteration}")
+        replay = ReplayBuffer.from_arrays(
+            replay_capacity, groups["replay"], learner.game.num_actions, learner.game.packed_words
+        )
+        check_finite(groups["optimizer"])
+        load_arrays(learner.network, weights)
+        load_optimizer_arrays(learner.optimizer, groups["optimizer"])
+        learner.restore_progress(metadata)
+    return counts, replay
+
+
+def optimizer_arrays(optimizer: torch.optim.Optimizer) -> dict[str, np.ndarray]:
+    """AdamW's moments and step counts by parameter number, for a checkpoint."""
+    state = optimizer.state_dict()["state"]
+    return {
+        f"{number}.{name}": tensor.detach().cpu().numpy().copy()
+        for number, moments in state.items()
+        for name, tensor in moments.items()
+    }
+
+
+def load_optimizer_arrays(
+    optimizer: torch.optim.Optimizer, arrays: Mapping[str, np.ndarray]
+) -> None:
+    """The inverse of `optimizer_arrays`. Raises ConfigError when the arrays are not this
+    optimizer's, all or none.
+    """
+    state: dict[int, dict[str, torch.Tensor]] = {}
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    shapes = {
+        f"{number}.{name}": () if name == "step" else tuple(parameter.shape)
+        for number, parameter in enumerate(parameters)
+        for name in ("step", "exp_avg", "exp_avg_sq")
+    }
+    given = {name: tuple(array.shape) for name, array in arrays.items()}
+    if (given and given != shapes) or any(array.dtype != np.float32 for array in arrays.values()):
+        raise ConfigError(
+            f"{len(given)} arrays of an optimizer do not fit the {len(shapes)} of this network"
+        )
+    for key, array in arrays.items():
+        number, name = key.split(".", 1)
+        tensor, like = torch.from_numpy(np.array(array)), parameters[int(number)]
+        if tensor.shape == like.shape:  # a moment, laid out in memory as its weights are
+            tensor = torch.empty_like(like, device="cpu").copy_(tensor)
+        state.setdefault(int(number), {})[name] = tensor
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
+
+
+def _count(name: str, value: Any) -> Any:
+    if (
+        type(value) not in ((int, float) if name == "seconds" else (int,))
+        or not 0 <= value < LARGEST_COUNT
+    ):
+        raise ValueError(f"{name} is {value!r:.60}")
+    return value

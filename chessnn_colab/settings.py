@@ -1,0 +1,60 @@
+"""A setting: a dataclass field that is declared once, with its default, its help, its group and its
+check.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from .errors import ConfigError
+
+# The groups of `train --help`, in their order.
+FIRST = "what people set first"
+RUN = "run"
+NETWORK = "network"
+SEARCH = "search"
+SELF_PLAY = "self-play"
+LEARNING = "learning"
+WORKERS = "workers"
+GROUPS = (FIRST, RUN, NETWORK, SEARCH, SELF_PLAY, LEARNING, WORKERS)
+
+
+@dataclass(frozen=True)
+class Check:
+    """Which values a setting may have."""
+
+    holds: Callable[[Any], bool]
+    expected: str  # in words; it follows "expected"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and math.isfinite(value)
+
+
+COUNT = Check(lambda value: isinstance(value, int) and value >= 1, "a whole number from 1 up")
+SEED = Check(lambda value: isinstance(value, int) and value >= 0, "a whole number from 0 up")
+ABOVE_ZERO = Check(lambda value: _is_number(value) and value > 0, "more than 0")
+FROM_ZERO = Check(lambda value: _is_number(value) and value >= 0, "a number from 0 up")
+
+
+def one_of(*words: str) -> Check:
+    """The check of a setting that is one of some words."""
+    return Check(lambda value: value in words, f"one of {', '.join(words)}")
+
+
+def setting(default: Any, text: str, group: str, check: Check | None = None) -> Any:
+    """A dataclass field. text: whole sentences for `train --help`. A default of None always passes."""
+    return field(default=default, metadata={"help": text, "group": group, "check": check})
+
+
+def check_settings(config: Any) -> None:
+    """Raise ConfigError for the first setting of the dataclass `config` that fails its check."""
+    for entry in fields(config):
+        value = getattr(config, entry.name)
+        check = entry.metadata.get("check")
+        left_open = value is None and entry.default is None
+        if check is not None and not left_open and not check.holds(value):
+            raise ConfigError(f"{entry.name}={value!r:.60}: expected {check.expected}")

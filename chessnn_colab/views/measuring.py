@@ -1,0 +1,105 @@
+"""Measure a run in a notebook, with progress."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..arena.evaluate import measure_run
+from ..arena.players import MATCH_SEARCHES, play_search
+from ..arena.registry import arena_game
+from ..arena.result import MatchResult
+from ..arena.solo import SoloResult
+from ..runs.folder import RunFolder
+from ..runs.networks import run_game
+from ..search import SearchConfig
+from .progress import watching
+
+MAX_SECONDS = 180.0
+SHARE_OF_TRAINING = 0.25  # of the time that the run has trained
+QUICK_SECONDS = 60.0  # below this a network looks ahead as in training, so that enough games fit
+
+
+def measure(
+    run: str | Path,
+    opponents: Sequence[str] | None = None,
+    snapshots: Sequence[int | None] = (0, None),
+    games: int = 40,
+    search: SearchConfig | None = None,
+    seconds: float | None = None,
+    seed: int = 0,
+    device: str = "auto",
+) -> Sequence[MatchResult | SoloResult]:
+    """Measure a run in a notebook: several snapshots against several opponents, with progress, all
+    side by side.
+
+    opponents: as arena.evaluate.find_player takes them; None is every fixed player of the game.
+    snapshots: iterations; 0 is the untrained network, None the last one saved. games: of each
+    match. seconds: start no game that would end later (see arena.parallel.play_matches); None is a
+    quarter of the time that the run has trained, three minutes at most. search: None is two rungs,
+    which serve a large batch best: 48 evaluations per move, or the 13 of training where there is less
+    than a minute. Returns the matches, opponent by opponent; prints each, and what a longer match
+    would add. An interrupt ends it, and the games that had ended count. In a game for one player
+    every player plays the same number of games, as many as fit into that time (see arena.solo).
+    Raises ConfigError, RunError or CheckpointError.
+    """
+    if seconds is None:
+        seconds = measuring_seconds(run)
+    if search is None:
+        search = (
+            MATCH_SEARCHES["two-rung"]
+            if seconds >= QUICK_SECONDS
+            else play_search("two-rung", 8, 4)
+        )
+    if opponents is None:
+        opponents = list(arena_game(run_game(str(run))).players)
+    with watching() as watch:
+        results = measure_run(
+            str(run), opponents, snapshots, games, search, seconds, seed, device, watch=watch
+        )
+    print(*summaries(results), sep="\n")
+    if advice := longer_match(results):
+        print(advice)
+    return results
+
+
+def summaries(results: Sequence[MatchResult | SoloResult]) -> list[str]:
+    """A line per match. In a game for one player each player appears once, though it is
+    compared with several.
+    """
+    lines = []
+    for result in results:
+        parts = [result] if isinstance(result, MatchResult) else [result.own, result.others]
+        lines += [str(part) for part in parts]
+    return list(dict.fromkeys(lines))
+
+
+def longer_match(results: Sequence[MatchResult | SoloResult]) -> str:
+    """How much narrower the widest interval would be with four times the games.
+
+    Only matches whose games were all played count; "" without such a match.
+    """
+    matches = [result for result in results if isinstance(result, MatchResult) and result.games]
+    whole = [
+        match
+        for match in matches
+        if match.games >= match.asked
+        and not match.interrupted
+        and len(match.distinct()) == match.games
+    ]
+    if not whole:
+        return ""
+    widest = max(whole, key=lambda match: match.interval[1] - match.interval[0])
+    half = widest.half_width()
+    return (
+        "Four times the games would bring the widest interval "
+        f"from ± {half:.3f} to about ± {half / 2:.3f}."
+    )
+
+
+def measuring_seconds(run: str | Path) -> float:
+    """How long to measure a run: a quarter of the time that it has trained, three minutes at
+    most.
+    """
+    reports = RunFolder.open(run).read_reports()
+    return min(MAX_SECONDS, SHARE_OF_TRAINING * (reports[-1]["seconds"] if reports else 0.0))

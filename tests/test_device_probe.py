@@ -1,0 +1,150 @@
+"""The probe of a device: what works passes, and each fault made here on purpose is found."""
+
+import pytest
+import torch
+
+from chessnn_colab import device_probe as module
+from chessnn_colab.bench.launches import DeviceActor
+from chessnn_colab.games.chess.rules import Chess
+from chessnn_colab.learner import Learner
+from chessnn_colab.network import SpikingNetwork
+
+probe = module.probe.__wrapped__  # without its memory of what was probed
+
+
+@pytest.mark.parametrize("game", ["chess", "tictactoe", "gomoku:9", "2048"])
+def test_what_works_passes(game):
+    probe("cpu", game)
+
+
+def test_the_code_for_other_devices_agrees_with_the_cpus(monkeypatch):
+    """That code on CPU tensors: portable neurons, all logits masked, searches of one shape."""
+    game = Chess()
+    network = module.probe_network(game)
+    portable = SpikingNetwork(network.config, portable=True)
+    portable.load_state_dict(network.state_dict())
+    state, _ = module._compare_rules(game, game)
+    batch = module.batch_of(game, state)
+    expected = module.gradients(game, network, batch, torch.float32)
+
+    class DeviceLearner(Learner):
+        def to_tensors(self, batch):
+            tensors = super().to_tensors(batch)
+            self.device = torch.device("meta")  # from here on only its type is read
+            return tensors
+
+    monkeypatch.setattr(module, "Learner", DeviceLearner)
+    found = module.gradients(game, portable, batch, torch.float32)
+    assert found.keys() == expected.keys()
+    for name, gradient in expected.items():
+        assert (found[name] - gradient).norm() <= 1e-3 * gradient.norm(), name
+    portable.load_state_dict(network.state_dict())
+    for name in module.SEARCHES:
+        policy = module.one_ply(game, network, state, name)
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "Actor", DeviceActor)
+            other = module.one_ply(game, portable, state, name)
+        module._compare_policies(game, state, policy, other, name)
+
+
+@pytest.fixture
+def on_device(monkeypatch):
+    """Applies a change to the second of the two networks and rules: the device's."""
+
+    def change(spoil_network=lambda network: None, spoil_rules=lambda game: None):
+        made = {"networks": 0, "games": 0}
+        new_network = module.probe_network
+        new_game = module.make_game
+
+        def make_network(game):
+            network = new_network(game)
+            made["networks"] += 1
+            if made["networks"] == 2:
+                spoil_network(network)
+            return network
+
+        def make_game(name, device="cpu"):
+            game = new_game(name, device=device)
+            made["games"] += 1
+            if made["games"] == 2:
+                spoil_rules(game)
+            return game
+
+        monkeypatch.setattr(module, "probe_network", make_network)
+        monkeypatch.setattr(module, "make_game", make_game)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "part, factor",
+    [
+        ("blocks.0.", -1.0),
+        ("stem.conv", -1.0),
+        (".norm.", 1e7),  # batch norm's backward on MPS (pytorch#175189)
+        ("policy.weight", -1.0),
+        ("value.0.weight", -1.0),
+        ("stem.norm.bias", 0.0),
+        ("blocks.0.conv1.conv", float("nan")),
+    ],
+)
+def test_wrong_gradients_are_found(on_device, part, factor):
+    def spoil(network: SpikingNetwork) -> None:
+        for name, parameter in network.named_parameters():
+            if part in name:
+                parameter.register_hook(lambda gradient: factor * gradient)
+
+    on_device(spoil)
+    with pytest.raises(RuntimeError, match=r"in torch.float32 the gradient of .* away from the"):
+        probe("cpu")
+
+
+def test_wrong_rules_are_found_at_the_first_ply(on_device):
+    def spoil(game: Chess) -> None:
+        game.step = lambda state, action: game.init(module.BOARDS)
+
+    on_device(spoil_rules=spoil)
+    with pytest.raises(RuntimeError, match="the rules of chess come out wrong there, after 1 rand"):
+        probe("cpu")
+
+
+def spoiled_search(monkeypatch, change) -> None:
+    """The device's policy is the first of each two; it is as `change` makes it of the right one."""
+    plain = module.one_ply
+    calls = []
+
+    def one_ply(*given):
+        calls.append(given)
+        policy = plain(*given)
+        return change(policy) if len(calls) % 2 else policy
+
+    monkeypatch.setattr(module, "one_ply", one_ply)
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (
+            lambda policy: policy._replace(action_weights=policy.action_weights * torch.nan),
+            "weights do not sum to one",
+        ),
+        (lambda policy: policy._replace(action=policy.action * 0 + 4671), "moves are not legal"),
+        (
+            lambda policy: policy._replace(actions=policy.actions.roll(1, dims=1)),
+            r"of \d+ clear moves \d+ are the CPU's",
+        ),
+    ],
+)
+def test_a_wrong_search_is_found(monkeypatch, change, message):
+    spoiled_search(monkeypatch, change)
+    with pytest.raises(RuntimeError, match=f"the search two-rung comes out wrong there: {message}"):
+        probe("cpu")
+
+
+def test_an_operator_that_is_missing_is_met_here(monkeypatch):
+    def missing(*_, **__):
+        raise NotImplementedError("The operator 'aten::sort' is not implemented for MPS")
+
+    monkeypatch.setattr(module.Actor, "act", missing)
+    with pytest.raises(NotImplementedError, match="aten::sort"):
+        probe("cpu")
