@@ -67,7 +67,7 @@ def test_a_machine_that_is_lost_is_a_dead_worker_and_the_call_completes(
     head, messages, monkeypatch
 ):
     """The node disappears without a word, as when its plug is pulled; the other machine plays its
-    games too.
+    games too. A game is long enough that the lost worker cannot end its share before it dies.
     """
     monkeypatch.setattr(cluster, "SILENCE_SECONDS", 3.0)
     node, lost = head.add_node(num_cpus=2), []
@@ -78,7 +78,7 @@ def test_a_machine_that_is_lost_is_a_dead_worker_and_the_call_completes(
             head.remove_node(node, allow_graceful=False)
 
     plan = WorkerPlan(("cpu",) * 3, threads=2)  # two fit the other machine, one is on this
-    with RayPool(ToyJob, {"seconds": 0.05}, plan, on_message=messages.append) as pool:
+    with RayPool(ToyJob, {"seconds": 0.25}, plan, on_message=messages.append) as pool:
         pool.set_weights(4, {"add": np.array([1])})
         received = pool.play([20, 20, 20], 1, lose)
     assert [games(worker) for worker in received] == [
