@@ -190,11 +190,12 @@ class StrengthProbe:
 def measures_of(game: Game, kit: ArenaGame, seconds: float | None) -> list[Measure]:
     """The measures of a session of `seconds` seconds, the cheapest first."""
     measures = []
-    if total := kit.num_puzzles:
-        suite = kit.require("puzzles")(game)
+    if kit.puzzles is not None:
+        puzzles = kit.puzzles(game)
+        total = len(puzzles)
 
         def solved(player: Player) -> Outcome:
-            share = sum(solved_puzzles(suite, player)) / total
+            share = sum(solved_puzzles(game, puzzles, player)) / total
             return share, *wilson_interval(share, total)
 
         ahead = f"puzzles, looking at {SMALL_SEARCH.evaluations - 1} positions"

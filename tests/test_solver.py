@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from chessnn_colab.actor import Actor
-from chessnn_colab.arena.chess.tactics import load_suite
+from chessnn_colab.arena.chess.tactics import load_puzzles
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.base import forced_wins, select, start_positions, winning_actions
 from chessnn_colab.games.chess.notation import (
@@ -92,7 +92,7 @@ def test_a_win_is_found_wherever_stepping_every_move_finds_one(name, shares, pli
 
 def test_a_mate_is_found_in_every_puzzle_that_has_one():
     game = Chess()
-    puzzles = state_from_fens([puzzle.fen for puzzle in load_suite()], game)
+    puzzles = state_from_boards([puzzle.board for puzzle in load_puzzles(game)], game)
     assert is_one_of(winning_actions(game, puzzles), every_win(game, puzzles))
 
 
@@ -134,9 +134,8 @@ def test_forced_mates_in_two_are_those_that_python_chess_finds():
     for _ in range(8):
         state = game.step(state, random_actions(game, state, generator))
     boards = boards_from_state(state)
-    boards += [chess.Board(puzzle.fen) for puzzle in load_suite() if puzzle.kind != "mate-in-one"][
-        :140
-    ]
+    puzzles = load_puzzles(game)
+    boards += [puzzle.board for puzzle in puzzles if puzzle.kind != "mate-in-one"][:140]
     found = 0
     for board, action, plies in zip(
         boards, *(part.tolist() for part in forced_wins(game, state_from_boards(boards, game)))
@@ -155,15 +154,12 @@ def test_forced_mates_in_two_are_those_that_python_chess_finds():
 @pytest.mark.parametrize("search", SEARCHES)
 def test_mates_in_two_are_played_by_a_network_that_knows_nothing(search):
     game = Chess()
-    puzzles = [puzzle for puzzle in load_suite() if puzzle.kind == "mate-in-two"]
+    puzzles = [puzzle for puzzle in load_puzzles(game) if puzzle.kind == "mate-in-two"]
     few = SearchConfig(search=search, num_simulations=2, solve="all")
-    state = state_from_fens([puzzle.fen for puzzle in puzzles], game)
+    state = state_from_boards([puzzle.board for puzzle in puzzles], game)
     output = Actor(game, Ignorant(), few, 2).act(state, torch.Generator(), 0.0)
-    moves = [
-        move_from_action(action, chess.Board(puzzle.fen))
-        for action, puzzle in zip(output.action.tolist(), puzzles)
-    ]
-    solved = torch.tensor([move in puzzle.solutions for move, puzzle in zip(moves, puzzles)])
+    answers = zip(output.action.tolist(), puzzles)
+    solved = torch.tensor([action in puzzle.solutions for action, puzzle in answers])
     assert int(solved.sum()) >= 95
     assert int(torch.isclose(output.value[solved], torch.tensor(game.discount**2)).sum()) >= 95
 

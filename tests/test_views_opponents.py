@@ -4,7 +4,6 @@ a person.
 
 import pytest
 
-from chessnn_colab.arena.chess.choose_move import choose_move
 from chessnn_colab.arena.opponent import Opponent, search_of
 from chessnn_colab.arena.players import RandomPlayer, play_search
 from chessnn_colab.errors import ConfigError, NotationError, RunError
@@ -104,12 +103,7 @@ def test_evaluations_choose_the_search():
 
 def test_every_kind_of_opponent_plays(tmp_path):
     network = build_network(CONFIG, "cpu")
-    for opponent in (
-        network,
-        choose_move(network, play_search("policy")),
-        "greedy",
-        f"{make_run(tmp_path / 'r', (1, 2))}@1",
-    ):
+    for opponent in (network, "greedy", f"{make_run(tmp_path / 'r', (1, 2))}@1"):
         view = play_widget(opponent)
         assert view.enter("e4") and len(moves(view)) == 2, opponent
     with pytest.raises(ConfigError, match="unknown opponent 'nobody'"):

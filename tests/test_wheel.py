@@ -22,10 +22,10 @@ modules = sorted(module.name for module in pkgutil.walk_packages(chessnn_colab._
 for name in modules:
     if name != "chessnn_colab.workers.ray" or importlib.util.find_spec("ray"):
         importlib.import_module(name)
-from chessnn_colab.arena.chess.tactics import load_suite
-assert len(load_suite()) > 100
-from chessnn_colab.arena.gomoku import openings, tactics
-assert len(tactics.load_suite(15)) > 200 and len(openings.book(15)) == 50
+from chessnn_colab.arena.registry import arena_game, match_game
+assert len(arena_game("chess").puzzles(match_game("chess"))) > 100
+gomoku = arena_game("gomoku")
+assert len(gomoku.puzzles(match_game("gomoku"))) > 200 and len(gomoku.book) == 50
 from chessnn_colab.runs.networks import shipped_networks
 assert len(shipped_networks()) == 4
 from chessnn_colab.views.squares import data_text

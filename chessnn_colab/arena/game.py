@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import ConfigError
@@ -13,26 +14,32 @@ from .result import Opening
 
 # Part of ArenaGame -> what the message of `require` calls it.
 _PARTS = {
-    "engine": "engines to play against",
-    "games_folder": "file format for saving match games",
-    "puzzles": "puzzles",
+    "engine": "engines to play against: expected a run of chess or gomoku",
+    "games_folder": "file format for saving match games: expected a run of chess or gomoku",
+    "puzzles": "puzzles: expected a run of chess, or of gomoku on 9x9 or larger",
 }
 
 
-class Suite(NamedTuple):
-    """Puzzles of one game, numbered from 0: positions with known answers."""
+class Puzzle(NamedTuple):
+    """A position and every action that solves it."""
 
-    game: Game
-    kinds: Sequence[str]  # of each puzzle
-    # Numbers -> a state with a row per puzzle, and a board object per puzzle for players that want
-    # boards.
-    start: Callable[[Sequence[int]], tuple[Any, Sequence[Any]]]
-    is_right: Callable[[int, int], bool]  # a puzzle's number and an action, 0 or more
+    kind: str
+    board: Any  # the game's board object
+    solutions: frozenset[int]
 
 
-def start_from_init(game: Game, openings: Sequence[Opening]) -> tuple[Any, list[Any]]:
-    """The game's standard start positions, one per opening, without board objects."""
-    return game.init(len(openings)), [None] * len(openings)
+def data_lines(module: str, file: str) -> list[str]:
+    """The lines of a file in the folder `data` beside a module. module: its `__file__`."""
+    return Path(module).with_name("data").joinpath(file).read_text(encoding="utf-8").splitlines()
+
+
+def no_board(opening: Opening) -> None:
+    """For a game without board objects."""
+
+
+def initial_states(boards: Sequence[None], game: Game) -> Any:
+    """The game's standard start positions, one per board."""
+    return game.init(len(boards))
 
 
 def push_nothing(board: Any, action: int) -> None:
@@ -48,21 +55,24 @@ class ArenaGame:
     players: Mapping[str, Callable[[Any], Player]]
     max_plies: int | None = None  # plies after which a match game is drawn; None: the game's limit
     book: Sequence[Opening] = (Opening("start position", ()),)
-    # (game, openings) -> a state with a row per opening, and a board object per opening for players
-    # that want boards.
-    start: Callable[[Any, Sequence[Opening]], tuple[Any, list[Any]]] = start_from_init
+    # The board object after an opening, for players that want boards.
+    board_after: Callable[[Opening], Any] = no_board
+    # Board objects and the Game -> a state with a row for each.
+    states: Callable[[Sequence[Any], Any], Any] = initial_states
     push: Callable[[Any, int], None] = push_nothing  # plays an action on a board object
     engine: Callable[[str], Player] | None = None  # the player for "engine:PATH"
     # Path -> a folder; its `save(MatchResult)` keeps all games of a match.
     games_folder: Callable[[str], Any] | None = None
-    puzzles: Callable[[Any], Suite] | None = None  # of a Game
-    num_puzzles: int = 0  # in the suite
+    puzzles: Callable[[Any], Sequence[Puzzle]] | None = None  # of a Game
+
+    def start(self, game: Game, openings: Sequence[Opening]) -> tuple[Any, list[Any]]:
+        """The positions after `openings`: a state with a row for each, and their board objects."""
+        boards = [self.board_after(opening) for opening in openings]
+        return self.states(boards, game), boards
 
     def require(self, part: str) -> Any:
         """The part with this name. Raises ConfigError when the game does not have it."""
         found = getattr(self, part)
         if found is None:
-            raise ConfigError(
-                f"the game {self.game!r} has no {_PARTS[part]}: expected a run of chess or gomoku"
-            )
+            raise ConfigError(f"the game {self.game!r} has no {_PARTS[part]}")
         return found

@@ -10,11 +10,12 @@ from functools import partial
 
 from ..cpu import use_threads
 from ..devices import detect_device, playing_device
+from ..games.base import Game
 from ..games.registry import make_game
 from ..runs.networks import networks, run_game
 from ..search import SearchConfig
 from .evaluate import network_player
-from .game import Suite
+from .game import Puzzle
 from .players import GamesChance, Player
 from .progress import Bar, MatchProgress, Watch, left, unwatched
 from .registry import arena_game
@@ -24,7 +25,8 @@ AT_ONCE = 100  # puzzles in one batch
 
 @use_threads(1)
 def solved_puzzles(
-    suite: Suite,
+    game: Game,
+    puzzles: Sequence[Puzzle],
     player: Player,
     seed: int = 0,
     on_puzzles: Callable[[int], None] = lambda solved: None,
@@ -33,31 +35,31 @@ def solved_puzzles(
 
     on_puzzles is called with the number solved so far, after every AT_ONCE puzzles.
     """
-    chance = GamesChance([], suite.game.device)
+    chance = GamesChance([], game.device)
+    states = arena_game(game.name).states
     solved: list[bool] = []
-    for first in range(0, len(suite.kinds), AT_ONCE):
-        numbers = range(first, min(first + AT_ONCE, len(suite.kinds)))
-        chance.games = [random.Random(f"{seed}: puzzle {number}") for number in numbers]
-        state, boards = suite.start(numbers)
+    for first in range(0, len(puzzles), AT_ONCE):
+        some = puzzles[first : first + AT_ONCE]
+        chance.games = [random.Random(f"{seed}: puzzle {first + row}") for row in range(len(some))]
+        boards = [puzzle.board for puzzle in some]
+        state = states(boards, game)
         actions = player.choose(state, chance, boards if player.wants_boards else None).tolist()
-        solved += [
-            action >= 0 and suite.is_right(number, action)
-            for number, action in zip(numbers, actions)
-        ]
+        solved += [action in puzzle.solutions for action, puzzle in zip(actions, some)]
         on_puzzles(sum(solved))
     return solved
 
 
 def solved_share(
-    suite: Suite,
+    game: Game,
+    puzzles: Sequence[Puzzle],
     player: Player,
     seed: int = 0,
     on_puzzles: Callable[[int], None] = lambda solved: None,
 ) -> dict[str, float]:
     """Kind of puzzle -> the share of them that `player` solves, from 0 to 1 (see solved_puzzles)."""
     results: dict[str, list[bool]] = {}
-    for kind, right in zip(suite.kinds, solved_puzzles(suite, player, seed, on_puzzles)):
-        results.setdefault(kind, []).append(right)
+    for puzzle, right in zip(puzzles, solved_puzzles(game, puzzles, player, seed, on_puzzles)):
+        results.setdefault(puzzle.kind, []).append(right)
     return {kind: sum(right) / len(right) for kind, right in results.items()}
 
 
@@ -76,9 +78,9 @@ def solved_over_run(
     without puzzles, RunError for a snapshot that is not there.
     """
     game = make_game(run_game(run), device=playing_device(detect_device(device).device))
-    suite = arena_game(game.name).require("puzzles")(game)
+    puzzles = arena_game(game.name).require("puzzles")(game)
     snapshots = sorted(networks(run)) if snapshots is None else snapshots
-    total = len(suite.kinds)
+    total = len(puzzles)
     bars = {iteration: Bar(f"iteration {iteration}", 0, total) for iteration in snapshots}
     shares: dict[int, dict[str, float]] = {}
     started = time.monotonic()
@@ -95,5 +97,5 @@ def solved_over_run(
     with suppress(KeyboardInterrupt):
         for iteration in snapshots:
             player = network_player(run, iteration, game, search)
-            shares[iteration] = solved_share(suite, player, seed, partial(show, iteration))
+            shares[iteration] = solved_share(game, puzzles, player, seed, partial(show, iteration))
     return shares

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 import chess
 
 from ...games.chess.notation import move_from_action, state_from_boards
-from ...games.chess.rules import Chess, ChessState
 from ..game import ArenaGame
 from ..games_folder import GamesFolder
 from ..players import RandomPlayer
-from ..result import Opening
 from .engine import parse_engine
 from .greedy import GreedyPlayer
 from .match_pgn import match_text
 from .minimax import MinimaxPlayer
 from .openings import BOOK, board_after
-from .tactics import NUM_PUZZLES, make_suite
-
-
-def start(game: Chess, openings: Sequence[Opening]) -> tuple[ChessState, list[chess.Board]]:
-    """The positions after `openings`, as a state with a row each and as python-chess boards with
-    their moves.
-    """
-    boards = [board_after(opening) for opening in openings]
-    return state_from_boards(boards, game), boards
+from .tactics import load_puzzles
 
 
 def push(board: chess.Board, action: int) -> None:
@@ -39,12 +28,12 @@ CHESS = ArenaGame(
     players={"random": RandomPlayer, "greedy": GreedyPlayer, "minimax": MinimaxPlayer},
     max_plies=300,
     book=BOOK,
-    start=start,
+    board_after=board_after,
+    states=state_from_boards,
     push=push,
     engine=parse_engine,
     games_folder=partial(GamesFolder, ".pgn", match_text),
-    puzzles=make_suite,
-    num_puzzles=NUM_PUZZLES,
+    puzzles=load_puzzles,
 )
 
 

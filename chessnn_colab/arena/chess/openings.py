@@ -7,10 +7,9 @@ Sicilians and the other families evenly over the book, so that a short match has
 
 from __future__ import annotations
 
-from importlib import resources
-
 import chess
 
+from ..game import data_lines
 from ..result import Opening
 
 
@@ -23,8 +22,7 @@ def board_after(opening: Opening) -> chess.Board:
 
 
 def _read_book() -> tuple[Opening, ...]:
-    file = resources.files(__package__ or "").joinpath("data/openings.txt")
-    lines = (line.split(": ") for line in file.read_text(encoding="utf-8").splitlines())
+    lines = (line.split(": ") for line in data_lines(__file__, "openings.txt"))
     return tuple(Opening(name, tuple(moves.split())) for name, moves in lines)
 
 

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import cast
 
-from ...games.base import concatenate, move_list
+import torch
+
+from ...games.base import move_list
 from ...games.gomoku.notation import parse_cell
-from ...games.gomoku.rules import Gomoku, position_after
-from ...games.gomoku.state import GomokuState
+from ...games.gomoku.rules import Gomoku
+from ...games.gomoku.state import BLACK, WHITE, GomokuState
 from ...games.registry import make_game, rules
 from ..game import ArenaGame
 from ..games_folder import GamesFolder
@@ -21,14 +23,22 @@ from .board import GomokuBoard
 from .engine import parse_engine
 from .heuristic import HeuristicPlayer
 from .openings import book
-from .tactics import NUM_PUZZLES, SUITE_SIZE, make_suite
+from .tactics import SUITE_SIZE, load_puzzles
 
 
-def start(game: Gomoku, openings: Sequence[Opening]) -> tuple[GomokuState, list[GomokuBoard]]:
-    """The positions after `openings`, as a state with a row each and as boards with their moves."""
-    lines = [[parse_cell(move, game.size) for move in opening.moves] for opening in openings]
-    states = [position_after(game, line) for line in lines]
-    return concatenate(states), [GomokuBoard(game.size, game.exact, line) for line in lines]
+def board_after(game: Gomoku | type[Gomoku], opening: Opening) -> GomokuBoard:
+    """The position after `opening`. game: the rules, or their class."""
+    actions = [parse_cell(move, game.size) for move in opening.moves]
+    return GomokuBoard(game.size, game.exact, actions)
+
+
+def states(boards: Sequence[GomokuBoard], game: Gomoku) -> GomokuState:
+    """A state with a row for each of `boards`, as fresh games from there."""
+    stones = torch.zeros(len(boards), game.num_actions, dtype=torch.int64)
+    for row, board in enumerate(boards):
+        stones[row, board.actions[::2]] = BLACK
+        stones[row, board.actions[1::2]] = WHITE
+    return game.position(stones.view(-1, game.size, game.size))
 
 
 def match_text(name: str, result: MatchResult) -> str:
@@ -53,8 +63,7 @@ def _game_text(game: Gomoku, result: MatchResult, played: MatchGame) -> str:
         headers["Forfeit"] = " ".join((played.reason or "no reason").split())
     else:
         ending = game.endings.index(played.ending)
-    opening = [parse_cell(move, game.size) for move in played.opening.moves]
-    actions = [*opening, *played.actions]
+    actions = [*board_after(game, played.opening).actions, *played.actions]
     return move_list(game, game.init(1), actions, ending, round(2 * points - 1), **headers)
 
 
@@ -73,10 +82,10 @@ def gomoku_game(name: str) -> ArenaGame:
             "alphabeta4": partial(AlphaBetaPlayer, depth=4),
         },
         book=book(variant.size),
-        start=start,
+        board_after=partial(board_after, variant),
+        states=states,
         push=GomokuBoard.push,
         engine=parse_engine,
         games_folder=partial(GamesFolder, ".txt", partial(match_text, variant.name)),
-        puzzles=make_suite,
-        num_puzzles=NUM_PUZZLES if variant.size >= SUITE_SIZE else 0,
+        puzzles=load_puzzles if variant.size >= SUITE_SIZE else None,
     )

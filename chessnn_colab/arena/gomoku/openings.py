@@ -11,23 +11,20 @@ columns to the right and its rows down from the centre, Black and White in turn.
 from __future__ import annotations
 
 import functools
-from importlib import resources
 
 from ...games.gomoku.notation import cell_at, cell_name
+from ..game import data_lines
 from ..result import Opening
 
 
 @functools.cache
 def book(size: int) -> tuple[Opening, ...]:
     """The openings on a board of this size, which is 5 or more."""
-    text = (
-        resources.files(__package__ or "").joinpath("data/openings.txt").read_text(encoding="utf-8")
-    )
     return tuple(
         Opening(
             f"opening {number}", tuple(cell_name(action, size) for action in centred(line, size))
         )
-        for number, line in enumerate(text.splitlines(), 1)
+        for number, line in enumerate(data_lines(__file__, "openings.txt"), 1)
     )
 
 

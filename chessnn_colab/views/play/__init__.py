@@ -10,7 +10,6 @@ from typing import Any
 
 import chess
 
-from ...arena.chess.choose_move import ChooseMove
 from ...arena.evaluate import find_player
 from ...arena.opponent import NetworkOpponent, Opponent
 from ...arena.players import NetworkPlayer
@@ -24,12 +23,7 @@ from .board import Answering, FunctionOpponent, PlayBoard
 
 
 def play_widget(
-    opponent: str
-    | Path
-    | SpikingNetwork
-    | ChooseMove
-    | Opponent
-    | Callable[[chess.Board], chess.Move],
+    opponent: str | Path | SpikingNetwork | Opponent | Callable[[chess.Board], chess.Move],
     human: str = "",
     game: str = "chess",
     position: str = "",
@@ -67,8 +61,6 @@ def find_opponent(source: Any, game: str = "chess", device: str = "auto") -> Ans
     """What `play_widget` takes as an opponent, as one. Raises ConfigError, RunError or
     CheckpointError.
     """
-    if isinstance(source, ChooseMove):
-        return source.opponent
     if isinstance(source, Opponent | FunctionOpponent):
         return source
     if isinstance(source, SpikingNetwork):
@@ -93,8 +85,6 @@ def own_game(source: Any) -> str:
 
     Raises RunError or CheckpointError for a folder or a file that is not a run.
     """
-    if isinstance(source, ChooseMove):
-        source = source.opponent
     if isinstance(source, Opponent):
         return source.game.name
     if not source or not isinstance(source, str | Path):
