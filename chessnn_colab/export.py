@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
-from .errors import ConfigError
+from .errors import CheckpointError, ConfigError
 from .network import SpikingNetwork, actor_copy
-from .runs.files import absolute, not_saved, write_atomically
+from .runs.files import absolute, refused, write_atomically
 from .runs.networks import load_network, run_game
 
 NEEDED = ("onnx", "onnxscript")
@@ -43,10 +43,8 @@ def export_onnx(run: str, path: str, snapshot: int | None = None) -> Path:
         entry = model.metadata_props.add()
         entry.key, entry.value = key, value
     target = absolute(path)
-    try:
+    with refused(f"cannot save the ONNX file {target}", kind=CheckpointError):
         write_atomically(target, model.SerializeToString())
-    except OSError as error:
-        raise not_saved("the ONNX file", target, error) from None
     return target
 
 

@@ -41,7 +41,6 @@ from .runs.training_state import load_initial_weights, restore_state, state_to_s
 from .strength import StrengthProbe
 from .text import duration
 
-KEEP_CHECKPOINTS = 2  # of a run; its snapshots are all kept
 LEARNING_PER_PLAY = 1.0  # seconds of learning for one of self-play, until it has been timed
 
 
@@ -95,7 +94,7 @@ class Trainer:
             self.tensorboard = TensorBoard(self.folder.tensorboard_folder, self.iteration)
             self._open_parts.callback(self.tensorboard.close)
             if config.copy_to:
-                self.backup = Backup(self.folder, config.copy_to, KEEP_CHECKPOINTS)
+                self.backup = Backup(self.folder, config.copy_to)
                 self._say(self.backup.update())
         except BaseException:
             self.close()
@@ -332,7 +331,7 @@ class Trainer:
             # one's learning.
             self.folder.save_snapshot(self.iteration, groups["weights"], metadata)
         self.folder.save_checkpoint(self.iteration, groups, metadata)
-        self.folder.prune(KEEP_CHECKPOINTS)
+        self.folder.prune()
         self._saved = state
         if self.backup is not None:
             self._say(self.backup.update())

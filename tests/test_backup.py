@@ -32,7 +32,7 @@ def save(run: RunFolder, iteration: int, value: int | None = None) -> None:
     run.append_report({"iteration": iteration})
     run.save_snapshot(iteration, weights, {"game": "chess"})
     run.save_checkpoint(iteration, {"weights": weights, "replay": weights}, {"game": "chess"})
-    run.prune(keep=2)
+    run.prune()
 
 
 @pytest.fixture
@@ -85,9 +85,7 @@ def test_the_copy_is_the_run(run, drive):
     assert opened.close() == []
     assert contents(drive) == contents(run.path)
     assert RunFolder.open(drive).checkpoints() == [2, 3]
-    assert (
-        RunFolder.open(drive).latest_checkpoint("chess").checkpoint.groups["weights"]["a"][0] == 3
-    )
+    assert RunFolder.open(drive).latest_checkpoint().checkpoint.groups["weights"]["a"][0] == 3
 
 
 def test_a_second_session_copies_only_what_is_new(run, drive, monkeypatch):
@@ -388,7 +386,7 @@ def train_for_ever(path, drive, channel):
         run.append_report({"iteration": iteration})
         run.save_snapshot(iteration, weights, {})
         run.save_checkpoint(iteration, {"weights": weights}, {})
-        run.prune(keep=2)
+        run.prune()
         assert backup.update() == []
 
 path, drive, before = Path(sys.argv[1]), Path(sys.argv[2]), -1

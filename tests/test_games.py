@@ -286,7 +286,7 @@ def test_a_tiny_training_run_and_what_it_keeps(game, tmp_path):
     assert "Ending: " in report.sample_game or "[Result" in report.sample_game
     (again,) = train(config)
     assert again.iteration == 2 and again.total_positions == report.total_positions + again.plies
-    replay = RunFolder.open(config.run).latest_checkpoint(game.name).checkpoint.groups["replay"]
+    replay = RunFolder.open(config.run).latest_checkpoint().checkpoint.groups["replay"]
     length = len(replay["actions"])
     ends = {
         "game_lengths": np.array([length], np.int32),

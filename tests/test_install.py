@@ -13,6 +13,7 @@ from chessnn_colab.config import TrainConfig
 from chessnn_colab.errors import ConfigError, InstallError
 from chessnn_colab.install import install_requirements, missing_of, unfit
 from chessnn_colab.report import Progress
+from chessnn_colab.runs import drive as drive_module
 from chessnn_colab.runs.drive import bring_back, drive_copy
 from chessnn_colab.runs.networks import load_network
 from chessnn_colab.training import train
@@ -86,12 +87,13 @@ def test_a_replaced_torch_is_an_error(monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def colab(monkeypatch):
+def colab(monkeypatch, tmp_path):
     """A pretended google.colab; its `drive.mount` may be replaced."""
     drive = types.SimpleNamespace(mount=lambda place: Path(place).mkdir(exist_ok=True))
     package = types.ModuleType("google.colab")
     package.drive = drive
     monkeypatch.setitem(sys.modules, "google.colab", package)
+    monkeypatch.setattr(drive_module, "MOUNT", str(tmp_path / "drive"))
     return drive
 
 
@@ -108,7 +110,7 @@ def test_a_refused_permission_is_a_sentence(colab, tmp_path):
     with pytest.raises(
         ConfigError, match="could not be mounted: mount failed. Run this again and allow it"
     ):
-        drive_copy(tmp_path / "run", str(tmp_path / "drive"))
+        drive_copy(tmp_path / "run")
 
 
 class Told(Progress):
@@ -123,7 +125,7 @@ def test_a_lost_runtime_goes_on_from_drive(colab, tmp_path):
     """The machine is lost, with its disk; the same cells run again."""
     run, iterations = tmp_path / "content" / "runs" / "tictactoe", []
     for _ in range(2):
-        copy_to = drive_copy(run, str(tmp_path / "drive"))
+        copy_to = drive_copy(run)
         assert copy_to == str(tmp_path / "drive" / "MyDrive" / "chessnn_colab" / "tictactoe")
         config = TrainConfig(
             run=str(run),
@@ -142,8 +144,8 @@ def test_a_lost_runtime_goes_on_from_drive(colab, tmp_path):
 
 
 def test_a_run_that_only_drive_has_is_brought_back_without_training(colab, tmp_path, capsys):
-    mount, run = str(tmp_path / "drive"), tmp_path / "content" / "runs" / "tictactoe"
-    copy_to, told = drive_copy(run, mount), Told()
+    run = tmp_path / "content" / "runs" / "tictactoe"
+    copy_to, told = drive_copy(run), Told()
     config = TrainConfig(
         run=str(run),
         game="tictactoe",
@@ -156,9 +158,9 @@ def test_a_run_that_only_drive_has_is_brought_back_without_training(colab, tmp_p
     assert [report.iteration for report in train(config, told)] == [1]
     assert any(text.startswith("Finishing the copy ") for text in told.told), told.told
     shutil.rmtree(tmp_path / "content")
-    bring_back(run, False, mount)
+    bring_back(run, False)
     assert not run.exists() and not capsys.readouterr().out
-    bring_back(run, True, mount)
+    bring_back(run, True)
     begun, restored = capsys.readouterr().out.splitlines()
     assert (
         begun.startswith("Bringing ")
@@ -166,5 +168,5 @@ def test_a_run_that_only_drive_has_is_brought_back_without_training(colab, tmp_p
         and restored.endswith("at iteration 1")
     )
     assert load_network(run, device="cpu")[1] == 1
-    bring_back(run, True, mount)
+    bring_back(run, True)
     assert not capsys.readouterr().out, "it is here"

@@ -54,7 +54,7 @@ class GamesFolder:
         return path
 
     def _refused(self, error: OSError | ValueError) -> ConfigError:
-        why = reason(error) if isinstance(error, OSError) else str(error)
         return ConfigError(
-            f"cannot save games to {self.path}: {why}; expected a folder that can be written to"
+            f"cannot save games to {self.path}: {reason(error)}; "
+            "expected a folder that can be written to"
         )

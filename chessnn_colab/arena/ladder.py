@@ -12,7 +12,7 @@ import numpy as np
 
 from ..devices import detect_device
 from ..errors import ConfigError, Interrupted, RunError
-from ..runs.files import encode_object, reason, write_atomically
+from ..runs.files import encode_object, refused, write_atomically
 from ..runs.folder import RATINGS_FILE, RunFolder
 from ..runs.networks import run_game
 from ..search import SearchConfig
@@ -211,7 +211,5 @@ def spread(iterations: Sequence[int], count: int) -> list[int]:
 
 def _save(run: str, ladder: Ladder) -> None:
     path = RunFolder.open(run).path / RATINGS_FILE
-    try:
+    with refused(f"cannot write the ratings {path}"):
         write_atomically(path, encode_object(ladder.to_dict(), indent=2))
-    except OSError as error:
-        raise RunError(f"cannot write the ratings {path}: {reason(error)}") from error

@@ -9,16 +9,16 @@ the next save tries again. Google Drive reads back from its cache what it will u
 such an upload is cut short, the checkpoint does not verify and the one before it is used.
 """
 
+import filecmp
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from ..errors import CheckpointError, ChessnnError, ConfigError, RunError
 from .config_file import CONFIG_FILE
-from .files import AnyPath, copy_verified, file_sha256, reason
+from .files import AnyPath, copy_verified, reason, refused
 from .folder import CARD_FILE, RATINGS_FILE, RunFolder, folder_path
 
 CLOSE_SECONDS = 120.0
@@ -35,15 +35,14 @@ _FILES = (
 
 
 class Backup:
-    """Copies `run`, which is open for writing, to the folder `copy_to`, and keeps the newest `keep`
-    checkpoints there.
+    """Copies `run`, which is open for writing, to the folder `copy_to`.
 
     Raises ConfigError when `copy_to` cannot be the copy of this run. Raises RunError when another
     process writes there or when the copy is ahead of the run.
     """
 
-    def __init__(self, run: RunFolder, copy_to: AnyPath, keep: int = 2) -> None:
-        self._run, self._keep = run, keep
+    def __init__(self, run: RunFolder, copy_to: AnyPath) -> None:
+        self._run = run
         place = copy_place(run.path, copy_to)
         there = RunFolder(place, {})  # nothing is written there before it is known to be this run's
         _refuse_another_run(run, there)
@@ -51,9 +50,8 @@ class Backup:
         self._copy = RunFolder.create_or_open(place, run.config, may_change=run.config)
         try:
             own = max(run.checkpoints(), default=0)
-            if (
-                max(self._copy.checkpoints(), default=0) > own
-            ):  # damaged, or it would have been refused
+            # A later checkpoint is damaged, or it would have been refused.
+            if max(self._copy.checkpoints(), default=0) > own:
                 self._copy.rewind(own)
         except BaseException:
             self._copy.close()
@@ -62,9 +60,8 @@ class Backup:
         self._behind = False  # something was saved that no finished copy has
         self._at = max(self._copy.checkpoints(), default=None)
         self._messages: list[str] = list(self._copy.messages)
-        self._copied: dict[
-            Path, tuple[int, int]
-        ] = {}  # size and time of the files that the copy is known to have
+        # The size and time of the files that the copy is known to have.
+        self._copied: dict[Path, tuple[int, int]] = {}
 
     def update(self) -> list[str]:
         """Begin to copy what is new, in the background; call it after each save. Returns what went
@@ -101,9 +98,9 @@ class Backup:
         self._copy.close()
         self._run.spared = frozenset()
         if self._behind:
-            at = (
-                "it has no checkpoint yet" if self._at is None else f"it is at iteration {self._at}"
-            )
+            at = f"it is at iteration {self._at}"
+            if self._at is None:
+                at = "it has no checkpoint yet"
             self._messages.append(
                 f"The copy {self._copy.path} is not complete: {at}. Train with it again to complete it"
             )
@@ -134,12 +131,11 @@ class Backup:
             for iteration in iterations:
                 self._copy_file(self._run.checkpoint_path(iteration))
                 self._at = iteration
-            self._copy.prune(self._keep)
+            self._copy.prune()
         except (ChessnnError, OSError) as error:
-            said = reason(error) if isinstance(error, OSError) else str(error)
             if not self._behind:  # else a later save has come in between, and its turn is next
                 self._messages.append(
-                    f"Copying to {self._copy.path} failed: {said}. Training goes on; the next save tries again"
+                    f"Copying to {self._copy.path} failed: {reason(error)}. Training goes on; the next save tries again"
                 )
             self._behind = True
 
@@ -178,14 +174,10 @@ def restore_run(
     # The checkpoint comes last, because the run is complete with it.
     files = [*_plain_files(place), copy.checkpoint_path(latest.iteration)]
     with RunFolder.create_or_open(path, copy.config, may_change=copy.config):
-        try:
+        advice = ". Make room or mount the drive, and try again; the copy stands"
+        with refused(f"cannot restore {path} from {place}", advice):
             for file in files:
                 copy_verified(file, path / file.relative_to(place))
-        except OSError as error:
-            raise RunError(
-                f"cannot restore {path} from {place}: {reason(error)}. Make room or mount the drive, and "
-                "try again; the copy stands"
-            ) from error
     return f"Restored {path} from its copy {place}, at iteration {latest.iteration}"
 
 
@@ -218,10 +210,8 @@ def _refuse_another_run(run: RunFolder, copy: RunFolder) -> None:
     if not copied or not own:
         return
     common = next((path for path in own if path.name in copied), None)
-    try:
+    with refused(f"the copy {copy.path} cannot be read"):
         same = common is not None and _same_content(common, copied[common.name])
-    except OSError as error:
-        raise RunError(f"the copy {copy.path} cannot be read: {reason(error)}") from error
     if not same:
         raise ConfigError(
             f"copy_to: {copy.path} has the copy of another run than {run.path}. Choose another folder for the copy"
@@ -229,19 +219,19 @@ def _refuse_another_run(run: RunFolder, copy: RunFolder) -> None:
 
 
 def _refuse_a_later_one(run: RunFolder, copy: RunFolder) -> None:
-    own, copied = max(run.checkpoints(), default=-1), copy.checkpoints()
-    if not copied or copied[-1] <= own:
+    own = max(run.checkpoints(), default=-1)
+    if max(copy.checkpoints(), default=-1) <= own:
         return
-    with suppress(
-        CheckpointError
-    ):  # every checkpoint of the copy is damaged, and none can be ahead
+    try:
         latest = copy.latest_checkpoint()
-        if latest is not None and latest.iteration > own:
-            raise RunError(
-                f"the copy {copy.path} is at iteration {latest.iteration}, ahead of the run {run.path} at "
-                f"{max(own, 0)}. Move the run's folder away, and it is restored from the copy; or choose "
-                "another folder for the copy"
-            )
+    except CheckpointError:  # every checkpoint of the copy is damaged, and none can be ahead
+        return
+    if latest is not None and latest.iteration > own:
+        raise RunError(
+            f"the copy {copy.path} is at iteration {latest.iteration}, ahead of the run {run.path} at "
+            f"{max(own, 0)}. Move the run's folder away, and it is restored from the copy; or choose "
+            "another folder for the copy"
+        )
 
 
 def _plain_files(folder: Path) -> Iterator[Path]:
@@ -253,6 +243,4 @@ def _plain_files(folder: Path) -> Iterator[Path]:
 
 def _same_content(one: Path, other: Path) -> bool:
     """Tell whether two files are equal; a missing `other` is not. Raises OSError."""
-    if not other.is_file() or one.stat().st_size != other.stat().st_size:
-        return False
-    return file_sha256(one) == file_sha256(other)
+    return other.is_file() and filecmp.cmp(one, other, shallow=False)

@@ -13,23 +13,24 @@ from .files import decode_object, encode_object, read_whole, write_atomically
 CONFIG_FILE = "config.json"
 MAX_CONFIG_BYTES = 2**20
 OF_A_SESSION = {"run", "minutes", "iterations", "from_checkpoint"}
+_NOT_THERE = "not there"
 
 
 def write_config(
     folder: Path, saved: Mapping[str, Any], wanted: Mapping[str, Any], may_change: Collection[str]
 ) -> tuple[str, ...]:
-    """Write the settings `wanted` of a run whose settings are `saved` (empty for a new one).
+    """Write the settings `wanted`, as `plain_config` gives them, of a run whose settings are `saved`
+    (empty for a new one).
 
     Returns what has changed, in words, without the settings that say how long and where to train.
     Raises ConfigError that lists every setting that differs and is not in `may_change`, OSError.
     """
-    wanted = plain_config(wanted)
     if saved == wanted and (folder / CONFIG_FILE).exists():
         return ()
     differences = {
         name: f"{name} (was {_shown(saved, name)}, now {_shown(wanted, name)})"
         for name in sorted(saved.keys() | wanted.keys())
-        if (name in saved, saved.get(name)) != (name in wanted, wanted.get(name))
+        if saved.get(name, _NOT_THERE) != wanted.get(name, _NOT_THERE)
     }
     fixed = [text for name, text in differences.items() if name not in may_change]
     if saved and fixed:
@@ -70,4 +71,4 @@ def plain_config(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _shown(config: Mapping[str, Any], name: str) -> str:
-    return json.dumps(config[name]) if name in config else "not there"
+    return json.dumps(config[name]) if name in config else _NOT_THERE

@@ -1,5 +1,7 @@
 """Google Drive as the place of a run's copy."""
 
+from pathlib import Path
+
 from ..errors import ConfigError
 from .backup import restore_run
 from .files import AnyPath
@@ -8,7 +10,7 @@ from .folder import RunFolder, folder_path
 MOUNT = "/content/drive"
 
 
-def drive_copy(run: AnyPath, mount: str = MOUNT) -> str:
+def drive_copy(run: AnyPath) -> str:
     """The folder on Google Drive that keeps a copy of `run`, for `TrainConfig.copy_to`; Drive is
     mounted first.
 
@@ -22,8 +24,8 @@ def drive_copy(run: AnyPath, mount: str = MOUNT) -> str:
             "Google Drive can be mounted only on Colab: untick the copy to Drive; elsewhere `copy_to` takes any folder"
         ) from None
     try:
-        drive.mount(mount)
-        kept = folder_path(mount) / "MyDrive" / "chessnn_colab"
+        drive.mount(MOUNT)
+        kept = Path(MOUNT) / "MyDrive" / "chessnn_colab"
         kept.mkdir(parents=True, exist_ok=True)
     except (
         Exception
@@ -35,7 +37,7 @@ def drive_copy(run: AnyPath, mount: str = MOUNT) -> str:
     return str(kept / folder_path(run).name)
 
 
-def bring_back(run: AnyPath, from_drive: bool, mount: str = MOUNT) -> None:
+def bring_back(run: AnyPath, from_drive: bool) -> None:
     """Where `from_drive` and this machine has no checkpoint of `run`, bring it back from Drive, if
     it is there.
 
@@ -43,5 +45,5 @@ def bring_back(run: AnyPath, from_drive: bool, mount: str = MOUNT) -> None:
     """
     if not from_drive or RunFolder(folder_path(run), {}).checkpoints():
         return
-    if restored := restore_run(run, drive_copy(run, mount), print):
+    if restored := restore_run(run, drive_copy(run), print):
         print(restored)

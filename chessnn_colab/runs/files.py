@@ -8,13 +8,12 @@ import errno
 import hashlib
 import json
 import os
-import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from ..errors import CheckpointError
+from ..errors import CheckpointError, ChessnnError, RunError
 
 AnyPath = str | os.PathLike[str]
 
@@ -23,39 +22,46 @@ NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # for os.open: a link there leads to som
 NOT_SUPPORTED = frozenset(
     {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK}
 )
-_CHUNK = 2**20  # bytes copied and hashed at a time
-# --- writing and reading
+TEMPORARY = ".chessnn.tmp"  # ends the names of files that are being written
+_CHUNK = 2**20  # bytes copied at a time
 
 
-def write_flushed(path: Path, chunks: Iterable[bytes | memoryview]) -> str:
-    """Write `chunks` to `path` and return their SHA-256 when the disk has them. Not atomic. Raises
-    OSError.
+# --- errors
+
+
+def reason(error: Exception) -> str:
+    """Say in a few words what failed, such as what the system refused: 'No space left on device'."""
+    return getattr(error, "strerror", None) or str(error)
+
+
+@contextmanager
+def refused(failure: str, advice: str = "", kind: type[ChessnnError] = RunError) -> Iterator[None]:
+    """Turn an OSError within into an error of `kind`: the failure, what the system refused, and
+    the advice.
     """
-    digest = hashlib.sha256()
-    with open(path, "wb") as file:
-        for chunk in chunks:
-            digest.update(chunk)
-            file.write(chunk)
-        file.flush()
-        os.fsync(file.fileno())
-    return digest.hexdigest()
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{failure}: {reason(error)}{advice}") from error
 
 
-def copy_flushed(source: Path, target: Path) -> str:
-    """Copy a plain file and return the SHA-256 of what was read, when the disk has it. Not atomic.
-    Raises OSError.
-    """
-    _plain_size(source)
-    with open(source, "rb") as file:
-        return write_flushed(target, iter(lambda: file.read(_CHUNK), b""))
+def unusable(source: Path | str, what: str) -> CheckpointError:
+    """Return the error for a checkpoint that cannot be loaded; `what` says why."""
+    return CheckpointError(
+        f"{source} cannot be used: {what:.300}. Take another copy or an older one; nothing was loaded"
+    )
+
+
+# --- writing
 
 
 def write_atomically(path: Path, *data: bytes | memoryview) -> None:
-    """Replace `path` by a file that holds `data` in this order, all or nothing. Raises OSError and leaves no
-    temporary file.
+    """Replace `path` by a file that holds `data` in this order, all or nothing. Raises OSError and
+    leaves no temporary file.
     """
-    with _replacing(path) as temporary:
-        write_flushed(temporary, data)
+    with _replacing(path) as temporary, open(temporary, "wb") as file:
+        file.writelines(data)
+        flush(file)
 
 
 def copy_verified(source: Path, target: Path) -> None:
@@ -65,12 +71,25 @@ def copy_verified(source: Path, target: Path) -> None:
             raise OSError(errno.EIO, "what was read back is not what was written", str(target))
 
 
+def copy_flushed(source: Path, target: Path) -> str:
+    """Copy a plain file and return the SHA-256 of what was read, when the disk has it. Not atomic.
+    Raises OSError.
+    """
+    digest = hashlib.sha256()
+    with open_plain(source) as original, open(target, "wb") as copy:
+        while chunk := original.read(_CHUNK):
+            digest.update(chunk)
+            copy.write(chunk)
+        flush(copy)
+    return digest.hexdigest()
+
+
 @contextmanager
 def _replacing(path: Path) -> Iterator[Path]:
     """Give a name for a temporary file, which takes the place of `path` at the end, or is deleted
     after an error.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}{TEMPORARY}")
     try:
         yield temporary
         os.replace(temporary, path)
@@ -79,6 +98,12 @@ def _replacing(path: Path) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
         raise
     flush_folder(path.parent)
+
+
+def flush(file: IO[bytes]) -> None:
+    """Return when the disk has what was written to `file`. Raises OSError."""
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def flush_folder(folder: Path) -> None:
@@ -95,25 +120,26 @@ def flush_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+# --- reading
+
+
+def open_plain(path: Path) -> IO[bytes]:
+    """Open a plain file to read it. Raises OSError for any other kind: reading a pipe would block
+    for ever.
+    """
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "not a plain file", str(path))
+    return open(path, "rb")
+
+
 def read_whole(path: Path, limit: int) -> bytes:
     """Read a plain file of at most `limit` bytes. Raises OSError for anything else."""
-    size = _plain_size(path)
-    if size > limit:
-        raise OSError(
-            errno.EFBIG, f"{size:,} bytes, more than the {limit:,} expected at most", str(path)
-        )
-    with open(path, "rb") as file:
+    with open_plain(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > limit:
+            text = f"{size:,} bytes, more than the {limit:,} expected at most"
+            raise OSError(errno.EFBIG, text, str(path))
         return file.read(limit)
-
-
-def _plain_size(path: Path) -> int:
-    """Return the size of a plain file. Raises OSError for any other kind: reading a pipe would
-    block for ever.
-    """
-    status = os.stat(path)
-    if not stat.S_ISREG(status.st_mode):
-        raise OSError(errno.EINVAL, "not a plain file", str(path))
-    return status.st_size
 
 
 def file_sha256(path: Path) -> str:
@@ -122,16 +148,14 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def reason(error: OSError) -> str:
-    """Say in a few words what the system refused: 'No space left on device'."""
-    return error.strerror or str(error)
-
-
 def absolute(path: AnyPath) -> Path:
     """Return `path` with a last part, so that a temporary file can stand beside it (`.` has
     none).
     """
     return Path(os.path.abspath(path))
+
+
+# --- JSON
 
 
 def encode_object(values: Mapping[str, Any], indent: int | None = None) -> bytes:
@@ -153,53 +177,3 @@ def decode_object(data: str | bytes, **options: Any) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise ValueError(f"expected a JSON object, got {type(values).__name__}")
     return values
-
-
-# --- checkpoints
-
-
-def check_game(source: Path, metadata: Mapping[str, Any], game: str | None) -> None:
-    """Raise CheckpointError when `metadata` of `source` is of another game than `game` (None: any
-    game will do).
-    """
-    if game is not None and metadata.get("game") != game:
-        raise CheckpointError(
-            f"{source} is of the game {metadata.get('game')!r:.60}, expected {game!r}"
-        )
-
-
-def read_file(path: Path, limit: int) -> bytes:
-    """Read the checkpoint `path` of at most `limit` bytes. Raises CheckpointError."""
-    try:
-        return read_whole(path, limit)
-    except FileNotFoundError as error:
-        raise unusable(path, "there is no such file") from error
-    except (OSError, ValueError, MemoryError) as error:
-        raise unusable(path, f"it cannot be read ({error})") from error
-
-
-def read_start(path: Path, size: int) -> bytes:
-    """Read the first `size` bytes of the checkpoint `path`. Raises CheckpointError."""
-    try:
-        _plain_size(path)
-        with open(path, "rb") as file:
-            return file.read(size)
-    except FileNotFoundError as error:
-        raise unusable(path, "there is no such file") from error
-    except (OSError, ValueError) as error:
-        raise unusable(path, f"it cannot be read ({error})") from error
-
-
-def unusable(source: Path | str, what: str) -> CheckpointError:
-    """Return the error for a checkpoint that cannot be loaded; `what` says why."""
-    return CheckpointError(
-        f"{source} cannot be used: {what:.300}. Take another copy or an older one; nothing was loaded"
-    )
-
-
-def not_saved(kind: str, path: Path, error: OSError) -> CheckpointError:
-    """Return the error for a `kind` of file that the system refused to write at `path`."""
-    return CheckpointError(
-        f"cannot save {kind} {path}: {reason(error)}. What was saved before stands; "
-        "make room there or choose another folder, then resume"
-    )

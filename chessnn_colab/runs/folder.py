@@ -17,27 +17,18 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
-from ..errors import CheckpointError, ConfigError, RunError
-from .checkpoint import (
-    SUFFIX,
-    Arrays,
-    Checkpoint,
-    Groups,
-    load_checkpoint,
-    remove_checkpoint,
-    save_checkpoint,
-)
+from ..errors import CheckpointError, RunError
+from .checkpoint import SUFFIX, Arrays, Checkpoint, Groups, load_checkpoint, save_checkpoint
 from .config_file import CONFIG_FILE, plain_config, read_config, write_config
-from .files import AnyPath, check_game, reason, write_atomically
+from .files import TEMPORARY, AnyPath, refused, write_atomically
 from .lock import LOCK_FILE, RunLock
 from .metrics import METRICS_FILE, append_report, drop_reports_after, read_reports
 
 SUBFOLDERS = ("checkpoints", "snapshots", "games", "tensorboard", "logs")
-_SET_ASIDE = ".set-aside"
 RATINGS_FILE = "ratings.json"
+KEEP_CHECKPOINTS = 2  # of a run; its snapshots are all kept
 CARD_FILE = "card.png"  # of the notebook: the result as a picture
 _NUMBER = re.compile(r"[0-9]{6,}")  # an iteration in a file name
 
@@ -58,7 +49,9 @@ class RunFolder:
     another process writes.
     """
 
-    def __init__(self, path: Path, config: dict[str, Any], lock: RunLock | None = None) -> None:
+    def __init__(
+        self, path: Path, config: dict[str, Any], lock: RunLock | None = None, made: bool = False
+    ):
         self.path = path
         self.config = config
         self.changed: tuple[str, ...] = ()  # settings that the last `settle` changed, in words
@@ -71,7 +64,7 @@ class RunFolder:
         # Checkpoints that prune leaves for now, because they are being copied.
         self.spared: frozenset[int] = frozenset()
         self._lock = lock
-        self._made = False
+        self._made = made
 
     @classmethod
     def create_or_open(
@@ -96,12 +89,10 @@ class RunFolder:
         holds it.
         """
         folder = folder_path(path)
-        try:
+        with refused(f"cannot use {folder} as a run folder"):
             made = not folder.exists()
             folder.mkdir(parents=True, exist_ok=True)
             lock = RunLock(folder)
-        except OSError as error:
-            raise _not_a_run_folder(folder, error) from error
         try:
             if (folder / CONFIG_FILE).exists():
                 return cls(folder, read_config(folder), lock)
@@ -111,9 +102,7 @@ class RunFolder:
                     f"{folder} holds a run without {CONFIG_FILE}: put that file back or choose "
                     "another run folder"
                 )
-            run = cls(folder, {}, lock)
-            run._made = made
-            return run
+            return cls(folder, {}, lock, made)
         except BaseException:
             lock.release()
             raise
@@ -125,14 +114,15 @@ class RunFolder:
         only; otherwise ConfigError. Raises RunError when the system refuses.
         """
         self._require_lock()
-        try:
+        config = plain_config(config)
+        with refused(f"cannot use {self.path} as a run folder"):
             self.changed = write_config(self.path, self.config, config, may_change)
-            self.config = plain_config(config)
-            for name in SUBFOLDERS:
-                (self.path / name).mkdir(exist_ok=True)
-            _clear_leftovers(self.path)
-        except OSError as error:
-            raise _not_a_run_folder(self.path, error) from error
+            self.config = config
+            for folder in (self.path, *(self.path / name for name in SUBFOLDERS)):
+                folder.mkdir(exist_ok=True)
+                # The folder itself may be somebody's home: only our own names count.
+                for leftover in folder.glob(f".*{TEMPORARY}"):
+                    leftover.unlink()
 
     @classmethod
     def open(cls, path: AnyPath) -> "RunFolder":
@@ -157,12 +147,7 @@ class RunFolder:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     # --- reports and games
@@ -182,10 +167,8 @@ class RunFolder:
         """Write games/NNNNNN and `suffix`, and return its path. Raises RunError."""
         self._require_lock()
         path = self.games_folder / f"{iteration:06d}{suffix}"
-        try:
+        with refused(f"cannot write the sample game {path}"):
             write_atomically(path, (text.rstrip("\n") + "\n").encode("utf-8"))
-        except OSError as error:
-            raise RunError(f"cannot write the sample game {path}: {reason(error)}") from error
         return path
 
     # --- checkpoints
@@ -199,20 +182,12 @@ class RunFolder:
 
     def checkpoints(self) -> list[int]:
         """Return the iterations that have a checkpoint, damaged or not, oldest first."""
-        try:
-            names = os.listdir(self.checkpoints_folder)
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise RunError(f"cannot list {self.checkpoints_folder}: {reason(error)}") from error
-        stems = [name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX)]
-        return sorted(int(stem) for stem in stems if _NUMBER.fullmatch(stem))
+        return [int(path.stem) for path in _numbered(self.checkpoints_folder, SUFFIX)]
 
-    def latest_checkpoint(self, game: str | None = None) -> LatestCheckpoint | None:
+    def latest_checkpoint(self) -> LatestCheckpoint | None:
         """Return the newest undamaged checkpoint, None when the run has no checkpoint at all.
 
-        Raises CheckpointError when it is of another game than `game`, and when all checkpoints are
-        damaged: to begin again would hide that.
+        Raises CheckpointError when all checkpoints are damaged: to begin again would hide that.
         """
         messages: list[str] = []
         for iteration in reversed(self.checkpoints()):
@@ -221,7 +196,6 @@ class RunFolder:
             except CheckpointError as error:
                 messages.append(str(error))
                 continue
-            check_game(self.path, checkpoint.metadata, game)
             return LatestCheckpoint(iteration, checkpoint, tuple(messages))
         if messages:
             raise CheckpointError(
@@ -229,19 +203,12 @@ class RunFolder:
             )
         return None
 
-    def prune(self, keep: int = 2) -> None:
-        """Delete all but the newest `keep` checkpoints, and the older ones among those set aside
-        (see rewind).
-        """
+    def prune(self) -> None:
+        """Delete all but the newest KEEP_CHECKPOINTS checkpoints."""
         self._require_lock()
-        if keep < 1:
-            raise ConfigError(f"cannot keep {keep} checkpoints: expected 1 or more")
-        saved = self.checkpoints()
-        for iteration in set(saved[:-keep]) - self.spared:
-            remove_checkpoint(self.checkpoint_path(iteration))
-        for path in _numbered(self.checkpoints_folder, f"*{_SET_ASIDE}"):
-            if saved and int(path.stem) < saved[-keep:][0]:
-                remove_checkpoint(path)
+        with refused(f"cannot delete checkpoints in {self.path}"):
+            for iteration in set(self.checkpoints()[:-KEEP_CHECKPOINTS]) - self.spared:
+                self.checkpoint_path(iteration).unlink()
 
     def rewind(self, iteration: int) -> None:
         """Delete the reports, snapshots and sample games after `iteration`, so that the run can go
@@ -253,23 +220,15 @@ class RunFolder:
         """
         self._require_lock()
         drop_reports_after(self.path, iteration)
-        try:
-            later_snapshots = [path for path in self.snapshots() if int(path.stem) > iteration]
-            if later_snapshots:
-                (self.path / RATINGS_FILE).unlink(missing_ok=True)
-            later_games = [
-                path for path in _numbered(self.games_folder) if int(path.stem) > iteration
-            ]
-            for path in (*later_snapshots, *later_games):
-                path.unlink()
-            for later in self.checkpoints():
-                if later > iteration:
-                    path = self.checkpoint_path(later)
-                    os.replace(path, path.with_suffix(_SET_ASIDE))
-        except OSError as error:
-            raise RunError(
-                f"cannot rewind the run {self.path} to {iteration}: {reason(error)}"
-            ) from error
+        with refused(f"cannot rewind the run {self.path} to {iteration}"):
+            for path in (*self.snapshots(), *_numbered(self.games_folder)):
+                if int(path.stem) > iteration:
+                    if path.parent == self.snapshots_folder:
+                        (self.path / RATINGS_FILE).unlink(missing_ok=True)
+                    path.unlink()
+            for path in _numbered(self.checkpoints_folder, SUFFIX):
+                if int(path.stem) > iteration:
+                    path.replace(path.with_suffix(".set-aside"))
 
     # --- snapshots
 
@@ -282,7 +241,7 @@ class RunFolder:
 
     def snapshots(self) -> list[Path]:
         """Return the snapshot files, oldest first; `int(path.stem)` is the iteration."""
-        return _numbered(self.snapshots_folder, f"*{SUFFIX}")
+        return _numbered(self.snapshots_folder, SUFFIX)
 
     def checkpoint_path(self, iteration: int) -> Path:
         """Return where the checkpoint of `iteration` is, or would be."""
@@ -300,10 +259,6 @@ class RunFolder:
             raise RunError(
                 f"the run {self.path} is not open for writing here (closed, or opened again since)"
             )
-
-
-def _not_a_run_folder(folder: Path, error: OSError) -> RunError:
-    return RunError(f"cannot use {folder} as a run folder: {reason(error)}")
 
 
 def own_folder(game: str) -> str:
@@ -331,23 +286,12 @@ def folder_path(path: AnyPath) -> Path:
     return folder
 
 
-def _numbered(folder: Path, pattern: str = "*") -> list[Path]:
-    """Return the entries of `folder` that match `pattern` and are called NNNNNN and a suffix, by
-    number.
+def _numbered(folder: Path, suffix: str = "") -> list[Path]:
+    """Return the files in `folder` that are called NNNNNN and end with `suffix`, by number; none
+    when there is no folder. Raises RunError.
     """
-    return sorted(
-        (path for path in folder.glob(pattern) if _NUMBER.fullmatch(path.stem)),
-        key=lambda path: int(path.stem),
-    )
-
-
-def _clear_leftovers(folder: Path) -> None:
-    """Delete what a killed writer left. The folder itself may be somebody's home: there only our
-    own names count.
-    """
-    names = (CONFIG_FILE, METRICS_FILE, RATINGS_FILE)
-    leftovers = [path for name in names for path in folder.glob(f".{name}.*.tmp")]
-    for name in ("checkpoints", "snapshots", "games"):
-        leftovers += (folder / name).glob(".*.tmp")
-    for leftover in leftovers:
-        leftover.unlink()
+    with refused(f"cannot list {folder}"):
+        names = os.listdir(folder) if folder.exists() else []
+    paths = [folder / name for name in names if name.endswith(suffix)]
+    numbered = [path for path in paths if _NUMBER.fullmatch(path.stem)]
+    return sorted(numbered, key=lambda path: int(path.stem))

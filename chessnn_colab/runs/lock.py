@@ -10,7 +10,6 @@ The library filelock would replace ten lines of this, and would lose the holder'
 a process that is refused empties the lock file (tox-dev/filelock#591).
 """
 
-import json
 import os
 import socket
 from pathlib import Path
@@ -78,24 +77,17 @@ def _lock(descriptor: int, folder: Path) -> str | None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
+        holder = os.pread(descriptor, 300, 0).decode("ascii", "replace")
         raise RunError(
-            f"the run folder {folder} is in use by {_holder(descriptor)}: "
+            # The holder may not have written its name yet.
+            f"the run folder {folder} is in use by {holder or 'another process'}: "
             "stop that one first, or choose another run folder"
         ) from error
     except OSError as error:
         if error.errno not in NOT_SUPPORTED:
             raise
         return f"the file system of {folder} has no locks: let no second process train there"
+    holder = f"process {os.getpid()} on {socket.gethostname()}"
     os.ftruncate(descriptor, 0)
-    os.pwrite(
-        descriptor, json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode(), 0
-    )
+    os.pwrite(descriptor, holder.encode(), 0)
     return None
-
-
-def _holder(descriptor: int) -> str:
-    try:
-        holder = json.loads(os.pread(descriptor, 4096, 0))
-        return f"process {holder['pid']} on {holder['host']}"
-    except (OSError, ValueError, KeyError, TypeError):  # the holder has not written its name yet
-        return "another process"

@@ -4,14 +4,22 @@ is dropped.
 JSON has neither NaN nor infinity: both are written as null, and null is read back as NaN.
 """
 
+import json
 import math
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ..errors import RunError
-from .files import decode_object, encode_object, flush_folder, read_whole, reason, write_atomically
+from .files import (
+    decode_object,
+    encode_object,
+    flush,
+    flush_folder,
+    read_whole,
+    refused,
+    write_atomically,
+)
 
 METRICS_FILE = "metrics.jsonl"
 MAX_METRICS_BYTES = 2**30
@@ -25,30 +33,23 @@ def append_report(folder: Path, report: Mapping[str, Any]) -> None:
     if not isinstance(report.get("iteration"), int):
         raise RunError(f"a report needs an int `iteration`, got {report.get('iteration')!r}")
     try:
-        line = encode_object(_nan_to_null(report))
+        line = _encode(report)
     except (TypeError, ValueError) as error:
         raise RunError(f"a report holds plain numbers, text, lists and dicts: {error}") from error
-    try:
-        is_new = not path.exists()
+    with refused(f"cannot write a report to {path}"):
         whole = sum(map(len, _whole_lines(path)))
         with open(path, "ab") as file:
             file.truncate(whole)
             file.write(line)
-            file.flush()
-            os.fsync(file.fileno())
-        if is_new:
-            flush_folder(folder)
-    except OSError as error:
-        raise RunError(f"cannot write a report to {path}: {reason(error)}") from error
+            flush(file)
+        flush_folder(folder)
 
 
 def read_reports(folder: Path) -> list[dict[str, Any]]:
     """Return all whole reports, oldest first. RunError names a line that is not a report."""
     path = folder / METRICS_FILE
-    try:
+    with refused(f"cannot read {path}"):
         lines = _whole_lines(path)
-    except OSError as error:
-        raise RunError(f"cannot read {path}: {reason(error)}") from error
     return [_decode(path, number, line) for number, line in enumerate(lines, 1)]
 
 
@@ -59,10 +60,8 @@ def drop_reports_after(folder: Path, iteration: int) -> None:
     if len(kept) == len(reports):
         return
     path = folder / METRICS_FILE
-    try:
-        write_atomically(path, *[encode_object(_nan_to_null(report)) for report in kept])
-    except OSError as error:
-        raise RunError(f"cannot rewrite {path}: {reason(error)}; it is unchanged") from error
+    with refused(f"cannot rewrite {path}", "; it is unchanged"):
+        write_atomically(path, *map(_encode, kept))
 
 
 def _whole_lines(path: Path) -> list[bytes]:
@@ -72,6 +71,11 @@ def _whole_lines(path: Path) -> list[bytes]:
     except FileNotFoundError:
         return []
     return [line for line in data.splitlines(keepends=True) if line.endswith(b"\n")]
+
+
+def _encode(report: Mapping[str, Any]) -> bytes:
+    """One line. Raises TypeError or ValueError."""
+    return encode_object(json.loads(json.dumps(report), parse_constant=lambda name: None))
 
 
 def _decode(path: Path, number: int, line: bytes) -> dict[str, Any]:
@@ -85,16 +89,6 @@ def _decode(path: Path, number: int, line: bytes) -> dict[str, Any]:
             "Remove that line and try again"
         ) from error
     return report
-
-
-def _nan_to_null(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {key: _nan_to_null(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_nan_to_null(item) for item in value]
-    return value
 
 
 def _null_to_nan(fields: dict[str, Any]) -> dict[str, Any]:

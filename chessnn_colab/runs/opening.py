@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .backup import restore_run
 from .files import AnyPath
 from .folder import LatestCheckpoint, RunFolder
 
 
-@dataclass(frozen=True, eq=False)
-class OpenedRun:
+class OpenedRun(NamedTuple):
     """A run that this process may write until `folder.close()`.
 
     `folder.config` has the settings of the latest start; it is empty for a new run. `latest` is the

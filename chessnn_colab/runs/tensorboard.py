@@ -7,9 +7,8 @@ from pathlib import Path
 
 from torch.utils.tensorboard import SummaryWriter
 
-from ..errors import RunError
 from ..report import Report
-from .files import reason
+from .files import refused
 
 _SCALARS = {
     "loss/total": "loss",
@@ -24,6 +23,7 @@ _SCALARS = {
     "replay/size": "buffer_size",
     "learning_rate": "learning_rate",
 }
+_OF_WHOLE_GAMES = {"games/average_plies": "average_plies", "games/draw_rate": "draw_rate"}
 
 
 class TensorBoard:
@@ -40,37 +40,22 @@ class TensorBoard:
         """Add one iteration to the curves. Raises RunError when the system refuses, and then at
         every later call.
         """
-        try:
-            for tag, name in _SCALARS.items():
-                self._writer.add_scalar(tag, getattr(report, name), report.iteration)
-            for name, value in {} if report.cut else _of_whole_games(report).items():
-                self._writer.add_scalar(name, value, report.iteration)
-            for name, score in report.scores.items():
-                self._writer.add_scalar(f"games/{name}_score", score, report.iteration)
-            for milestone, share in report.reached.items():
-                self._writer.add_scalar(f"games/reached_{milestone}", share, report.iteration)
-            for layer, rate in report.firing_rates.items():
-                self._writer.add_scalar(f"firing_rate/{layer}", rate, report.iteration)
+        values = {tag: getattr(report, name) for tag, name in _SCALARS.items()}
+        values |= {f"games/{name}_score": score for name, score in report.scores.items()}
+        values |= {f"games/reached_{name}": share for name, share in report.reached.items()}
+        values |= {f"firing_rate/{layer}": rate for layer, rate in report.firing_rates.items()}
+        if not report.cut:  # otherwise the clock left the short games alone
+            values |= {tag: getattr(report, name) for tag, name in _OF_WHOLE_GAMES.items()}
+            values |= {f"games/{name}_win_rate": rate for name, rate in report.win_rates.items()}
+        advice = ". Make room there, then train again: the run resumes from its last checkpoint"
+        with refused(f"cannot write the curves in {self._folder}", advice):
+            for tag, value in values.items():
+                self._writer.add_scalar(tag, value, report.iteration)
             for point in report.strength:
                 self._writer.add_scalar(f"strength/{point.measure}", point.share, point.iteration)
             self._writer.flush()
-        except OSError as error:
-            raise RunError(
-                f"cannot write the curves in {self._folder}: {reason(error)}. Make room there, then train "
-                "again: the run resumes from its last checkpoint"
-            ) from error
 
     def close(self) -> None:
         """Close the event file."""
         with suppress(OSError):  # every write was flushed, or has said why not
             self._writer.close()
-
-
-def _of_whole_games(report: Report) -> dict[str, float]:
-    """What would be false where the clock cut games short: the short ones alone are left."""
-    rates = {f"games/{player}_win_rate": rate for player, rate in report.win_rates.items()}
-    return {
-        "games/average_plies": report.average_plies,
-        "games/draw_rate": report.draw_rate,
-        **rates,
-    }

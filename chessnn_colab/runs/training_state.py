@@ -17,8 +17,7 @@ from ..errors import CheckpointError, ConfigError
 from ..learner import Learner
 from ..network import SpikingNetwork, load_arrays, to_arrays
 from ..replay import ReplayBuffer
-from .checkpoint import Checkpoint, Groups, load_checkpoint
-from .files import check_game
+from .checkpoint import Checkpoint, Groups, check_game, load_checkpoint
 from .networks import (
     as_checkpoint_error,
     check_finite,

@@ -18,7 +18,7 @@ from matplotlib.patheffects import withStroke
 from ..errors import RunError
 from ..games.registry import make_game
 from ..report import Report, strength_points
-from ..runs.files import reason, write_atomically
+from ..runs.files import refused, write_atomically
 from ..runs.folder import RunFolder
 from ..runs.networks import load_network
 from ..spikes import estimate_energy
@@ -84,10 +84,8 @@ def result_card(run: str | Path, png: str | Path | None = None) -> Figure:
     _draw_energy(figure.add_subplot(below[1]), str(folder.path))
     _draw_game(figure.add_subplot(grid[:, 1]), reports)
     if png is not None:
-        try:
+        with refused(f"cannot write the card {png}"):
             write_atomically(Path(png), figure_png(figure))
-        except OSError as error:
-            raise RunError(f"cannot write the card {png}: {reason(error)}") from error
     return figure
 
 

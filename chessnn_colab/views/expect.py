@@ -13,9 +13,9 @@ from ..games.registry import make_game
 from ..network import SpikingNetwork
 from ..records import GameRecords
 from ..runs.files import absolute
+from ..runs.folder import KEEP_CHECKPOINTS
 from ..runs.run_list import megabytes
 from ..selfplay import POLICY_WIDTH
-from ..training import KEEP_CHECKPOINTS
 from .story import reference_for
 
 MOMENTS = (1.0, 3.0, 10.0, 20.0, 60.0, 180.0)  # minutes
