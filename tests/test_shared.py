@@ -153,7 +153,7 @@ def test_what_cannot_be_shared_is_a_sentence(run, tmp_path, capsys, arguments, w
 
 def test_a_run_without_a_network_has_nothing_to_share(tmp_path):
     RunFolder.create_or_open(tmp_path / "empty", {}).close()
-    with pytest.raises(RunError, match="has no snapshot None: expected one of none yet"):
+    with pytest.raises(RunError, match="has no snapshot of its weights yet"):
         share(tmp_path / "empty", tmp_path / "file")
 
 

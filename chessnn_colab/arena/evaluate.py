@@ -11,7 +11,7 @@ from ..games.base import Game
 from ..games.registry import make_game
 from ..runs.checkpoint import load_checkpoint
 from ..runs.files import unusable
-from ..runs.networks import is_run, load_network, networks, run_game
+from ..runs.networks import is_run, load_network, networks, run_game, split_run
 from ..search import SearchConfig
 from .match import Match
 from .parallel import play_matches
@@ -135,15 +135,11 @@ def find_player(spec: str, game: Game, search: SearchConfig = PLAY_SEARCH) -> Pl
         return arena.players[spec](game)
     if spec.startswith("engine:"):
         return arena.require("engine")(spec)
-    run, at, snapshot = spec.rpartition("@")
-    if is_run(spec) or not (at and snapshot.isdecimal()):
-        run, snapshot = spec, ""
+    run, snapshot = split_run(spec)
     if not is_run(run):
         engine = "engine:PATH, " if arena.engine else ""
         raise ConfigError(
             f"unknown opponent {spec!r}: expected one of {', '.join(arena.players)}, {engine}"
             "or the folder of a run with or without @SNAPSHOT, or a shared file"
         )
-    return network_player(
-        run, int(snapshot) if snapshot else None, game, search, f"{Path(run).resolve().name} "
-    )
+    return network_player(run, snapshot, game, search, f"{Path(run).resolve().name} ")

@@ -150,9 +150,9 @@ def file_sha256(path: Path) -> str:
 
 def absolute(path: AnyPath) -> Path:
     """Return `path` with a last part, so that a temporary file can stand beside it (`.` has
-    none).
+    none), and with the home folder in place of `~`.
     """
-    return Path(os.path.abspath(path))
+    return Path(os.path.abspath(os.path.expanduser(path)))
 
 
 # --- JSON

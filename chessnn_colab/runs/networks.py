@@ -7,9 +7,9 @@ file valid: anything malformed raises CheckpointError before memory is allocated
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,18 +38,20 @@ class FoundNetwork(NamedTuple):
 
 def is_file(run: AnyPath) -> bool:
     """Whether `run` is a file, and not a run folder."""
-    try:
-        return Path(run).expanduser().is_file()
-    except (OSError, ValueError, RuntimeError):  # a name that no file can have
-        return False
+    return os.path.isfile(os.path.expanduser(run))
 
 
 def is_run(place: AnyPath) -> bool:
     """Whether a folder or a file of that name exists, which may be a run."""
-    try:
-        return bool(str(place)) and (Path(place).expanduser().is_dir() or is_file(place))
-    except (OSError, ValueError, RuntimeError):
-        return False
+    return os.path.exists(os.path.expanduser(place))
+
+
+def split_run(spec: str) -> tuple[str, int | None]:
+    """The run and the iteration of RUN@ITERATION; the iteration is None without one."""
+    run, at, iteration = spec.rpartition("@")
+    if is_run(spec) or not (at and iteration.isdecimal()):
+        return spec, None
+    return run, int(iteration)
 
 
 def run_game(run: AnyPath) -> str:
@@ -57,7 +59,7 @@ def run_game(run: AnyPath) -> str:
     CheckpointError.
     """
     if is_file(run):
-        return str(load_checkpoint(Path(run).expanduser()).metadata.get("game"))
+        return str(load_checkpoint(run).metadata.get("game"))
     return str(RunFolder.open(run).config.get("game", "chess"))
 
 
@@ -69,7 +71,7 @@ def networks(run: AnyPath) -> dict[int, Path]:
     """
     if not is_file(run):
         return {int(path.stem): path for path in RunFolder.open(run).snapshots()}
-    path = absolute(Path(run).expanduser())
+    path = absolute(run)
     iteration = load_checkpoint(path).metadata.get("iteration")
     if type(iteration) is not int or iteration < 0:
         raise unusable(path, f"its iteration is {iteration!r:.60}, expected a whole number")
@@ -103,11 +105,8 @@ def find_network(wanted: str = "", folder: str | Path = "runs") -> FoundNetwork:
     """
     problem = ""
     if wanted:
-        run, at, iteration = wanted.rpartition("@")
-        if Path(wanted).exists() or not (at and iteration.isdecimal()):
-            run, iteration = wanted, ""
         try:
-            find_snapshot(run, int(iteration) if iteration else None)
+            find_snapshot(*split_run(wanted))
             return FoundNetwork(wanted, f"The network of {wanted}.")
         except ChessnnError as error:
             sentence = str(error).rstrip(".")
@@ -213,8 +212,7 @@ def shipped_files() -> list[Path]:
     Raises CheckpointError in a copy without them, such as the one that tools/make_colab.py packs
     into a notebook.
     """
-    folder = Path(str(resources.files(__package__ or ""))) / "data"
-    files = sorted(folder.glob("*.safetensors"))
+    files = sorted(Path(__file__).with_name("data").glob("*.safetensors"))
     if not files:
         raise CheckpointError(
             "this copy of the package has no networks in it (a notebook that carries the package "
@@ -237,5 +235,5 @@ def shipped_cards() -> dict[int, dict[str, Any]]:
 
 def card_of(path: AnyPath) -> dict[str, Any]:
     """The card of a shared file; empty for a snapshot without one. Raises CheckpointError."""
-    card = load_checkpoint(Path(path).expanduser()).metadata.get("card", {})
+    card = load_checkpoint(path).metadata.get("card", {})
     return card if isinstance(card, dict) else {}

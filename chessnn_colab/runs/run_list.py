@@ -10,7 +10,7 @@ from pathlib import Path
 from ..errors import RunError
 from ..text import counted, duration
 from .config_file import CONFIG_FILE
-from .files import AnyPath, reason
+from .files import AnyPath, refused
 from .folder import CARD_FILE, RATINGS_FILE, SUBFOLDERS, RunFolder, folder_path, own_folder
 from .lock import LOCK_FILE, RunLock
 from .metrics import METRICS_FILE
@@ -76,19 +76,18 @@ def delete_run(path: AnyPath) -> int:
         )
     lock = RunLock(folder)  # refuses while a process trains it
     try:
-        before = folder_bytes(folder)
-        for name in SUBFOLDERS:
-            if (folder / name).exists():
-                shutil.rmtree(folder / name)
-        for name in (CARD_FILE, RATINGS_FILE, METRICS_FILE, CONFIG_FILE):
-            (folder / name).unlink(missing_ok=True)
-        lock.release()  # Windows deletes no file that is open
-        (folder / LOCK_FILE).unlink(missing_ok=True)
-        left = folder_bytes(folder)
-        if not any(folder.iterdir()):
-            folder.rmdir()
-    except OSError as error:
-        raise RunError(f"cannot delete all of {folder}: {reason(error)}") from error
+        with refused(f"cannot delete all of {folder}"):
+            before = folder_bytes(folder)
+            for name in SUBFOLDERS:
+                if (folder / name).exists():
+                    shutil.rmtree(folder / name)
+            for name in (CARD_FILE, RATINGS_FILE, METRICS_FILE, CONFIG_FILE):
+                (folder / name).unlink(missing_ok=True)
+            lock.release()  # Windows deletes no file that is open
+            (folder / LOCK_FILE).unlink(missing_ok=True)
+            left = folder_bytes(folder)
+            if not any(folder.iterdir()):
+                folder.rmdir()
     finally:
         lock.release()
     return before - left
@@ -98,22 +97,16 @@ def folder_bytes(folder: Path) -> int:
     """The size of all files below `folder`. Files that go while it counts do not count."""
     total = 0
     for path in folder.rglob("*"):
-        try:
+        with suppress(OSError):
             total += path.stat().st_size if path.is_file() else 0
-        except OSError:
-            continue
     return total
 
 
 def megabytes(size: float) -> str:
     """Bytes as people say them: 12 MB, 3.4 GB."""
-    return (
-        f"{size / 1e9:.1f} GB"
-        if size >= 1e9
-        else f"{size / 1e6:.0f} MB"
-        if size >= 1e6
-        else f"{size / 1e3:.0f} kB"
-    )
+    if size >= 1e9:
+        return f"{size / 1e9:.1f} GB"
+    return f"{size / 1e6:.0f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"
 
 
 def _summary(path: Path) -> RunSummary:

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .. import __version__
-from ..errors import CheckpointError, RunError
+from ..errors import CheckpointError
+from ..text import percent
 from .checkpoint import load_checkpoint, save_checkpoint
 from .files import AnyPath, absolute, decode_object, read_whole
 from .folder import RATINGS_FILE, RunFolder
-from .networks import networks, run_game
+from .networks import find_snapshot, networks
 
 # A run's settings that name places on the machine that trained it: nobody else needs them.
 PRIVATE = frozenset({"run", "copy_to", "from_checkpoint", "address"})
@@ -59,42 +59,30 @@ def share(
     card. change: what becomes of the weights. Raises RunError for a run or snapshot that is not
     there, CheckpointError when `file` exists or cannot be written.
     """
-    target, folder = absolute(Path(file).expanduser()), RunFolder.open(run)
+    target = absolute(file)
+    folder = RunFolder.open(run)
     if target.exists():
         raise CheckpointError(
             f"{target} exists: nothing was written. Choose another name, or delete it first"
         )
-    paths = networks(run)
-    iteration = best_snapshot(folder, paths) if snapshot is None else snapshot
-    if iteration is None or iteration not in paths:
-        raise RunError(
-            f"{run} has no snapshot {iteration}: expected one of {', '.join(map(str, paths)) or 'none yet'}"
-        )
-    saved = load_checkpoint(paths[iteration])
+    if snapshot is None:
+        snapshot = best_snapshot(folder, networks(run))
+    iteration, path = find_snapshot(run, snapshot)
+    saved = load_checkpoint(path)
+    config = saved.metadata.get("config") or {}
+    public = {name: value for name, value in config.items() if name not in PRIVATE}
     reports = folder.read_reports()
-    report = next((report for report in reports if report.get("iteration") == iteration), {})
+    report = next((report for report in reports if report["iteration"] == iteration), {})
+    figures = {name: report[name] for name in FIGURES if name in report}
     card = {
-        "game": run_game(run),
+        "game": saved.metadata.get("game"),
         "iteration": iteration,
         "version": __version__,
-        "figures": {name: report[name] for name in FIGURES if name in report}
-        | _strength(reports, iteration),
-        "settings": {
-            name: value
-            for name, value in folder.config.items()
-            if name not in PRIVATE and value is not None
-        },
+        "figures": figures | _strength(reports, iteration),
+        "settings": {name: value for name, value in public.items() if value is not None},
         **(more or {}),
     }
-    kept = saved.metadata.get("config") or {}
-    public = {name: value for name, value in kept.items() if name not in PRIVATE}
-    metadata = {
-        **saved.metadata,
-        "config": public,
-        "game": card["game"],
-        "iteration": iteration,
-        "card": card,
-    }
+    metadata = {**saved.metadata, "config": public, "card": card}
     save_checkpoint(target, {"weights": change(saved.groups["weights"])}, metadata)
     return card
 
@@ -106,15 +94,10 @@ def best_snapshot(folder: RunFolder, iterations: Collection[int]) -> int | None:
     last = max(iterations, default=None)
     try:
         ratings = decode_object(read_whole(folder.path / RATINGS_FILE, _MOST_BYTES))
-    except (OSError, ValueError):  # none yet, or damaged
+        rated = [player["snapshot"] for player in ratings["players"]]
+        return ratings["best"] if last in rated and ratings["best"] in iterations else last
+    except (OSError, ValueError, KeyError, TypeError):  # none yet, or damaged
         return last
-    players, best = ratings.get("players"), ratings.get("best")
-    rated = (
-        [player.get("snapshot") for player in players if isinstance(player, dict)]
-        if type(players) is list
-        else []
-    )
-    return best if last in rated and best in list(iterations) else last
 
 
 def _strength(reports: Sequence[Mapping[str, Any]], iteration: int) -> dict[str, Any]:
@@ -125,5 +108,5 @@ def _strength(reports: Sequence[Mapping[str, Any]], iteration: int) -> dict[str,
     for report in reports:
         for point in report.get("strength", ()):
             if point["iteration"] <= iteration:
-                told[point["measure"]] = f"{100 * point['share']:.0f} % of {point['trials']}"
+                told[point["measure"]] = f"{percent(point['share'])} of {point['trials']}"
     return {"strength": told} if told else {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 
 import torch
 
@@ -45,7 +44,7 @@ def what_to_expect(config: TrainConfig) -> str:
     moments = 2 * sum(parameter.numel() * 4 for parameter in network.parameters())
     checkpoint = weights + moments + resolved.replay_capacity * position_bytes(game.packed_words)
     disk = megabytes((KEEP_CHECKPOINTS + 1) * checkpoint)  # one more while it is being written
-    folder = absolute(Path(config.run).expanduser())
+    folder = absolute(config.run)
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     free = megabytes(shutil.disk_usage(existing).free)
     lines.append(
