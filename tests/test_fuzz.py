@@ -152,12 +152,12 @@ def test_a_broken_move_is_refused_or_legal():
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory) -> Engine:
-    run = make_run(Path(tmp_path_factory.mktemp("fuzz")) / "run", (0,))
-    return Engine(run, None, "cpu", io.StringIO(), io.StringIO())
+def run(tmp_path_factory) -> str:
+    return make_run(Path(tmp_path_factory.mktemp("fuzz")) / "run", (0,))
 
 
-def test_a_broken_uci_position_is_answered_or_taken(engine):
+def test_a_broken_uci_position_is_answered_or_taken(run):
+    engine = Engine(run, None, "cpu", io.StringIO(), io.StringIO())
     rng = random.Random(34)
     sources = [
         "position startpos moves e2e4 e7e5 g1f3",
@@ -184,18 +184,14 @@ def test_a_broken_uci_position_is_answered_or_taken(engine):
     assert COMMANDS // 50 < taken < COMMANDS
 
 
-def test_bytes_that_are_no_text_do_not_end_a_uci_game(engine):
+def test_bytes_that_are_no_text_do_not_end_a_uci_game(run):
     """A terminal of another encoding, whichever way: the command is refused, and the next one is
     answered.
     """
     commands = io.BytesIO(b"isready\n\xff\xe9\nposition fen \xe2\x99\x94\nisready\n")
     answers = io.BytesIO()
     talking = Engine(
-        engine.run,
-        None,
-        "cpu",
-        io.TextIOWrapper(commands, "ascii"),
-        io.TextIOWrapper(answers, "ascii"),
+        run, None, "cpu", io.TextIOWrapper(commands, "ascii"), io.TextIOWrapper(answers, "ascii")
     )
     talking.loop()
     said = answers.getvalue().decode("ascii").splitlines()

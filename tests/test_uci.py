@@ -6,7 +6,6 @@ import io
 import random
 import subprocess
 import sys
-import time
 
 import chess
 import chess.engine
@@ -44,11 +43,9 @@ def said(run: str, *lines: str) -> list[str]:
     return answers.getvalue().splitlines()
 
 
-def test_names_itself_and_its_options(engine):
+def test_names_itself_and_its_option(engine):
     assert engine.id["name"] == "chessnn_colab iteration 1"
-    assert (
-        engine.options["Simulations"].type == "spin" and engine.options["Device"].default == "cpu"
-    )
+    assert engine.options["Simulations"].max == 4096
 
 
 @pytest.mark.parametrize(
@@ -112,29 +109,22 @@ def test_a_clock_that_has_run_out_is_answered_before_any_search(run):
         assert info.startswith("info depth 0 ") and answer.startswith("bestmove ")
 
 
-def test_a_mate_in_one_is_played_whatever_the_limits(run):
-    mate = "position fen 6k1/5ppp/8/8/8/8/8/R6K w - - 0 1"
+@pytest.mark.parametrize(
+    "fen, best, score",
+    [
+        ("6k1/5ppp/8/8/8/8/8/R6K w - - 0 1", "a1a8", "mate 1"),
+        ("8/8/1r2n3/5k2/8/6K1/8/r5b1 b - - 1 4", "e6f4", "mate 2"),
+    ],
+)
+def test_a_mate_is_played_whatever_the_limits(run, fen, best, score):
     for limits in ("nodes 2", "movetime 1", "depth 3"):
-        assert said(run, mate, f"go {limits}")[-1] == "bestmove a1a8"
-    assert said(run, mate, "go nodes 5 searchmoves h1g1")[-1] == "bestmove h1g1"
+        info, answer = said(run, f"position fen {fen}", f"go {limits}")
+        assert f" score {score} " in info and answer == f"bestmove {best}"
 
 
-def test_finds_a_mate_at_once_and_says_so(engine):
-    board = chess.Board("6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1")
-    result = engine.play(board, chess.engine.Limit(nodes=60), info=chess.engine.INFO_SCORE)
-    assert result.move == chess.Move.from_uci("d1d8") and result.info[
-        "score"
-    ].relative == chess.engine.Mate(1)
-
-
-def test_a_mate_in_two_is_played_whatever_the_limits(run):
-    info, answer = said(run, "position fen 8/8/1r2n3/5k2/8/6K1/8/r5b1 b - - 1 4", "go nodes 2")
-    assert " score mate 2 " in info and answer == "bestmove e6f4"
-
-
-def test_chooses_among_the_moves_it_is_told_to(engine):
-    only = [chess.Move.from_uci("a2a3"), chess.Move.from_uci("h2h4")]
-    assert engine.play(chess.Board(), chess.engine.Limit(nodes=20), root_moves=only).move in only
+@pytest.mark.parametrize("limits", ["nodes 20 searchmoves a2a3 h2h4", "searchmoves a2a3 nodes 5"])
+def test_chooses_among_the_moves_it_is_told_to(run, limits):
+    assert said(run, f"go {limits}")[-1] in ("bestmove a2a3", "bestmove h2h4")
 
 
 def test_knows_the_games_past(run):
@@ -149,13 +139,11 @@ def test_knows_the_games_past(run):
         ("position startpos moves e2e5", "illegal move 'e2e5'"),
         ("position", "expected startpos or fen"),
         ("setoption name Simulations value many", "expected a whole number from 1"),
-        ("setoption name Hash value 16", "unknown option 'hash'"),
-        ("setoption name Device value quantum", "info string"),
+        ("setoption name Hash value 16", "unknown option 'Hash'"),
         ("setoption", "unknown option"),
         ("xyzzy", "unknown command 'xyzzy'"),
         ("go movetime soon", "expected a whole number"),
         ("go nodes", "expected a whole number"),
-        ("go sideways", "expected"),
         ("go searchmoves e2e5", "illegal move"),
     ],
 )
@@ -163,15 +151,11 @@ def test_bad_input_is_answered_and_changes_nothing(run, line, words):
     lines = said(run, "position startpos moves e2e4", line, "isready", "go nodes 2")
     assert words in lines[0] and lines[0].startswith("info string"), lines
     assert "readyok" in lines
-    move = chess.Move.from_uci(lines[-1].split()[1])
+    answers = [line.split()[1] for line in lines if line.startswith("bestmove")]
+    assert len(answers) == 1 + line.startswith("go"), "a bad go is answered too"
     board = chess.Board()
     board.push_uci("e2e4")
-    assert move in board.legal_moves
-
-
-def test_every_go_is_answered_even_a_bad_one(run):
-    lines = said(run, "go nodes x", "go nodes 2")
-    assert sum(line.startswith("bestmove") for line in lines) == 2
+    assert all(chess.Move.from_uci(answer) in board.legal_moves for answer in answers)
 
 
 def test_a_finished_game_has_no_move(run):
@@ -179,20 +163,14 @@ def test_a_finished_game_has_no_move(run):
     assert lines == ["info depth 0 score mate 0", "bestmove (none)"]
 
 
-def test_words_it_does_not_know_are_passed_over(run):
-    assert said(run, "joho isready") == ["readyok"]
+def test_words_it_does_not_know_are_skipped_and_all_after_quit(run):
+    assert said(run, "joho isready", "stop", "quit", "isready") == ["readyok"]
+    assert said(run, "go sideways nodes 2")[-1].startswith("bestmove")
 
 
-def test_nothing_after_quit_is_answered(run):
-    assert said(run, "isready", "quit", "isready") == ["readyok"]
-
-
-def test_a_run_of_another_game_is_refused(tmp_path):
+def test_a_run_that_cannot_play_is_an_error_at_the_start(tmp_path):
     with pytest.raises(ConfigError, match="the game 'tictactoe' has no UCI protocol"):
         Engine(make_run(tmp_path / "run", (0,), "tictactoe", TICTACTOE))
-
-
-def test_a_run_that_is_not_there_is_an_error_at_the_start(tmp_path):
     with pytest.raises(RunError):
         Engine(str(tmp_path / "none"))
 
@@ -206,9 +184,3 @@ def test_the_clock_is_never_spent():
     )
     assert read_limits([], chess.Board(), 77).num_simulations == 77
     assert read_limits(["infinite"], chess.Board(), 77).until_stopped
-
-
-def test_ponders_until_the_move_is_played(run):
-    started = time.monotonic()
-    lines = said(run, "go ponder movetime 200", "ponderhit")
-    assert lines[-1].startswith("bestmove") and time.monotonic() - started < 60

@@ -52,6 +52,6 @@ def run_export(options: argparse.Namespace) -> None:
 
 def run_uci(options: argparse.Namespace) -> None:
     """The command uci."""
-    from ..arena.chess.uci import serve
+    from ..arena.chess.uci import Engine
 
-    serve(options.run, options.snapshot, options.device)
+    Engine(options.run, options.snapshot, options.device).loop()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from itertools import takewhile
 
 import chess
 
@@ -14,6 +14,7 @@ MARGIN = 0.05  # seconds of the clock that are kept for everything but thinking
 MAX_DIGITS = 18  # of a number after `go`
 MOVES_TO_GO = 30  # moves that the time on the clock must last for, if the command does not say
 NUMBERS = frozenset("wtime btime winc binc movestogo depth nodes mate movetime".split())
+WORDS = NUMBERS | {"searchmoves", "infinite", "ponder"}
 
 
 @dataclass
@@ -22,61 +23,45 @@ class Limits:
 
     seconds: float | None = None  # from its start
     num_simulations: int | None = None  # of the largest search
-    rungs: int | None = (
-        None  # searches, each twice as large as the last; None: by the clock, or one without a clock
-    )
+    # Searches, each twice as large as the last; None: by the clock, or one without a clock.
+    rungs: int | None = None
     until_stopped: bool = False  # whether the answer must wait for a stop
     moves: tuple[chess.Move, ...] = ()  # to choose from; empty: all legal moves
 
 
 def read_limits(words: list[str], board: chess.Board, num_simulations: int) -> Limits:
-    """The limits that the words after `go` mean on `board`.
+    """The limits that the words after `go` mean on `board`. As UCI wants it, unknown words are
+    skipped.
 
-    num_simulations: of the largest search if nothing else limits it. Raises ValueError for a word
-    that UCI does not have or a number that cannot be read, NotationError for a move that is not
-    legal.
+    num_simulations: of the largest search if nothing else limits it. Raises ValueError for a number
+    that cannot be read, NotationError for a move that is not legal.
     """
-    given: dict[str, Any] = {}
-    words = list(words)
-    while words:
-        word = words.pop(0)
+    given: dict[str, int] = {}
+    for word, value in zip(words, [*words[1:], ""]):
         if word in NUMBERS:
-            value = words.pop(0) if words else ""
             if not value.lstrip("-").isdecimal() or len(value) > MAX_DIGITS:
                 raise ValueError(
                     f"go {word} {quote(value)}: expected a whole number of {MAX_DIGITS} digits at most"
                 )
             given[word] = int(value)
-        elif word == "searchmoves":
-            given[word] = tuple(parse_move(text, board) for text in words if text not in NUMBERS)
-            words = [text for text in words if text in NUMBERS]
-        elif word in ("infinite", "ponder"):
-            given[word] = True
-        else:
-            raise ValueError(
-                f"go {quote(word)}: expected {', '.join(sorted(NUMBERS))}, searchmoves, infinite or ponder"
-            )
-    return _limits(given, board.turn, num_simulations)
-
-
-def _limits(given: dict[str, Any], white: bool, num_simulations: int) -> Limits:
-    mine, increment = ("wtime", "winc") if white else ("btime", "binc")
-    limits = Limits(
-        until_stopped="infinite" in given or "ponder" in given, moves=given.get("searchmoves", ())
-    )
+    after = words[words.index("searchmoves") + 1 :] if "searchmoves" in words else []
+    moves = takewhile(lambda text: text not in WORDS, after)
+    limits = Limits(moves=tuple(parse_move(text, board) for text in moves))
     # Two of them are the root, once for an answer at once and once for the tree.
     if "nodes" in given:
         limits.num_simulations = min(max(given["nodes"] - 2, 1), MOST_SIMULATIONS)
     if "depth" in given:
         limits.rungs = max(given["depth"], 1)
-    if "movetime" in given:
+    mine, increment = ("wtime", "winc") if board.turn else ("btime", "binc")
+    if "infinite" in words:
+        limits.until_stopped = True
+    elif "movetime" in given:
         limits.seconds = max(given["movetime"] / 1000 - MARGIN, 0)
     elif mine in given:
         left = given[mine] / 1000
-        share = (
-            left / (given.get("movestogo") or MOVES_TO_GO) + 0.8 * given.get(increment, 0) / 1000
-        )
+        for_a_move = left / (given.get("movestogo") or MOVES_TO_GO)
+        share = for_a_move + 0.8 * given.get(increment, 0) / 1000
         limits.seconds = max(min(share, left / 2) - MARGIN, 0)
-    elif not limits.until_stopped and not {"nodes", "depth"} & given.keys():
+    elif not {"nodes", "depth"} & given.keys():
         limits.num_simulations = num_simulations
     return limits

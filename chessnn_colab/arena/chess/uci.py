@@ -9,7 +9,6 @@ import io
 import queue
 import sys
 import threading
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TextIO
 
@@ -29,14 +28,7 @@ from .uci_search import Search, ends
 
 CONSIDERED = 32  # root moves that sequential halving begins with
 NO_CAP = 10**6  # plies: more than any game has
-
-
-def serve(run: str, snapshot: int | None = None, device: str = "auto") -> None:
-    """Answer UCI commands from standard input until `quit` or its end. Raises what Engine
-    raises.
-    """
-    with use_threads(1):
-        Engine(run, snapshot, device).loop()
+COMMANDS = frozenset("uci isready ucinewgame setoption position go stop".split())
 
 
 class Engine:
@@ -60,13 +52,15 @@ class Engine:
         self.commands = commands
         self.answers = answers
         self.inbox: queue.Queue[str | None] = queue.Queue()  # None: the end of the input
-        self.run = run
-        self.snapshot = snapshot
-        self.device = device
         self.num_simulations = 128
         self.board = chess.Board()
-        self._load()
+        network, self.iteration = load_network(run, snapshot, device)
+        own_device = playing_device(next(network.parameters()).device)
+        network = actor_copy(network, choose_dtype("auto", own_device)).to(own_device)
+        config = replace(PLAY_SEARCH, solve="all")
+        self.actor = Actor(Chess(NO_CAP, own_device), network, config, CONSIDERED)
 
+    @use_threads(1)
     def loop(self) -> None:
         """Carry out commands until `quit` or the end of the input."""
         for stream in (self.commands, self.answers):
@@ -86,71 +80,54 @@ class Engine:
         skipped.
         """
         words = line.split()
-        while words and words[0] not in self.COMMANDS:
+        while words and words[0] not in COMMANDS:
             words = words[1:]
         if not words:
-            return self.say(f"info string unknown command {quote(line)}") if line.strip() else None
+            if line.strip():
+                self.say(f"info string unknown command {quote(line)}")
+            return
         try:
-            self.COMMANDS[words[0]](self, words[1:])
-        except (ChessnnError, ValueError, IndexError) as error:
-            self.say(f"info string {' '.join(str(error).split()) or f'cannot read {quote(line)}'}")
+            self._carry_out(words[0], words[1:])
+        except (ChessnnError, ValueError) as error:
+            self.say(f"info string {' '.join(str(error).split())}")
             if words[0] == "go":  # the program waits for an answer
                 self.say(f"bestmove {next(iter(self.board.legal_moves), '(none)')}")
 
-    def _load(self) -> None:
-        """Load the network onto the device that the options name."""
-        network, self.iteration = load_network(self.run, self.snapshot, self.device)
-        device = playing_device(next(network.parameters()).device)
-        self.game = Chess(NO_CAP, device)
-        network = actor_copy(network, choose_dtype("auto", device)).to(device)
-        config = replace(PLAY_SEARCH, solve="all")
-        self.actor = Actor(self.game, network, config, CONSIDERED)
+    def _carry_out(self, command: str, words: list[str]) -> None:
+        """Carry out one of COMMANDS. A `stop` that comes here has no search to stop."""
+        if command == "uci":
+            self.say(f"id name chessnn_colab iteration {self.iteration}")
+            self.say("id author chessnn_colab, by playing itself")
+            size = f"default {self.num_simulations} min 1 max {MOST_SIMULATIONS}"
+            self.say(f"option name Simulations type spin {size}")
+            self.say("uciok")
+        elif command == "isready":
+            self.say("readyok")
+        elif command == "ucinewgame":
+            self.board = chess.Board()
+        elif command == "setoption":
+            self._set_option(words)
+        elif command == "position":
+            self._set_position(words)
+        elif command == "go":
+            self._go(words)
 
     def _read(self) -> None:
         for line in self.commands:
             self.inbox.put(line.strip())
         self.inbox.put(None)
 
-    def _uci(self, words: list[str]) -> None:
-        self.say(f"id name chessnn_colab iteration {self.iteration}")
-        self.say("id author chessnn_colab, by playing itself")
-        self.say(
-            f"option name Simulations type spin default {self.num_simulations} min 1 max {MOST_SIMULATIONS}"
-        )
-        self.say(f"option name Device type string default {self.device}")
-        self.say("uciok")
-
-    def _ready(self, words: list[str]) -> None:
-        self.say("readyok")
-
-    def _new_game(self, words: list[str]) -> None:
-        self.board = chess.Board()
-
-    def _nothing(self, words: list[str]) -> None:
-        """A stop or a ponderhit that comes when the search has ended already."""
-
     def _set_option(self, words: list[str]) -> None:
-        at = words.index("value") if "value" in words else len(words)
-        name = " ".join(words[1:at]).lower()
-        value = " ".join(words[at + 1 :])
-        if name == "simulations":
-            if not value.isdecimal() or not 1 <= int(value) <= MOST_SIMULATIONS:
-                raise ValueError(
-                    f"Simulations {quote(value)}: expected a whole number from 1 to {MOST_SIMULATIONS}"
-                )
-            self.num_simulations = int(value)
-        elif name == "device":
-            before = self.device
-            self.device = value
-            try:
-                self._load()
-            except ChessnnError:
-                self.device = before
-                raise
-        else:
-            raise ValueError(f"unknown option {quote(name)}: expected Simulations or Device")
+        name, _, value = " ".join(words[1:]).partition(" value ")
+        if name.lower() != "simulations":
+            raise ValueError(f"unknown option {quote(name)}: expected Simulations")
+        if not value.isdecimal() or not 1 <= int(value) <= MOST_SIMULATIONS:
+            raise ValueError(
+                f"Simulations {quote(value)}: expected a whole number from 1 to {MOST_SIMULATIONS}"
+            )
+        self.num_simulations = int(value)
 
-    def _position(self, words: list[str]) -> None:
+    def _set_position(self, words: list[str]) -> None:
         at = words.index("moves") if "moves" in words else len(words)
         if words[:1] not in (["startpos"], ["fen"]):
             raise ValueError(f"position {quote(' '.join(words))}: expected startpos or fen")
@@ -165,16 +142,3 @@ class Engine:
             self.say("info depth 0 score " + ("mate 0" if self.board.is_check() else "cp 0"))
             return self.say("bestmove (none)")
         self.say(f"bestmove {Search(self.actor, self.board, limits, self.inbox, self.say).best()}")
-
-    COMMANDS: Mapping[str, Callable[..., None]] = {
-        "uci": _uci,
-        "isready": _ready,
-        "ucinewgame": _new_game,
-        "setoption": _set_option,
-        "position": _position,
-        "go": _go,
-        "stop": _nothing,
-        "ponderhit": _nothing,
-        "debug": _nothing,
-        "register": _nothing,
-    }

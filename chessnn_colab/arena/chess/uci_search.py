@@ -10,6 +10,7 @@ import math
 import queue
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import cast
 
@@ -19,7 +20,7 @@ from torch import Tensor
 
 from ...actor import Actor, TreeStates
 from ...games.base import forced_wins
-from ...games.chess.notation import move_from_action, quote, state_from_boards
+from ...games.chess.notation import action_from_move, move_from_action, quote, state_from_boards
 from ...games.chess.rules import Chess
 from ...search import PolicyOutput, sample_prior
 from ...tree import Expansion, tree_search
@@ -64,36 +65,26 @@ class Search:
 
     def best(self) -> chess.Move:
         """Think as long as the limits allow, and return a legal move."""
-        choice, wins = self._at_once()
-        for depth, num_simulations in enumerate([] if wins else self._rungs(), 1):
-            try:
-                choice = self._rung(depth, num_simulations)
-            except _Stopped:
-                break
+        win, plies = map(int, forced_wins(self.actor.game, self.state))
+        if win >= 0 and not self.limits.moves:
+            choice = move_from_action(win, self.board)
+            self._inform(plies, choice, f"mate {(plies + 1) // 2}")
+        else:
+            choice = self._look_ahead()
         while self.limits.until_stopped and not self.stopped:
             self._heed(self.inbox.get())
         return choice
 
-    def _at_once(self) -> tuple[chess.Move, bool]:
-        """An answer before any search, and whether it wins by the rules; else it is what the policy
-        likes best.
-        """
-        wins, plies = map(int, forced_wins(self.actor.game, self.state))
-        if wins >= 0 and not self.limits.moves:
-            move = move_from_action(wins, self.board)
-            self._inform(plies, move, f"mate {(plies + 1) // 2}")
-            return move, True
-        with torch.no_grad():
-            root = self.actor.root(self.state)
+    @torch.no_grad()
+    def _look_ahead(self) -> chess.Move:
+        """The move that the policy likes best, and then those of one tree after the other."""
+        root = self.actor.root(self.state)
         self.nodes += 1
-        move = self._chosen(sample_prior(root, torch.zeros_like(root.prior_logits)))
-        self._inform(0, move, self._score(move, float(root.value)))
-        return move, False
-
-    def _before_evaluation(self) -> None:
-        if self._enough():
-            raise _Stopped
-        self.nodes += 1
+        choice = self._choose(0, sample_prior(root, torch.zeros_like(root.prior_logits)))
+        with suppress(_Stopped):
+            for depth, num_simulations in enumerate(self._rungs(), 1):
+                choice = self._choose(depth, self._tree(num_simulations))
+        return choice
 
     def _rungs(self) -> list[int]:
         """The sizes of the trees, in simulations."""
@@ -104,16 +95,8 @@ class Search:
         sizes = [size for size in _SIZES if size < most]
         return [*sizes, most][: limits.rungs]
 
-    def _rung(self, depth: int, num_simulations: int) -> chess.Move:
-        policy = self._tree(num_simulations)
-        move = self._chosen(policy)
-        self._inform(depth, move, self._score(move, float(policy.value)))
-        return move
-
     def _tree(self, num_simulations: int) -> PolicyOutput:
-        """The policy of a tree with this many simulations. Raises _Stopped when there is no time
-        left for its next evaluation.
-        """
+        """The policy of a tree with this many simulations."""
         actor = self.actor
         config = replace(actor.config, num_simulations=num_simulations)
         branches = TreeStates(actor, self.state, num_simulations + 1)
@@ -122,46 +105,44 @@ class Search:
             self._before_evaluation()
             return branches.expand(parent, action, node)
 
-        with torch.no_grad():
-            self._before_evaluation()
-            root = actor.root(self.state, actor.columns, actor.columns)
-            return tree_search(root, expand, config, torch.zeros_like(root.prior_logits))
+        self._before_evaluation()
+        root = actor.root(self.state, actor.columns, actor.columns)
+        return tree_search(root, expand, config, torch.zeros_like(root.prior_logits))
 
-    def _chosen(self, policy: PolicyOutput) -> chess.Move:
-        """The search's move. With `searchmoves`, the one of these that it rates highest."""
-        if not self.limits.moves:
-            return move_from_action(int(policy.action), self.board)
-        ranked = policy.actions[0][policy.action_weights[0].argsort(descending=True)].tolist()
-        legal = self.board.legal_moves.count()
-        moves = [move_from_action(action, self.board) for action in ranked[:legal]]
-        return next((move for move in moves if move in self.limits.moves), self.limits.moves[0])
+    def _before_evaluation(self) -> None:
+        """Raise _Stopped if the search must end; else count one more evaluation."""
+        while not self.stopped and not self.inbox.empty():
+            self._heed(self.inbox.get())
+        seconds = self.limits.seconds
+        late = seconds is not None and time.monotonic() - self.started >= seconds
+        if self.stopped or late:
+            raise _Stopped
+        self.nodes += 1
+
+    def _choose(self, depth: int, policy: PolicyOutput) -> chess.Move:
+        """The move of this policy, which is told to the other program. With `searchmoves`, the one
+        of these that the policy rates highest.
+
+        The value in centipawns is on the logistic curve where 400 mean ten to one.
+        """
+
+        def weight(move: chess.Move) -> float:
+            columns = policy.actions == action_from_move(move, self.board)
+            return float(policy.action_weights[columns].sum())
+
+        if self.limits.moves:
+            move = max(self.limits.moves, key=weight)
+        else:
+            move = move_from_action(int(policy.action), self.board)
+        value = min(max(float(policy.value), -0.999), 0.999)
+        self._inform(depth, move, f"cp {round(400 * math.log10((1 + value) / (1 - value)))}")
+        return move
 
     def _inform(self, depth: int, move: chess.Move, score: str) -> None:
         milliseconds = max(1, round(1000 * (time.monotonic() - self.started)))
         self.say(
             f"info depth {depth} score {score} nodes {self.nodes} "
             f"nps {1000 * self.nodes // milliseconds} time {milliseconds} pv {move}"
-        )
-
-    def _score(self, move: chess.Move, value: float) -> str:
-        """The value in centipawns, on the logistic curve where 400 mean ten to one. A move that
-        mates is "mate 1".
-        """
-        after = self.board.copy(stack=False)
-        after.push(move)
-        if after.is_checkmate():
-            return "mate 1"
-        value = min(max(value, -0.999), 0.999)
-        return f"cp {round(400 * math.log10((1 + value) / (1 - value)))}"
-
-    def _enough(self) -> bool:
-        while not self.stopped and not self.inbox.empty():
-            self._heed(self.inbox.get())
-        seconds = self.limits.seconds
-        return self.stopped or (
-            seconds is not None
-            and not self.limits.until_stopped
-            and time.monotonic() - self.started >= seconds
         )
 
     def _heed(self, line: str | None) -> None:
@@ -171,9 +152,6 @@ class Search:
             self.inbox.put(line)  # the loop must see it too
         elif line == "stop":
             self.stopped = True
-        elif line == "ponderhit":
-            self.limits.until_stopped = False
-            self.started = time.monotonic()
         elif line == "isready":
             self.say("readyok")
         else:
