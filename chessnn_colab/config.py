@@ -15,7 +15,7 @@ from .errors import ConfigError
 from .games.base import Game
 from .games.registry import check_reward, rules
 from .learner import LearnerConfig
-from .network_config import NetworkConfig, preset
+from .network_config import PRESETS, NetworkConfig
 from .runs.folder import RunFolder, folder_path, own_folder
 from .search import SearchConfig
 from .selfplay import BOARDS, BOARDS_ON_CPU, SelfPlay
@@ -30,6 +30,7 @@ from .settings import (
     SELF_PLAY,
     WORKERS,
     Check,
+    check_names,
     one_of,
     setting,
 )
@@ -72,7 +73,10 @@ class TrainConfig(LearnerConfig, SearchConfig):
         COUNT,
     )
     preset: str = setting(
-        "auto", "The size of the network: cpu, t4, a100 or h100. auto chooses by the device.", FIRST
+        "auto",
+        "The size of the network: cpu, t4, a100 or h100. auto chooses by the device.",
+        FIRST,
+        one_of("auto", *PRESETS),
     )
     device: str = setting(
         "auto",
@@ -235,12 +239,7 @@ class TrainConfig(LearnerConfig, SearchConfig):
         """The config of plain data, as to_dict gives it. Raises ConfigError for an unknown name,
         with the valid ones.
         """
-        known = [field.name for field in fields(cls)]
-        unknown = sorted(set(values) - set(known))
-        if unknown:
-            raise ConfigError(
-                f"unknown setting {', '.join(unknown)}: expected some of {', '.join(known)}"
-            )
+        check_names(cls, values)
         values = dict(values)
         if values.get("gpus") is not None:
             values["gpus"] = tuple(values["gpus"])
@@ -383,7 +382,7 @@ class TrainConfig(LearnerConfig, SearchConfig):
 
     def _shape(self) -> NetworkConfig:
         """The preset's network with the settings that are given."""
-        base = preset(self.preset if self.preset != "auto" else "cpu")
+        base = PRESETS["cpu" if self.preset == "auto" else self.preset]
         given = {name: getattr(self, name) for name in NETWORK_SETTINGS}
         return dataclasses.replace(
             base, **{name: value for name, value in given.items() if value is not None}

@@ -12,11 +12,12 @@ import torch
 from torch.nn import functional as F
 
 from .cpu import usable_cores
-from .errors import ConfigError, DeviceError, require_counts, require_one_of
+from .errors import ConfigError, DeviceError
+from .settings import COUNT_OR_NONE, one_of, require
 
 MAX_CPU_WORKERS = 16
-LEARNER_GPU = ("shared", "own")
-DEVICE_FAILURE = ("stop", "cpu")
+LEARNER_GPU = one_of("shared", "own")
+DEVICE_FAILURE = one_of("stop", "cpu")
 # In the messages of MPS, of the CPU, and of cuDNN and cuBLAS.
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "STATUS_ALLOC_FAILED")
 NO_GPU = "cuda: no GPU that this torch can see"
@@ -248,9 +249,9 @@ def plan_workers(
     CPU. Raises ConfigError for counts below one and unknown words, DeviceError for devices that are
     not there.
     """
-    require_counts(workers=workers)
-    require_one_of("learner_gpu", learner_gpu, LEARNER_GPU)
-    require_one_of("device_failure", device_failure, DEVICE_FAILURE)
+    require("workers", workers, COUNT_OR_NONE)
+    require("learner_gpu", learner_gpu, LEARNER_GPU)
+    require("device_failure", device_failure, DEVICE_FAILURE)
     trains_on = _candidates(str(device), machine, gpus)[0]
     plays_on = _candidates(str(selfplay_device or device), machine, gpus)[0]
     if plays_on.startswith("cuda"):

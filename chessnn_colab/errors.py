@@ -1,7 +1,6 @@
 """The project's exceptions. Every bad input raises one, with a sentence a person can act on."""
 
 import textwrap
-from collections.abc import Sequence
 
 BOX_WIDTH = 72  # columns of text that fit into a cell's output in a window of 820 pixels
 
@@ -64,24 +63,6 @@ class Interrupted(ChessnnError):
 
 class WorkerError(ChessnnError):
     """A worker process failed; the message has its traceback."""
-
-
-def require_counts(**counts: int | None) -> None:
-    """Raise ConfigError for a count that is neither None nor a whole number from 1 up."""
-    for name, value in counts.items():
-        if value is not None and (not isinstance(value, int) or value < 1):
-            raise ConfigError(
-                f"{name}={value!r}: expected a whole number from 1 up (leave it out for the "
-                "default)"
-            )
-
-
-def require_one_of(name: str, value: str, known: Sequence[str], where: str = "") -> None:
-    """Raise ConfigError for an unknown word; the message puts `where` (" on a Ray cluster") after
-    it.
-    """
-    if value not in known:
-        raise ConfigError(f"{name}={value!r}{where}: expected one of {', '.join(known)}")
 
 
 def error_line(traceback: str) -> str:

@@ -23,8 +23,8 @@ def export_onnx(run: str, path: str, snapshot: int | None = None) -> Path:
     Its input is `observation` float32 [B, planes, height, width]; its outputs are those of
     SpikingNetwork, for any B. The spikes are Clip and Round nodes, so any ONNX runtime computes
     them exactly. snapshot: the iteration of the weights; None is the last. Raises ConfigError where
-    onnx and onnxscript are missing, for a path that does not end in .onnx and for rate encoding,
-    whose input is random; RunError and CheckpointError as load_network does.
+    onnx and onnxscript are missing and for a path that does not end in .onnx; RunError and
+    CheckpointError as load_network does.
     """
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         raise ConfigError(
@@ -33,10 +33,6 @@ def export_onnx(run: str, path: str, snapshot: int | None = None) -> Path:
     if Path(path).suffix != ".onnx":
         raise ConfigError(f"{path}: expected a file name that ends in .onnx")
     network, iteration = load_network(run, snapshot, "cpu")
-    if network.config.encoding != "direct":
-        raise ConfigError(
-            f"{run} encodes its input at random: expected a network with encoding='direct'"
-        )
     program = onnx_program(network)
     model = program.model_proto
     for key, value in {"game": run_game(run), "iteration": str(iteration)}.items():

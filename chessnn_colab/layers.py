@@ -19,6 +19,9 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 from .network_config import NetworkConfig
 
 
+TAU = 2.0  # membrane time constant, in steps
+
+
 class PortableATan(surrogate.ATan):
     """ATan's arithmetic outside SpikingJelly's registered operators, which refuse MPS tensors.
 
@@ -55,26 +58,22 @@ class SpikingLayer(nn.Module):
     """Neurons over time: currents [T, B, ...] in, spikes of the same shape out, whole numbers from
     0 to `levels`.
 
-    v[t] = v[t-1] (1 - 1/tau) + x[t]. The spikes are v divided by the threshold, rounded, at most
-    `levels` of them; each takes one threshold off the membrane (soft reset). With levels=1 a spike
-    needs the whole threshold, and training runs SpikingJelly's LIFNode. With more levels this is
+    v[t] = v[t-1] (1 - 1/TAU) + x[t]. The spikes are v rounded, at most `levels` of them; each takes
+    the threshold, which is 1, off the membrane (soft reset). With levels=1 a spike needs the whole
+    threshold, and training runs SpikingJelly's LIFNode. With more levels this is
     SpikingJelly's ILIFNode in fewer passes over memory. Tests hold all of them equal. A twin
     without spikes gives on v itself, neither rounded nor, as a ReLU, limited above.
     """
 
     def __init__(self, config: NetworkConfig, portable: bool):
         super().__init__()
-        arctangent = PortableATan() if portable else surrogate.ATan()
-        self.keep = 1 - 1 / config.tau
-        self.threshold = config.threshold
         self.levels = config.levels
         self.activation = config.activation
         self.node = neuron.LIFNode(
-            tau=config.tau,
+            tau=TAU,
             decay_input=False,
-            v_threshold=config.threshold,
             v_reset=None,
-            surrogate_function=arctangent,
+            surrogate_function=PortableATan() if portable else surrogate.ATan(),
             detach_reset=True,
             step_mode="m",
         )
@@ -82,12 +81,9 @@ class SpikingLayer(nn.Module):
     def forward(self, currents: Tensor) -> Tensor:
         """Spikes of the shape of `currents` [T, B, ...], from membranes at rest."""
         if self.activation != "spikes":  # of one step: nothing lasts
-            thresholds = currents if self.threshold == 1 else currents / self.threshold
-            return (
-                thresholds.relu()
-                if self.activation == "relu"
-                else functional.hardtanh(thresholds, 0, self.levels)
-            )
+            if self.activation == "relu":
+                return currents.relu()
+            return functional.hardtanh(currents, 0, self.levels)
         steps = currents.shape[0]
         if (
             steps > 1 or self.levels == 1
@@ -100,20 +96,19 @@ class SpikingLayer(nn.Module):
         spikes, membrane = [], currents.squeeze(0) if steps == 1 else currents[0]
         for t in range(steps):
             if t > 0:
-                membrane = torch.add(currents[t], membrane, alpha=self.keep)
+                membrane = torch.add(currents[t], membrane, alpha=1 - 1 / TAU)
             spikes.append(self._fire(membrane))
             if t + 1 < steps:
-                membrane = torch.sub(membrane, spikes[t].detach(), alpha=self.threshold)
+                membrane = membrane - spikes[t].detach()
         return torch.stack(spikes) if steps > 1 else spikes[0].unsqueeze(0)
 
     def _fire(self, membrane: Tensor) -> Tensor:
         if self.levels == 1:
-            return torch.ge(membrane, self.threshold).to(membrane.dtype)
-        thresholds = membrane if self.threshold == 1 else membrane / self.threshold
+            return torch.ge(membrane, 1.0).to(membrane.dtype)
         if torch.is_grad_enabled():
             # hardtanh is clamp with a backward of one pass; the bounds themselves get no gradient.
-            return RoundStraight.apply(functional.hardtanh(thresholds, 0, self.levels))
-        return thresholds.clamp(0, self.levels).round_()
+            return RoundStraight.apply(functional.hardtanh(membrane, 0, self.levels))
+        return membrane.clamp(0, self.levels).round_()
 
 
 class ConvNorm(nn.Module):

@@ -127,20 +127,12 @@ class SpikingNetwork(nn.Module):
             return self.policy.at(rates, rows, actions)
 
     def _rates(self, observation: Tensor) -> Tensor:
-        x = self._currents(observation)
+        steps = self.config.steps
+        x = self.stem(observation).unsqueeze(0).expand(steps, -1, -1, -1, -1)
         for block in self.blocks:
             x = block(x)
         spikes = self.neurons(x).float()
-        return spikes.squeeze(0) if self.config.steps == 1 else spikes.mean(0)
-
-    def _currents(self, observation: Tensor) -> Tensor:
-        """[T, B, channels, H, W]: the input currents of every time step."""
-        steps = self.config.steps
-        if self.config.encoding == "direct":
-            return self.stem(observation).unsqueeze(0).expand(steps, -1, -1, -1, -1)
-        # Rate coding: a lit square fires at each step with probability one half, twice as strongly.
-        lit = torch.rand((steps, *observation.shape), device=observation.device) < 0.5
-        return self.stem((observation * lit * 2).flatten(0, 1)).unflatten(0, (steps, -1))
+        return spikes.squeeze(0) if steps == 1 else spikes.mean(0)
 
 
 def build_network(

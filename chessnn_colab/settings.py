@@ -5,7 +5,7 @@ check.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -35,6 +35,7 @@ def _is_number(value: Any) -> bool:
 
 
 COUNT = Check(lambda value: isinstance(value, int) and value >= 1, "a whole number from 1 up")
+COUNT_OR_NONE = Check(lambda value: value is None or COUNT.holds(value), COUNT.expected)
 SEED = Check(lambda value: isinstance(value, int) and value >= 0, "a whole number from 0 up")
 ABOVE_ZERO = Check(lambda value: _is_number(value) and value > 0, "more than 0")
 FROM_ZERO = Check(lambda value: _is_number(value) and value >= 0, "a number from 0 up")
@@ -50,11 +51,29 @@ def setting(default: Any, text: str, group: str, check: Check | None = None) -> 
     return field(default=default, metadata={"help": text, "group": group, "check": check})
 
 
+def require(name: str, value: Any, check: Check, where: str = "") -> None:
+    """Raise ConfigError for a value that fails the check; the message puts `where` (" on a Ray
+    cluster") after it.
+    """
+    if not check.holds(value):
+        raise ConfigError(f"{name}={value!r:.60}{where}: expected {check.expected}")
+
+
 def check_settings(config: Any) -> None:
     """Raise ConfigError for the first setting of the dataclass `config` that fails its check."""
     for entry in fields(config):
         value = getattr(config, entry.name)
         check = entry.metadata.get("check")
         left_open = value is None and entry.default is None
-        if check is not None and not left_open and not check.holds(value):
-            raise ConfigError(f"{entry.name}={value!r:.60}: expected {check.expected}")
+        if check is not None and not left_open:
+            require(entry.name, value, check)
+
+
+def check_names(config: Any, names: Iterable[str]) -> None:
+    """Raise ConfigError, with the valid ones, unless all `names` are settings of the dataclass."""
+    known = [entry.name for entry in fields(config)]
+    unknown = sorted(set(names) - set(known))
+    if unknown:
+        raise ConfigError(
+            f"unknown setting {', '.join(unknown)}: expected some of {', '.join(known)}"
+        )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -152,7 +152,7 @@ class StrengthProbe:
 
         player = _Timed(NetworkPlayer(self.game, network, measure.search), on_move)
         outcome = None
-        with self._own_random_numbers(), suppress(_TimeUp):
+        with suppress(_TimeUp):
             outcome = measure.run(player)
         measure.cost = time.monotonic() - started
         measure.spent += measure.cost
@@ -178,13 +178,7 @@ class StrengthProbe:
             return
         for measure in self.measures:
             player = NetworkPlayer(self.game, network, measure.search)
-            with self._own_random_numbers():
-                player.choose(self.game.init(WARM_UP_ROWS), torch.Generator(self.game.device))
-
-    def _own_random_numbers(self) -> AbstractContextManager[None]:
-        """Leave torch's global generators as they are: the encoding "rate" draws from them."""
-        device = self.game.device
-        return torch.random.fork_rng([device] if device.type == "cuda" else [])
+            player.choose(self.game.init(WARM_UP_ROWS), torch.Generator(self.game.device))
 
 
 def measures_of(game: Game, kit: ArenaGame, seconds: float | None) -> list[Measure]:

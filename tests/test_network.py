@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from spikingjelly.activation_based import neuron, surrogate
 from torch import nn
 from torch.profiler import profile
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from chessnn_colab.bench.network import plain_neurons
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.layers import SquarePolicy
@@ -23,7 +23,7 @@ from chessnn_colab.network import (
     load_arrays,
     to_arrays,
 )
-from chessnn_colab.network_config import PRESETS, NetworkConfig, preset
+from chessnn_colab.network_config import PRESETS, NetworkConfig
 from chessnn_colab.spikes import estimate_energy, firing_rates, spike_counts
 
 SMALL = NetworkConfig(channels=16, blocks=2, steps=3, levels=1)
@@ -57,7 +57,7 @@ def lively(config: NetworkConfig = SMALL, portable: bool = False) -> SpikingNetw
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_run_forward(name):
-    config = preset(name)
+    config = PRESETS[name]
     output = build_network(config, "cpu").eval()(planes(2, config))
     assert output.prior_logits.shape == (2, 4672) and output.value_logits.shape == (2, 3)
     assert output.prior_logits.dtype == output.value_logits.dtype == torch.float32
@@ -72,45 +72,11 @@ def test_layers_speak_in_spikes_and_every_layer_fires(config):
     assert all(0.01 < rate < 0.9 for rate in firing_rates(network, planes(8)).values())
 
 
-def test_what_a_neuron_fires_in_a_step_is_a_whole_number_up_to_its_levels():
-    counts = []
-    network = lively(SHORT)
-    for layer in network.modules():
-        if isinstance(layer, SpikingLayer):
-            layer.register_forward_hook(lambda _, __, output: counts.append(output))
-    for grad in (True, False):
-        with torch.set_grad_enabled(grad):
-            network(planes(8))
-    assert len(counts) == 10 and all(
-        set(count.unique().tolist()) <= {0, 1, 2, 3, 4} for count in counts
-    )
-    assert max(count.max() for count in counts) > 1
-
-
-@pytest.mark.parametrize("tau", [1.5, 2.0, 4.0])
-def test_the_fast_neuron_is_spikingjellys(tau):
-    layer = SpikingLayer(NetworkConfig(tau=tau, steps=6, levels=1), portable=True)
-    reference = neuron.LIFNode(
-        tau, False, 1.0, None, surrogate.ATan(), detach_reset=True, step_mode="m"
-    )
-    currents = torch.randn(6, 4, 8, 8, 8, generator=torch.Generator().manual_seed(0))
-    with torch.no_grad():
-        fast = layer(currents)
-        expected = reference(currents)
-    with torch.enable_grad():
-        trained = layer(currents)
-    assert torch.equal(fast, expected) and torch.equal(trained, expected) and fast.sum() > 0
-
-
-@pytest.mark.parametrize(
-    "steps, levels, threshold", [(1, 4, 1.0), (1, 2, 0.5), (3, 4, 1.0), (2, 3, 2.0)]
-)
-def test_several_spikes_a_step_are_spikingjellys_ilif_with_its_gradient(steps, levels, threshold):
-    layer = SpikingLayer(
-        NetworkConfig(steps=steps, levels=levels, threshold=threshold), portable=False
-    )
-    count = surrogate.MultiLevelSpikeCount(levels)
-    reference = neuron.ILIFNode(2.0, threshold, count, detach_reset=True, step_mode="m")
+@pytest.mark.parametrize("portable", [True, False])
+@pytest.mark.parametrize("steps, levels", [(6, 1), (1, 4), (1, 2), (3, 4), (2, 3)])
+def test_the_fast_neurons_are_spikingjellys_with_its_gradient(steps, levels, portable):
+    layer = SpikingLayer(NetworkConfig(steps=steps, levels=levels), portable)
+    reference = plain_neurons(build_network(replace(SMALL, steps=steps, levels=levels), "cpu"))
     generator = torch.Generator().manual_seed(0)
     ours = (2 * torch.randn(steps, 4, 8, 8, 8, generator=generator)).requires_grad_()
     theirs = ours.detach().clone().requires_grad_()
@@ -206,19 +172,6 @@ def test_the_other_path_does_call_them():
     assert [name for name in operators_called(lively()) if "sj_" in name]
 
 
-def test_portable_and_registered_neurons_train_alike():
-    gradients = []
-    for portable in (False, True):
-        torch.manual_seed(0)
-        network = SpikingNetwork(SMALL, portable=portable).train()
-        network(planes(8)).prior_logits.logsumexp(1).mean().backward()
-        gradients.append(
-            [parameter.grad for parameter in network.parameters() if parameter.grad is not None]
-        )
-    for ours, theirs in zip(*gradients):
-        torch.testing.assert_close(ours, theirs, atol=1e-6, rtol=1e-4)
-
-
 class NoFloat64(TorchDispatchMode):
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         result = function(*args, **(kwargs or {}))
@@ -261,20 +214,12 @@ def test_seed_alone_decides_the_weights():
     )
 
 
-def test_rate_encoding_thins_the_planes():
-    network = lively(NetworkConfig(channels=16, blocks=1, steps=4, encoding="rate"))
-    with torch.no_grad():
-        first, second = network(planes(4)).prior_logits, network(planes(4)).prior_logits
-    assert first.shape == (4, 4672) and not torch.equal(first, second)
-
-
 @pytest.mark.parametrize("activation", ["clipped", "relu"])
-@pytest.mark.parametrize("threshold", [1.0, 0.5])
-def test_a_twin_without_spikes_gives_on_numbers_and_learns(activation, threshold):
+def test_a_twin_without_spikes_gives_on_numbers_and_learns(activation):
     """The same weights and currents: rounded, limited and as they are."""
-    config = replace(SMALL, steps=1, levels=4, threshold=threshold, activation=activation)
+    config = replace(SMALL, steps=1, levels=4, activation=activation)
     currents = 9 * torch.rand(1, 2, 16, 8, 8, generator=torch.Generator().manual_seed(0)) - 4
-    expected = (currents / threshold).clamp(min=0, max=4 if activation == "clipped" else None)
+    expected = currents.clamp(min=0, max=4 if activation == "clipped" else None)
     layer, spiking = (
         SpikingLayer(each, portable=True) for each in (config, replace(config, activation="spikes"))
     )
@@ -319,24 +264,16 @@ def test_any_board_and_any_number_of_actions(height, width, actions):
     "settings, words",
     [
         ({"steps": 0}, "steps=0"),
-        ({"encoding": "morse"}, "direct, rate"),
         ({"activation": "gelu"}, "spikes, clipped, relu"),
         ({"activation": "relu", "steps": 4}, "activation='relu' with steps=4: expected steps=1"),
         ({"actions": 0}, "actions=0"),
         ({"height": 2.5}, "height=2.5"),
-        ({"tau": 0.5}, "tau=0.5"),
+        ({"actions": 4671, "jumps": ((1, 0),) * 73}, "73 jumps for 4671 actions on 64 squares"),
     ],
 )
 def test_impossible_networks_are_refused(settings, words):
     with pytest.raises(ConfigError, match=words):
         NetworkConfig(**settings)
-
-
-def test_unknown_names_list_the_known_ones():
-    with pytest.raises(ConfigError, match="cpu, t4, a100, h100"):
-        preset("tpu")
-    with pytest.raises(ConfigError, match="unknown network settings chanels.*channels"):
-        NetworkConfig.from_dict({"chanels": 3})
 
 
 @pytest.mark.parametrize("steps, levels", [(2, 1), (1, 4)])
@@ -428,15 +365,6 @@ def test_a_moves_logit_reads_the_squares_it_leaves_and_reaches():
     assert (moved[there] != 0).sum() == 2 * (
         25 + 8 + 9
     )  # a queen's, a knight's and a promoting pawn's, both ways
-
-
-@pytest.mark.parametrize(
-    "jumps",
-    ["up", 3, ((1, 0),), ((1, 0, 0),) * 73, ((0.5, 1),) * 73, ((True, 1),) * 73, ((0, -8),) * 73],
-)
-def test_jumps_that_cannot_be(jumps):
-    with pytest.raises(ConfigError, match="network jumps="):
-        NetworkConfig(jumps=jumps)
 
 
 @pytest.mark.parametrize("device, last", [("cpu", True), ("mps", False)])

@@ -63,14 +63,14 @@ NETWORKS = {
     "channels a float": {"channels": 8.0},
     "true": {"blocks": True},
     "none at all": {"channels": 0},
-    "nan": {"tau": float("nan")},
-    "no threshold": {"threshold": 0},
+    "nan": {"score_limit": float("nan")},
+    "others' jumps": {"jumps": [[0.5, 1]] * 73},
     "huge": {"channels": 10**12},
     "large": {"channels": 10_000},
     "many": {"blocks": 300},
     "another": {"blocks": 2},
-    "an encoding in a list": {"encoding": ["direct"]},
-    "a long encoding": {"encoding": "x" * 10_000},
+    "an activation in a list": {"activation": ["relu"]},
+    "a long activation": {"activation": "x" * 10_000},
 }
 
 

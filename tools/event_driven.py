@@ -4,8 +4,7 @@ arrives.
 python tools/event_driven.py RUN --positions 10000
 
 The package computes a layer at one go: a convolution gives each neuron its current x, and the
-neuron's spikes are round(x / threshold), between 0 and `levels`. Here the same weights run as
-events. Every neuron keeps a membrane. A spike adds one weight to the membrane of each neuron it
+neuron's spikes are round(x), between 0 and `levels`. Here the same weights run as events. Every neuron keeps a membrane. A spike adds one weight to the membrane of each neuron it
 reaches, and nothing is ever multiplied. A layer first takes in every spike of the layer before.
 Then it fires for `levels` steps, at most one spike per neuron and step.
 
@@ -155,9 +154,8 @@ class EventDriven:
         counts: how often each neuron has fired so far, uint8 like `membrane`; one more for those
         that fire now.
         """
-        half = self.config.threshold / 2
-        spikes = torch.where(counts % 2 == 0, membrane > half, membrane >= half)
-        membrane[spikes] -= self.config.threshold
+        spikes = torch.where(counts % 2 == 0, membrane > 0.5, membrane >= 0.5)
+        membrane[spikes] -= 1
         counts += spikes
         board = spikes.view(-1, self.config.height, self.config.width, self.config.channels)
         return board.permute(0, 3, 1, 2)

@@ -19,9 +19,10 @@ import torch
 
 from ..cpu import use_threads
 from ..devices import WorkerPlan, inventory, plan_workers
-from ..errors import ConfigError, WorkerError, require_counts
+from ..errors import ConfigError, WorkerError
 from ..games.base import Game
 from ..games.registry import make_game
+from ..settings import COUNT, require
 from ..workers.local import LocalPool
 from ..workers.protocol import Arrays
 from .engine_processes import ProcessPlayer
@@ -94,7 +95,7 @@ def play_matches(
     book = arena_game(game.name).book if book is None else book
     if processes is None:
         processes = processes_for(matches, seconds, game.device)
-    require_counts(processes=processes)
+    require("processes", processes, COUNT)
     runner = MatchRunner(game, matches, seed, book, boards, seconds)
     player = runner if processes == 1 else ParallelMatches(runner, processes)
     results = runner.results

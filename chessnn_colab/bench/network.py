@@ -10,7 +10,7 @@ from typing import Any
 from spikingjelly.activation_based import functional, neuron, surrogate
 from torch import nn
 
-from ..layers import SpikingLayer
+from ..layers import TAU, SpikingLayer
 from ..network import SpikingNetwork, actor_copy
 from .clock import Setting, random_observations, seconds_per_call
 
@@ -67,13 +67,13 @@ def plain_neurons(network: SpikingNetwork) -> nn.Module:
     """SpikingJelly's neuron for the network's configuration, many steps per call, each call from
     rest.
     """
-    tau, threshold, levels = network.config.tau, network.config.threshold, network.config.levels
+    levels = network.config.levels
     if levels > 1:
         count = surrogate.MultiLevelSpikeCount(levels)
-        node = neuron.ILIFNode(tau, threshold, count, detach_reset=True, step_mode="m")
+        node = neuron.ILIFNode(TAU, 1.0, count, detach_reset=True, step_mode="m")
     else:
         node = neuron.LIFNode(
-            tau, False, threshold, None, surrogate.ATan(), detach_reset=True, step_mode="m"
+            TAU, False, 1.0, None, surrogate.ATan(), detach_reset=True, step_mode="m"
         )
     node.register_forward_pre_hook(lambda *_: node.reset())
     return node

@@ -156,9 +156,9 @@ def load_network(
         check_fit(SpikingNetwork(config, portable=True), weights)
     game = make_game(name)
     shape = (config.planes, config.height, config.width, config.actions)
-    if shape != (*game.observation_shape, game.num_actions) or bool(config.score_limit) != bool(
-        game.score_limit
-    ):
+    fits = shape == (*game.observation_shape, game.num_actions)
+    fits = fits and config.jumps in ((), game.jumps)
+    if not fits or bool(config.score_limit) != bool(game.score_limit):
         raise unusable(path, f"its network does not fit the board and the actions of {name}")
     network = build_network(config, detect_device(device).device)
     load_arrays(network, weights)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..network_config import preset
+from ..network_config import PRESETS
 from ..report import Report, Strength, score_names, strength_points
 from ..runs.folder import RunFolder
 from ..text import counted, duration
@@ -134,7 +134,7 @@ def _decided(report: Report) -> str:
 def network_words(config: Mapping[str, Any]) -> str:
     """The shape of the network in a sentence."""
     name = config.get("preset") or "auto"
-    shape = preset("cpu" if name == "auto" else name).to_dict()
+    shape = PRESETS["cpu" if name == "auto" else name].to_dict()
     shape |= {key: config[key] for key in shape if config.get(key)}
     size = "{blocks} blocks with {channels} channels".format_map(shape)
     search = f"search: {config.get('search')}. "

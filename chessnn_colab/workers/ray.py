@@ -21,7 +21,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ConfigError, WorkerError, require_counts, require_one_of
+from ..errors import ConfigError, WorkerError
+from ..settings import COUNT_OR_NONE, one_of, require
 from .pool import READY_SECONDS, Pool
 from .process import MALLOC_SETTINGS, THREAD_VARIABLES, log_to_stderr, serve
 from .protocol import Inbox
@@ -112,12 +113,10 @@ def plan_cluster(
     # Here, because an actor imports this file and may not need torch.
     from ..devices import DEVICE_FAILURE, WorkerPlan
 
-    require_counts(workers=workers)
-    require_one_of("device_failure", device_failure, DEVICE_FAILURE)
-    require_one_of("learner_gpu", learner_gpu, ("shared",), " on a Ray cluster")
-    require_one_of(
-        "selfplay_device", selfplay_device or "cpu", ("cpu", "cuda"), " on a Ray cluster"
-    )
+    require("workers", workers, COUNT_OR_NONE)
+    require("device_failure", device_failure, DEVICE_FAILURE)
+    require("learner_gpu", learner_gpu, one_of("shared"), " on a Ray cluster")
+    require("selfplay_device", selfplay_device or "cpu", one_of("cpu", "cuda"), " on a Ray cluster")
     gpus, cpus = int(resources.get("GPU", 0)), max(int(resources.get("CPU", 1)), 1)
     if gpus == 0 and (selfplay_device or "").startswith("cuda"):
         raise ConfigError(f"selfplay_device={selfplay_device!r}, but the cluster has no GPU")
