@@ -18,7 +18,6 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from .network_config import NetworkConfig
 
-
 TAU = 2.0  # membrane time constant, in steps
 
 

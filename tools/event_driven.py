@@ -4,9 +4,10 @@ arrives.
 python tools/event_driven.py RUN --positions 10000
 
 The package computes a layer at one go: a convolution gives each neuron its current x, and the
-neuron's spikes are round(x), between 0 and `levels`. Here the same weights run as events. Every neuron keeps a membrane. A spike adds one weight to the membrane of each neuron it
-reaches, and nothing is ever multiplied. A layer first takes in every spike of the layer before.
-Then it fires for `levels` steps, at most one spike per neuron and step.
+neuron's spikes are round(x), between 0 and `levels`. Here the same weights run as events. Every
+neuron keeps a membrane. A spike adds one weight to the membrane of each neuron it reaches, and
+nothing is ever multiplied. A layer first takes in every spike of the layer before. Then it fires
+for `levels` steps, at most one spike per neuron and step.
 
 Rounding is a threshold. A neuron that starts at half a threshold and fires at a whole one, each
 spike taking one threshold off, fires round(x) times; this file compares with half a threshold
