@@ -39,10 +39,10 @@ class Budget:
 
         learning_per_play: seconds of learning that one second of self-play needs.
         """
-        if self.seconds is None:
+        if self.deadline is None:
             return None
-        left = max(self.seconds - self.reserved - self.elapsed, 0)
-        return self.started + self.elapsed + left / (1 + learning_per_play)
+        now = time.monotonic()
+        return now + max(self.deadline - now, 0) / (1 + learning_per_play)
 
     @property
     def deadline(self) -> float | None:
@@ -56,9 +56,9 @@ class Budget:
         """
         if self.iterations is not None and self.done + unfinished >= self.iterations:
             return True
-        if self.seconds is None or self.done + unfinished == 0:
+        if self.deadline is None or self.done + unfinished == 0:
             return False
-        return self.seconds - self.reserved - self.elapsed < 0.15 * next_iteration
+        return self.deadline - time.monotonic() < 0.15 * next_iteration
 
     def learning_rate_factor(self) -> float:
         """1 for the first half of a time budget, then falling to 0.05.

@@ -37,7 +37,6 @@ from .settings import (
 from .workers.local import InlinePool, LocalPool
 from .workers.pool import Pool
 
-WORKER_TIMEOUT = 300.0  # seconds of silence after which a worker counts as hung
 NETWORK_SETTINGS = ("channels", "blocks", "steps", "levels", "activation")
 # A run keeps these when it is resumed: they give the weights their shape.
 FIXED_SETTINGS = frozenset({"preset", *NETWORK_SETTINGS})
@@ -178,6 +177,7 @@ class TrainConfig(LearnerConfig, SearchConfig):
         "The number of processes that play. By default one for each GPU, or for each core. "
         "Several workers share a GPU when there are more workers than GPUs.",
         WORKERS,
+        COUNT,
     )
     gpus: tuple[int, ...] | None = setting(
         None, "The numbers of the GPUs to use, such as 0,2. By default all.", WORKERS
@@ -190,12 +190,14 @@ class TrainConfig(LearnerConfig, SearchConfig):
         "own: no worker plays on the GPU that learns, if there is another GPU. shared: it plays "
         "there too.",
         WORKERS,
+        one_of("shared", "own"),
     )
     device_failure: str = setting(
         "stop",
         "What happens when a worker's device does not work: stop ends the run, cpu lets that "
         "worker play on the CPU.",
         WORKERS,
+        one_of("stop", "cpu"),
     )
     overlap: bool = setting(
         False,
@@ -368,17 +370,8 @@ class TrainConfig(LearnerConfig, SearchConfig):
         if self.pool == "ray":
             from .workers.ray import RayPool  # Ray is an extra
 
-            return RayPool(
-                SelfPlay,
-                settings,
-                plan,
-                address=self.address,
-                timeout=WORKER_TIMEOUT,
-                on_message=say,
-            )
-        return LocalPool(
-            SelfPlay, settings, plan, logs=logs, timeout=WORKER_TIMEOUT, on_message=say
-        )
+            return RayPool(SelfPlay, settings, plan, address=self.address, on_message=say)
+        return LocalPool(SelfPlay, settings, plan, logs=logs, on_message=say)
 
     def _shape(self) -> NetworkConfig:
         """The preset's network with the settings that are given."""

@@ -1,8 +1,7 @@
-"""How this process uses the CPU: its cores, its threads and its memory allocator."""
+"""How this process uses the CPU: its cores and its threads."""
 
 from __future__ import annotations
 
-import ctypes
 import math
 import os
 import statistics
@@ -76,19 +75,3 @@ class ThreadTrial:
         self._best_count = self.count
         self._decided = self.count == 1
         self.count = max(self.count // 2, 1)
-
-
-def keep_freed_memory() -> None:
-    """glibc keeps large freed blocks in this process from now on, and does not return them to the
-    system.
-
-    Batches allocate the same tensors again and again, and on a CPU new pages for them cost a fifth
-    of the time. Does nothing on systems without glibc.
-    """
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError, TypeError):  # macOS has no mallopt, Windows no CDLL(None)
-        return
-    # malloc.h: M_TRIM_THRESHOLD -1, M_TOP_PAD -2, M_MMAP_MAX -4
-    for option, value in ((-1, 2**30), (-2, 2**26), (-4, 0)):
-        mallopt(option, value)

@@ -12,16 +12,12 @@ import torch
 from torch.nn import functional as F
 
 from .cpu import usable_cores
-from .errors import ConfigError, DeviceError
-from .settings import COUNT_OR_NONE, one_of, require
+from .errors import ConfigError, DeviceError, first_line
 
 MAX_CPU_WORKERS = 16
-LEARNER_GPU = one_of("shared", "own")
-DEVICE_FAILURE = one_of("stop", "cpu")
 # In the messages of MPS, of the CPU, and of cuDNN and cuBLAS.
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "STATUS_ALLOC_FAILED")
 NO_GPU = "cuda: no GPU that this torch can see"
-WORKS = ": works"
 PRECISIONS = ("auto", "float32", "bfloat16", "float16")
 
 
@@ -48,7 +44,7 @@ class Inventory:
 @dataclass(frozen=True)
 class DeviceChoice:
     """The device to use, its name for people, and one line for each device tried that says how it
-    went.
+    went; the last one works.
     """
 
     device: str
@@ -58,11 +54,10 @@ class DeviceChoice:
     @property
     def troubles(self) -> list[str]:
         """The reasons why a device that is there was passed over."""
-        found = [reason for reason in self.reasons if not reason.endswith(WORKS)]
-        return [reason for reason in found if reason != NO_GPU]
+        return [reason for reason in self.reasons[:-1] if reason != NO_GPU]
 
     def __str__(self) -> str:
-        return f"{self.device} ({self.name})" if self.name else self.device
+        return f"{self.device} ({self.name})"
 
 
 @dataclass(frozen=True)
@@ -75,7 +70,7 @@ class WorkerPlan:
     threads: int
     notes: tuple[str, ...] = ()
     device_failure: str = "stop"  # or "cpu": where a worker plays whose device does not work
-    workers_per_gpu: int = 1
+    workers_per_gpu: int = 1  # on a Ray cluster
 
 
 def inventory() -> Inventory:
@@ -91,10 +86,10 @@ def inventory() -> Inventory:
             try:
                 found = torch.cuda.get_device_properties(index)
             except Exception as error:  # whatever a broken driver raises
-                problems.append(f"cuda:{index}: there, but broken: {_first_line(error)}")
+                problems.append(f"cuda:{index}: there, but broken: {first_line(error)}")
                 continue
             gpus.append(Gpu(index, found.name, found.total_memory, (found.major, found.minor)))
-    warned = [f"cuda: {_first_line(warning.message)}" for warning in caught]
+    warned = [f"cuda: {first_line(warning.message)}" for warning in caught]
     return Inventory(
         gpus=tuple(gpus),
         mps=torch.backends.mps.is_available(),
@@ -126,8 +121,7 @@ def detect_device(
         except Exception as error:  # whatever a broken driver raises
             reasons.append(f"{device}: {_why_not(device, error)}")
             continue
-        reasons.append(f"{device}{WORKS}")
-        return DeviceChoice(device, describe(device, machine), tuple(reasons))
+        return DeviceChoice(device, describe(device, machine), (*reasons, f"{device}: works"))
     raise DeviceError(
         f"device {str(requested)!r} does not work: {'; '.join(reasons)}; choose another of "
         f"{', '.join(_present(machine))}, or auto"
@@ -137,7 +131,7 @@ def detect_device(
 def _why_not(device: str, error: Exception) -> str:
     """The reason why a device is passed over: its memory is taken, or it is broken."""
     if not (device.startswith("cuda") and out_of_memory(error)):
-        return f"there, but broken: {_first_line(error)}"
+        return f"there, but broken: {first_line(error)}"
     try:
         free, total = torch.cuda.mem_get_info(device)
     except RuntimeError:  # asking takes memory, too
@@ -159,14 +153,6 @@ def try_device(device: str) -> None:
         raise RuntimeError(f"computed {bits} and {total}, expected 8 and {expected}")
 
 
-def require_device(device: str) -> None:
-    """Raise DeviceError with the reason when `device` does not work."""
-    try:
-        try_device(device)
-    except Exception as error:  # whatever a broken driver raises
-        raise DeviceError(f"{device} does not work: {_first_line(error)}") from error
-
-
 def playing_device(device: str | torch.device) -> str:
     """The device for matches, puzzles and a person's games: `device`, but the CPU for MPS.
 
@@ -183,12 +169,11 @@ def out_of_memory(error: BaseException) -> bool:
     )
 
 
-def describe(device: str, machine: Inventory | None = None) -> str:
+def describe(device: str, machine: Inventory) -> str:
     """Return a name for people: "GPU 0: Tesla T4", "Apple GPU (MPS)" or "CPU"."""
-    if device.startswith("cuda"):
-        index = int(device.partition(":")[2] or 0)
-        names = {gpu.index: gpu.name for gpu in (machine or inventory()).gpus}
-        return f"GPU {index}: {names.get(index, 'unknown')}"
+    for gpu in machine.gpus:
+        if device == f"cuda:{gpu.index}":
+            return f"GPU {gpu.index}: {gpu.name}"
     return "Apple GPU (MPS)" if device == "mps" else "CPU"
 
 
@@ -204,17 +189,12 @@ def time_convolutions(device: str | torch.device) -> None:
 
 
 def choose_dtype(precision: str, device: str | torch.device) -> torch.dtype:
-    """Return the dtype of convolutions for one of PRECISIONS. Raises ConfigError for an unknown
-    name.
+    """Return the dtype of convolutions for one of PRECISIONS.
 
     "auto" is the fastest: bfloat16 where there are units for it (GPUs from Ampere on, CPUs with
     AVX-512 BF16 or AMX), float16 on older CUDA GPUs, else float32. It depends on the hardware and
     on no timing, so that runs can be repeated exactly.
     """
-    if precision not in PRECISIONS:
-        raise ConfigError(
-            f"unknown precision {precision!r}: expected one of {', '.join(PRECISIONS)}"
-        )
     if precision != "auto":
         return getattr(torch, precision)
     device = torch.device(device)
@@ -239,19 +219,16 @@ def plan_workers(
     """Plan which workers play on which device, when `device` trains.
 
     By default there is one worker per GPU, since one batch of games fills it. `workers` is a
-    total, rounded down to a multiple of the GPUs, with a note; fewer workers than GPUs use the
-    first GPUs. MPS has one worker. The CPU has one worker per core, each with one thread. "auto"
-    and "cuda:0" play on all GPUs.
+    total, dealt out to the GPUs in turn; fewer workers than GPUs use the first GPUs. MPS has one
+    worker. The CPU has one worker per core, each with one thread. "auto" and "cuda:0" play on all
+    GPUs.
 
     gpus: play on these GPUs only, by torch's index. selfplay_device: play there instead, such as
     "cpu". learner_gpu: "shared", or "own" to keep workers off the GPU that trains if there is
     another. device_failure: "stop", or "cpu" to let a worker whose GPU does not work play on the
-    CPU. Raises ConfigError for counts below one and unknown words, DeviceError for devices that are
-    not there.
+    CPU. Raises ConfigError for `gpus` that are no numbers, DeviceError for devices that are not
+    there.
     """
-    require("workers", workers, COUNT_OR_NONE)
-    require("learner_gpu", learner_gpu, LEARNER_GPU)
-    require("device_failure", device_failure, DEVICE_FAILURE)
     trains_on = _candidates(str(device), machine, gpus)[0]
     plays_on = _candidates(str(selfplay_device or device), machine, gpus)[0]
     if plays_on.startswith("cuda"):
@@ -297,17 +274,9 @@ def _plan_gpus(
     if total < len(wanted):
         used = ", ".join(map(str, wanted[:total]))
         notes.append(f"{total} workers use GPUs {used} of {len(wanted)}")
-        wanted = wanted[:total]
-    per_gpu, left_over = divmod(total, len(wanted))
-    if left_over:
-        rounded = total - left_over
-        notes.append(
-            f"{total} workers on {len(wanted)} GPUs: using {rounded}, the next multiple down"
-        )
-        total = rounded
-    devices = tuple(f"cuda:{index}" for index in wanted) * per_gpu
+    devices = tuple(f"cuda:{wanted[worker % len(wanted)]}" for worker in range(total))
     threads = max(machine.cores // total, 1)
-    return WorkerPlan(devices, threads, tuple(notes), device_failure, per_gpu)
+    return WorkerPlan(devices, threads, tuple(notes), device_failure)
 
 
 def _present(machine: Inventory) -> list[str]:
@@ -345,7 +314,3 @@ def _candidates(requested: str, machine: Inventory, gpus: Sequence[int] | None) 
             f"device {requested!r} is not there: expected auto or one of {', '.join(present)}"
         )
     return found
-
-
-def _first_line(error: Exception | Warning | str) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -65,6 +65,11 @@ class WorkerError(ChessnnError):
     """A worker process failed; the message has its traceback."""
 
 
+def first_line(error: Exception | Warning | str) -> str:
+    """The first line of what an error says, or its type's name if it says nothing."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
 def error_line(traceback: str) -> str:
     """The line of a traceback that names the error; the last line of any other text.
 

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from .actor import Actor
 from .assembler import Assembler
-from .devices import choose_dtype, describe, out_of_memory, require_device, time_convolutions
+from .devices import choose_dtype, detect_device, out_of_memory, time_convolutions
 from .errors import ConfigError
 from .games.base import finished, select, start_positions, where
 from .games.registry import make_game
@@ -62,7 +62,7 @@ class SelfPlay:
         reward: str | None = None,
         precision: str = "auto",
     ):
-        require_device(device)
+        self._device_name = detect_device(device).name
         time_convolutions(device)
         self.device = device
         self.messages: list[str] = []  # for the user
@@ -77,7 +77,7 @@ class SelfPlay:
 
     def describe(self) -> str:
         """The device's name, for people."""
-        return describe(self.device)
+        return self._device_name
 
     def set_weights(self, version: int, arrays: Mapping[str, np.ndarray]) -> None:
         """Play with these weights (network.to_arrays) from the next call of `play` on. Raises

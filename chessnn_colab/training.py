@@ -15,7 +15,6 @@ import numpy as np
 
 from .budget import Budget
 from .config import CHANGEABLE, TrainConfig
-from .cpu import keep_freed_memory
 from .device_probe import probe_for
 from .devices import detect_device, inventory
 from .errors import WorkerError
@@ -29,6 +28,7 @@ from .iteration import (
 )
 from .learner import Learner
 from .learning import firing_rates, learn
+from .memory import keep_freed_memory
 from .network import build_network, to_arrays
 from .records import GameRecords
 from .replay import ReplayBuffer

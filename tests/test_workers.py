@@ -267,18 +267,6 @@ def test_the_line_that_names_an_error_is_found_above_torchs_advice():
     assert error_line("Terminated") == "Terminated"
 
 
-def test_a_wide_search_has_longer_to_stop(monkeypatch):
-    monkeypatch.setattr(supervision, "STOP_SECONDS", 0.2)
-    plan = WorkerPlan(("left",), threads=1)
-    with LocalPool(
-        ToyJob, {"seconds": 0.8}, plan, timeout=30 * supervision.TIMEOUT_SECONDS
-    ) as pool:
-        pool.set_weights(0, {"add": np.array([1])})
-        pool.begin([50], 0)
-        pool.finish(time.monotonic() + 0.1)
-    assert pool.received[0], "it was heard, and not killed"
-
-
 def test_a_script_without_a_main_guard_ends_with_an_error_however_large_the_settings(tmp_path):
     """A process that dies before it reads its settings does not keep the pool waiting."""
     script = tmp_path / "unguarded.py"

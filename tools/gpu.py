@@ -384,13 +384,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--inside", choices=list(PIECES), help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     try:
-        from chessnn_colab.devices import describe, detect_device
+        from chessnn_colab.devices import detect_device
     except ImportError as error:
         raise SystemExit(
             f"{error}: this installs nothing. First: {sys.executable} -m pip install -r requirements.txt"
         ) from error
 
-    options = Options(detect_device(given.device).device, given.tiny)
+    choice = detect_device(given.device)
+    options = Options(choice.device, given.tiny)
     if given.inside:
         print(json.dumps(PIECES[given.inside].run(options)))
         return 0
@@ -398,10 +399,7 @@ def main(arguments: list[str] | None = None) -> int:
     kept = given.out / "gpu.json"
     pieces = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
     failed = 0
-    pieces["machine"] = {
-        "device": describe(options.device),
-        "date": time.strftime("%Y-%m-%d %H:%M"),
-    }
+    pieces["machine"] = {"device": choice.name, "date": time.strftime("%Y-%m-%d %H:%M")}
     for name in [given.part] if given.part else PIECES:
         pieces[name] = measured(name, options)
         failed += "error" in pieces[name]

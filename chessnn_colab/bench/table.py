@@ -15,10 +15,10 @@ import torch
 
 from ..arena.progress import Bar, MatchProgress, Watch, unwatched
 from ..config import TrainConfig
-from ..cpu import keep_freed_memory
 from ..devices import choose_dtype, detect_device, time_convolutions
 from ..errors import ConfigError
-from ..settings import COUNT_OR_NONE, require
+from ..memory import keep_freed_memory
+from ..settings import COUNT, require
 from .clock import Setting
 from .launches import bench_launches
 from .neighbour import bench_neighbour
@@ -69,7 +69,8 @@ def bench(
         raise ConfigError(f"unknown bench {name!r}: expected one of {', '.join(BENCHES)}, or all")
     if not seconds > 0:
         raise ConfigError(f"seconds={seconds}: expected more than 0")
-    require("boards", boards, COUNT_OR_NONE)
+    if boards is not None:
+        require("boards", boards, COUNT)
     chosen = detect_device(device).device
     dtype = choose_dtype(precision, chosen)
     about = {

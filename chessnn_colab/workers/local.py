@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .pool import Pool
-from .process import MALLOC_SETTINGS, THREAD_VARIABLES, worker_main
+from .process import THREAD_VARIABLES, worker_main
 from .protocol import Arrays, Games, Inbox, Job, OnMessage, OnUpdate, worker_seed
 from .shares import PlayCall, Slot
 
@@ -90,10 +90,7 @@ class LocalProcess:
             self.process.start()
         child_connection.close()  # while this process holds a copy, the pipe of a dead worker stays open
         self._threads = [
-            threading.Thread(
-                target=target, daemon=True, name=f"worker-{index}-{target.__name__.strip('_')}"
-            )
-            for target in (self._read, self._write)
+            threading.Thread(target=target, daemon=True) for target in (self._read, self._write)
         ]
         for thread in self._threads:
             thread.start()
@@ -148,12 +145,9 @@ def exit_in_words(exit_code: int | None) -> str:
         return "closed its pipe without ending"
     if exit_code >= 0:
         return f"ended by itself with exit code {exit_code}"
-    try:
-        name = signal.Signals(-exit_code).name
-    except ValueError:
-        return f"was killed by signal {-exit_code}"
-    meaning = SIGNALS_IN_WORDS.get(name)
-    return f"was killed by signal {-exit_code} ({name}{f': {meaning}' if meaning else ''})"
+    name = signal.Signals(-exit_code).name
+    meaning = SIGNALS_IN_WORDS.get(name, "sent by the system or another program")
+    return f"was killed by signal {-exit_code} ({name}: {meaning})"
 
 
 @contextmanager
@@ -161,18 +155,16 @@ def _child_environment(threads: int) -> Iterator[None]:
     """Set the environment and the signal mask for a new process, and restore this process's own
     afterwards.
 
-    Libraries read the number of threads and the malloc settings when they are loaded, so these must
-    be there before the worker's first line. SIGINT is blocked until the worker ignores it: an
-    interrupt during its start would kill it.
+    Libraries read the number of threads when they are loaded, so it must be there before the
+    worker's first line. SIGINT is blocked until the worker ignores it: an interrupt during its
+    start would kill it.
     """
-    wanted = dict.fromkeys(THREAD_VARIABLES, str(threads))
-    wanted |= {name: os.environ.get(name, setting) for name, setting in MALLOC_SETTINGS.items()}
-    before = {name: os.environ.get(name) for name in wanted}
+    before = {name: os.environ.get(name) for name in THREAD_VARIABLES}
     mask = None
     if hasattr(signal, "pthread_sigmask"):
         resource_tracker.ensure_running()  # if it were started with the first worker, it would unblock SIGINT
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    os.environ.update(wanted)
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(threads)))
     try:
         yield
     finally:
@@ -196,15 +188,17 @@ class InlinePool(Pool):
         factory: Callable[..., Job],
         settings: Mapping[str, Any],
         plan: WorkerPlan,
-        on_message: OnMessage | None = None,
+        on_message: OnMessage,
     ):
-        self._say = on_message or (lambda text: None)
+        self._say = on_message
         self._jobs = [factory(device, **settings) for device in plan.devices]
-        self._slots = [
-            Slot(index, device, description=job.describe())
-            for index, (device, job) in enumerate(zip(plan.devices, self._jobs))
-        ]
+        self._slots = []  # there are no processes
         self._call = PlayCall([], 0, None)
+
+    @property
+    def descriptions(self) -> list[str]:
+        """Each worker's device in words."""
+        return [job.describe() for job in self._jobs]
 
     def set_weights(self, version: int, arrays: Arrays) -> None:
         """Play with these weights from the next share on."""
@@ -214,9 +208,6 @@ class InlinePool(Pool):
     def begin(self, games: Sequence[Games], seed: int, on_update: OnUpdate | None = None) -> None:
         """Note what to play. The games are played in `finish`."""
         self._call = PlayCall(games, seed, on_update)
-
-    def pump(self) -> None:
-        """Nothing arrives before `finish`, which plays the games."""
 
     def finish(self, deadline: float | None = None) -> list[list[Arrays]]:
         """Play what `begin` noted, until `deadline` (of time.monotonic()) at the latest."""
@@ -237,7 +228,3 @@ class InlinePool(Pool):
         for message in job.messages:
             self._say(f"worker {share}: {message}")
         job.messages.clear()
-
-    def close(self) -> None:
-        """Let go of the jobs."""
-        self._jobs = []

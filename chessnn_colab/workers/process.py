@@ -31,8 +31,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import DeviceError, WorkerError
+from ..memory import keep_freed_memory
 from ..runs.files import NO_LINK
-from .protocol import Arrays, Job, PipeEnd, count_games
+from .protocol import Arrays, Games, Job, PipeEnd, count_games
 
 LOG = logging.getLogger("chessnn_colab.worker")  # goes to the worker's log, if it has one
 DEVICE_FAULTS = (
@@ -49,14 +50,6 @@ THREAD_VARIABLES = (
     "OPENBLAS_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
 )
-# glibc reads these when a process starts; other systems ignore them. A convolution network on a CPU
-# allocates blocks of the same sizes thousands of times, so freed blocks stay in the process instead
-# of going back to the system.
-MALLOC_SETTINGS = {
-    "MALLOC_MMAP_MAX_": "0",
-    "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
-    "MALLOC_TOP_PAD_": str(64 << 20),
-}
 
 
 def require_numpy(arrays: Mapping[str, Any]) -> None:
@@ -92,17 +85,21 @@ def worker_main(connection: PipeEnd, threads: int, log: Path | None) -> None:
 def serve(connection: PipeEnd, blueprint: bytes, threads: int) -> None:
     """Make the job and obey what comes through `connection` until it is closed."""
     parent = _Parent(connection)
+    keep_freed_memory()
     try:
         factory, device, settings = pickle.loads(blueprint)
-        if (
-            "torch" in sys.modules
-        ):  # if it is imported later, it takes the number of threads from the environment
+        # torch takes the number of threads from the environment if it is imported later.
+        if "torch" in sys.modules:
             sys.modules["torch"].set_num_threads(threads)
         job = factory(device, **settings)
         LOG.info(f"started on {job.describe()}, {threads} threads")
         parent.send(("ready", job.describe()))
         while True:
-            _obey(job, parent, parent.commands.get())
+            kind, *body = parent.commands.get()
+            if kind == "weights":
+                job.set_weights(*body)
+            else:
+                _play(job, parent, *body)
     except (
         BaseException
     ) as error:  # a SystemExit too: the parent must hear of whatever ended the job
@@ -126,21 +123,28 @@ def log_to_stderr() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s [%(process)d] %(message)s")
 
 
-def _obey(job: Job, parent: _Parent, command: tuple[Any, ...]) -> None:
-    kind, *body = command
-    if kind == "weights":
-        job.set_weights(*body)
-    elif kind == "play":
-        ticket, games, seed = body
-        LOG.info(f"plays {count_games(games)} games, seed {seed}")
-        job.play(games, seed, _Reporter(parent, ticket))
-        for message in job.messages:
-            LOG.info(message)
-            parent.send(("message", message))
-        job.messages.clear()
-        parent.send(("done", ticket))
-    else:
-        raise WorkerError(f"unknown command '{kind}', expected 'weights' or 'play'")
+def _play(job: Job, parent: _Parent, ticket: int, games: Games, seed: int) -> None:
+    """Play, and send what the games bring; stop early once the pool says so."""
+    sent_at = 0.0
+
+    def on_progress(games_done: int, plies: int, arrays: Arrays | None) -> bool:
+        nonlocal sent_at
+        if arrays is not None:
+            require_numpy(arrays)
+            parent.send(("games", ticket, arrays))
+        now = time.monotonic()
+        if arrays is not None or now - sent_at >= PROGRESS_INTERVAL:
+            parent.send(("progress", ticket, games_done, plies))
+            sent_at = now
+        return parent.stopped_ticket < ticket
+
+    LOG.info(f"plays {count_games(games)} games, seed {seed}")
+    job.play(games, seed, on_progress)
+    for message in job.messages:
+        LOG.info(message)
+        parent.send(("message", message))
+    job.messages.clear()
+    parent.send(("done", ticket))
 
 
 def _redirect_output(log: Path) -> None:
@@ -192,23 +196,3 @@ class _Parent:
             self.connection.send_bytes(pickle.dumps(message, protocol=5))
         except OSError:  # the parent is gone
             os._exit(1)
-
-
-class _Reporter:
-    """The `on_progress` of one call of play: sends the finished games, and returns False once the
-    pool says stop.
-    """
-
-    def __init__(self, parent: _Parent, ticket: int):
-        self.parent, self.ticket = parent, ticket
-        self.last_sent = 0.0
-
-    def __call__(self, games: int, plies: int, arrays: Arrays | None) -> bool:
-        if arrays is not None:
-            require_numpy(arrays)
-            self.parent.send(("games", self.ticket, arrays))
-        now = time.monotonic()
-        if arrays is not None or now - self.last_sent >= PROGRESS_INTERVAL:
-            self.parent.send(("progress", self.ticket, int(games), int(plies)))
-            self.last_sent = now
-        return self.parent.stopped_ticket < self.ticket

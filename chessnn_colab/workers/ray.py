@@ -13,6 +13,7 @@ for the network between machines, its token and its dashboard.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import queue
 import threading
@@ -21,10 +22,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ConfigError, WorkerError
-from ..settings import COUNT_OR_NONE, one_of, require
+from ..errors import ConfigError, WorkerError, first_line
+from ..settings import one_of, require
 from .pool import READY_SECONDS, Pool
-from .process import MALLOC_SETTINGS, THREAD_VARIABLES, log_to_stderr, serve
+from .process import THREAD_VARIABLES, log_to_stderr, serve
 from .protocol import Inbox
 from .shares import Slot
 
@@ -107,26 +108,22 @@ def plan_cluster(
 
     resources: Ray's, such as {"CPU": 64.0, "GPU": 8.0}. workers: a total; with more
     workers than GPUs several actors share each GPU. Inside an actor its GPU is always cuda:0.
-    Raises ConfigError for counts below one and unknown words, for a device other than cuda and
-    cpu, and for a CUDA device in a cluster without GPUs.
+    Raises ConfigError for a GPU of the learner's own, for a device other than cuda and cpu, and
+    for a CUDA device in a cluster without GPUs.
     """
     # Here, because an actor imports this file and may not need torch.
-    from ..devices import DEVICE_FAILURE, WorkerPlan
+    from ..devices import WorkerPlan
 
-    require("workers", workers, COUNT_OR_NONE)
-    require("device_failure", device_failure, DEVICE_FAILURE)
     require("learner_gpu", learner_gpu, one_of("shared"), " on a Ray cluster")
     require("selfplay_device", selfplay_device or "cpu", one_of("cpu", "cuda"), " on a Ray cluster")
     gpus, cpus = int(resources.get("GPU", 0)), max(int(resources.get("CPU", 1)), 1)
-    if gpus == 0 and (selfplay_device or "").startswith("cuda"):
-        raise ConfigError(f"selfplay_device={selfplay_device!r}, but the cluster has no GPU")
-    on_gpus = gpus > 0 and selfplay_device != "cpu"
-    if on_gpus:
+    if gpus == 0 and selfplay_device == "cuda":
+        raise ConfigError("selfplay_device='cuda', but the cluster has no GPU")
+    if gpus and selfplay_device != "cpu":
         count = workers or gpus
-        per_gpu = -(-count // gpus)  # rounded up
-        return WorkerPlan(
-            ("cuda:0",) * count, max(cpus // max(count, gpus), 1), (), device_failure, per_gpu
-        )
+        threads = max(cpus // max(count, gpus), 1)
+        per_gpu = math.ceil(count / gpus)
+        return WorkerPlan(("cuda:0",) * count, threads, (), device_failure, per_gpu)
     notes = []
     if workers and workers > cpus:
         notes.append(f"{workers} workers asked for, the cluster has room for {cpus}")
@@ -216,13 +213,13 @@ class ActorProcess:
         self._place: tuple[str, int] | None = None
         self._end = ""  # how it ended, in words
         self._ended = threading.Event()
-        environment = {**dict.fromkeys(THREAD_VARIABLES, str(threads)), **MALLOC_SETTINGS}
-        options: dict[str, Any] = {"num_cpus": num_cpus, "num_gpus": num_gpus, "max_restarts": 0}
-        options |= {
-            "concurrency_groups": {"down": 1, "up": 1},
-            "runtime_env": {"env_vars": environment},
-        }
-        actor_class: Any = ray.remote(**options)(RayWorker)
+        actor_class: Any = ray.remote(
+            num_cpus=num_cpus,
+            num_gpus=num_gpus,
+            max_restarts=0,
+            concurrency_groups={"down": 1, "up": 1},
+            runtime_env={"env_vars": dict.fromkeys(THREAD_VARIABLES, str(threads))},
+        )(RayWorker)
         self._actor = actor_class.remote(blueprint, threads)
         threading.Thread(target=self._listen, daemon=True, name=f"worker-{index}-listen").start()
 
@@ -276,9 +273,9 @@ class ActorProcess:
         except ActorUnavailableError:
             end = "is out of reach: its machine may be gone"
         except RayActorError as error:
-            end = f"died: {first_line(error)}"
+            end = f"died: {first_line(error).rstrip('.')}"
         except (RayError, RuntimeError) as error:  # RuntimeError: this process has left the cluster
-            end = f"is out of reach: {first_line(error)}"
+            end = f"is out of reach: {first_line(error).rstrip('.')}"
         finally:
             self._end = self._end or end
             self._ended.set()
@@ -302,9 +299,3 @@ class ActorProcess:
 def kill_process(pid: int) -> None:
     """Kill a process. Ray runs this on the machine of a hung actor."""
     os.kill(pid, 9)
-
-
-def first_line(error: Exception) -> str:
-    """Return the sentence with the cause out of Ray's long explanations, without its full stop."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0].rstrip(".") if lines else type(error).__name__
