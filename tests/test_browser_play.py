@@ -5,11 +5,8 @@ that is gone.
 import nbformat
 import pytest
 
-from chessnn_colab.games.registry import make_game
-from chessnn_colab.views.drawings import make_drawing
 from chessnn_colab.views.played import played_game
 from chessnn_colab.views.replay import game_replay, panel_replay
-from chessnn_colab.views.squares import Arrow, board_css, overlay_svg, squares_css
 
 from .browser import COLAB, NARROW, WIDE, browse, long, needs_browser, needs_colab, serve
 from .sample_reports import MATE, make_report
@@ -114,6 +111,10 @@ def test_a_game_by_clicks_with_a_promotion_and_a_take_back(page):
     board.click("b1", "b8")
     board.says("Checkmate: White won.")
     assert '[Result "1-0"]' in text.input_value() and board.has("g8, black king, in check")
+    picture, squares = (
+        page.tab.locator(f".cn-layers {each}").bounding_box() for each in ("svg", ".cn-squares")
+    )
+    assert picture == squares, "each button is over the picture of its square"
     page.pictures("board-mate")
     for width in (500, NARROW, WIDE):
         page.width(width)
@@ -248,20 +249,6 @@ def test_the_board_works_in_the_classic_notebook_with_ipywidgets_7(tmp_path, bro
             page.width(width)
             assert not page.cut()
         page.shut_down()
-
-
-@pytest.mark.parametrize("turned", [False, True])
-def test_coordinates_and_arrows_are_seen_on_a_board_from_either_side(browser, turned):
-    position = make_drawing(make_game("chess"))
-    overlay = overlay_svg(position, [Arrow((52, 36), 1.0)], turned)
-    sheet = board_css("here", position) + squares_css("here", position, {}, overlay)
-    classes = f"cn-squares cn-chess here{' cn-turned' * turned}"
-    squares = '<button style="position:relative"></button>' * 64  # as ipywidgets has them
-    tab = browser.new_page(viewport={"width": 416, "height": 416})
-    tab.set_content(f'<style>{sheet}</style><div class="{classes}">{squares}</div>')
-    with_overlay = tab.screenshot()
-    tab.add_style_tag(content=".here{--over:none!important}")
-    assert tab.screenshot() != with_overlay
 
 
 @long

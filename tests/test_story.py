@@ -182,8 +182,8 @@ def test_deleting_a_run_frees_its_bytes_and_leaves_what_is_not_its_own(run):
     assert not other.exists(), "an empty folder goes with its run"
 
 
-@pytest.mark.parametrize("game, squares", [("chess", 64), ("gomoku:6", 36)])
-def test_a_card_is_one_picture_of_a_run(game, squares, tmp_path):
+@pytest.mark.parametrize("game", ["chess", "gomoku:6"])
+def test_a_card_is_one_picture_of_a_run(game, tmp_path):
     settings = dict(
         preset="cpu",
         channels=8,
@@ -207,7 +207,7 @@ def test_a_card_is_one_picture_of_a_run(game, squares, tmp_path):
         "ReLU",
         "ReLU, int8",
     ]
-    assert len(board.patches) == squares and len(board.texts) >= 2
+    assert len(board.images) == 1 and "Iteration 1" in board.get_title("left")
     with pytest.raises(RunError, match="cannot write the card"):
         result_card(tmp_path / "run", tmp_path / "nowhere" / "card.png")
 

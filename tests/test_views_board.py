@@ -6,7 +6,8 @@ from chessnn_colab.errors import ConfigError, NotationError
 from chessnn_colab.games.registry import make_game
 from chessnn_colab.views import picture
 from chessnn_colab.views.drawings import make_drawing
-from chessnn_colab.views.squares import Arrow, overlay_svg, squares_css
+from chessnn_colab.views.squares import squares_css
+from chessnn_colab.views.svg_image import svg_image
 
 
 def drawing(game: str = "chess"):
@@ -110,12 +111,33 @@ def test_a_game_without_a_board_says_which_have_one():
 def test_a_picture_shows_every_piece_and_says_it_in_words(game):
     position = drawing(game)
     position.push(position.clicks()[0][1])
-    svg = picture.picture_svg(position)
-    assert svg.count("<use ") == sum(glyph != "" for glyph in position.squares())
-    assert svg != picture.picture_svg(position, turned=True)
+    svg = picture.board_svg(position)
+    for glyph in position.squares():
+        assert not glyph or position.glyphs[glyph][1] in svg
+    assert svg != picture.board_svg(position, turned=True)
     words = picture.in_words(position)
     assert words in picture.picture_html(position)
     assert ("white king e1" if game == "chess" else "X a3") in words and "to move" in words
+
+
+def test_a_picture_for_a_card_has_pieces_marks_and_letters_in_their_places():
+    position = drawing()
+    position.load("6k1/8/8/8/8/8/8/R5K1 w - - 0 1")
+    position.push(position.parse("Ra8+"))
+    image = svg_image(picture.board_svg(position), dpi=72)  # a unit is a pixel
+    assert image.shape == (360, 360, 4)
+
+    def colours(square: str) -> set[tuple[int, ...]]:
+        row, column = divmod(position.names.index(square), 8)
+        part = image[45 * row : 45 * row + 45, 45 * column : 45 * column + 45, :3]
+        return set(map(tuple, part.reshape(-1, 3).tolist()))
+
+    light, dark, white, black = (234, 230, 218), (143, 163, 181), (255, 255, 255), (0, 0, 0)
+    assert colours("e4") == {light} and colours("d4") == {dark}
+    assert {white, black} < colours("g1") and {white, black} < colours("a8")
+    assert light not in colours("a8"), "the last move is marked"
+    assert (160, 0, 0) in colours("g8"), "so is the king in check"
+    assert len(colours("a3")) > 2, "a row has its number"
 
 
 def test_the_start_of_a_game_is_a_board_or_its_text():
@@ -129,19 +151,25 @@ def test_the_start_of_a_game_is_a_board_or_its_text():
     )
 
 
-def test_a_style_sheet_names_what_stands_and_what_is_marked():
-    css = squares_css("here", drawing(), {"last": [52], "target": [36]}, "")
-    pawn = '{--g:var(--P);--tint:var(--last);--says:", white pawn, last move"}'
-    assert f".here>:nth-child(53){pawn}" in css
-    assert '.here>:nth-child(37){--dot:var(--target);--says:", possible"}' in css
+def test_marks_are_drawn_below_what_stands_and_said_in_words():
+    position = drawing()
+    marks = {"last": [52], "target": [36]}
+    css = squares_css("here", position, marks)
+    assert '.here>:nth-child(53){--says:", white pawn, last move"}' in css
+    assert '.here>:nth-child(37){--says:", possible"}' in css
+    svg = picture.board_svg(position, marks)
+    assert f"{picture.MARKS['last'][0]}{position.glyphs['P'][1]}" in svg
+    assert svg.count(picture.MARKS["target"][0]) == 1
 
 
 def test_arrows_point_from_square_to_square_and_turn_with_the_board():
     position = drawing()
-    arrow = Arrow((52, 36), 1.0, label="40 %")
-    svg = overlay_svg(position, [arrow], turned=False)
-    assert "translate(45 65) rotate(-90.0)" in svg and "40 %" in svg and ">a</text>" in svg
-    assert "translate(35 15) rotate(90.0)" in overlay_svg(position, [arrow], turned=True)
-    both = overlay_svg(position, [Arrow((51, 36), 0.2, label="8 %"), arrow], turned=False)
+    arrow = picture.Arrow((52, 36), 1.0, label="40 %")
+    svg = picture.board_svg(position, arrows=[arrow])
+    assert "matrix(0.0 -1.0 1.0 0.0 202.5 292.5)" in svg and "40 %" in svg and ">a</text>" in svg
+    turned = picture.board_svg(position, arrows=[arrow], turned=True)
+    assert "matrix(0.0 1.0 -1.0 0.0 157.5 67.5)" in turned
+    other = picture.Arrow((51, 36), 0.2, label="8 %")
+    both = picture.board_svg(position, arrows=[other, arrow])
     assert "40 %" in both and "8 %" not in both, "one label where two arrows end: the last one's"
-    assert "<circle" in overlay_svg(position, [Arrow((4,), 1.0)], turned=False)
+    assert '<circle r="16"' in picture.board_svg(position, arrows=[picture.Arrow((4,), 1.0)])

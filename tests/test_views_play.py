@@ -10,6 +10,7 @@ import pytest
 
 from chessnn_colab.errors import ChessnnError, ConfigError
 from chessnn_colab.views import board
+from chessnn_colab.views.picture import MARKS
 from chessnn_colab.views.play import board as play_board
 from chessnn_colab.views.play import play_widget
 from chessnn_colab.views.play.controls import SETTLES
@@ -102,13 +103,13 @@ def test_every_move_of_a_long_game_takes_few_messages(game, side, messages, tmp_
 def test_the_legal_targets_the_last_move_and_check_are_marked():
     view = play_widget(answers("e7e5", "b8c6", "g8f6"))
     click(view, "e2")
-    shown = view.controls.squares._marks.value
-    assert shown.count("--dot:var(--target)") == 2 and "white pawn, chosen" in shown
+    shown = view.controls.squares.picture.value
+    assert shown.count(MARKS["target"][0]) == 2 and "white pawn, chosen" in shown
     click(view, "e4")
-    assert "black pawn, last move" in view.controls.squares._marks.value
+    assert "black pawn, last move" in view.controls.squares.picture.value
     view.load("4k3/8/8/8/8/8/4R3/4K3 b - - 0 1")
     view.play_as(1)
-    assert "black king, in check" in view.controls.squares._marks.value
+    assert "black king, in check" in view.controls.squares.picture.value
 
 
 def test_a_click_can_choose_another_piece_or_none():

@@ -24,11 +24,8 @@ from tests.sample_reports import MATE, make_report
 
 def held(html: str) -> list[dict]:
     """The games within a replay."""
-    return json.loads(
-        re.search(r'<script type="application/json">(.*?)</script>', html, re.DOTALL)[1].replace(
-            "<\\/", "</"
-        )
-    )
+    data = re.search(r'<script type="application/json">(.*?)</script>', html, re.DOTALL)[1]
+    return json.loads(data)["games"]
 
 
 def sampled(text: str) -> dict:

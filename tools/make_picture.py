@@ -21,9 +21,9 @@ from chessnn_colab.arena.players import PLAY_SEARCH
 from chessnn_colab.network import SpikingNetwork
 from chessnn_colab.report import Report
 from chessnn_colab.runs.folder import RunFolder
-from chessnn_colab.views.card import draw_board
 from chessnn_colab.views.chess_drawing import read_pgn
 from chessnn_colab.views.drawing import Drawing
+from chessnn_colab.views.picture import board_svg
 from chessnn_colab.views.style import (
     BLUE,
     GREEN,
@@ -35,6 +35,7 @@ from chessnn_colab.views.style import (
     dress,
     new_figure,
 )
+from chessnn_colab.views.svg_image import svg_image
 
 ROOT = Path(__file__).resolve().parent.parent
 MOST_BYTES = 300_000
@@ -50,7 +51,8 @@ def draw(run: str, games: int) -> Figure:
     network, _ = load_network(run, device="cpu")
     figure = new_figure(11, 3.9)
     left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1.25, 1.25))
-    draw_board(left, drawing, 168)
+    left.imshow(svg_image(board_svg(drawing)))
+    left.set_axis_off()
     left.set_title(f"A game against itself, iteration {shown.iteration}", size=11, color=INK)
     draw_firing(middle, network, drawing)
     draw_scores(right, run, reports, games)

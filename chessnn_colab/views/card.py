@@ -12,8 +12,6 @@ from typing import Any
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
-from matplotlib.patheffects import withStroke
 
 from ..errors import RunError
 from ..games.registry import make_game
@@ -24,33 +22,13 @@ from ..runs.networks import load_network
 from ..spikes import estimate_energy
 from ..text import counted
 from .curves import draw_firing, draw_strength
-from .drawing import Drawing
+from .picture import board_svg
 from .played import played_game
 from .story import headline, reference_for, strength_sentences
-from .style import (
-    BLUE,
-    BOARD_DARK,
-    BOARD_LAST,
-    BOARD_LIGHT,
-    INK,
-    ORANGE,
-    draw_bars,
-    dress,
-    figure_png,
-    new_figure,
-)
+from .style import BLUE, INK, ORANGE, draw_bars, dress, figure_png, new_figure
+from .svg_image import svg_image
 
 PAPER, PIECE = "#FFFFFF", "#1B1F24"
-CHESSBOARD = "cn-chess"  # the drawing whose squares are light and dark
-SYMBOLS = {  # the last word of a glyph -> a letter of DejaVu Sans
-    "king": "♚",
-    "queen": "♛",
-    "rook": "♜",
-    "bishop": "♝",
-    "knight": "♞",
-    "pawn": "♟",
-    "stone": "●",
-}
 TITLE_WIDTH = 48  # letters above the board
 ENERGY_POSITIONS = 64  # over which the energy of an evaluation is averaged
 
@@ -128,39 +106,10 @@ def _draw_game(axis: Axes, reports: list[Report]) -> None:
         text = best.sample_game[:900]
         axis.text(0, 1, text, va="top", fontsize=7, family="monospace", color=PIECE)
         return
-    draw_board(axis, played.drawing, 136)
+    axis.imshow(svg_image(board_svg(played.drawing)))
     moves = counted(len(played.drawing.actions), "move")
     title = [f"Iteration {best.iteration}, {moves}", *wrap(played.end, TITLE_WIDTH)]
     axis.set_title("\n".join(title), loc="left", fontsize=8, color=INK)
-
-
-def draw_board(axis: Axes, drawing: Drawing, size: float) -> None:
-    """The position on `drawing`, its pieces as letters of DejaVu Sans, which matplotlib brings.
-
-    size: points of a letter as high as the board.
-    """
-    axis.set_axis_off()
-    axis.set_aspect("equal")
-    axis.set_xlim(0, drawing.columns)
-    axis.set_ylim(drawing.rows, 0)
-    chequered = drawing.css == CHESSBOARD
-    for square, glyph in enumerate(drawing.squares()):
-        row, column = divmod(square, drawing.columns)
-        dark = chequered and (row + column) % 2 == 1
-        colour = BOARD_DARK if dark else BOARD_LIGHT
-        if square in drawing.last():
-            colour = BOARD_LAST
-        edge = {"edgecolor": BOARD_DARK, "linewidth": 0 if chequered else 0.5}
-        axis.add_patch(Rectangle((column, row), 1, 1, facecolor=colour, **edge))
-        if glyph:
-            words = drawing.glyphs[glyph][0]  # "white pawn", "black stone", "X", "2048"
-            symbol = SYMBOLS.get(words.split()[-1], words)
-            points = size / drawing.rows / max(1.0, 0.6 * len(symbol))
-            text = axis.text(column + 0.5, row + 0.54, symbol, fontsize=points, color=PIECE)
-            text.set(ha="center", va="center", family="DejaVu Sans")
-            if words.startswith("white"):
-                text.set_color(PAPER)
-                text.set_path_effects([withStroke(linewidth=1.4, foreground=PIECE)])
 
 
 def best_sample(reports: Sequence[Report]) -> Report:

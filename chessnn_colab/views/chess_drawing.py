@@ -4,6 +4,7 @@ write them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,18 +22,18 @@ from ..games.chess.notation import (
 )
 from ..games.chess.pgn import games_from_pgn
 from ..games.chess.rules import Chess
-from .drawing import EMPTY, Drawing
+from .drawing import EMPTY, Drawing, ground
 
 MAX_PGN_BYTES = 200_000
 FEW_PIECES = 12  # men on the board, at most, for a start to be called an endgame
-_RESULTS = {"White": "1-0", "Black": "0-1"}
+RESULTS = {"1-0": "White won.", "0-1": "Black won.", "1/2-1/2": "drawn."}
 
 
 class ChessDrawing(Drawing):
     """A game of chess from any position (see drawing.Drawing). Square 0 is a8."""
 
     rows = columns = 8
-    css = "cn-chess"
+    grounds = (ground("#eae6da"), ground("#8fa3b5"))
     names: Sequence[str] = tuple(chess.square_name(number ^ 56) for number in range(64))
     glyphs: Mapping[str, tuple[str, str]] = {
         letter: (
@@ -104,19 +105,21 @@ class ChessDrawing(Drawing):
 
     def moves(self) -> list[tuple[str, str]]:
         """The moves in SAN with their numbers."""
-        board = self.board.root()
-        written = []
-        for move in self.board.move_stack:
-            number = f"{board.fullmove_number}." if board.turn else ""
-            if not written and not board.turn:
-                number = f"{board.fullmove_number}..."
-            written.append((number, board.san(move)))
-            board.push(move)
-        return written
+        written = self.board.root().variation_san(self.board.move_stack)
+        return re.findall(r"\s*(\d+\.+)?\s*(\S+)", written)
 
     def ending(self) -> str:
         """How the game ended, by the rules that end self-play and matches."""
-        return ending(self.board)
+        board = self.board
+        if board.is_checkmate():
+            return f"Checkmate: {self.players[board.turn]} won."
+        reasons = {
+            "Stalemate": board.is_stalemate(),
+            "Insufficient material": board.is_insufficient_material(),
+            "Third repetition": board.is_repetition(3),
+            "Fifty moves without a capture or a pawn move": board.halfmove_clock >= 100,
+        }
+        return next((f"{reason}: drawn." for reason, holds in reasons.items() if holds), "")
 
     def opening_words(self) -> str:
         """Whether the game starts with few pieces, as part of self-play's games do, or elsewhere
@@ -146,12 +149,12 @@ class ChessDrawing(Drawing):
             del written.headers[header]
         for colour, name in zip(self.players, names):
             written.headers[colour] = name
-        if won := next((colour for colour in self.players if f"{colour} won" in self.ending()), ""):
-            written.headers["Result"] = _RESULTS[won]
-        elif self.ending():
-            written.headers["Result"] = "1/2-1/2"
-        elif resigned is not None:
-            written.headers["Result"] = _RESULTS[self.players[1 - resigned]]
+        end = self.ending()
+        if resigned is not None:
+            end = f"{self.players[1 - resigned]} won."
+        for result, words in RESULTS.items():
+            if words in end:
+                written.headers["Result"] = result
         return str(written)
 
     def load(self, text: str) -> None:
@@ -173,19 +176,6 @@ class ChessDrawing(Drawing):
         """The usual start position."""
         self.board = chess.Board()
         self.actions: list[int] = []
-
-
-def ending(board: chess.Board) -> str:
-    """How the game ended, by the rules that end self-play and matches; "" while it goes on."""
-    if board.is_checkmate():
-        return f"Checkmate: {'Black' if board.turn else 'White'} won."
-    reasons = {
-        "Stalemate": board.is_stalemate(),
-        "Insufficient material": board.is_insufficient_material(),
-        "Third repetition": board.is_repetition(3),
-        "Fifty moves without a capture or a pawn move": board.halfmove_clock >= 100,
-    }
-    return next((f"{reason}: drawn." for reason, holds in reasons.items() if holds), "")
 
 
 def read_pgn(pgn_text: str) -> tuple[ChessDrawing, Mapping[str, str]]:

@@ -11,12 +11,12 @@ from ..errors import ConfigError
 from ..games.base import Game
 from ..games.registry import family
 from .chess_drawing import ChessDrawing
-from .drawing import CROSSES, DISCS, Drawing, StonesDrawing
+from .drawing import CELL, CROSSES, CROSSING, DISCS, Drawing
 
 DRAWINGS: Mapping[str, Callable[[Game], Drawing]] = {
     "chess": ChessDrawing,
-    "tictactoe": lambda game: StonesDrawing(game, "cn-cells", CROSSES),
-    "gomoku": lambda game: StonesDrawing(game, "cn-lines", DISCS),
+    "tictactoe": lambda game: Drawing(game, CELL, CROSSES),
+    "gomoku": lambda game: Drawing(game, CROSSING, DISCS),
 }
 
 

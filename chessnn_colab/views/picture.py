@@ -1,37 +1,54 @@
-"""A board as a static picture: SVG within an image, which shows anywhere.
+"""A board as SVG: the one picture of it that the board to play on, a replay, a card and a page show.
 
-It needs no widget front end and no style sheet, and it stays visible in a notebook that is not
-trusted, from which Jupyter removes scripts, style sheets and inline SVG.
+As an image it needs no widget front end and no style sheet, and it stays visible in a notebook that
+is not trusted, from which Jupyter removes scripts, style sheets and inline SVG.
 """
 
 from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Sequence
-from typing import Any
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ..games.base import Game
 from ..games.registry import family
 from .cell import HtmlImage
 from .drawing import EMPTY, Drawing
 from .drawings import DRAWINGS, make_drawing
-from .squares import Arrow, overlay_svg, square_place
 
 SIZE = 416  # CSS pixels, the width of the boards in data/board.css
-_CELL = 45  # units of a square; a glyph has as many
-_SQUARE = f'<rect width="{_CELL}" height="{_CELL}" fill="{{}}"/>'
-_OUTLINED = _SQUARE.replace("/>", ' stroke="#6b7680"/>')
-_LINES = '<path d="M0 22.5h45M22.5 0v45" stroke="#5b4423" fill="none"/>'
-_GROUNDS = {  # class of data/board.css -> its light and its dark squares
-    "cn-chess": (_SQUARE.format("#eae6da"), _SQUARE.format("#8fa3b5")),
-    "cn-cells": (_OUTLINED.format("#f2efe6"),) * 2,
-    "cn-tiles": (_OUTLINED.format("#cdc1b4"),) * 2,
-    "cn-lines": (_SQUARE.format("#dcb877") + _LINES,) * 2,
-}
-_LAST = f'<rect width="{_CELL}" height="{_CELL}" fill="#f5d142" fill-opacity="0.65"/>'
-_ALARM = '<circle cx="22.5" cy="22.5" r="19" fill="#d00000" fill-opacity="0.55"/>'
+CELL = 45  # units of a square; a glyph has as many
 _SMALL = 320  # CSS pixels
+_EDGE = '<rect x="2" y="2" width="41" height="41" fill="none" stroke="{}" stroke-width="4"/>'
+# Marks of a square: what is drawn below what stands there, and what a screen reader says. They
+# differ in shape, not only in colour.
+MARKS = {
+    "last": ('<rect width="45" height="45" fill="#6fae00" fill-opacity="0.6"/>', "last move"),
+    "danger": (
+        f'<circle cx="22.5" cy="22.5" r="19" fill="#d00000" fill-opacity="0.6"/>{_EDGE.format("#a00000")}',
+        "in check",
+    ),
+    "chosen": (_EDGE.format("#10324f"), "chosen"),
+    "target": ('<circle cx="22.5" cy="22.5" r="7" fill="#10324f" fill-opacity="0.7"/>', "possible"),
+    "capture": (
+        '<circle cx="22.5" cy="22.5" r="20" fill="none" stroke="#10324f" stroke-width="3"/>',
+        "possible",
+    ),
+}
+Marks = Mapping[str, Collection[int]]  # mark -> squares
+
+
+class Arrow(NamedTuple):
+    """An arrow over the board, or a ring where `path` is one square. weight: from 0 to 1. label:
+    beside its tip.
+    """
+
+    path: Sequence[int]
+    weight: float
+    colour: str = "#0a6e5c"
+    label: str = ""
 
 
 def start_picture(game: Game, start: Any) -> HtmlImage:
@@ -43,36 +60,102 @@ def start_picture(game: Game, start: Any) -> HtmlImage:
     return HtmlImage(f"<pre>{html.escape(chr(10).join(game.to_text(start)))}</pre>")
 
 
-def picture_svg(drawing: Drawing, turned: bool = False, arrows: Sequence[Arrow] = ()) -> str:
-    """The position on `drawing` as SVG, with the last action marked, and `arrows` over it.
+def played_marks(drawing: Drawing) -> dict[str, Collection[int]]:
+    """What every picture of a position marks."""
+    return {"last": drawing.last(), "danger": drawing.alarms()}
 
-    turned: the second player is below.
+
+def board_svg(
+    drawing: Drawing, marks: Marks | None = None, arrows: Sequence[Arrow] = (), turned: bool = False
+) -> str:
+    """The position on `drawing`, the names of rows and columns along two edges, and `arrows`, as
+    SVG of CELL units per square.
+
+    marks: played_marks where none are given. turned: the second player is below. What stands on a
+    square is in an element of the class cn-on; a replay changes it.
     """
-    glyphs = [f'<g id="{key}">{body}</g>' for key, (_, body) in drawing.glyphs.items()]
-    parts = [f"<defs>{''.join(glyphs)}</defs>"]
-    for square, glyph in enumerate(drawing.squares()):
-        row, column = square_place(drawing, square, turned)
-        parts.append(f'<g transform="translate({_CELL * column} {_CELL * row})">')
-        parts.append(_GROUNDS[drawing.css][(row + column) % 2])
-        if square in drawing.last():
-            parts.append(_LAST)
-        if square in drawing.alarms():
-            parts.append(_ALARM)
-        if glyph != EMPTY:
-            parts.append(f'<use href="#{glyph}"/>')
-        parts.append("</g>")
-    parts.append(overlay_svg(drawing, arrows, turned))
-    box = f"0 0 {_CELL * drawing.columns} {_CELL * drawing.rows}"
+    marks = played_marks(drawing) if marks is None else marks
+    corners = _corners(drawing, turned)
+    below, on = [], []
+    for (x, y), glyph, square in zip(corners, drawing.squares(), range(len(corners))):
+        place = f'transform="matrix(1 0 0 1 {x} {y})"'
+        below.append(f"<g {place}>{drawing.grounds[(x + y) % 2]}</g>")
+        here = [MARKS[mark][0] for mark, squares in marks.items() if square in squares]
+        if glyph:
+            here.append(drawing.glyphs[glyph][1])
+        on.append(f'<g class="cn-on" {place}>{"".join(here)}</g>')
+    parts = [*below, *on, *_names_svg(drawing, corners), *_arrows_svg(drawing, corners, arrows)]
+    box = f"0 0 {CELL * drawing.columns} {CELL * drawing.rows}"
     return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}">{"".join(parts)}</svg>'
+
+
+def _corners(drawing: Drawing, turned: bool) -> list[tuple[int, int]]:
+    """Where the left upper corner of each square is."""
+    squares = range(len(drawing.names))
+    places = [divmod(square, drawing.columns) for square in squares]
+    if turned:
+        places.reverse()
+    return [(CELL * column, CELL * row) for row, column in places]
+
+
+def _names_svg(drawing: Drawing, corners: Sequence[tuple[int, int]]) -> list[str]:
+    """The names of the rows along the left edge, those of the columns along the lower edge."""
+    size = round(1.17 * drawing.columns)  # the same on the page, however many squares there are
+    style = f'font-family="sans-serif" font-size="{size}" fill="#222" fill-opacity="0.75"'
+    bottom = CELL * drawing.rows
+    parts = []
+    for (x, y), name in zip(corners, drawing.names):
+        if x == 0:
+            parts.append(f'<text x="2" y="{y + 1 + size}" {style}>{name[1:]}</text>')
+        if y + CELL == bottom:
+            place = f'x="{x + CELL - 2}" y="{bottom - 3}" text-anchor="end"'
+            parts.append(f"<text {place} {style}>{name[0]}</text>")
+    return parts
+
+
+def _arrows_svg(
+    drawing: Drawing, corners: Sequence[tuple[int, int]], arrows: Sequence[Arrow]
+) -> list[str]:
+    """The arrows, then their labels."""
+    style = (
+        f'font-family="sans-serif" font-size="{round(1.44 * drawing.columns)}" text-anchor="middle"'
+    )
+    style += ' fill="#111" stroke="#fff" stroke-width="3" paint-order="stroke"'
+    parts = []
+    labels = {}  # where two arrows end, the last one's
+    for arrow in arrows:
+        start, tip = corners[arrow.path[0]], corners[arrow.path[-1]]
+        parts.append(_arrow_svg(start, tip, arrow))
+        if arrow.label:
+            x, y = tip
+            labels[tip] = f'<text x="{x + CELL / 2}" y="{y + 42}" {style}>{arrow.label}</text>'
+    return [*parts, *labels.values()]
+
+
+def _arrow_svg(start: tuple[int, int], tip: tuple[int, int], arrow: Arrow) -> str:
+    """The arrow, drawn along the x axis and then turned; a ring where it starts at its tip."""
+    width = round(3 + 7 * arrow.weight)
+    style = f'stroke="{arrow.colour}" stroke-width="{width}" opacity="{0.55 + 0.4 * arrow.weight}"'
+    length = math.dist(start, tip)
+    shape = '<circle r="16" fill="none"/>'
+    turn = "1 0 0 1"
+    if length:
+        across, down = ((end - begin) / length for begin, end in zip(start, tip))
+        turn = f"{across} {down} {-down} {across}"
+        point = length - width
+        neck = point - 1.5 * width
+        outline = f"M0 0H{neck}V{width}L{point} 0L{neck} {-width}V0"
+        shape = f'<path d="{outline}" fill="{arrow.colour}" stroke-linejoin="round"/>'
+    return f'<g transform="matrix({turn} {start[0] + CELL / 2} {start[1] + CELL / 2})" {style}>{shape}</g>'
 
 
 def picture_html(
     drawing: Drawing, turned: bool = False, size: int = SIZE, arrows: Sequence[Arrow] = ()
 ) -> str:
-    """The picture of `picture_svg` as an HTML image of `size` CSS pixels that says in words what
+    """The picture of `board_svg` as an HTML image of `size` CSS pixels that says in words what
     stands where.
     """
-    svg = base64.b64encode(picture_svg(drawing, turned, arrows).encode()).decode()
+    svg = base64.b64encode(board_svg(drawing, None, arrows, turned).encode()).decode()
     style = f"width:{size}px;max-width:100%;display:block;flex:0 0 auto"
     return f'<img src="data:image/svg+xml;base64,{svg}" style="{style}" alt="{html.escape(in_words(drawing))}">'
 

@@ -9,18 +9,13 @@ import torch
 from ..errors import ConfigError, NotationError
 from ..games.registry import make_game
 from ..games.twenty48 import Twenty48
-from .chess_drawing import read_pgn
-from .drawing import Drawing, StonesDrawing
+from .chess_drawing import RESULTS, ChessDrawing, read_pgn
+from .drawing import Drawing
 from .drawings import make_drawing
 from .tiles import TilesDrawing
 
 LIST_BEGINS = "Game: "  # a text of games.base.move_list
-_RESULTS = {
-    "1-0": "White won.",
-    "0-1": "Black won.",
-    "1/2-1/2": "Drawn.",
-    "*": "Stopped without a result.",
-}
+STOPPED = "Stopped without a result."
 
 
 class Played(NamedTuple):
@@ -47,7 +42,8 @@ def _from_pgn(text: str) -> Played:
     """The first game of a PGN text. Raises NotationError when it cannot be read or has no move."""
     drawing, headers = read_pgn(text)
     names = [headers.get(colour, "?") for colour in drawing.players]
-    return _played(drawing, names, _RESULTS.get(headers.get("Result", "*"), _RESULTS["*"]))
+    result = RESULTS.get(headers.get("Result", ""), STOPPED)
+    return _played(drawing, names, result.capitalize())
 
 
 def _from_list(text: str) -> Played:
@@ -62,7 +58,7 @@ def _from_list(text: str) -> Played:
         raise NotationError(
             f"a game that cannot be read ({error}): expected lines Game, Start, Actions"
         ) from error
-    if not isinstance(drawing, StonesDrawing):
+    if isinstance(drawing, ChessDrawing):
         raise NotationError(
             f"a game of {game.name} as a list of actions: expected the form that its players write"
         )
@@ -75,7 +71,7 @@ def _from_list(text: str) -> Played:
             raise NotationError(f"move {number}: action {action} is not legal in this position")
         drawing.push(action)
     names = [said.get(player, player) for player in drawing.players]
-    return _played(drawing, names, _RESULTS["*"])
+    return _played(drawing, names, STOPPED)
 
 
 def _played(drawing: Drawing, names: list[str], result: str) -> Played:

@@ -18,10 +18,10 @@ from ..arena.ladder import spread
 from ..report import Report
 from ..runs.folder import RunFolder
 from .drawing import Drawing
-from .picture import picture_html
+from .picture import MARKS, board_svg, picture_html
 from .play.controls import moves_html
 from .played import Played, played_game
-from .squares import board_css, data_text, overlay_svg, svg_url
+from .squares import data_text
 
 PANEL_GAMES = 6  # the newest, in the panel of a run that trains
 MOST_GAMES = 12  # iterations to choose from, spread evenly over the run
@@ -138,18 +138,22 @@ def _page(games: Sequence[_Replayed], place: str = "") -> str:
     title = html.escape(" ".join(filter(None, (newest["title"], newest["players"]))))
     lines = [title and f"<b>{title}</b>", html.escape(newest["note"]), html.escape(newest["end"])]
     about = "<br>".join(filter(None, lines))
-    words = html.escape(json.dumps({key: text for key, (text, _) in drawing.glyphs.items()}))
-    held = json.dumps([each.game for each in games], separators=(",", ":"))
-    held = held.replace("<", "\\u003c")  # "</" would end the script that holds the games
-    names = " ".join(drawing.names)
-    data = f'data-replay="{name}" data-scope="{name}" data-css="{drawing.css}" data-names="{names}"'
-    data += f' data-words="{words}" data-place="{place}"' if place else f' data-words="{words}"'
+    held = {
+        "games": [each.game for each in games],
+        "board": board_svg(drawing, {}),
+        "glyphs": drawing.glyphs,
+        "names": list(drawing.names),
+        "last": MARKS["last"][0],
+        "danger": MARKS["danger"][0],
+    }
+    data = json.dumps(held, separators=(",", ":"))
+    data = data.replace("<", "\\u003c")  # "</" would end the script that holds the games
+    where = f' data-place="{place}"' if place else ""
     still = f'{picture_html(drawing)}<div class="cn-side"><p>{about}</p><p>{moves_html(drawing)}</p></div>'
-    css = f"{board_css(name, drawing)}.{name}{{--over:{svg_url(overlay_svg(drawing, (), False))}}}"
     return (
-        f'<style>{css}</style><div class="cn-replay" {data}>'
+        f'<style>{data_text("board.css")}</style><div class="cn-replay" data-replay="{name}"{where}>'
         f'<div class="cn-table cn-replay-still">{still}</div>'
         f'<div class="cn-table cn-replay-live" hidden></div>'
-        f'<script type="application/json">{held}</script></div>'
+        f'<script type="application/json">{data}</script></div>'
         f"<script>{data_text('replay.js')}({json.dumps(name)});</script>"
     )

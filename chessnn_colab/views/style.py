@@ -34,7 +34,6 @@ PURPLE = "#CC79A7"
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE, RED)  # of lines, the first one first
 INK = "#787C82"
 DRAWS = "#A9B4BF"
-BOARD_LIGHT, BOARD_DARK, BOARD_LAST = "#EAE6DA", "#8FA3B5", "#E9D48A"  # as in data/board.css
 # Dark to light, as if lit: it reads on any page and without colour.
 NO_FIRE, FULL_FIRE = "#3A4048", "#FFD166"
 HAIRLINE = "#80868C40"  # with a quarter of its strength

@@ -9,7 +9,7 @@ import torch
 
 from ..games.base import finished
 from ..games.twenty48 import EXPONENTS
-from .drawing import EMPTY, StonesDrawing
+from .drawing import EMPTY, Drawing, ground
 
 ARROWS = "↑→↓←"  # of each action
 _COLOURS = """
@@ -34,12 +34,12 @@ def _tile(exponent: int) -> tuple[str, str]:
 TILES = {chr(_FIRST + exponent - 1): _tile(exponent) for exponent in range(1, EXPONENTS)}
 
 
-class TilesDrawing(StonesDrawing):
+class TilesDrawing(Drawing):
     """A game of 2048 that was played. There is nothing to click."""
 
     def __init__(self, game: Any):
         """game: a games.twenty48.Twenty48."""
-        super().__init__(game, "cn-tiles", TILES)
+        super().__init__(game, ground("#cdc1b4", "#6b7680"), TILES)
 
     def squares(self) -> list[str]:
         """The glyph of each cell."""
@@ -56,9 +56,9 @@ class TilesDrawing(StonesDrawing):
         )
         return (moved.tiles != self._states[-1].tiles)[0].nonzero().squeeze(1).tolist()
 
-    def moves(self) -> list[tuple[str, str]]:
-        """Each with its number."""
-        return [(f"{ply}.", ARROWS[action]) for ply, action in enumerate(self.actions, 1)]
+    def move_text(self, action: int) -> str:
+        """An arrow."""
+        return ARROWS[action]
 
     def ending(self) -> str:
         """Why it ended, and what was reached."""

@@ -7,7 +7,7 @@
   const rove = to => squares.forEach(each => { each.tabIndex = each === to ? 0 : -1; });
   rove(squares[0]);
   grid.addEventListener('focusin', event => rove(event.target));
-  grid.after(notice);
+  grid.parentElement.after(notice);
   grid.setAttribute('role', 'group');
   grid.setAttribute('aria-label', 'board');
   const said = root.querySelector('.cn-says');

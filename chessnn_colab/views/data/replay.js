@@ -1,4 +1,5 @@
-/* Plays games back without a kernel. Called with the id of the element that holds them: a picture, and the games as JSON.
+/* Plays games back without a kernel. Called with the id of the element that holds them: a picture, and as JSON {games,
+   board: SVG, glyphs: {glyph: [words, SVG]}, names of the squares, last, danger: SVG}.
    A game: {title, players, note, start: "glyph per square", plies: [{c: {square: glyph}, l: last squares, k: in danger,
    n: number, m: move}], end}.
    A replay with a place is drawn anew there with every iteration of a training. It plays the newest game by itself, and
@@ -13,19 +14,15 @@
   };
 
   const start = root => {
-    const games = JSON.parse(root.querySelector('script[type="application/json"]').textContent);
-    const shown = root.querySelector('.cn-replay-live'), scope = root.dataset.scope;
+    const held = JSON.parse(root.querySelector('script[type="application/json"]').textContent);
+    const games = held.games, shown = root.querySelector('.cn-replay-live');
     root.querySelector('.cn-replay-still').hidden = true;
     shown.hidden = false;
     const board = make('div', shown, '', 'cn-board'), side = make('div', shown, '', 'cn-side');
-    const grid = make('div', board, '', 'cn-squares ' + root.dataset.css + ' ' + scope);
+    const grid = make('div', board);
     grid.setAttribute('role', 'img');
-    const count = games[0].start.length, names = root.dataset.names.split(' '), words = JSON.parse(root.dataset.words);
-    const squares = Array.from({length: count}, (_, n) => {
-      const square = make('div', grid);
-      square.title = names[n];
-      return square;
-    });
+    grid.innerHTML = held.board;
+    const squares = grid.querySelectorAll('.cn-on');
     const newest = games[games.length - 1], place = root.dataset.place;
     const memory = window.chessnnPlaces = window.chessnnPlaces || {}, kept = place ? memory[place] : null;
     const calm = matchMedia('(prefers-reduced-motion: reduce)').matches;
@@ -97,17 +94,15 @@
       game.plies.slice(0, ply).forEach(each => Object.assign(standing, each.c));
       const now = ply ? game.plies[ply - 1] : {l: [], k: game.k};
       squares.forEach((square, n) => {
-        const style = square.style;
-        style.setProperty('--g', standing[n] === '.' ? 'none' : 'var(--' + standing[n] + ')');
-        style.setProperty('--tint', now.l.includes(n) ? 'var(--last)' : 'none');
-        style.setProperty('--fire', now.k.includes(n) ? 'var(--danger)' : 'none');
+        const glyph = standing[n] === '.' ? '' : held.glyphs[standing[n]][1];
+        square.innerHTML = (now.l.includes(n) ? held.last : '') + (now.k.includes(n) ? held.danger : '') + glyph;
       });
       slider.value = ply;
       const at = ply ? game.plies[ply - 1].m : 'start';
       said.textContent = 'Ply ' + ply + ' of ' + game.plies.length + ': ' + at +
         (ply === game.plies.length && game.end ? '. ' + game.end : '');
       grid.setAttribute('aria-label', 'Board: ' + standing.map((glyph, n) =>
-        glyph === '.' ? '' : words[glyph] + ' ' + names[n]).filter(Boolean).join(', '));
+        glyph === '.' ? '' : held.glyphs[glyph][0] + ' ' + held.names[n]).filter(Boolean).join(', '));
       moves.querySelectorAll('.cn-now').forEach(move => move.classList.remove('cn-now'));
       const current = moves.querySelectorAll('.cn-move')[ply - 1];
       if (current) {

@@ -1,0 +1,80 @@
+"""SVG as an image for a matplotlib figure: as much of SVG as boards and their pieces use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from xml.etree import ElementTree
+
+import numpy as np
+from fontTools.pens.recordingPen import RecordingPen
+from fontTools.svgLib.path import PathBuilder, parse_path
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path
+from matplotlib.transforms import Affine2D, Transform
+
+UNITS_AN_INCH = 72  # so that a unit of the SVG is a point of matplotlib's lines and letters
+_CODES = {
+    "moveTo": [Path.MOVETO],
+    "lineTo": [Path.LINETO],
+    "curveTo": [Path.CURVE4] * 3,
+    "closePath": [Path.CLOSEPOLY],
+}
+_ALIGNMENTS = {"start": "left", "middle": "center", "end": "right"}
+
+
+def svg_image(svg: str, dpi: int = 200) -> np.ndarray:
+    """uint8 [height, width, 4]: the picture. dpi: pixels for UNITS_AN_INCH units."""
+    root = ElementTree.fromstring(svg)
+    width, height = (float(size) for size in root.attrib["viewBox"].split()[2:])
+    figure = Figure((width / UNITS_AN_INCH, height / UNITS_AN_INCH), dpi=dpi)
+    canvas = FigureCanvasAgg(figure)
+    axis = figure.add_axes((0, 0, 1, 1))
+    axis.set_axis_off()
+    axis.set_xlim(0, width)
+    axis.set_ylim(height, 0)
+    _draw(axis, root, {}, axis.transData)
+    canvas.draw()
+    return np.asarray(canvas.buffer_rgba())
+
+
+def _draw(
+    axis: Axes, element: ElementTree.Element, inherited: Mapping[str, str], place: Transform
+) -> None:
+    """An element and those within it. inherited: attributes of the elements around it."""
+    style = {**inherited, **element.attrib}
+    style |= dict(re.findall(r"([\w-]+):([^;]+)", element.get("style", "")))
+    if "transform" in element.attrib:  # "matrix(a b c d e f)"
+        numbers = re.findall(r"-?[\d.]+", element.attrib["transform"])
+        place = Affine2D.from_values(*map(float, numbers)) + place
+    fill = to_rgba(style.get("fill", "#000"), float(style.get("fill-opacity", 1)))
+    shapes = PathBuilder()
+    if shapes.add_path_from_element(element):
+        patch = PathPatch(_path(shapes.paths[0]), facecolor=fill, transform=place)
+        patch.set_edgecolor(style.get("stroke", "none"))
+        patch.set_linewidth(float(style.get("stroke-width", 1)))
+        axis.add_patch(patch)
+    elif element.text:
+        x, y = float(style["x"]), float(style["y"])
+        letters = axis.text(x, y, element.text, fontsize=float(style["font-size"]), color=fill)
+        letters.set_horizontalalignment(_ALIGNMENTS[style.get("text-anchor", "start")])
+        letters.set_fontweight(style.get("font-weight", "normal"))
+        letters.set_transform(place)
+    for child in element:
+        _draw(axis, child, style, place)
+
+
+def _path(data: str) -> Path:
+    """The path of an SVG element's `d`."""
+    pen = RecordingPen()
+    parse_path(data, pen)
+    corners, codes = [], []
+    for command, points in pen.value:
+        if command in _CODES:  # an open path ends without a point
+            corners += points or [(0, 0)]
+            codes += _CODES[command]
+    return Path(corners, codes)
