@@ -66,6 +66,11 @@ def action_of(move: chess.Move, turn: chess.Color) -> int:
     return encode(move.from_square ^ flip, move.to_square ^ flip, move.promotion)
 
 
+def state_from_fens(fens: Sequence[str], game: Chess) -> ChessState:
+    """A state with one row per FEN."""
+    return state_from_boards([chess.Board(fen) for fen in fens], game)
+
+
 def legal_sets(game: Chess, state: ChessState) -> list[set[int]]:
     """The legal actions of each row."""
     rows, actions = np.nonzero(game.legal_action_mask(state).numpy())

@@ -11,11 +11,12 @@ import torch
 from chessnn_colab import actor as actor_module
 from chessnn_colab.actor import Actor
 from chessnn_colab.games.base import concatenate, select
-from chessnn_colab.games.chess.notation import state_from_fens
 from chessnn_colab.games.chess.rules import ENDINGS, Chess
 from chessnn_colab.network import SpikingNetwork, actor_copy, build_network
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.search import ILLEGAL, Root, SearchConfig
+
+from .chess_games import state_from_fens
 
 MATED, ONE_MOVE = "R5k1/5ppp/8/8/8/8/8/6K1 b - - 0 1", "7k/8/8/8/8/8/r7/7K w - - 0 1"
 MANY_MOVES = "6k1/8/8/8/2p1b1K1/2q5/4r3/q6q b - - 0 1"

@@ -18,7 +18,6 @@ from chessnn_colab.games.chess.rules import Chess
 from . import chess_games
 from .chess_games import (
     PairedGames,
-    action_of,
     any_move,
     both_colours,
     check_legal_moves,
@@ -340,25 +339,6 @@ def test_packing_keeps_the_position():
     check_positions(unpacked, boards)
     assert torch.equal(game.observe(unpacked), game.observe(state))
     assert torch.equal(unpacked.ending, state.ending)
-
-
-def test_what_captures_and_promotions_win():
-    # of no piece, P N B R Q K
-    values = (0, 1, 3, 3, 5, 9, 0)
-    game = Chess()
-    boards = both_colours([fen for fen, _, _ in CASES.values()])
-    gains = game.gains(state_from_boards(boards, game))
-    for row, board in enumerate(boards):
-        for move in board.legal_moves:
-            taken = (
-                chess.PAWN
-                if board.is_en_passant(move)
-                else board.piece_type_at(move.to_square) or 0
-            )
-            won = 0 if board.is_castling(move) else values[taken]
-            won += values[move.promotion] - 1 if move.promotion else 0
-            assert gains[row, action_of(move, board.turn)] == won, f"{board.fen()} {move}"
-    assert not (game.gains(game.init(2)) * game.legal_action_mask(game.init(2))).any()
 
 
 class NothingReadBack(TorchDispatchMode):

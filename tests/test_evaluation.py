@@ -3,6 +3,7 @@ error.
 """
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from chessnn_colab.arena.games_folder import GamesFolder
 from chessnn_colab.arena.players import PLAY_SEARCH, RandomPlayer, play_search
 from chessnn_colab.arena.registry import match_game
 from chessnn_colab.errors import CheckpointError, ChessnnError, ConfigError, RunError
-from chessnn_colab.games.chess.pgn import games_from_pgn
+from chessnn_colab.games.chess.pgn import game_from_pgn
 from chessnn_colab.runs.networks import load_network
 from chessnn_colab.search import SearchConfig
 
@@ -42,7 +43,9 @@ def test_every_game_is_kept_when_asked(run, tmp_path):
     result = evaluate_run(run, "minimax", 4, SMALL, device="cpu", save=str(tmp_path / "games"))
     assert result.player == "iteration 3" and result.evaluations == 4
     (path,) = (tmp_path / "games").iterdir()
-    games = games_from_pgn(path.read_text(encoding="utf-8"))
+    games = [
+        game_from_pgn(text) for text in re.split(r"\n\n(?=\[)", path.read_text(encoding="utf-8"))
+    ]
     assert path.name == "iteration_3-minimax.pgn" and len(games) == 4
     points = {"1-0": 1.0, "1/2-1/2": 0.5, "0-1": 0.0}
     whites = [points[game.headers["Result"]] for game in games]

@@ -14,13 +14,9 @@ import pytest
 from chessnn_colab.arena.chess.limits import read_limits
 from chessnn_colab.arena.chess.uci import Engine
 from chessnn_colab.errors import NotationError
-from chessnn_colab.games.chess.notation import (
-    board_from_fen,
-    boards_from_state,
-    parse_move,
-    state_from_boards,
-)
-from chessnn_colab.games.chess.pgn import games_from_pgn
+from chessnn_colab.games.chess.boards import boards_from_state
+from chessnn_colab.games.chess.notation import board_from_fen, parse_move, state_from_boards
+from chessnn_colab.games.chess.pgn import game_from_pgn
 from chessnn_colab.games.chess.rules import Chess
 
 from .chess_games import FENS, check_legal_moves, check_positions, mutated, played_games
@@ -119,22 +115,20 @@ def test_a_broken_fen_is_refused_or_is_that_position():
         assert read(board_from_fen, back.fen(en_passant="fen")) == board, text
 
 
-def test_a_broken_pgn_is_refused_or_holds_games_of_chess(caplog):
+def test_a_broken_pgn_is_refused_or_holds_a_game_of_chess(caplog):
     rng = random.Random(32)
     taken = 0
     for _ in range(PGN_TEXTS):
         text = broken(rng, pgns())
-        games = read(games_from_pgn, text)
-        if games is None:
+        parsed = read(game_from_pgn, text)
+        if parsed is None:
             continue
         taken += 1
-        for parsed in games:
-            board = parsed.end().board()
-            assert board.is_valid() and len(board.move_stack) == len(list(parsed.mainline())), text
-            (back,) = games_from_pgn(text_of(board, "unfinished", 0))
-            assert (
-                back.board() == parsed.board() and list(back.mainline_moves()) == board.move_stack
-            ), text
+        board = parsed.end().board()
+        assert board.is_valid() and len(board.move_stack) == len(list(parsed.mainline())), text
+        back = game_from_pgn(text_of(board, "unfinished", 0))
+        assert back.board() == parsed.board(), text
+        assert list(back.mainline_moves()) == board.move_stack, text
     assert PGN_TEXTS // 20 < taken < PGN_TEXTS
     assert not caplog.records
 

@@ -306,7 +306,8 @@ def test_who_wants_boards_shares_a_batch_with_who_does_not():
         name, wants_boards = "reader", True
 
         def choose(self, state, generator, boards=None):
-            from chessnn_colab.games.chess.notation import action_from_move, boards_from_state
+            from chessnn_colab.games.chess.boards import boards_from_state
+            from chessnn_colab.games.chess.notation import action_from_move
 
             assert [board.fen(en_passant="fen") for board in boards] == [
                 board.fen(en_passant="fen") for board in boards_from_state(state)

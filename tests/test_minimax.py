@@ -11,10 +11,10 @@ from chessnn_colab.arena.chess.minimax import MATE, PIECE_VALUES, MinimaxPlayer,
 from chessnn_colab.arena.evaluate import find_player
 from chessnn_colab.arena.parallel import play_match
 from chessnn_colab.arena.registry import match_game
-from chessnn_colab.games.chess.notation import move_from_action, state_from_boards, state_from_fens
+from chessnn_colab.games.chess.notation import move_from_action, state_from_boards
 from chessnn_colab.games.chess.rules import Chess
 
-from .chess_games import played_games
+from .chess_games import played_games, state_from_fens
 from .counts import full
 
 # Mates to give and to avoid, promotions, en passant, castling, stalemate tricks.

@@ -9,19 +9,18 @@ import pytest
 
 from chessnn_colab.errors import NotationError
 from chessnn_colab.games.base import finished
+from chessnn_colab.games.chess.boards import boards_from_state
 from chessnn_colab.games.chess.notation import (
     action_from_move,
     board_from_fen,
-    boards_from_state,
     move_from_action,
     parse_move,
     state_from_boards,
-    state_from_fens,
 )
 from chessnn_colab.games.chess.rules import ENDINGS, Chess
 
 from . import chess_games
-from .chess_games import FENS, action_of, both_colours, check_positions
+from .chess_games import FENS, action_of, both_colours, check_positions, state_from_fens
 from .counts import full
 
 
@@ -62,11 +61,6 @@ def test_a_bad_fen_is_refused_with_its_reason(fen, reason):
     message = str(caught.value)
     assert reason in message and repr(fen)[1:-1][:50] in message
     assert "\n" not in message and len(message) < 500
-
-
-def test_no_position_at_all_is_refused():
-    with pytest.raises(NotationError, match="at least one"):
-        state_from_fens([], Chess())
 
 
 def test_other_kinds_of_chess_are_refused():

@@ -7,14 +7,13 @@ from __future__ import annotations
 import chess
 import chess.pgn
 import pytest
-import torch
 
 from chessnn_colab.errors import NotationError
 from chessnn_colab.games import registry
 from chessnn_colab.games.chess import pgn
 from chessnn_colab.games.chess.endings import ENDINGS
 from chessnn_colab.games.chess.notation import action_from_move, parse_move, state_from_boards
-from chessnn_colab.games.chess.pgn import games_from_pgn
+from chessnn_colab.games.chess.pgn import game_from_pgn
 from chessnn_colab.games.chess.rules import Chess
 
 from .chess_games import played_games
@@ -62,7 +61,7 @@ def test_games_go_both_ways():
         for number, (board, result) in enumerate(zip(boards, results))
     ]
     for number, (board, result, back) in enumerate(
-        zip(boards, results, games_from_pgn("\n\n".join(texts)), strict=True)
+        zip(boards, results, map(game_from_pgn, texts), strict=True)
     ):
         ending = expected_ending(board)
         assert back.board() == board.root() and list(back.mainline_moves()) == board.move_stack
@@ -92,7 +91,7 @@ def test_a_game_is_written_with_its_result():
     ],
 )
 def test_a_game_at_the_ply_cap_is_not_a_draw(ending, result, written, termination):
-    (back,) = games_from_pgn(text_of(after("e4", "e5"), ending, result))
+    back = game_from_pgn(text_of(after("e4", "e5"), ending, result))
     headers = [back.headers[name] for name in ("Result", "Termination", "Ending")]
     assert headers == [written, termination, ending]
 
@@ -106,8 +105,6 @@ def test_a_game_from_another_position_says_so():
 def test_what_is_not_chess_is_not_written():
     with pytest.raises(NotationError, match="illegal action 4671"):
         registry.game_text(GAME, GAME.init(1), [4671], 0, 0)
-    with pytest.raises(NotationError, match="impossible position"):
-        registry.game_text(GAME, GAME.unpack(torch.zeros(1, 5, dtype=torch.int64)), [], 0, 0)
 
 
 def test_words_beside_the_moves_are_left_out():
@@ -118,7 +115,7 @@ def test_words_beside_the_moves_are_left_out():
 1. e4 {e9 is not a move
 nor is i4} e5 ; nor f9
 2. d2-d4!? $14 exd4 3. Qxd4 +- = dis ch (3. c3) 3... Nc6 N *"""
-    (parsed,) = games_from_pgn(text)
+    parsed = game_from_pgn(text)
     assert [move.uci() for move in parsed.mainline_moves()] == [
         "e2e4",
         "e7e5",
@@ -129,10 +126,10 @@ nor is i4} e5 ; nor f9
     ]
 
 
-@pytest.mark.parametrize("text", ["{" * 1_000_000, "a" * 1_000_000, "a1" * 500_000, ";{" * 500_000])
+@pytest.mark.parametrize("text", ["{" * 200_000, "a" * 200_000, "a1" * 100_000, ";{" * 100_000])
 def test_a_long_text_of_nothing_is_refused_at_once(text):
     with pytest.raises(NotationError):
-        games_from_pgn(text)
+        game_from_pgn(text)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +141,6 @@ def test_a_long_text_of_nothing_is_refused_at_once(text):
         ("<html></html>", "no game"),
         ("1. e4 e5 2. Ke3 *", "Ke3"),
         ("1. e5 *", "e5"),
-        (SCHOLARS_MATE + "\nand some words more", "no game"),
         ('[FEN "xyz"]\n\n1. e4 *', "xyz"),
         ('[FEN "8/8/8/8/8/8/8/K7 w - - 0 1"]\n\n*', "no black king"),
         ('[Variant "Atomic"]\n\n1. e4 *', "atomic"),
@@ -163,7 +159,7 @@ def test_a_long_text_of_nothing_is_refused_at_once(text):
 )
 def test_a_bad_pgn_is_refused(text, reason, caplog):
     with pytest.raises(NotationError) as caught:
-        games_from_pgn(text)
+        game_from_pgn(text)
     message = str(caught.value)
     assert reason in message and "expected" in message
     assert reason != "no game" or repr(text)[:100] in message
@@ -173,16 +169,14 @@ def test_a_bad_pgn_is_refused(text, reason, caplog):
 
 def test_a_pgn_too_large_is_refused(monkeypatch):
     monkeypatch.setattr(pgn, "MAX_PLIES", 4)
-    monkeypatch.setattr(pgn, "MAX_GAMES", 2)
-    with pytest.raises(NotationError, match="PGN of 26 bytes: expected at most 20 bytes"):
-        games_from_pgn("1. e4 e5 2. Nf3 Nc6 *".ljust(26), max_bytes=20)
+    monkeypatch.setattr(pgn, "MAX_LENGTH", 30)
+    with pytest.raises(NotationError, match="PGN of 31 characters: expected at most 30"):
+        game_from_pgn("1. e4 e5 2. Nf3 Nc6 *".ljust(31))
     with pytest.raises(NotationError, match="of 5 plies: expected at most 4"):
-        games_from_pgn("1. e4 e5 2. Nf3 Nc6 3. d4 *")
-    with pytest.raises(NotationError, match="more than 2 games"):
-        games_from_pgn("1. e4 *\n\n" * 3)
-    assert len(games_from_pgn("1. e4 e5 2. Nf3 Nc6 *\n\n" * 2)) == 2
+        game_from_pgn("1. e4 e5 2. Nf3 Nc6 3. d4 *")
+    assert len(list(game_from_pgn("1. e4 e5 2. Nf3 Nc6 *").mainline())) == 4
 
 
 def test_nested_variations_do_no_harm():
     text = "1. e4 " + "(1. d4 " * 20_000 + ")" * 20_000 + " e5 *"
-    assert len(list(games_from_pgn(text)[0].mainline_moves())) == 2
+    assert len(list(game_from_pgn(text).mainline_moves())) == 2

@@ -7,7 +7,7 @@ import torch
 from chessnn_colab.actor import Actor
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.base import select
-from chessnn_colab.games.chess.notation import action_from_move, move_from_action, state_from_fens
+from chessnn_colab.games.chess.notation import action_from_move, move_from_action
 from chessnn_colab.games.chess.rules import ENDINGS, Chess
 from chessnn_colab.search import (
     ILLEGAL,
@@ -18,6 +18,8 @@ from chessnn_colab.search import (
     sample_prior,
     two_rung,
 )
+
+from .chess_games import state_from_fens
 
 BATCH, ARMS = 256, 12
 

@@ -9,7 +9,8 @@ from chessnn_colab.actor import Actor
 from chessnn_colab.assembler import Assembler, td_returns
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.base import finished, start_positions
-from chessnn_colab.games.chess.notation import boards_from_state, move_from_action
+from chessnn_colab.games.chess.boards import boards_from_state
+from chessnn_colab.games.chess.notation import move_from_action
 from chessnn_colab.games.chess.rules import ENDINGS, Chess
 from chessnn_colab.network import actor_copy, build_network, to_arrays
 from chessnn_colab.network_config import NetworkConfig

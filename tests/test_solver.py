@@ -9,13 +9,12 @@ from chessnn_colab.actor import Actor
 from chessnn_colab.arena.chess.tactics import load_puzzles
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.base import forced_wins, select, start_positions, winning_actions
+from chessnn_colab.games.chess.boards import boards_from_state
 from chessnn_colab.games.chess.notation import (
     action_from_move,
     board_from_fen,
-    boards_from_state,
     move_from_action,
     state_from_boards,
-    state_from_fens,
 )
 from chessnn_colab.games.chess.rules import FEW_REPLIES, Chess
 from chessnn_colab.games.registry import make_game
@@ -23,6 +22,7 @@ from chessnn_colab.games.tictactoe import TicTacToe
 from chessnn_colab.search import PolicyOutput, SearchConfig, play_wins
 from chessnn_colab.tree import tree_search
 
+from .chess_games import state_from_fens
 from .random_play import random_actions
 from .test_search import Ignorant
 from .test_tree import CASES, GOLDEN, Table

@@ -21,7 +21,7 @@ from chessnn_colab.budget import Budget
 from chessnn_colab.config import TrainConfig, saved_config
 from chessnn_colab.devices import Gpu, Inventory, inventory
 from chessnn_colab.errors import CheckpointError, ChessnnError, ConfigError, RunError
-from chessnn_colab.games.chess.pgn import games_from_pgn
+from chessnn_colab.games.chess.pgn import game_from_pgn
 from chessnn_colab.games.chess.rules import ENDINGS
 from chessnn_colab.network import to_arrays
 from chessnn_colab.report import Report
@@ -112,7 +112,7 @@ def test_a_report_an_iteration_and_it_adds_up(run):
             all(0 <= rate <= 1 for rate in report.firing_rates.values())
             and len(report.firing_rates) == 3
         )
-        assert games_from_pgn(report.sample_game)
+        assert game_from_pgn(report.sample_game)
     assert reports[-1].total_games == 18 and reports[-1].total_positions == sum(
         report.plies for report in reports
     )

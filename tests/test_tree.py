@@ -15,7 +15,7 @@ from chessnn_colab.actor import Actor
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.base import concatenate, select
-from chessnn_colab.games.chess.notation import move_from_action, state_from_boards, state_from_fens
+from chessnn_colab.games.chess.notation import move_from_action, state_from_boards
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.network import build_network
 from chessnn_colab.network_config import NetworkConfig
@@ -23,6 +23,8 @@ from chessnn_colab.records import GameRecords
 from chessnn_colab.search import ILLEGAL, Root, SearchConfig, Step, considered_visits
 from chessnn_colab.selfplay import play_games
 from chessnn_colab.tree import UNVISITED, Expansion, Tree, tree_search
+
+from .chess_games import state_from_fens
 
 GOLDEN = Path(__file__).parent / "golden" / "mctx.npz"  # made by tools/mctx_golden.py
 CASES = range(len(np.load(GOLDEN)["cases"]))

@@ -18,7 +18,7 @@ from pathlib import Path
 import chess
 import torch
 
-from chessnn_colab.games.chess.notation import boards_from_state
+from chessnn_colab.games.chess.boards import boards_from_state
 from chessnn_colab.games.chess.rules import Chess
 
 VALUES = {

@@ -20,11 +20,10 @@ from ..games.chess.notation import (
     parse_move,
     state_from_boards,
 )
-from ..games.chess.pgn import games_from_pgn
+from ..games.chess.pgn import game_from_pgn
 from ..games.chess.rules import Chess
 from .drawing import EMPTY, Drawing, ground
 
-MAX_PGN_BYTES = 200_000
 FEW_PIECES = 12  # men on the board, at most, for a start to be called an endgame
 RESULTS = {"1-0": "White won.", "0-1": "Black won.", "1/2-1/2": "drawn."}
 
@@ -163,8 +162,7 @@ class ChessDrawing(Drawing):
         if "/" in text.split(" ")[0] and "\n" not in text:
             board = board_from_fen(text)
         else:
-            game = games_from_pgn(text, MAX_PGN_BYTES)[0]
-            board = game.end().board()
+            board = game_from_pgn(text).end().board()
         replayed, actions = board.root(), []
         for move in board.move_stack:
             actions.append(action_from_move(move, replayed))
@@ -181,13 +179,12 @@ class ChessDrawing(Drawing):
 def read_pgn(pgn_text: str) -> tuple[ChessDrawing, Mapping[str, str]]:
     """The first game of a PGN text, played to its end, and its headers.
 
-    Raises NotationError for text that games_from_pgn refuses, and for a game without a move.
+    Raises NotationError for text that game_from_pgn refuses, and for a game without a move.
     """
     drawing = ChessDrawing(Chess())
-    headers = games_from_pgn(pgn_text, MAX_PGN_BYTES)[0].headers
     drawing.load(pgn_text)
     if not drawing.actions:
         raise NotationError(
             f"no move in PGN {pgn_text!r:.120}: expected a game such as 1. e4 e5 2. Nf3"
         )
-    return drawing, headers
+    return drawing, game_from_pgn(pgn_text).headers

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ...games.base import select
+from ...games.chess.material import balance
 from ...games.chess.rules import Chess, ChessState
 from ..players import Player, one_of_the_best
 
@@ -25,5 +27,8 @@ class GreedyPlayer(Player):
     def choose(
         self, state: ChessState, generator: torch.Generator, boards: Sequence[Any] | None = None
     ) -> Tensor:
-        mask = self.game.legal_action_mask(state)
-        return one_of_the_best(torch.where(mask, self.game.gains(state), -1.0), generator)
+        rows, actions = self.game.legal_actions(state)
+        children = self.game.step(select(state, rows), actions)
+        scores = state.rewards.new_full((len(state.ply), self.game.num_actions), -torch.inf)
+        scores[rows, actions] = -balance(children.pieces)  # which the opponent sees
+        return one_of_the_best(scores, generator)

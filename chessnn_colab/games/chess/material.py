@@ -1,4 +1,4 @@
-"""Material: what the pieces of a position are worth, and what each legal move wins at once."""
+"""Material: what the pieces of a position are worth."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ import torch
 from torch import Tensor
 
 from . import bitboards as bb
-from .moves import PAWN, PLANES
 
 VALUES = (1, 3, 3, 5, 9, 0)  # P N B R Q K, in pawns
-_QUEENING = 8  # a queen for a pawn
-_UNDERPROMOTIONS = (0, 2, 2, 4)  # none, then a knight, a bishop, a rook for a pawn
 
 
 def balance(pieces: Tensor) -> Tensor:
@@ -32,32 +29,3 @@ def _tables(device: torch.device) -> tuple[Tensor, Tensor]:
     counts = bb.bits_table(torch.float32, device).sum(1)
     worth = torch.tensor([*VALUES, *(-value for value in VALUES)], dtype=torch.float32)
     return counts, worth.repeat_interleave(8).to(device)
-
-
-def gains(pieces: Tensor, ep_square: Tensor, destinations: Tensor) -> Tensor:
-    """int64 [B, 4672]: what each legal action captures and promotes to, in pawns; meaningless for
-    illegal actions.
-
-    pieces int64 [B, 12] and ep_square int64 [B] of a ChessState; destinations int64 [4672] (see
-    moves.destinations).
-    """
-    batch = len(pieces)
-    device = pieces.device
-    bits = bb.bits_table(torch.int64, device)
-    squares = bb.unpack_bits(pieces, bits).view(batch, 12, 64)
-    worth = (squares[:, 6:] * torch.tensor(VALUES, device=device).view(1, 6, 1)).sum(1)  # [B, 64]
-    origin = torch.arange(len(destinations), device=device) & 63
-    by_pawn = squares[:, PAWN].index_select(1, origin)
-    en_passant = (
-        bb.unpack_bits(ep_square.unsqueeze(1), bits).index_select(1, destinations) * by_pawn
-    )
-    return (
-        worth.index_select(1, destinations) + en_passant + by_pawn * _promotion_gains(destinations)
-    )
-
-
-def _promotion_gains(destinations: Tensor) -> Tensor:
-    """int64 [4672]: what a pawn gains when it promotes by each action."""
-    underpromotion = [_UNDERPROMOTIONS[piece] for _, _, piece in PLANES]
-    gain = torch.tensor(underpromotion, device=destinations.device).repeat_interleave(64)
-    return torch.where((gain == 0) & (destinations >= 56), _QUEENING, gain)

@@ -1,9 +1,8 @@
 """Chess as people write it, in FEN, UCI and SAN, to and from states and actions; python-chess reads
 and writes.
 
-This is where input is checked: anything that is not chess raises NotationError, which quotes it.
-python-chess shows a position as White sees it, a state shows it as its mover does, so Black's
-squares are flipped here (square ^ 56).
+This is where input is checked: anything that is not chess raises NotationError, which quotes it. An
+action names its squares as the mover sees them, so Black's are flipped here (square ^ 56).
 """
 
 from __future__ import annotations
@@ -11,22 +10,29 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Sequence
+from contextlib import suppress
+from itertools import zip_longest
 
 import chess
 import torch
 
 from ...errors import NotationError
 from ..base import where
-from .bitboards import signed
-from .moves import PLANES, destinations
+from .bitboards import squares_with_room
+from .boards import position_from_boards
+from .moves import PLANES
 from .rules import Chess
-from .state import ChessState, Position
+from .state import ChessState
 
 MAX_COUNTER = 32_767  # of either FEN counter: a packed position keeps its ply in 16 bits
-_PIECES = (chess.PAWN, chess.KNIGHT, chess.BISHOP, chess.ROOK, chess.QUEEN, chess.KING)
 _UNDERPROMOTIONS = (None, chess.KNIGHT, chess.BISHOP, chess.ROOK)  # as moves.PLANES numbers them
-_UNSIGNED = (1 << 64) - 1
-_DESTINATIONS = destinations().tolist()
+# From and to, as the mover sees them, and the piece that an underpromotion makes -> action.
+_ACTIONS = {
+    (origin, origin + files + 8 * ranks, _UNDERPROMOTIONS[piece]): plane * 64 + origin
+    for plane, (files, ranks, piece) in enumerate(PLANES)
+    for origin in chess.scan_forward(squares_with_room(files, ranks) & chess.BB_ALL)
+}
+_MOVES = {action: move for move, action in _ACTIONS.items()}
 _UCI = re.compile("[a-h][1-8][a-h][1-8][nbrq]?")
 _QUOTED = 120  # characters of bad input that an error repeats
 
@@ -66,33 +72,20 @@ def check_board(board: chess.Board, fen: str | None = None) -> None:
         )
 
 
-def state_from_fens(fens: Sequence[str], game: Chess) -> ChessState:
-    """A state with one row per FEN, each a game that starts there. Raises NotationError, also when
-    `fens` is empty.
-    """
-    return state_from_boards([board_from_fen(fen) for fen in fens], game)
-
-
 def state_from_boards(boards: Sequence[chess.Board], game: Chess) -> ChessState:
     """A state with one row per board, whose moves are played again as far as they matter to
     repetitions.
 
     The ply cap counts from the positions given. A board that was played on after a draw is an
-    unfinished game. Raises NotationError for an impossible position, an illegal past, and when
-    `boards` is empty.
+    unfinished game. Raises NotationError for an impossible position and an illegal past.
     """
-    if not boards:
-        raise NotationError("no positions: expected at least one")
     starts, actions = zip(*map(_rewound, boards))
-    rows = torch.tensor([_row(board) for board in starts], dtype=torch.int64, device=game.device)
-    state = game.from_position(Position(rows[:, :12], *rows[:, 12:].unbind(1)))
+    state = game.from_position(position_from_boards(starts, game.device))
     lengths = torch.tensor([len(played) for played in actions], device=game.device)
     state.plies_played.copy_(-lengths)  # the cap counts from the last position on
-    for ply in range(max(map(len, actions))):
-        action = torch.tensor(
-            [played[ply] if ply < len(played) else 0 for played in actions], device=game.device
-        )
-        state = where(lengths > ply, game.step(reopen(state), action), state)
+    for played in zip_longest(*actions, fillvalue=0):
+        action = torch.tensor(played, device=game.device)
+        state = where(state.plies_played < 0, game.step(reopen(state), action), state)
     return state
 
 
@@ -107,7 +100,6 @@ def _rewound(board: chess.Board) -> tuple[chess.Board, list[int]]:
     """The position after the last capture or pawn move that `board` remembers, and the actions
     since.
     """
-    check_board(board)
     start = board.copy()
     moves = []
     while start.move_stack and start.halfmove_clock > 0:
@@ -121,82 +113,32 @@ def _rewound(board: chess.Board) -> tuple[chess.Board, list[int]]:
     return start, actions
 
 
-def _row(board: chess.Board) -> list[int]:
-    """The numbers of a Position: twelve bitboards and five columns, as the mover sees them."""
-
-    def seen(bits: int) -> int:
-        return signed(bits if board.turn else chess.flip_vertical(bits))
-
-    sides = (board.turn, not board.turn)
-    pieces = [seen(board.pieces_mask(piece, colour)) for colour in sides for piece in _PIECES]
-    ep_square = 0 if board.ep_square is None else seen(1 << board.ep_square)
-    return [
-        *pieces,
-        seen(board.castling_rights),
-        ep_square,
-        board.halfmove_clock,
-        board.ply(),
-        int(not board.turn),
-    ]
-
-
-def boards_from_state(state: ChessState) -> list[chess.Board]:
-    """One python-chess board per row of `state`, without the moves that led there."""
-    return [_board(*row) for row in zip(*(column.tolist() for column in state.position))]
-
-
-def _board(
-    pieces: list[int], castling_rights: int, ep_square: int, clock: int, ply: int, player: int
-) -> chess.Board:
-    def seen(bits: int) -> int:
-        return chess.flip_vertical(bits & _UNSIGNED) if player else bits & _UNSIGNED
-
-    board = chess.Board(None)
-    board.turn = player == 0
-    for number, bits in enumerate(pieces):
-        for square in chess.scan_forward(seen(bits)):
-            board.set_piece_at(square, chess.Piece(_PIECES[number % 6], (number < 6) == board.turn))
-    board.castling_rights = seen(castling_rights)
-    board.ep_square = chess.msb(seen(ep_square)) if ep_square else None
-    board.halfmove_clock = clock
-    board.fullmove_number = ply // 2 + 1
-    return board
-
-
 def action_from_move(move: chess.Move, board: chess.Board) -> int:
     """The action number of a legal move of the side to move on `board`. Raises NotationError when
     it is not legal.
     """
     if not board.is_legal(move):
         raise NotationError(f"illegal move {move.uci()!r} in {board.fen()!r}: {_expected(board)}")
+    # python-chess also takes the king's move onto its rook for castling; the way back does not.
+    move = board.parse_uci(move.uci())
     flip = 0 if board.turn else 56
-    origin = move.from_square ^ flip
-    target = move.to_square ^ flip
-    files = chess.square_file(target) - chess.square_file(origin)
-    ranks = chess.square_rank(target) - chess.square_rank(origin)
-    if board.is_castling(move):  # python-chess also takes the king's move onto its rook
-        files = 2 if files > 0 else -2
-    piece = _UNDERPROMOTIONS.index(move.promotion) if move.promotion in _UNDERPROMOTIONS else 0
-    return PLANES.index((files, ranks, piece)) * 64 + origin
+    underpromotion = None if move.promotion == chess.QUEEN else move.promotion
+    return _ACTIONS[move.from_square ^ flip, move.to_square ^ flip, underpromotion]
 
 
 def move_from_action(action: int, board: chess.Board) -> chess.Move:
     """The move that `action` stands for on `board`. Raises NotationError when it is not legal
     there.
     """
-    if not 0 <= action < len(_DESTINATIONS):
-        raise NotationError(f"unknown action {action}: expected 0 to {len(_DESTINATIONS) - 1}")
-    plane, origin = divmod(action, 64)
-    target = _DESTINATIONS[action]
-    flip = 0 if board.turn else 56
-    promotion = _UNDERPROMOTIONS[PLANES[plane][2]]
-    if promotion is None and target >= 56 and board.piece_type_at(origin ^ flip) == chess.PAWN:
-        promotion = chess.QUEEN
-    move = chess.Move(origin ^ flip, target ^ flip, promotion)
-    # An action that leaves the board has the destination a1: the way back tells the two apart.
-    if not board.is_legal(move) or action_from_move(move, board) != action:
-        raise NotationError(f"illegal action {action} in {board.fen()!r}: {_expected(board)}")
-    return move
+    with suppress(KeyError, NotationError):
+        origin, target, promotion = _MOVES[action]
+        flip = 0 if board.turn else 56
+        if promotion is None and target >= 56 and board.piece_type_at(origin ^ flip) == chess.PAWN:
+            promotion = chess.QUEEN
+        move = chess.Move(origin ^ flip, target ^ flip, promotion)
+        if action_from_move(move, board) == action:
+            return move
+    raise NotationError(f"illegal action {action} in {board.fen()!r}: {_expected(board)}")
 
 
 def parse_move(text: str, board: chess.Board, place: str = "") -> chess.Move:
@@ -206,22 +148,21 @@ def parse_move(text: str, board: chess.Board, place: str = "") -> chess.Move:
     place: what an error calls the position, instead of its FEN. Raises NotationError, which quotes
     `text`.
     """
-    place = place or repr(board.fen())
+    fault = "null"
+    hint = ""
     try:
-        move = _read_move(text.strip(), board)
-    except chess.AmbiguousMoveError as error:
-        raise NotationError(
-            f"ambiguous move {quote(text)} in {place}: say which piece moves, as in Nbd2 or b1d2"
-        ) from error
-    except chess.IllegalMoveError as error:
-        raise NotationError(f"illegal move {quote(text)} in {place}: {_expected(board)}") from error
-    except ValueError as error:
-        raise NotationError(
-            f"unreadable move {quote(text)} in {place}: expected UCI such as e2e4 or SAN such as Nf3"
-        ) from error
-    if not move:
-        raise NotationError(f"null move {quote(text)} in {place}: {_expected(board)}")
-    return move
+        if move := _read_move(text.strip(), board):
+            return move
+    except chess.AmbiguousMoveError:
+        fault = "ambiguous"
+        hint = "say which piece moves, as in Nbd2 or b1d2"
+    except chess.IllegalMoveError:
+        fault = "illegal"
+    except ValueError:
+        fault = "unreadable"
+        hint = "expected UCI such as e2e4 or SAN such as Nf3"
+    place = place or repr(board.fen())
+    raise NotationError(f"{fault} move {quote(text)} in {place}: {hint or _expected(board)}")
 
 
 def _read_move(text: str, board: chess.Board) -> chess.Move:

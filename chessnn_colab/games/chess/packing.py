@@ -8,13 +8,12 @@ repetitions (15-16), player (17) and ply (18-33).
 from __future__ import annotations
 
 import functools
-import operator
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from .bitboards import all_of
 from .state import CASTLING_ROOKS, CLOCK, EP_A, EP_SQUARE, PLY, RIGHTS, ChessState, Position
 
 WORDS = 5
@@ -34,7 +33,7 @@ def pack(state: ChessState) -> Tensor:
 
 
 class _Tables(NamedTuple):
-    """The tables of `pack`, on one device."""
+    """The tables of `pack` and `unpack`, on one device."""
 
     pieces: (
         Tensor  # int64 [4, 12], which pieces' numbers have each bit: all squares of them, or none
@@ -42,6 +41,7 @@ class _Tables(NamedTuple):
     columns: Tensor  # int64 [12], of ChessState.words: four times the rights, eight times the en-passant square
     squares: Tensor  # int64 [12], the square that is looked up in each
     values: Tensor  # int64 [12], what it adds to the fifth word
+    masks: Tensor  # int64 [12], which bits of the fifth word then have that value
     limits: Tensor  # int64 [5], clock, player, plies played (left out), repetitions, ply: the most that is kept
     shifts: Tensor  # int64 [5], where they stand in the fifth word
 
@@ -54,6 +54,7 @@ class _Tables(NamedTuple):
             [RIGHTS] * 4 + [EP_SQUARE] * 8,
             [*CASTLING_ROOKS, *(EP_A << file for file in range(8))],
             [1, 2, 4, 8, *(file + 1 << 4 for file in range(8))],
+            [1, 2, 4, 8] + [15 << 4] * 8,
             [127, 1, 0, 3, 65535],
             [8, 17, 0, 15, 18],
         )
@@ -62,22 +63,12 @@ class _Tables(NamedTuple):
 
 def unpack(packed: Tensor) -> tuple[Position, Tensor]:
     """The positions in the words int64 [B, 5] of `pack`, and their repetition counts int64 [B]."""
-    bits = packed[:, :4]
-    extra = packed[:, 4]
-    pieces = [
-        ~_union(~bits[:, bit] if number >> bit & 1 else bits[:, bit] for bit in range(4))
-        for number in range(1, 13)
-    ]
-    rights = _union(((extra >> i) & 1) * rook for i, rook in enumerate(CASTLING_ROOKS))
-    on_file = (extra >> 4) & 15
-    ep_square = torch.where(on_file > 0, EP_A << (on_file - 1).clamp(min=0), 0)
-    clock = (extra >> 8) & 127
-    ply = (extra >> 18) & 65535
-    player = (extra >> 17) & 1
-    return Position(torch.stack(pieces, 1), rights, ep_square, clock, ply, player), (
-        extra >> 15
-    ) & 3
-
-
-def _union(bits: Iterable[Tensor]) -> Tensor:
-    return functools.reduce(operator.or_, bits)
+    tables = _Tables.on(packed.device)
+    # A square has a piece where all four bits are those of the piece's number.
+    differing = packed[:, :4].t().unsqueeze(2) ^ tables.pieces.unsqueeze(1)  # [4, B, 12]
+    extra = packed[:, 4:]
+    marked = torch.where((extra & tables.masks) == tables.values, tables.squares, 0)
+    clock, player, _, repetitions, ply = ((extra >> tables.shifts) & tables.limits).unbind(1)
+    rights = marked[:, :4].sum(1)
+    ep_square = marked[:, 4:].sum(1)
+    return Position(all_of(~differing), rights, ep_square, clock, ply, player), repetitions

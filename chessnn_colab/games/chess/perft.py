@@ -30,12 +30,8 @@ def perft(fen: str, depth: int) -> dict[str, int]:
     board = board_from_fen(fen)
     game = Chess()
     root = state_from_boards([board], game)
-    actions = game.legal_action_mask(root)[0].nonzero().squeeze(1)
-    counts = torch.ones_like(actions)
-    if depth > 1 and len(actions):
-        children = game.step(select(reopen(root), torch.zeros_like(actions)), actions)
-        counts = torch.zeros_like(actions)
-        _count(game, children, torch.arange(len(actions)), depth - 1, counts)
+    rows, actions = game.legal_actions(root)
+    counts = _leaves(game, game.step(select(reopen(root), rows), actions), depth - 1)
     moves = [move_from_action(action, board).uci() for action in actions.tolist()]
     return dict(sorted(zip(moves, counts.tolist())))
 
@@ -47,14 +43,15 @@ def format_perft(split: dict[str, int]) -> str:
     )
 
 
-def _count(game: Chess, state: ChessState, branch: Tensor, depth: int, counts: Tensor) -> None:
-    """Add the sequences of `depth` moves from `state` to `counts` int64 [R], at each row's root
-    move, int64 [B].
-    """
+def _leaves(game: Chess, state: ChessState, depth: int) -> Tensor:
+    """int64 [B]: how many sequences of `depth` moves each row of `state` has."""
+    if depth == 0:
+        return torch.ones_like(state.ply)
     if depth == 1:  # the legal moves are counted without being played
-        counts.index_add_(0, branch, count_bits(state.moves).sum(1))
-        return
-    all_rows, all_actions = game.legal_actions(state)
-    for rows, actions in zip(all_rows.split(BATCH), all_actions.split(BATCH)):
-        children = game.step(reopen(select(state, rows)), actions)
-        _count(game, children, branch[rows], depth - 1, counts)
+        return count_bits(state.moves).sum(1)
+    rows, actions = game.legal_actions(state)
+    parts = [
+        _leaves(game, game.step(reopen(select(state, some)), action), depth - 1)
+        for some, action in zip(rows.split(BATCH), actions.split(BATCH))
+    ]
+    return torch.zeros_like(state.ply).index_add_(0, rows, torch.cat(parts))

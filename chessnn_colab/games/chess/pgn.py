@@ -12,12 +12,12 @@ import chess.pgn
 
 from ...errors import NotationError
 from ..base import Game
+from .boards import boards_from_state
 from .endings import ENDINGS, TRUNCATED, UNFINISHED
-from .notation import boards_from_state, check_board, move_from_action, quote
+from .notation import check_board, move_from_action, quote
 from .state import ChessState
 
-MAX_BYTES = 10_000_000
-MAX_GAMES = 20_000  # a small game takes a thousand times its text in memory
+MAX_LENGTH = 200_000  # characters; a small game takes a thousand times its text in memory
 MAX_PLIES = 2_000
 _RESULTS = {1: "1-0", 0: "1/2-1/2", -1: "0-1"}
 _NO_RESULT = "*"
@@ -37,10 +37,8 @@ def game_text(
     ENDINGS.
     """
     board = boards_from_state(start)[0]
-    check_board(board)
     written = pgn_game(board, actions)
-    if "FEN" in written.headers or board.ep_square is not None:
-        written.headers["SetUp"] = "1"
+    if "FEN" in written.headers:
         written.headers["FEN"] = board.fen(en_passant="fen")
     written.headers.update(headers)
     written.headers["Result"] = (
@@ -64,26 +62,31 @@ def pgn_game(board: chess.Board, actions: Sequence[int]) -> chess.pgn.Game:
     return written
 
 
-def games_from_pgn(text: str, max_bytes: int = MAX_BYTES) -> list[chess.pgn.Game]:
-    """The games of a PGN text, without their variations.
+def game_from_pgn(text: str) -> chess.pgn.Game:
+    """The first game of a PGN text, without its variations.
 
     Raises NotationError for text without a game, for unreadable or illegal moves, impossible
-    positions and other kinds of chess, and for more than max_bytes, MAX_GAMES or MAX_PLIES.
+    positions and other kinds of chess, and for more than MAX_LENGTH or MAX_PLIES.
     """
-    size = len(text.encode("utf-8", "replace"))
-    if size > max_bytes:
-        raise NotationError(f"PGN of {size:,} bytes: expected at most {max_bytes:,} bytes")
+    if len(text) > MAX_LENGTH:
+        raise NotationError(
+            f"PGN of {len(text):,} characters: expected at most {MAX_LENGTH:,} characters"
+        )
     _check_words(text)
-    stream = io.StringIO(text, newline=None)
-    games = []
-    while (parsed := _read_game(stream)) is not None:
-        _check_game(parsed)
-        games.append(parsed)
-        if len(games) > MAX_GAMES:
-            raise NotationError(f"PGN of more than {MAX_GAMES:,} games: expected at most that many")
-    if not games or any(map(_is_empty, games)):
-        raise NotationError(f"no game in PGN {quote(text)}, or in a part of it: {_EXPECTED}")
-    return games
+    try:
+        parsed = chess.pgn.read_game(io.StringIO(text, newline=None), Visitor=_StrictBuilder)
+    except ValueError as error:
+        raise NotationError(f"bad PGN: {str(error)[:200]}; {_EXPECTED}") from error
+    # Without a move and a header: what python-chess returns for text that is not PGN.
+    if parsed is None or (not parsed.next() and parsed.headers == chess.pgn.Game().headers):
+        raise NotationError(f"no game in PGN {quote(text)}: {_EXPECTED}")
+    check_board(parsed.board())
+    if not all(parsed.mainline_moves()):
+        raise NotationError(f"bad PGN: a null move (0000); {_EXPECTED}")
+    plies = parsed.end().ply() - parsed.ply()
+    if plies > MAX_PLIES:
+        raise NotationError(f"PGN game of {plies:,} plies: expected at most {MAX_PLIES:,}")
+    return parsed
 
 
 def _check_words(text: str) -> None:
@@ -96,20 +99,8 @@ def _check_words(text: str) -> None:
         raise NotationError(f"bad PGN: {quote(word[0])} is not a move; {_EXPECTED}")
 
 
-def _is_empty(parsed: chess.pgn.Game) -> bool:
-    """No move and no header: what python-chess returns for text that is not PGN."""
-    return parsed.next() is None and parsed.headers == chess.pgn.Game().headers
-
-
-def _read_game(stream: io.StringIO) -> chess.pgn.Game | None:
-    try:
-        return chess.pgn.read_game(stream, Visitor=_StrictBuilder)
-    except ValueError as error:  # an annotation number of thousands of digits
-        raise NotationError(f"bad PGN: {_brief(error)}; {_EXPECTED}") from error
-
-
 class _StrictBuilder(chess.pgn.GameBuilder[chess.pgn.Game]):
-    """Collects errors without logging them, and leaves variations out."""
+    """Stops at the first error, and leaves variations out."""
 
     def begin_variation(self) -> Any:
         return chess.pgn.SKIP
@@ -118,20 +109,4 @@ class _StrictBuilder(chess.pgn.GameBuilder[chess.pgn.Game]):
         pass
 
     def handle_error(self, error: Exception) -> None:
-        self.game.errors.append(error)
-
-
-def _check_game(parsed: chess.pgn.Game) -> None:
-    name = quote(" - ".join(parsed.headers.get(colour, "?") for colour in ("White", "Black")))
-    if parsed.errors:
-        raise NotationError(f"bad PGN, game {name}: {_brief(parsed.errors[0])}; {_EXPECTED}")
-    check_board(parsed.board())
-    if not all(parsed.mainline_moves()):
-        raise NotationError(f"bad PGN, game {name}: a null move (0000); {_EXPECTED}")
-    plies = parsed.end().ply() - parsed.ply()
-    if plies > MAX_PLIES:
-        raise NotationError(f"PGN game {name} of {plies:,} plies: expected at most {MAX_PLIES:,}")
-
-
-def _brief(error: Exception) -> str:
-    return str(error)[:200]
+        raise error

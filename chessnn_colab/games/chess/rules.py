@@ -16,6 +16,7 @@ from torch import Tensor
 from ..base import Game, check_start_kind, finished, random_plies, select, where
 from . import bitboards as bb
 from . import material, packing, starts, symmetry, transitions
+from .boards import boards_from_state
 from .endings import ENDINGS, Referee
 from .mates import CheckFinder
 from .moves import NUM_PLANES, PLANES, MoveGenerator, destinations
@@ -214,12 +215,6 @@ class Chess(Game):
             torch.int64
         )
 
-    def gains(self, state: ChessState) -> Tensor:
-        """int64 [B, 4672]: the material (P 1, N 3, B 3, R 5, Q 9) that each action captures and
-        promotes to.
-        """
-        return material.gains(state.pieces, state.ep_square, self.destinations)
-
     def truncation_value(self, state: ChessState) -> Tensor:
         """float32 [B] in (-0.5, 0.5), the mover's view: the label of a game that is stopped here.
 
@@ -243,15 +238,7 @@ class Chess(Game):
 
     def to_text(self, state: ChessState) -> list[str]:
         """Each position as White sees it: eight lines, White's pieces in capitals."""
-        flipped = (state.current_player == 1).view(-1, 1)
-        pieces = torch.where(flipped, bb.flip_ranks(state.pieces.roll(6, 1)), state.pieces)
-        bits = bb.unpack_bits(pieces, self._bool_bits).view(-1, 12, 8, 8).flip(2)
-        squares = [
-            ["".join(letter for letter, on in zip("PNBRQKpnbrqk", men) if on) or "." for men in row]
-            for row in bits.permute(0, 2, 3, 1).flatten(0, 1).tolist()
-        ]
-        lines = [" ".join(row) for row in squares]
-        return ["\n".join(lines[first : first + 8]) for first in range(0, len(lines), 8)]
+        return [str(board) for board in boards_from_state(state)]
 
     def _state(
         self, squares: Tensor, counts: Tensor, history: Tensor, count_repetitions: bool = True
