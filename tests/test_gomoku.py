@@ -13,11 +13,11 @@ from chessnn_colab.errors import ConfigError, NotationError
 from chessnn_colab.games.base import finished, start_positions
 from chessnn_colab.games.gomoku.lines import LineTables
 from chessnn_colab.games.gomoku.notation import cell_name, parse_cell
-from chessnn_colab.games.gomoku.rules import DEFAULT_SIZE, LARGEST, SMALLEST, Gomoku, position_after
+from chessnn_colab.games.gomoku.rules import DEFAULT_SIZE, LARGEST, SMALLEST, Gomoku
 from chessnn_colab.games.registry import GAMES, family, make_game, rules, text_suffix
 
 from .counts import full
-from .gomoku_reference import fives, runs, winner
+from .gomoku_reference import fives, runs_through, winner
 from .random_play import random_actions
 
 GAMES_EACH = full(4, 32)
@@ -74,35 +74,14 @@ def test_lines_on_crowded_boards(name, share):
             assert found[row] == (winner(own, game.size, game.exact) == colour)
 
 
-def test_runs_and_room():
+def test_runs_through_every_cell():
     size = 7
     boards = random_boards(size, 30, 0.5, seed=4)
-    tables = LineTables(size, False, "cpu")
-    lengths = tables.runs(boards == 1)
-    room = tables.room(boards == 2)
-    for number, board in enumerate(boards.tolist()):
+    lengths = LineTables(size, False, "cpu").runs(boards == 1)
+    for board, cells in zip(boards.tolist(), lengths.tolist()):
         own = {divmod(cell, size) for cell, stone in enumerate(board) if stone == 1}
-        assert int(torch.where(boards[number] == 1, lengths[number].amax(1), 0).max()) == max(
-            runs(own), default=0
-        )
-    for board, cells in zip(boards[:5].tolist(), room[:5].tolist()):
-        for cell, directions in enumerate(cells):
-            row, column = divmod(cell, size)
-            for (down, right), fits in zip(((0, 1), (1, 0), (1, 1), (1, -1)), directions):
-                windows = [
-                    [(row + s * down, column + s * right) for s in range(a, a + 5)]
-                    for a in range(-4, 1)
-                ]
-                free = [
-                    all(
-                        0 <= r < size
-                        and 0 <= c < size
-                        and ((r, c) == (row, column) or board[r * size + c] != 2)
-                        for r, c in window
-                    )
-                    for window in windows
-                ]
-                assert fits == any(free)
+        for cell, found in enumerate(cells):
+            assert found == runs_through(own, divmod(cell, size))
 
 
 @pytest.mark.parametrize("size, moves", [(5, 30), (7, 60), (9, 90)])
@@ -132,7 +111,7 @@ def test_equal_to_openspiel(size, moves):
 
 def test_six_in_a_row_wins_only_where_five_or_more_do():
     line = [column for pair in zip((0, 1, 2, 4, 5), (27, 29, 31, 33, 35)) for column in pair] + [3]
-    free, exact = (position_after(make_game(name), line) for name in ("gomoku:9", "gomoku:9:exact"))
+    free, exact = (make_game(name).after([line]) for name in ("gomoku:9", "gomoku:9:exact"))
     assert bool(free.terminated) and free.rewards.tolist() == [[1, -1]]
     assert (
         not finished(exact)
@@ -143,7 +122,7 @@ def test_six_in_a_row_wins_only_where_five_or_more_do():
 
 def test_an_unpacked_position_knows_its_ending():
     game = make_game("gomoku:9")
-    won = position_after(game, [0, 80, 1, 79, 2, 77, 3, 76, 4])
+    won = game.after([[0, 80, 1, 79, 2, 77, 3, 76, 4]])
     assert game.endings[game.unpack(game.pack(won)).ending] == "five_in_a_row"
     assert game.unpack(game.pack(won)).rewards.tolist() == [[1, -1]]
 
@@ -153,14 +132,14 @@ def test_words_are_as_few_as_said_and_positions_come_back(name):
     game = make_game(name)
     state = start_positions(game, game.start_shares, 50, torch.Generator().manual_seed(0))
     assert game.packed_words == 2 * -(-(game.size**2) // 63) and (game.pack(state) >= 0).all()
-    for other in (game.unpack(game.pack(state)), game.position(game.stones(state))):
-        for field in dataclasses.fields(state):
-            assert torch.equal(getattr(other, field.name), getattr(state, field.name)), field.name
+    again = game.unpack(game.pack(state))
+    for field in dataclasses.fields(state):
+        assert torch.equal(getattr(again, field.name), getattr(state, field.name)), field.name
 
 
 def test_the_network_sees_both_sides_and_the_border():
     game = make_game("gomoku:9")
-    state = position_after(game, [40, 41, 30])
+    state = game.after([[40, 41, 30]])
     planes = game.observe(state)[0]
     assert planes.shape == (5, 9, 9) and planes[0].nonzero().tolist() == [
         [4, 5]
@@ -175,12 +154,10 @@ def test_the_network_sees_both_sides_and_the_border():
 @pytest.mark.parametrize("name", ["gomoku:6", "gomoku:6:exact"])
 def test_the_network_sees_where_five_can_be_completed(name):
     game = make_game(name)
-    board = random_boards(game.size, 80, 0.7, seed=5).view(-1, game.size, game.size)
-    counts = [(board == colour).sum((1, 2)) for colour in (1, 2)]
-    board = board[(counts[0] == counts[1]) | (counts[0] == counts[1] + 1)]
-    state = game.position(board)
+    rng = random.Random(5)
+    state = game.after([rng.sample(range(36), rng.randint(20, 30)) for _ in range(20)])
     planes = game.observe(state)
-    for row, cells in enumerate(board.flatten(1).tolist()):
+    for row, cells in enumerate(state.board.tolist()):
         own = 1 + int(state.current_player[row])
         mine, theirs = (
             {cell for cell, stone in enumerate(cells) if stone == who} for who in (own, 3 - own)
@@ -268,7 +245,7 @@ def test_cells_have_names():
 
 
 def test_boards_are_drawn():
-    text = make_game("gomoku:5").to_text(position_after(make_game("gomoku:5"), [12, 0]))[0]
+    text = make_game("gomoku:5").to_text(make_game("gomoku:5").after([[12, 0]]))[0]
     assert text.splitlines() == [
         " 5 O . . . .",
         " 4 . . . . .",

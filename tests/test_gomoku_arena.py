@@ -26,7 +26,6 @@ from chessnn_colab.arena.registry import arena_game, match_game
 from chessnn_colab.arena.result import FORFEIT, MatchGame, MatchResult
 from chessnn_colab.errors import CheckpointError, ConfigError
 from chessnn_colab.games.base import finished
-from chessnn_colab.games.gomoku.rules import position_after
 from chessnn_colab.games.registry import make_game
 from chessnn_colab.runs.checkpoint import load_checkpoint
 from chessnn_colab.views.played import played_game
@@ -39,7 +38,7 @@ SMALL = ["gomoku:6", "gomoku:6:exact"]
 
 def chosen(player, game, line: list[int], times: int = 20) -> set[int]:
     """The actions that a player chooses after `line`, over some draws of chance."""
-    state = position_after(game, line)
+    state = game.after([line])
     generator = torch.Generator().manual_seed(0)
     return {int(player.choose(state, generator)) for _ in range(times)}
 
@@ -163,8 +162,8 @@ def test_alpha_beta_sees_what_its_depth_allows():
     assert chosen(deep, game, three) <= {39, 43}
     answer = [40, 0, 41, 2, 42]  # the opponent's open three must be stopped
     assert chosen(deep, game, answer) <= {38, 39, 43, 44}
-    assert float(deep.scores(position_after(game, four)).max()) == WIN
-    full = position_after(make_game("gomoku:5"), [])
+    assert float(deep.scores(game.after([four])).max()) == WIN
+    full = make_game("gomoku:5").after([[]])
     assert int(AlphaBetaPlayer(make_game("gomoku:5"), 4).choose(full, torch.Generator())) == 12
 
 

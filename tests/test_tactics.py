@@ -18,7 +18,6 @@ from chessnn_colab.errors import ConfigError, RunError
 from chessnn_colab.games.base import finished
 from chessnn_colab.games.chess.notation import move_from_action, state_from_boards
 from chessnn_colab.games.chess.rules import Chess
-from chessnn_colab.games.gomoku.rules import position_after
 from chessnn_colab.games.registry import make_game
 from chessnn_colab.network import build_network
 from chessnn_colab.network_config import NetworkConfig
@@ -138,7 +137,7 @@ def test_sixty_of_each_of_gomoku_all_different_and_valid():
     assert len(stones) == len(suite)
     game = make_game("gomoku:9")
     for puzzle in suite:
-        state = position_after(game, puzzle.board.actions)
+        state = game.after([puzzle.board.actions])
         assert not finished(state) and 1 <= len(puzzle.solutions) <= 4
         assert not state.board[0, list(puzzle.solutions)].any()
     assert len({len(puzzle.board.actions) % 2 for puzzle in suite}) == 2

@@ -21,8 +21,8 @@ import torch
 
 from chessnn_colab.arena.gomoku.alphabeta import TAKEN, AlphaBetaPlayer
 from chessnn_colab.arena.gomoku.openings import centred
-from chessnn_colab.games.base import concatenate, finished, select
-from chessnn_colab.games.gomoku.rules import Gomoku, position_after
+from chessnn_colab.games.base import finished, select
+from chessnn_colab.games.gomoku.rules import Gomoku
 from chessnn_colab.games.registry import make_game
 
 GAMES = ("gomoku:9", "gomoku", "gomoku:9:exact", "gomoku:15:exact")
@@ -57,7 +57,7 @@ def canonical(line: str) -> frozenset[tuple[int, int, int]]:
 
 def quiet(game: Gomoku, line: str) -> bool:
     """Whether alpha-beta of depth 4 sees no clear advantage."""
-    state = position_after(game, centred(line, game.size))
+    state = game.after([centred(line, game.size)])
     return abs(float(AlphaBetaPlayer(game, 4).scores(state).max())) < CLEAR
 
 
@@ -66,9 +66,7 @@ def share_of_black(game: Gomoku, lines: Sequence[str], generator: torch.Generato
     sides with chance.
     """
     player = AlphaBetaPlayer(game, 2)
-    state = concatenate(
-        [position_after(game, centred(line, game.size)) for line in lines for _ in range(PLAYOUTS)]
-    )
+    state = game.after([centred(line, game.size) for line in lines for _ in range(PLAYOUTS)])
     points = torch.full((len(state.ending),), 0.5)
     rows = torch.arange(len(points))
     while len(rows):

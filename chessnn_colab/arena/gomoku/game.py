@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import cast
 
-import torch
-
 from ...games.base import move_list
 from ...games.gomoku.notation import parse_cell
 from ...games.gomoku.rules import Gomoku
-from ...games.gomoku.state import BLACK, WHITE, GomokuState
+from ...games.gomoku.state import GomokuState
 from ...games.registry import make_game, rules
 from ..game import ArenaGame
 from ..games_folder import GamesFolder
@@ -34,11 +32,7 @@ def board_after(game: Gomoku | type[Gomoku], opening: Opening) -> GomokuBoard:
 
 def states(boards: Sequence[GomokuBoard], game: Gomoku) -> GomokuState:
     """A state with a row for each of `boards`, as fresh games from there."""
-    stones = torch.zeros(len(boards), game.num_actions, dtype=torch.int64)
-    for row, board in enumerate(boards):
-        stones[row, board.actions[::2]] = BLACK
-        stones[row, board.actions[1::2]] = WHITE
-    return game.position(stones.view(-1, game.size, game.size))
+    return game.after([board.actions for board in boards])
 
 
 def match_text(name: str, result: MatchResult) -> str:

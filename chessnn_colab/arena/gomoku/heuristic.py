@@ -42,8 +42,9 @@ class HeuristicPlayer(Player):
         own = state.board == own_colour
         theirs = (state.board > 0) & ~own
         runs = self._lines.runs(own)
+        room = self._lines.runs(~theirs) >= FIVE  # as long a line as the free cells allow
         # A longer one wins, or is too long to win.
-        useful = self._lines.room(theirs) & (runs < FIVE)
+        useful = room & (runs < FIVE)
         length = torch.where(useful, runs, 0).amax(2)
         scores = length + torch.where(length == 1, self._central, 0.0)
         scores = scores + WIN * self._lines.completes(own) + BLOCK * self._lines.completes(theirs)

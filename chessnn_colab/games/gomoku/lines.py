@@ -31,7 +31,7 @@ class LineTables:
         self.exact = exact
         cells = line_cells(size)
         weights = 2.0 ** torch.arange(2 * REACH + 1)
-        codes = torch.zeros(size**2 + 1, size**2, len(DIRECTIONS))
+        codes = torch.zeros(size**2 + 1, size**2, len(DIRECTIONS))  # the last row: off the board
         codes.scatter_add_(
             0, cells.permute(2, 0, 1), weights.view(-1, 1, 1).expand(-1, *cells.shape[:2])
         )
@@ -39,21 +39,17 @@ class LineTables:
         self._weights = weights.to(torch.int64).to(device)  # [11]
         # [size * size, size * size * 4]: what a stone adds to each code.
         self._codes = codes[:-1].flatten(1).to(device)
-        # [size * size * 4]: what stones all around the board would add.
-        self._border = codes[-1].flatten().to(device)
         self.run_of_code = runs_through_the_middle().to(device)  # int64 [2048]
-        self.win_of_code = wins_a_game(self.run_of_code, exact)  # bool [2048]
+        wins = self.run_of_code == FIVE if exact else self.run_of_code >= FIVE
+        self.win_of_code = wins  # bool [2048]
 
     def wins(self, stones: Tensor, cell: Tensor) -> Tensor:
         """bool [B]: whether the stone on `cell` int64 [B] completes five among `stones` bool [B,
         size * size].
         """
-        around = torch.cat((stones, torch.zeros_like(stones[:, :1])), 1).gather(
-            1, self._cells[cell]
-        )
-        return self.win_of_code[
-            (around.unflatten(1, (-1, 2 * REACH + 1)) * self._weights).sum(2)
-        ].any(1)
+        around = functional.pad(stones, (0, 1)).gather(1, self._cells[cell])
+        codes = (around.unflatten(1, (-1, 2 * REACH + 1)) * self._weights).sum(2)
+        return self.win_of_code[codes].any(1)
 
     def runs(self, stones: Tensor) -> Tensor:
         """int64 [B, size * size, 4]: how long the run of `stones` bool [B, size * size] through
@@ -75,14 +71,9 @@ class LineTables:
         """The same in a handful of operators."""
         return self.win_of_code[self._everywhere(stones)].any(2)
 
-    def room(self, obstacles: Tensor) -> Tensor:
-        """bool [B, size * size, 4]: whether a line of five through each cell fits between
-        `obstacles` bool [B, size * size] and the border, in each direction."""
-        return self.run_of_code[CODES - 1 - self._everywhere(obstacles, self._border)] >= FIVE
-
-    def _everywhere(self, stones: Tensor, more: Tensor | float = 0.0) -> Tensor:
-        """int64 [B, size * size, 4]: the code of each cell in each direction, and `more`."""
-        codes = stones.to(torch.float32) @ self._codes + more
+    def _everywhere(self, stones: Tensor) -> Tensor:
+        """int64 [B, size * size, 4]: the code of each cell in each direction."""
+        codes = stones.to(torch.float32) @ self._codes
         return codes.to(torch.int64).unflatten(1, (-1, len(DIRECTIONS)))
 
 
@@ -106,11 +97,6 @@ def runs_through_the_middle() -> Tensor:
     after = bits[:, REACH + 1 :]
     before = bits[:, :REACH].flip(1)
     return 1 + after.cumprod(1).sum(1) + before.cumprod(1).sum(1)
-
-
-def wins_a_game(runs: Tensor, exact: bool) -> Tensor:
-    """bool like `runs`: which lengths win."""
-    return runs == FIVE if exact else runs >= FIVE
 
 
 def completing_cells(stones: Tensor, exact: bool) -> Tensor:

@@ -22,14 +22,11 @@ def parse_cell(text: str, size: int) -> int:
     """The action of a cell's name. Raises NotationError for anything that is not on a board of this
     size.
     """
-    column = LETTERS.find(text[:1].lower() or "?")
-    number = text[1:]
-    row = size - int(number) if number.isascii() and number.isdecimal() and len(number) <= 2 else -1
-    if not (0 <= row < size and 0 <= column < size):
-        raise NotationError(
-            f"invalid cell {text!r:.40}: expected a1 to {cell_name(size - 1, size)}"
-        )
-    return row * size + column
+    names = [cell_name(action, size) for action in range(size**2)]
+    name = text.lower()
+    if name not in names:
+        raise NotationError(f"invalid cell {text!r:.40}: expected a1 to {names[size - 1]}")
+    return names.index(name)
 
 
 def cell_at(column: int, row: int, size: int) -> int:

@@ -14,10 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...errors import ConfigError, NotationError
+from ...errors import ConfigError
 from ..base import Game, check_start_kind, finished, line_outcome, square_symmetries, where
 from .lines import LineTables
-from .notation import board_text, cell_name
+from .notation import board_text
 from .state import BLACK, EMPTY, ENDINGS, WHITE, GomokuState
 
 DEFAULT_SIZE, SMALLEST, LARGEST = 15, 5, 20
@@ -151,18 +151,19 @@ class Gomoku(Game):
         """Each row as a board of X (Black), O (White) and points, with the names of rows and
         columns.
         """
-        return [board_text(stones) for stones in self.stones(state).tolist()]
+        boards = state.board.view(-1, self.size, self.size).tolist()
+        return [board_text(stones) for stones in boards]
 
-    def stones(self, state: GomokuState) -> Tensor:
-        """int64 [B, size, size]: 0 an empty cell, 1 Black's stone, 2 White's. Row 0 is the top of
-        the board.
+    def after(self, lines: Sequence[Sequence[int]]) -> GomokuState:
+        """The position after each of `lines` from the empty board, a row each, as fresh games: the
+        cap on plies does not count the moves of a line. Each line is legal moves of an unfinished
+        game.
         """
-        return state.board.to(torch.int64).view(-1, self.size, self.size)
-
-    def position(self, stones: Tensor) -> GomokuState:
-        """The inverse of `stones`: int [B, size, size], with as many black stones as white ones or
-        one more, as fresh games from there."""
-        return self._fresh(stones.to(self.device, torch.int8).flatten(1))
+        board = torch.zeros(len(lines), self.num_actions, dtype=torch.int8)
+        for row, line in enumerate(lines):
+            board[row, list(line[::2])] = BLACK
+            board[row, list(line[1::2])] = WHITE
+        return self._fresh(board.to(self.device))
 
     def _pack_board(self, board: Tensor) -> Tensor:
         """int64 [B, packed_words] of int8 [B, size * size]."""
@@ -197,25 +198,6 @@ class Gomoku(Game):
         full = (board != EMPTY).all(1)
         outcome = line_outcome(won, full, plies_played >= self.max_plies, player)
         return GomokuState(board, plies_played, player, *outcome)
-
-
-def position_after(game: Gomoku, actions: Sequence[int]) -> GomokuState:
-    """The position, one row, after `actions` from the empty board, as a fresh game: the cap on
-    plies does not end it on the way.
-
-    Raises NotationError for a move off the board, onto a stone or after the end of the game.
-    """
-    state = game.init(1)
-    for number, action in enumerate(actions, 1):
-        if not 0 <= action < game.num_actions:
-            raise NotationError(f"move {number} is off the board of {game.size}x{game.size}")
-        move = f"move {number}, {cell_name(action, game.size)}"
-        if state.board[0, action] != EMPTY:
-            raise NotationError(f"{move}: there is a stone already")
-        if finished(state):
-            raise NotationError(f"{move}: the game has ended before it")
-        state = game.unpack(game.pack(game.step(state, torch.tensor([action], device=game.device))))
-    return state
 
 
 def variant(options: Sequence[str]) -> type[Gomoku]:
