@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from chessnn_colab.__main__ import main
-from chessnn_colab.arena.evaluate import evaluate_run, find_player, measure_run
+from chessnn_colab.arena.evaluate import evaluate_run, find_player
 from chessnn_colab.arena.games_folder import GamesFolder
 from chessnn_colab.arena.players import PLAY_SEARCH, RandomPlayer, play_search
 from chessnn_colab.arena.registry import match_game
@@ -40,7 +40,8 @@ def other_game(tmp_path_factory) -> str:
 
 
 def test_every_game_is_kept_when_asked(run, tmp_path):
-    result = evaluate_run(run, "minimax", 4, SMALL, device="cpu", save=str(tmp_path / "games"))
+    games = str(tmp_path / "games")
+    (result,) = evaluate_run(run, ["minimax"], 4, SMALL, device="cpu", save=games)
     assert result.player == "iteration 3" and result.evaluations == 4
     (path,) = (tmp_path / "games").iterdir()
     games = [
@@ -57,10 +58,10 @@ def test_every_game_is_kept_when_asked(run, tmp_path):
 
 
 def test_another_run_is_an_opponent_that_looks_as_far(run, other, short_games):
-    result = evaluate_run(run, other, 2, SMALL, 0, device="cpu")
-    assert (result.player, result.opponent) == ("iteration 0", "other iteration 11")
-    assert result.evaluations == result.opponent_evaluations == 4
-    assert evaluate_run(run, other + "@2", 2, POLICY, device="cpu").opponent == "other iteration 2"
+    results = evaluate_run(run, [other, f"{other}@2"], 2, SMALL, [0], device="cpu")
+    assert {result.player for result in results} == {"iteration 0"}
+    assert [result.opponent for result in results] == ["other iteration 11", "other iteration 2"]
+    assert results[0].evaluations == results[0].opponent_evaluations == 4
 
 
 def test_searches_take_their_own_sizes():
@@ -117,14 +118,14 @@ def test_what_came_of_a_match_is_told_though_its_games_cannot_be_saved(
 
     monkeypatch.setattr(GamesFolder, "save", full)
     with pytest.raises(ConfigError, match=r"(?s)against random: .*No space left on device"):
-        evaluate_run(run, "random", 2, POLICY, device="cpu", save=str(tmp_path))
+        evaluate_run(run, ["random"], 2, POLICY, device="cpu", save=str(tmp_path))
 
 
 def test_an_engine_that_runs_is_closed_when_the_next_opponent_is_not_there(run, monkeypatch):
     closed = []
     monkeypatch.setattr(RandomPlayer, "close", lambda player: closed.append(player.name))
     with pytest.raises(ConfigError, match="unknown opponent"):
-        measure_run(run, ["random", "nobody"], games=2, device="cpu")
+        evaluate_run(run, ["random", "nobody"], games=2, device="cpu")
     assert closed == ["random"]
 
 
@@ -176,33 +177,22 @@ def test_bad_input_from_a_shell_is_one_sentence(run, options, capsys):
 
 
 def test_a_run_of_another_game_plays_that_game(other_game):
-    result = evaluate_run(
-        other_game, "random", 8, play_search("tree", num_simulations=4), device="cpu"
-    )
-    assert (
-        result.games == 8
-        and result.endings.keys() <= {"three_in_a_row", "board_full"}
-        and result.evaluations == 5
-    )
-    assert (
-        evaluate_run(other_game, other_game + "@0", 2, SMALL, device="cpu").opponent
-        == "small iteration 0"
-    )
+    search = play_search("tree", num_simulations=4)
+    opponents = ["random", f"{other_game}@0"]
+    result, other = evaluate_run(other_game, opponents, 8, search, device="cpu")
+    assert result.games == 8 and result.evaluations == 5
+    assert result.endings.keys() <= {"three_in_a_row", "board_full"}
+    assert other.opponent == "small iteration 0"
 
 
 def test_a_run_of_another_game_is_not_an_opponent(run, other_game):
-    with pytest.raises(
-        ConfigError, match="is a run of the game 'tictactoe': expected one of 'chess'"
+    for own, opponent, words in (
+        (run, other_game, "is a run of the game 'tictactoe': expected one of 'chess'"),
+        (other_game, run, "is a run of the game 'chess': expected one of 'tictactoe'"),
+        (other_game, "minimax", "unknown opponent 'minimax': expected one of random, or the"),
     ):
-        evaluate_run(run, other_game, 2, POLICY, device="cpu")
-    with pytest.raises(
-        ConfigError, match="is a run of the game 'chess': expected one of 'tictactoe'"
-    ):
-        evaluate_run(other_game, run, 2, POLICY, device="cpu")
-    with pytest.raises(
-        ConfigError, match="unknown opponent 'minimax': expected one of random, or the folder"
-    ):
-        evaluate_run(other_game, "minimax", 2, POLICY, device="cpu")
+        with pytest.raises(ConfigError, match=words):
+            evaluate_run(own, [opponent], 2, POLICY, device="cpu")
 
 
 def test_a_snapshot_of_another_game_than_its_runs_is_refused(run, other_game, tmp_path):

@@ -199,7 +199,7 @@ def test_match_games_are_saved_and_shown(tmp_path):
     search = play_search("two-rung", 4, 2)
     folder = tmp_path / "games"
     for _ in range(2):
-        result = evaluate_run(run, "heuristic", 4, search, device="cpu", save=str(folder))
+        (result,) = evaluate_run(run, ["heuristic"], 4, search, device="cpu", save=str(folder))
     files = sorted(folder.iterdir())
     assert [path.name for path in files] == [
         "iteration_1-heuristic-2.txt",
@@ -216,7 +216,7 @@ def test_match_games_are_saved_and_shown(tmp_path):
         assert f"Opening: {game.opening.name}\n" in text
         assert tuple(shown.drawing.actions[-len(game.actions) :]) == tuple(game.actions)
     with pytest.raises(ConfigError, match="cannot save games"):
-        evaluate_run(run, "random", 2, search, device="cpu", save=str(files[0]))
+        evaluate_run(run, ["random"], 2, search, device="cpu", save=str(files[0]))
 
 
 def test_a_forfeit_is_saved_with_its_reason():

@@ -69,7 +69,7 @@ def test_the_last_network_opens_wherever_a_run_does(run, file, short_games):
     for name, tensor in original.state_dict().items():
         assert torch.equal(tensor, network.state_dict()[name]), name
     policy = play_search("policy")
-    assert evaluate_run(file, "random", 2, policy, device="cpu").games == 2
+    assert evaluate_run(file, games=2, search=policy, device="cpu")[0].games == 2
     game = match_game("chess")
     assert find_player(file, game, policy).name == "mine.net iteration 5"
     assert find_player(f"{file}@5", game, policy).name == "mine.net iteration 5"
@@ -165,7 +165,7 @@ def loaders(file):
         "player": lambda: find_player(file, game),
         "card": lambda: card_of(file),
         "uci": lambda: Engine(file, device="cpu"),
-        "evaluate": lambda: evaluate_run(file, "random", 2, device="cpu"),
+        "evaluate": lambda: evaluate_run(file, games=2, device="cpu"),
         "tactics": lambda: solved_over_run(file, play_search("policy"), device="cpu"),
     }
 
@@ -266,8 +266,8 @@ def test_a_strange_card_is_only_short_printable_text(file, card):
 def test_a_shared_tictactoe_network_plays(tmp_path):
     run = make_run(tmp_path / "run", (1,), "tictactoe", TICTACTOE)
     share(run, tmp_path / "file")
-    assert (
-        evaluate_run(str(tmp_path / "file"), "random", 2, play_search("policy"), device="cpu").games
-        == 2
+    results = evaluate_run(
+        str(tmp_path / "file"), games=2, search=play_search("policy"), device="cpu"
     )
+    assert results[0].games == 2
     assert json.dumps(card_of(tmp_path / "file")["game"]) == '"tictactoe"'

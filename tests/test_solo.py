@@ -9,12 +9,11 @@ import torch
 
 from chessnn_colab.__main__ import main
 from chessnn_colab.arena import match, runner
-from chessnn_colab.arena.evaluate import evaluate_run, find_player, network_player
+from chessnn_colab.arena.evaluate import find_player, network_player
 from chessnn_colab.arena.match import SOLO_STARTS, Match
 from chessnn_colab.arena.parallel import play_matches
 from chessnn_colab.arena.players import RandomPlayer
 from chessnn_colab.arena.registry import arena_game, match_game
-from chessnn_colab.arena.solo import SoloResult
 from chessnn_colab.arena.twenty48 import CORNER_ORDER, ExpectimaxPlayer, SnakePlayer
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.errors import ConfigError
@@ -89,7 +88,7 @@ def test_players_score_what_such_players_score(game, name):
     player = find_player(name, game) if isinstance(name, str) else name(game)
     found, (mean, reach) = solo_games(game, player, full(256, 300), seed=1), KNOWN[name]
     low, high = found.interval
-    assert abs(found.mean - mean) < 1.5 * math.hypot(reach, (high - low) / 2), str(found)
+    assert abs(found.score - mean) < 1.5 * math.hypot(reach, (high - low) / 2), str(found)
 
 
 def test_snake_and_expectimax_are_better_than_greedy(game):
@@ -97,7 +96,7 @@ def test_snake_and_expectimax_are_better_than_greedy(game):
         solo_games(game, find_player(name, game), games, seed=0)
         for name, games in (("greedy", 150), ("snake", 150), ("expectimax", 4))
     )
-    assert greedy.mean < snake.mean < expectimax.interval[1] and expectimax.mean > 8_000
+    assert greedy.score < snake.score < expectimax.interval[1] and expectimax.score > 8_000
     assert (
         expectimax.reached["512"] == 1 and expectimax.reached["512"] >= expectimax.reached["2048"]
     )
@@ -139,25 +138,15 @@ def test_expectimax_is_the_expectation_of_the_maximum(game, depth):
 
 
 def test_figures_are_those_of_the_games(game):
-    players = find_player("greedy", game), RandomPlayer(game)
-    result = SoloResult(*(solo_games(game, player, 60, seed=3) for player in players))
-    own, values = result.own, result.to_dict()
-    assert (
-        values["games"] == len(own.scores) == 60
-        and values["player"] == "greedy"
-        and values["opponent"] == "random"
-    )
-    assert values["mean_score"] == statistics.fmean(own.scores) and values[
-        "median"
-    ] == statistics.median(own.scores)
+    own = solo_games(game, find_player("greedy", game), 60, seed=3)
+    values = json.loads(json.dumps(own.to_dict()))
+    assert (values["player"], values["games"]) == ("greedy", len(own.scores)) == ("greedy", 60)
+    assert values["mean_score"] == statistics.fmean(own.scores)
+    assert values["median"] == statistics.median(own.scores)
     half = 2.001 * statistics.stdev(own.scores) / math.sqrt(60)
-    assert values["interval"] == pytest.approx([own.mean - half, own.mean + half], rel=1e-3)
-    assert values["opponent_mean_score"] == result.others.mean < own.mean
-    assert values["reached"].keys() == {"512", "1024", "2048"} and values["endings"] == {
-        "no_moves": 60
-    }
-    assert "greedy: mean score" in str(result) and "random: mean score" in str(result)
-    json.dumps(values)
+    assert values["interval"] == pytest.approx([own.score - half, own.score + half], rel=1e-3)
+    assert values["reached"].keys() == {"512", "1024", "2048"}
+    assert values["endings"] == {"no_moves": 60} and "greedy: mean score" in str(own)
     assert solo_games(game, find_player("greedy", game), 60, seed=3).scores == own.scores
 
 
@@ -173,37 +162,14 @@ def run(tmp_path_factory) -> str:
 
 
 def test_evaluate_plays_both_on_their_own(run, capsys):
-    arguments = [
-        "evaluate",
-        run,
-        "--games",
-        "4",
-        "--candidates",
-        "4",
-        "--survivors",
-        "1",
-        "--device",
-        "cpu",
-    ]
+    arguments = ["evaluate", run, *"--games 4 --candidates 4 --survivors 1 --device cpu".split()]
     assert main([*arguments, "--json"]) == 0
-    values = json.loads(capsys.readouterr().out)
-    assert {
-        "mean_score",
-        "interval",
-        "median",
-        "reached",
-        "opponent_mean_score",
-        "evaluations",
-    } <= values.keys()
-    assert values["evaluations"] == 6 and values["opponent_evaluations"] == 0
+    own, others = map(json.loads, capsys.readouterr().out.splitlines())
+    assert own["evaluations"] == 6 and others["evaluations"] == 0
+    assert own["player"] == "iteration 1" and others["player"] == "random"
     assert main(arguments) == 0
-    assert "iteration 1: mean score" in capsys.readouterr().out
-    assert (
-        evaluate_run(run, "snake", 3, SearchConfig(search="policy"), device="cpu").to_dict()[
-            "games"
-        ]
-        == 3
-    )
+    told = capsys.readouterr().out
+    assert "iteration 1: mean score" in told and "random: mean score" in told
 
 
 def test_a_run_plays_with_the_reward_that_it_learned(run, game):
@@ -250,7 +216,7 @@ def test_the_watch_hears_of_every_player_while_games_end_and_changes_nothing(gam
         ("fixed order", 20, 20),
         ("greedy", 20, 20),
     ]
-    assert last.bars[1].note == f"mean {told[1].mean:,.0f}" and last.seconds_left == 0
+    assert last.bars[1].note == f"mean {told[1].score:,.0f}" and last.seconds_left == 0
     done = [progress.done for progress in heard]
     assert done == sorted(done) and len({*done}) > 10
 
@@ -289,34 +255,24 @@ def test_an_interrupt_keeps_the_games_that_ended_and_says_what_they_are_worth(ga
         game, [FixedOrder(game), RandomPlayer(game)], 60, seed=6, watch=interrupting(8)
     )
     assert own.interrupted and 8 <= len(own.scores) + len(others.scores) < 120
-    result = SoloResult(own, others)
-    assert (
-        result.interrupted
-        and f"interrupted: {len(others.scores)} of 60 games had ended; short games" in str(result)
-    )
-    json.dumps(result.to_dict())
+    assert f"interrupted: {len(others.scores)} of 60 games had ended; short games" in str(others)
     at_once = solo_games(game, FixedOrder(game), 60, watch=interrupting(0))
-    values = at_once.to_dict()
-    assert (
-        str(at_once) == "fixed order: no game had ended"
-        and values["mean_score"] is None
-        and values["games"] == 0
-    )
-    json.dumps(SoloResult(at_once, others).to_dict(), allow_nan=False)
+    assert str(at_once) == "fixed order: no game had ended"
+    values = json.loads(json.dumps(at_once.to_dict(), allow_nan=False))
+    assert values["mean_score"] is None and values["games"] == 0
 
 
 def test_measure_plays_what_there_is_time_for_and_shows_progress(run, capsys):
     search = SearchConfig(search="policy")
     results = measuring.measure(run, ["random"], games=30, search=search, seconds=0.0, device="cpu")
-    played = [(result.own.player, len(result.own.scores)) for result in results]
-    assert played == [("iteration 0", SOLO_STARTS), ("iteration 1", SOLO_STARTS)]
+    assert [result.player for result in results] == ["iteration 0", "iteration 1", "random"]
+    assert {result.games for result in results} == {SOLO_STARTS}
     out = capsys.readouterr().out
     assert (
         out.startswith("90 games to go, about ")
         and "random: completed 8 games | 3/3 parts done | 24/24 games" in out
     )
     assert "there was time for 8 of 30 games" in out
-    assert out.count("random: mean score") == 1, "compared with two networks, and told once"
 
 
 @pytest.mark.parametrize(
@@ -324,7 +280,7 @@ def test_measure_plays_what_there_is_time_for_and_shows_progress(run, capsys):
     [
         ("tactics", "the game '2048' has no puzzles: expected a run of chess"),
         ("uci", "the game '2048' has no UCI protocol: expected a run of chess"),
-        ("ladder", "is for 1 player"),
+        ("ladder", "the game '2048' is for 1: it has no matches of 2"),
     ],
 )
 def test_what_2048_does_not_have_is_said_in_a_sentence(run, capsys, command, message):
@@ -334,9 +290,7 @@ def test_what_2048_does_not_have_is_said_in_a_sentence(run, capsys, command, mes
 
 
 def test_solo_games_are_for_one_player(game):
-    with pytest.raises(
-        ConfigError, match="'chess' is for 2 players: it has no games of one player"
-    ):
+    with pytest.raises(ConfigError, match="'chess' is for 2: it has no matches of 1"):
         solo_games(match_game("chess"), RandomPlayer(match_game("chess")), 2)
     with pytest.raises(ConfigError, match="games=0: expected a whole number from 1 up"):
         solo_games(game, RandomPlayer(game), 0)

@@ -474,7 +474,9 @@ def test_what_a_job_raises_reaches_the_caller_and_games_are_kept(tmp_path, monke
 
 
 def test_evaluate_a_run(run, short_games):
-    result = evaluate_run(str(run[0]), "random", 4, play_search("two-rung", 2, 1), device="cpu")
+    (result,) = evaluate_run(
+        str(run[0]), ["random"], 4, play_search("two-rung", 2, 1), device="cpu"
+    )
     assert result.games == 4 and result.player == "iteration 3" and result.evaluations == 4
 
 
@@ -483,7 +485,7 @@ def test_evaluate_a_run(run, short_games):
     [
         (lambda folder: load_network(str(folder / "nowhere")), RunError, "no run"),
         (lambda folder: load_network(str(folder), 77, "cpu"), RunError, "no snapshot 77"),
-        (lambda folder: evaluate_run(str(folder), "kasparov"), ConfigError, "random, greedy"),
+        (lambda folder: evaluate_run(str(folder), ["kasparov"]), ConfigError, "random, greedy"),
         (lambda folder: evaluate_run(str(folder), games=0, device="cpu"), ConfigError, "games=0"),
         (lambda folder: list(train(tiny(folder / "config.json"))), RunError, "config.json"),
         (

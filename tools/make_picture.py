@@ -100,11 +100,9 @@ def draw_scores(axis: Axes, run: str, reports: list[Report], games: int) -> None
     played = {report.iteration: report.total_positions / 1000 for report in reports}
     thousands = [played.get(iteration, 0.0) for iteration in chosen]
     for opponent, colour in zip(("random", "greedy", "minimax"), (BLUE, RED, GREEN)):
-        results = []
-        for iteration, count in zip(chosen, thousands):
-            result = evaluate_run(run, opponent, games, PLAY_SEARCH, iteration, device="cpu")
+        results = evaluate_run(run, [opponent], games, PLAY_SEARCH, chosen, device="cpu")
+        for count, result in zip(thousands, results):
             print(f"{1000 * count:,.0f} positions: {result}", flush=True)
-            results.append(result)
         scores = np.array([result.score for result in results])
         draw_line(axis, np.array(thousands), scores, colour, f"against {opponent}", lw=2)
         low, high = zip(*(result.interval for result in results))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 from ..devices import detect_device
 from ..errors import ConfigError
@@ -18,79 +21,44 @@ from .parallel import play_matches
 from .players import PLAY_SEARCH, NetworkPlayer, Player
 from .progress import Watch, unwatched
 from .registry import arena_game, match_game
-from .result import MatchResult
-from .solo import SoloResult
 
 
 def evaluate_run(
     run: str,
-    opponent: str = "random",
+    opponents: Sequence[str] = ("random",),
     games: int = 200,
     search: SearchConfig = PLAY_SEARCH,
-    snapshot: int | None = None,
-    seed: int = 0,
-    device: str = "auto",
-    save: str | None = None,
-    watch: Watch = unwatched,
-) -> MatchResult | SoloResult:
-    """Play a match between a run's network and `opponent` (see find_player and parallel.play_match).
-
-    In a game for one player each plays its own games instead.
-    search: how far the network looks ahead, and an opponent that is a network too (see
-    players.play_search).
-    save: a folder that gets the file with every game. watch: see parallel.play_matches, which also
-    says what an interrupt does. Raises ConfigError, RunError or CheckpointError.
-    """
-    return measure_run(run, [opponent], [snapshot], games, search, None, seed, device, save, watch)[
-        0
-    ]
-
-
-def measure_run(
-    run: str,
-    opponents: Sequence[str],
     snapshots: Sequence[int | None] = (None,),
-    games: int = 40,
-    search: SearchConfig = PLAY_SEARCH,
-    seconds: float | None = None,
     seed: int = 0,
     device: str = "auto",
     save: str | None = None,
     watch: Watch = unwatched,
-) -> list[MatchResult] | list[SoloResult]:
-    """A match of each of `snapshots` of a run against each of `opponents`, all side by side (see
-    parallel.play_matches).
+    seconds: float = math.inf,
+) -> list[Any]:
+    """Play matches between networks of a run and `opponents` (see find_player), all side by side.
 
-    Results come opponent by opponent, in the order of `snapshots`; one that is named twice (0 and
-    the last one of a run that has learned nothing yet) plays once. games: of each match, or of each
-    player in a game for one. seconds: start no game that would end later. For the rest see
-    evaluate_run.
+    Returns a MatchResult per match, opponent by opponent, in the order of `snapshots`. In a game for
+    one player everybody plays alone: returns a SoloGames per network and per opponent.
+
+    games: per match, or per player in a game for one. search: how far the networks look ahead, those
+    among the opponents too (see players.play_search). snapshots: iterations; None is the last one.
+    A network that is named twice (0 and the last one of a run that has learned nothing yet) plays
+    once. save: a folder that gets the file with every game. watch and seconds: see
+    parallel.play_matches, which also says what an interrupt does. Raises ConfigError, RunError or
+    CheckpointError.
     """
     name = run_game(run)
     folder = None if save is None else arena_game(name).require("games_folder")(save)
     game = match_game(name, detect_device(device).device)
-    own = {
-        player.name: player
-        for player in (network_player(run, number, game, search) for number in snapshots)
-    }
-    others: list[Player] = []
-    try:
-        # One by one: an engine that has started will be closed.
-        others.extend(find_player(opponent, game, search) for opponent in dict.fromkeys(opponents))
+    networks = [network_player(run, number, game, search) for number in snapshots]
+    own = {player.name: player for player in networks}.values()
+    with find_players(opponents, game, search) as players:
+        others = players.values()
         if game.num_players == 1:
-            matches = [Match(player, None, games) for player in [*own.values(), *others]]
+            matches = [Match(player, None, games) for player in [*own, *others]]
         else:
-            matches = [Match(player, other, games) for other in others for player in own.values()]
-        results = play_matches(game, matches, seed, watch=watch, seconds=seconds, processes=None)
-    finally:
-        for other in others:
-            other.close()
-    if game.num_players == 1:
-        return [
-            SoloResult(mine, theirs)
-            for theirs in results[len(own) :]
-            for mine in results[: len(own)]
-        ]
+            matches = [Match(player, other, games) for other in others for player in own]
+        results = play_matches(game, matches, seed, None, watch, seconds, processes=None)
     if folder is not None:
         try:
             for result in results:
@@ -121,6 +89,19 @@ def network_player(
         raise unusable(run, "its config is no dict")
     rules = make_game(game.name, game.max_plies, game.device, config.get("reward"))
     return NetworkPlayer(rules, network, search, name)
+
+
+@contextmanager
+def find_players(
+    specs: Sequence[str], game: Game, search: SearchConfig
+) -> Iterator[dict[str, Player]]:
+    """Spec -> the player that it names (see find_player). They are closed at the end."""
+    players: dict[str, Player] = {}
+    with ExitStack() as opened:
+        for spec in dict.fromkeys(specs):
+            players[spec] = find_player(spec, game, search)
+            opened.callback(players[spec].close)
+        yield players
 
 
 def find_player(spec: str, game: Game, search: SearchConfig = PLAY_SEARCH) -> Player:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,10 @@ from ..runs.files import encode_object, refused, write_atomically
 from ..runs.folder import RATINGS_FILE, RunFolder
 from ..runs.networks import run_game
 from ..search import SearchConfig
-from .evaluate import find_player, network_player
+from .evaluate import find_players, network_player
 from .match import Match
 from .parallel import play_matches
-from .players import PLAY_SEARCH, Player
+from .players import PLAY_SEARCH
 from .progress import Watch, unwatched
 from .ratings import Ratings, rate
 from .registry import arena_game, match_game
@@ -62,10 +63,9 @@ class Ladder:
         points: dict[str, float] = defaultdict(float)
         games: Counter[str] = Counter()
         for match in self.matches:
-            won = match.wins + match.draws / 2
-            for name, own in ((match.player, won), (match.opponent, match.games - won)):
-                points[name] += own
-                games[name] += match.games
+            points[match.player] += match.score * match.games
+            points[match.opponent] += (1 - match.score) * match.games
+            games.update({match.player: match.games, match.opponent: match.games})
         return [
             {
                 "name": name,
@@ -126,9 +126,8 @@ def rate_run(
     search: SearchConfig = PLAY_SEARCH,
     seed: int = 0,
     device: str = "auto",
-    on_match: Callable[[MatchResult], None] = lambda result: None,
     watch: Watch = unwatched,
-    seconds: float | None = None,
+    seconds: float = math.inf,
 ) -> Ladder:
     """Rate `snapshots` of a run, evenly spread from the untrained one to the last, and save that in
     its ratings.json.
@@ -136,23 +135,20 @@ def rate_run(
     Every snapshot plays `games` games against each of `opponents` (see evaluate.find_player; None
     is every fixed player of the game) and against the snapshots before and after it. The opponents
     play each other. All matches are played side by side. anchor: who is rated 0, one of `opponents`
-    or "iteration N" of a rated snapshot. watch gets the progress, and on_match each result as a
-    match ends. seconds: start no game that would end later. After KeyboardInterrupt the
-    ladder has the games that ended before it, and ratings.json stays as it was. Raises ConfigError,
-    RunError or CheckpointError, and Interrupted when the games are too few to rate every player.
+    or "iteration N" of a rated snapshot. watch gets the progress. seconds: start no game that would
+    end later. After KeyboardInterrupt the ladder has the games that ended before it, and
+    ratings.json stays as it was. Raises ConfigError, RunError or CheckpointError, and Interrupted
+    when the games are too few to rate every player.
     """
     iterations = spread([int(path.stem) for path in RunFolder.open(run).snapshots()], snapshots)
     game = match_game(run_game(run), detect_device(device).device)
     own = [network_player(run, iteration, game, search) for iteration in iterations]
-    fixed: dict[str, Player] = {}
-    try:
-        for spec in dict.fromkeys(
-            arena_game(game.name).players if opponents is None else opponents
-        ):
-            fixed[spec] = find_player(spec, game, search)
+    if opponents is None:
+        opponents = list(arena_game(game.name).players)
+    with find_players(opponents, game, search) as fixed:
         pairs = [
             *combinations(fixed.values(), 2),
-            *((player, opponent) for player in own for opponent in fixed.values()),
+            *product(own, fixed.values()),
             *((later, earlier) for earlier, later in pairwise(own)),
         ]
         names = [player.name for player in [*own, *fixed.values()]]
@@ -163,10 +159,7 @@ def rate_run(
                 "and no two alike"
             )
         wanted = [Match(player, opponent, games) for player, opponent in pairs]
-        matches = play_matches(game, wanted, seed, None, watch, seconds, on_match, processes=None)
-    finally:
-        for player in fixed.values():
-            player.close()
+        matches = play_matches(game, wanted, seed, None, watch, seconds, processes=None)
     by_name = {player.name: iteration for player, iteration in zip(own, iterations)}
     ladder = Ladder(_rated(matches, anchor), by_name, tuple(matches), search)
     if not ladder.interrupted:

@@ -11,14 +11,14 @@ Nobody adjudicates. A player that cannot move loses the game.
 
 from __future__ import annotations
 
-import statistics
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from ..errors import ConfigError
+from ..errors import ConfigError, require_counts
 from .players import Player
 from .progress import Bar
 from .result import MatchGame, MatchResult
@@ -40,9 +40,9 @@ class Match:
     games: int
 
     def __post_init__(self):
-        if self.opponent is None and self.games < 1:
-            raise ConfigError(f"games={self.games}: expected a whole number from 1 up")
-        if self.opponent is not None and (self.games < 2 or self.games % 2):
+        if self.opponent is None:
+            require_counts(games=self.games)
+        elif self.games < 2 or self.games % 2:
             raise ConfigError(
                 f"games={self.games}: expected an even number from 2 up, "
                 "because every opening is played twice"
@@ -61,8 +61,6 @@ class PlayerTime:
     player: Player
     seconds: float = 0.0
     moves: int = 0
-    seconds_a_move: float = 0.0  # of the last call
-    quickest_call: float = 0.0  # in seconds
 
     @property
     def milliseconds_a_move(self) -> float:
@@ -75,14 +73,10 @@ class MatchResults:
 
     games: of each match, how many it will have; fewer than its `games` once the time is up. ended:
     of each match, the games that have ended, by their number. times: of every player, by its id.
-    milestones: the game's, in a game for one player.
     """
 
-    def __init__(
-        self, matches: Sequence[Match], keys: Sequence[Key], milestones: tuple[int, ...] = ()
-    ):
+    def __init__(self, matches: Sequence[Match], keys: Sequence[Key]):
         self.matches = matches
-        self.milestones = milestones
         counts = Counter(match for match, _ in keys)
         self.games = [counts[number] for number in range(len(matches))]
         self.ended: list[dict[int, MatchGame]] = [{} for _ in matches]
@@ -96,25 +90,21 @@ class MatchResults:
 
     def bars(self) -> tuple[Bar, ...]:
         """The progress of each match."""
-        one_player = len({id(match.player) for match in self.matches}) == 1
         bars = []
         for match, games, ended in zip(self.matches, self.games, self.ended):
             points = [game.points for game in ended.values()]
             if match.opponent is None:
-                name = match.player.name
-                note = f"mean {statistics.fmean(points):,.0f}" if points else ""
+                note = f"mean {sum(points) / len(points):,.0f}" if points else ""
             else:
-                name = f"against {match.opponent.name}"
-                if not one_player:
-                    name = f"{match.player.name} {name}"
                 note = f"+{points.count(1.0)} ={points.count(0.5)} -{points.count(0.0)}"
+            name = " against ".join(player.name for player in match.players)
             bars.append(Bar(name, len(ended), games, note))
         return tuple(bars)
 
-    def complete(self) -> set[int]:
-        """The matches that have played all their games."""
-        counts = zip(self.games, self.ended)
-        return {number for number, (games, ended) in enumerate(counts) if len(ended) == games}
+    def ended_games(self) -> set[Key]:
+        """The games that have ended."""
+        by_match = enumerate(self.ended)
+        return {(match, number) for match, ended in by_match for number in ended}
 
     def result(self, number: int) -> MatchResult | SoloGames:
         """The result of a match."""
@@ -129,7 +119,7 @@ class MatchResults:
             "interrupted": self.interrupted and len(played) < match.games,
         }
         if match.opponent is None:
-            return SoloGames(**figures, milestones=self.milestones)
+            return SoloGames(**figures)
         return MatchResult(
             **figures,
             opponent=match.opponent.name,
@@ -156,15 +146,13 @@ class Openings:
     """The openings still to play, in order, as far as room and time go.
 
     keys: the games, opening by opening. boards: while fewer games are being played, the next
-    opening starts, in all matches together. seconds: with a limit on time, an opening starts only
-    if its games will end within it. This depends on the games before it, and never on how long its
+    opening starts, in all matches together. seconds: an opening starts only if its games will end
+    within this time. This depends on the games before it, and never on how long its
     own games turn out to be. So the games that count are a fair sample: by Wald's equation, as good
     as a number of games that was fixed beforehand.
     """
 
-    def __init__(
-        self, matches: Sequence[Match], keys: Sequence[Key], boards: int, seconds: float | None
-    ):
+    def __init__(self, matches: Sequence[Match], keys: Sequence[Key], boards: int, seconds: float):
         self.boards = boards
         self.seconds = seconds
         self._began = time.monotonic()
@@ -185,7 +173,7 @@ class Openings:
         games: list[Key] = []
         while self.waiting and playing + len(games) < self.boards:
             together = games + self.waiting[0]
-            if self.seconds is not None and self.started:  # the first one shows the pace
+            if self.seconds < math.inf and self.started:  # the first one shows the pace
                 if games and len(self.started) == 1:
                     break
                 if self.elapsed + seconds_for(together) >= self.seconds:

@@ -12,6 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -60,8 +61,7 @@ def play_matches(
     seed: int = 0,
     book: Sequence[Opening] | None = None,
     watch: Watch = unwatched,
-    seconds: float | None = None,
-    on_match: Callable[[Any], None] = lambda result: None,
+    seconds: float = math.inf,
     boards: int = BOARDS,
     processes: int | None = 1,
 ) -> list[Any]:
@@ -72,8 +72,8 @@ def play_matches(
     that would probably not end within this time. Openings start in order, in every match alike, and
     each game that was started is played to its end and counts, so short games are never preferred
     to long ones. Every match plays its first opening, however long that takes. boards: no opening
-    starts, in each process, while this many games are being played. watch gets the progress often,
-    and on_match each result as it becomes complete. KeyboardInterrupt ends the matches: their
+    starts, in each process, while this many games are being played. watch gets the progress often.
+    KeyboardInterrupt ends the matches: their
     results, marked as `interrupted`, have the games that ended before it.
 
     processes: how many share the games; None: as many as pay. With more than one a script needs
@@ -87,10 +87,9 @@ def play_matches(
     """
     for match in matches:
         if len(match.players) != game.num_players:
-            words = "matches between two" if match.opponent else "games of one player alone"
             raise ConfigError(
-                f"the game {game.name!r} is for {game.num_players} "
-                f"player{'s' if game.num_players > 1 else ''}: it has no {words}"
+                f"the game {game.name!r} is for {game.num_players}: it has no matches of "
+                f"{len(match.players)}"
             )
     book = arena_game(game.name).book if book is None else book
     if processes is None:
@@ -99,16 +98,8 @@ def play_matches(
     runner = MatchRunner(game, matches, seed, book, boards, seconds)
     player = runner if processes == 1 else ParallelMatches(runner, processes)
     results = runner.results
-    told: set[int] = set()
-
-    def on_news() -> None:
-        watch(player.progress())
-        for number in results.complete() - told:
-            told.add(number)
-            on_match(results.result(number))
-
     try:
-        player.play(on_news)
+        player.play(watch)
     except KeyboardInterrupt:
         results.interrupted = True
         with suppress(KeyboardInterrupt):  # a second one changes nothing
@@ -116,7 +107,7 @@ def play_matches(
     return [results.result(number) for number in range(len(matches))]
 
 
-def processes_for(matches: Sequence[Match], seconds: float | None, device: torch.device) -> int:
+def processes_for(matches: Sequence[Match], seconds: float, device: torch.device) -> int:
     """How many processes pay for `matches` that may take `seconds`.
 
     One on a GPU, where nobody has measured more; in a game for one player; and with a program among
@@ -124,11 +115,12 @@ def processes_for(matches: Sequence[Match], seconds: float | None, device: torch
     the same cores.
     """
     players = [player for match in matches for player in match.players]
-    if device.type != "cpu" or any(isinstance(player, ProcessPlayer) for player in players):
-        return 1
-    if not all(match.opponent for match in matches):
-        return 1
-    if seconds is not None and seconds < LEAST_SECONDS:
+    if (
+        device.type != "cpu"
+        or seconds < LEAST_SECONDS
+        or any(match.opponent is None for match in matches)
+        or any(isinstance(player, ProcessPlayer) for player in players)
+    ):
         return 1
     evaluations = sum(
         match.games * sum(player.evaluations for player in match.players) for match in matches
@@ -154,15 +146,15 @@ class ParallelMatches:
             [key for key in games if opening_of(runner.matches, key) % processes == share]
             for share in range(processes)
         ]
-        self.news: list[dict[str, Any]] = [{} for _ in self.shares]  # the last of each share
+        self.left: dict[int, float | None] = {}  # of each share, the seconds left
 
-    def play(self, on_news: Callable[[], None]) -> None:
-        """Play all games; calls `on_news` whenever one has ended."""
-        on_news()  # processes take a while to start
+    def play(self, watch: Watch) -> None:
+        """Play all games; calls `watch` whenever one has ended."""
+        watch(self.progress())  # processes take a while to start
 
         def on_update(index: int, games: int, plies: int) -> None:
             self._take_in(index, pool.received[index])
-            on_news()
+            watch(self.progress())
 
         plan = WorkerPlan(("cpu",) * len(self.shares), 1)
         patience = math.inf  # a step of a deep search takes minutes
@@ -172,57 +164,51 @@ class ParallelMatches:
         except WorkerError as error:
             if not any(self.results.ended):
                 _warn(f"{error}\nOne process plays all games instead")
-                self.news = []
-                return self.runner.play(on_news)
+                return self.runner.play(watch)
             _warn(f"{error}\nThe games that had ended count")
             self.results.interrupted = True
         self.results.end()
-        on_news()
+        watch(self.progress())
 
     def progress(self) -> MatchProgress:
         """The progress of all matches."""
-        if not self.news:
-            return self.runner.progress()
-        left = [news["left"] for news in self.news if news]
-        seconds = self.runner.openings.elapsed
-        return MatchProgress(self.results.bars(), "game", seconds, max(left, default=None))
+        left = max(self.left.values(), default=None)
+        return replace(self.runner.progress(), seconds_left=left)
 
     def _take_in(self, index: int, received: Sequence[Arrays]) -> None:
         """Take in the last message of a share. There is none when the share of a lost process is
         played again.
         """
         if not received:
-            self.news[index] = {}
             for match, number in self.shares[index]:
                 self.results.ended[match].pop(number, None)
             return
         news = json.loads(str(received[-1]["news"]))
-        self.news[index] = news
+        self.left[index] = news["left"]
         for match, number, points, ending, actions, reason in news["games"]:
             opening = self.runner.opening(number)
             self.results.ended[match][number] = MatchGame(
                 opening, number % 2 == 0, points, ending, tuple(actions), reason
             )
-        for place, player in enumerate(self.results.times.values()):
-            player.seconds = sum(news["seconds"][place] for news in self.news if news)
-            player.moves = sum(news["moves"][place] for news in self.news if news)
+        for player, (seconds, moves) in zip(self.results.times.values(), news["times"]):
+            player.seconds += seconds
+            player.moves += moves
 
 
 def job_settings(runner: MatchRunner) -> dict[str, Any]:
     """The settings of MatchJob, all plain data."""
-    places = {key: place for place, key in enumerate(runner.results.times)}
-    seconds = runner.openings.seconds
+    places = list(runner.results.times)
     return {
         "game": (runner.game.name, runner.game.max_plies),
         "players": [player.player.recipe() for player in runner.results.times.values()],
         "matches": [
-            (places[id(match.player)], places[id(match.opponent)], match.games)
+            (places.index(id(match.player)), places.index(id(match.opponent)), match.games)
             for match in runner.matches
         ],
         "seed": runner.seed,
         "book": list(runner.book),
         "boards": runner.openings.boards,
-        "ends_at": None if seconds is None else time.time() + seconds,
+        "ends_at": time.time() + runner.openings.seconds,
     }
 
 
@@ -240,7 +226,7 @@ class MatchJob:
         game: tuple[str, int],
         players: Sequence[tuple[Callable[..., Player], dict[str, Any]]],
         matches: Sequence[tuple[int, int, int]],
-        ends_at: float | None,
+        ends_at: float,
         **others: Any,
     ):
         self.messages: list[str] = []
@@ -264,34 +250,34 @@ class MatchJob:
         on_progress: Callable[[int, int, Arrays | None], bool],
     ) -> None:
         """Play these games. Their random numbers follow from the matches' own seed."""
-        seconds = None if self.ends_at is None else max(self.ends_at - time.time(), 0.0)
+        seconds = max(self.ends_at - time.time(), 0.0)
         runner = MatchRunner(self.game, self.matches, seconds=seconds, games=games, **self.others)
         sent: set[Key] = set()
         sent_at = time.monotonic()
         more = True
         while more:
             more = runner.step()
-            by_match = enumerate(runner.results.ended)
-            ended = {(match, number) for match, played in by_match for number in played}
-            if ended > sent or not more or time.monotonic() > sent_at + NEWS_SECONDS:
-                more &= on_progress(len(ended), 0, _news(runner, sorted(ended - sent)))
-                sent = ended
+            new = runner.results.ended_games() - sent
+            if new or not more or time.monotonic() > sent_at + NEWS_SECONDS:
+                sent |= new
+                more &= on_progress(len(sent), 0, _news(runner, sorted(new)))
                 sent_at = time.monotonic()
 
 
 def _news(runner: MatchRunner, ended: Sequence[Key]) -> Arrays:
-    """The games that have `ended`, and the progress, as JSON for ParallelMatches._take_in."""
+    """The games that have `ended`, the thinking times since the last news and the progress, as JSON
+    for ParallelMatches._take_in.
+    """
     games = []
     for match, number in ended:
         game = runner.results.ended[match][number]
         games.append((match, number, game.points, game.ending, game.actions, game.reason))
-    times = runner.results.times.values()
-    news = {
-        "games": games,
-        "seconds": [player.seconds for player in times],
-        "moves": [player.moves for player in times],
-        "left": runner.progress().seconds_left,
-    }
+    times = []
+    for player in runner.results.times.values():
+        times.append((player.seconds, player.moves))
+        player.seconds = 0.0
+        player.moves = 0
+    news = {"games": games, "times": times, "left": runner.progress().seconds_left}
     return {"news": np.array(json.dumps(news))}
 
 

@@ -32,7 +32,8 @@ class MatchGame:
     ending: str  # one of the game's `endings`, or "forfeit"
     actions: tuple[int, ...]  # played after the opening
     reason: str = ""  # why the game was forfeited
-    reached: tuple[bool, ...] = ()  # for one player: each of the game's `milestones`
+    # For one player: each of the game's `milestones`, and whether this game reached it.
+    reached: dict[str, bool] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,8 +63,13 @@ class PlayedGames:
         return sum(len(game.actions) for game in self.played) / max(self.games, 1)
 
     @property
+    def score(self) -> float:
+        """Points per game; NaN without a game."""
+        return sum(game.points for game in self.played) / self.games if self.played else math.nan
+
+    @property
     def interval(self) -> tuple[float, float]:
-        """95 % interval of the mean of all points."""
+        """95 % interval of the score."""
         raise NotImplementedError
 
     def half_width(self, games: int | None = None) -> float:
@@ -145,11 +151,6 @@ class MatchResult(PlayedGames):
         return list(first.values())
 
     @property
-    def score(self) -> float:
-        """Points per game: 1 for a win, 0.5 for a draw; NaN without a game."""
-        return (self.wins + self.draws / 2) / self.games if self.games else math.nan
-
-    @property
     def interval(self) -> tuple[float, float]:
         """95 % interval of the score (see score_interval); everything from 0 to 1 without a
         game.
@@ -179,7 +180,6 @@ class MatchResult(PlayedGames):
             **{name: getattr(self, name) for name in figures},
             "score": finite(self.score),
             "elo": finite(elo_difference(self.score)),
-            "elo_error": finite((high - low) / 2),
             "elo_interval": [finite(low), finite(high)],
             "repeated_games": self.games - len(self.distinct()),
         }
@@ -260,21 +260,16 @@ def wilson_interval(score: float, games: float) -> tuple[float, float]:
     z2 = NORMAL_95**2
     centre = (score + z2 / (2 * games)) / (1 + z2 / games)
     reach = (
-        NORMAL_95
-        / (1 + z2 / games)
-        * math.sqrt(max(score * (1 - score), 0) / games + z2 / (4 * games**2))
+        NORMAL_95 / (1 + z2 / games) * math.sqrt(score * (1 - score) / games + z2 / (4 * games**2))
     )
-    low = max(centre - reach, 0.0)
-    high = min(centre + reach, 1.0)
-    return 0.0 if score <= 0 else low, 1.0 if score >= 1 else high  # exactly, whatever rounding did
+    # Exactly 0 and 1, whatever rounding did.
+    return centre - reach if score > 0 else 0.0, centre + reach if score < 1 else 1.0
 
 
 def elo_difference(score: float) -> float:
     """The rating difference, on the logistic Elo curve, at which `score` points per game are
     expected.
     """
-    if math.isnan(score):
-        return score
     if score <= 0 or score >= 1:
         return math.copysign(math.inf, score - 0.5)
     return 400 * math.log10(score / (1 - score))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import random
-import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -16,12 +15,11 @@ from ..games.base import Game, PointsGame, concatenate, finished, map_fields, se
 from ..search import ROW_MULTIPLE
 from .match import Key, Match, MatchResults, Openings, PlayerTime, all_games
 from .players import NO_MOVE, GamesChance
-from .progress import MatchProgress
+from .progress import MatchProgress, Watch
 from .registry import arena_game
 from .result import FORFEIT, MatchGame, Opening
 
 BOARDS = 512  # games side by side: the more, the less each evaluation costs
-CAUTION = 1.4  # games for one player are taken to be this much longer than those so far
 MIN_PLIES = 60  # expected of a game that has just begun
 
 
@@ -37,20 +35,14 @@ class Board:
     actions: list[int] = field(default_factory=list)
     result: MatchGame | None = None
 
-    def end(
-        self, ending: str, points: float, reason: str = "", reached: tuple[bool, ...] = ()
-    ) -> None:
-        """points: of the first mover, from 0 to 1; in a game for one player its score."""
+    def end(self, ending: str, points: float, **others: Any) -> None:
+        """points: of the first mover, from 0 to 1; in a game for one player its score. others: the
+        other fields of MatchGame.
+        """
         player_is_first = len(self.players) == 1 or self.key[1] % 2 == 0
-        self.result = MatchGame(
-            self.opening,
-            player_is_first,
-            points if player_is_first else 1 - points,
-            ending,
-            tuple(self.actions),
-            reason,
-            reached,
-        )
+        own = points if player_is_first else 1 - points
+        actions = tuple(self.actions)
+        self.result = MatchGame(self.opening, player_is_first, own, ending, actions, **others)
 
 
 class MatchRunner:
@@ -67,7 +59,7 @@ class MatchRunner:
         seed: int,
         book: Sequence[Opening],
         boards: int = BOARDS,
-        seconds: float | None = None,
+        seconds: float = math.inf,
         games: Sequence[Key] | None = None,
     ):
         self.game = game
@@ -80,32 +72,34 @@ class MatchRunner:
         keys = all_games(matches) if games is None else games
         self.openings = Openings(matches, keys, boards, seconds)
         self.starts: Any = None  # of a game for one player: a state with a row per game
-        milestones: tuple[int, ...] = ()
         if game.num_players == 1:
-            rules = cast(PointsGame, game)
             generator = torch.Generator().manual_seed(seed)
             most = max((match.games for match in matches), default=0)
-            self.starts = rules.starts(most, "standard", generator)
-            milestones = rules.milestones
-        self.results = MatchResults(matches, keys, milestones)
+            self.starts = game.starts(most, "standard", generator)
+        self.results = MatchResults(matches, keys)
         # Networks last: then they get the games of every opponent that has just moved.
         times = self.results.times.values()
         self.order = sorted(times, key=lambda player: player.player.evaluations)
         self.state: Any = None
         self.boards: list[Board] = []
+        self.seconds_a_move = 0.0  # in the last step
+        self.quickest_step = math.inf  # in seconds
 
-    def play(self, on_news: Callable[[], None]) -> None:
-        """Play all games; calls `on_news` after every step."""
+    def play(self, watch: Watch) -> None:
+        """Play all games; calls `watch` after every step."""
         while self.step():
-            on_news()
-        on_news()
+            watch(self.progress())
+        watch(self.progress())
 
     def step(self) -> bool:
         """Start games where there is room, and let every player move. False when all is done."""
-        self._start(self.openings.next(len(self.boards), self._seconds_at_most))
+        self._start(self.openings.next(len(self.boards), self._seconds_for))
         if self.boards:
-            for player in self.order:
-                self._move(player)
+            started = time.perf_counter()
+            moves = sum(self._move(player) for player in self.order)
+            took = time.perf_counter() - started
+            self.seconds_a_move = took / moves
+            self.quickest_step = min(took, self.quickest_step)
         if self.boards or self.openings.waiting:
             return True
         self.results.end()
@@ -113,57 +107,40 @@ class MatchRunner:
 
     # --- time
 
-    def _seconds_at_most(self, games: Sequence[Key]) -> float:
-        """How long the games being played and `games` take together; infinite while the length of
-        games is unknown.
+    def _plies(self) -> list[int]:
+        """The plies of each game so far, of those that have ended too."""
+        ended = [len(game.actions) for games in self.results.ended for game in games.values()]
+        return ended + [len(board.actions) for board in self.boards]
+
+    def _seconds_for(self, games: Sequence[Key]) -> float:
+        """How long the games being played and `games` take together if each is as long as a game
+        can be, or in a game for one player as long as the longest so far. Infinite as long as the
+        first of those are being played.
         """
         most = self.game.max_plies
-        if self.game.num_players == 2:
-            return self._seconds_for(games, most, most)
-        # From openings of which every game has ended: the games that end first are short.
-        lengths: list[int] = []
-        ended = self.results.ended
-        for opening in self.openings.started:
-            if all(number in ended[match] for match, number in opening):
-                lengths += [len(ended[match][number].actions) for match, number in opening]
-        if not lengths:
-            return math.inf
-        return self._seconds_for(games, CAUTION * statistics.fmean(lengths), CAUTION * max(lengths))
-
-    def _seconds_for(self, games: Sequence[Key], expected: float, longest: float) -> float:
-        """How long the games being played and `games` take, by the latest pace. expected and
-        longest: plies of a game, on average and at most.
-        """
-        played = [(board.key[0], len(board.actions)) for board in self.boards]
-        played += [(match, 0) for match, _ in games]
-        seconds = 0.0
-        for player in self.order:
-            mine = [
-                plies for match, plies in played if player.player in self.matches[match].players
-            ]
-            moves = sum(max(expected - plies, 1) for plies in mine)
-            calls = max(longest - min(mine), 1) if mine else 0
-            longer = max(moves * player.seconds_a_move, calls * player.quickest_call)
-            seconds += longer / self.game.num_players
-        return seconds
+        if self.game.num_players == 1:
+            if self.boards and len(self.openings.started) == 1:
+                return math.inf
+            most = max(self._plies())
+        played = [len(board.actions) for board in self.boards] + [0] * len(games)
+        moves = sum(most - plies for plies in played)
+        steps = (most - min(played)) / self.game.num_players
+        return max(moves * self.seconds_a_move, steps * self.quickest_step)
 
     def progress(self) -> MatchProgress:
         """The progress of all matches, with an estimate of the time left by the plies so far."""
-        lengths = [len(game.actions) for ended in self.results.ended for game in ended.values()]
         running = [len(board.actions) for board in self.boards]
-        played = sum(lengths) + sum(running)
+        plies = self._plies()
         seconds = self.openings.elapsed
-        if not played:
-            return MatchProgress(self.results.bars(), "game", seconds)
-        # A game of n plies is expected to last half as long again: games that end first are short,
-        # and games that have just begun are not almost over.
-        longest = self.game.max_plies
-        lengths += [min(max(MIN_PLIES, int(1.5 * plies)), longest) for plies in running]
-        games = len(lengths) + sum(len(opening) for opening in self.openings.waiting)
-        plies_left = max(statistics.fmean(lengths) * games - played, sum(running) / 20)
-        left = seconds * plies_left / played
-        if self.openings.seconds is not None:
-            left = min(left, max(self.openings.seconds - seconds, 0.0))
+        left = None
+        if played := sum(plies):
+            # A game of n plies is expected to last half as long again: games that end first are
+            # short, and games that have just begun are not almost over.
+            longest = self.game.max_plies
+            more = sum(min(max(MIN_PLIES - n, n // 2), longest - n) for n in running)
+            waiting = sum(len(opening) for opening in self.openings.waiting)
+            plies_left = more + waiting * (played + more) / len(plies)
+            left = min(seconds * plies_left / played, max(self.openings.seconds - seconds, 0.0))
         return MatchProgress(self.results.bars(), "game", seconds, left)
 
     # --- playing them
@@ -196,8 +173,8 @@ class MatchRunner:
         chance = random.Random(f"{self.seed}: {names}, game {number}")
         return Board(key, self.opening(number), chance, players)
 
-    def _move(self, player: PlayerTime) -> None:
-        """Make every move that this player has to make now."""
+    def _move(self, player: PlayerTime) -> int:
+        """Make every move that this player has to make now. Returns how many they are."""
         movers = self.state.current_player.tolist() if self.boards else []
         rows = [
             row
@@ -205,18 +182,19 @@ class MatchRunner:
             if board.players[mover] is player
         ]
         if not rows:
-            return
+            return 0
         actions = self._choose(player, rows)
         reasons = iter(player.player.reasons)
         made = []
         for row, action in zip(rows, actions):
             if action == NO_MOVE:
-                self.boards[row].end(FORFEIT, float(movers[row]), next(reasons))
+                self.boards[row].end(FORFEIT, float(movers[row]), reason=next(reasons))
             else:
                 made.append((row, action))
         if made:
             self._make([row for row, _ in made], [action for _, action in made])
         self._clear()
+        return len(rows)
 
     def _choose(self, player: PlayerTime, rows: list[int]) -> list[int]:
         """An action, or NO_MOVE, for the games in `rows`. Measures the time."""
@@ -231,10 +209,7 @@ class MatchRunner:
             positions = [board.position for board in boards]
         chosen = player.player.choose(select(self.state, index), self.chance, positions)
         actions = chosen[: len(rows)].tolist()
-        took = time.perf_counter() - started
-        player.quickest_call = min(took, player.quickest_call) if player.moves else took
-        player.seconds_a_move = took / len(rows)
-        player.seconds += took
+        player.seconds += time.perf_counter() - started
         player.moves += len(rows)
         return actions
 
@@ -246,29 +221,32 @@ class MatchRunner:
         self.state = map_fields(
             lambda all_rows, new: all_rows.index_copy(0, index, new), self.state, after
         )
-        solo = self.game.num_players == 1
-        reached = cast(PointsGame, self.game).reached(after).tolist() if solo else []
-        points = after.score.tolist() if solo else ((after.rewards[:, 0] + 1) / 2).tolist()
         over = finished(after).tolist()
-        endings = after.ending.tolist()
         for place, (row, action) in enumerate(zip(rows, actions)):
             board = self.boards[row]
             board.actions.append(action)
             if board.position is not None:
                 self.arena.push(board.position, action)
             if over[place]:
-                milestones = tuple(reached[place]) if solo else ()
-                ending = self.game.endings[endings[place]]
-                board.end(ending, points[place], reached=milestones)
+                self._end(board, select(after, slice(place, place + 1)))
+
+    def _end(self, board: Board, last: Any) -> None:
+        """End a game in the state `last`, which has one row."""
+        ending = self.game.endings[int(last.ending)]
+        if self.game.num_players == 2:
+            board.end(ending, (float(last.rewards[0, 0]) + 1) / 2)
+        else:
+            rules = cast(PointsGame, self.game)
+            reached = zip(map(str, rules.milestones), rules.reached(last)[0].tolist())
+            board.end(ending, int(last.score), reached=dict(reached))
 
     def _clear(self) -> None:
         """Take in the games that have ended."""
-        playing = [board.result is None for board in self.boards]
-        if all(playing):
-            return
         for board in self.boards:
             if board.result is not None:
                 match, number = board.key
                 self.results.ended[match][number] = board.result
-        self.boards = [board for board in self.boards if board.result is None]
-        self.state = select(self.state, torch.tensor(playing, device=self.game.device))
+        playing = torch.tensor([board.result is None for board in self.boards])
+        if not playing.all():
+            self.boards = [board for board in self.boards if board.result is None]
+            self.state = select(self.state, playing.to(self.game.device))

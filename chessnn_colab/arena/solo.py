@@ -1,4 +1,4 @@
-"""The results of games for one player: each player plays its own, and mean scores are compared."""
+"""The result of games for one player: its scores."""
 
 from __future__ import annotations
 
@@ -14,25 +14,18 @@ from .result import PlayedGames, finite, student_95
 class SoloGames(PlayedGames):
     """One player's games of a game for one player."""
 
-    milestones: tuple[int, ...]  # the game's
-
     @property
     def scores(self) -> list[float]:
         """The score of each game."""
         return [game.points for game in self.played]
 
     @property
-    def mean(self) -> float:
-        """Mean score; NaN without a game."""
-        return statistics.fmean(self.scores) if self.played else math.nan
-
-    @property
     def reached(self) -> dict[str, float]:
         """Milestone, such as "2048" -> share of the games that reached it."""
-        columns = zip(*(game.reached for game in self.played))
+        milestones = self.played[0].reached if self.played else {}
         return {
-            str(milestone): statistics.fmean(column)
-            for milestone, column in zip(self.milestones, columns)
+            name: sum(game.reached[name] for game in self.played) / self.games
+            for name in milestones
         }
 
     @property
@@ -42,13 +35,13 @@ class SoloGames(PlayedGames):
         if games < 2:
             return -math.inf, math.inf
         reach = student_95(games - 1) * statistics.stdev(self.scores) / math.sqrt(games)
-        return self.mean - reach, self.mean + reach
+        return self.score - reach, self.score + reach
 
     def to_dict(self) -> dict[str, Any]:
         """The figures as plain data; None for those that need more games."""
         return {
             **super().to_dict(),
-            "mean_score": finite(self.mean),
+            "mean_score": finite(self.score),
             "median": statistics.median(self.scores) if self.played else None,
             "best": max(self.scores, default=None),
             "reached": self.reached,
@@ -60,31 +53,10 @@ class SoloGames(PlayedGames):
         low, high = self.interval
         reached = [f"{milestone} in {share:.1%}" for milestone, share in self.reached.items()]
         lines = [
-            f"{self.player}: mean score {self.mean:,.0f} (95 %: {low:,.0f} to {high:,.0f}), "
+            f"{self.player}: mean score {self.score:,.0f} (95 %: {low:,.0f} to {high:,.0f}), "
             f"median {statistics.median(self.scores):,.0f}, best {max(self.scores):,.0f} "
             f"in {self.games} games",
             f"  {', '.join(reached)}; {self.average_plies:,.0f} plies per game, "
             f"{self.evaluations} evaluations and {self.milliseconds_a_move:.2f} ms per move",
         ]
         return "\n".join(lines + self.shortfall(",.0f"))
-
-
-@dataclass(frozen=True)
-class SoloResult:
-    """The games of a player and, on their own, those of an opponent."""
-
-    own: SoloGames
-    others: SoloGames
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether somebody stopped either in the middle of its games."""
-        return self.own.interrupted or self.others.interrupted
-
-    def to_dict(self) -> dict[str, Any]:
-        """The player's figures, and the opponent's with "opponent_" before their names."""
-        others = {f"opponent_{name}": value for name, value in self.others.to_dict().items()}
-        return {**self.own.to_dict(), **others, "opponent": self.others.player}
-
-    def __str__(self) -> str:
-        return f"{self.own}\n{self.others}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import Interrupted
@@ -72,18 +72,18 @@ def run_evaluate(options: argparse.Namespace) -> None:
     from ..views.progress import watching
 
     with watching(stream=sys.stderr) as watch:
-        result = evaluate_run(
+        results = evaluate_run(
             options.run,
-            options.opponent,
+            [options.opponent],
             options.games,
             _search(options),
-            options.snapshot,
+            [options.snapshot],
             options.seed,
             options.device,
             options.save,
             watch,
         )
-    _print_result(result, options.json)
+    _print_results(results, options.json)
 
 
 def run_ladder(options: argparse.Namespace) -> None:
@@ -104,10 +104,11 @@ def run_ladder(options: argparse.Namespace) -> None:
             _search(options),
             options.seed,
             options.device,
-            lambda match: watch.message(str(match)),
             watch,
         )
-    _print_result(ladder, options.json)
+        for match in ladder.matches:
+            watch.message(str(match))
+    _print_results([ladder], options.json)
 
 
 def run_tactics(options: argparse.Namespace) -> None:
@@ -143,8 +144,9 @@ def _search(options: argparse.Namespace) -> Any:
     return play_search(options.search, options.candidates, options.survivors, options.simulations)
 
 
-def _print_result(result: Any, as_json: bool) -> None:
-    """Print a result; raises Interrupted when it is of an interrupted measurement."""
-    print(json.dumps(result.to_dict()) if as_json else result, flush=True)
-    if result.interrupted:
+def _print_results(results: Sequence[Any], as_json: bool) -> None:
+    """Print each result; raises Interrupted when one is of an interrupted measurement."""
+    for result in results:
+        print(json.dumps(result.to_dict()) if as_json else result, flush=True)
+    if any(result.interrupted for result in results):
         raise Interrupted

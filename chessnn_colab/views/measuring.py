@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..arena.evaluate import measure_run
+from ..arena.evaluate import evaluate_run
 from ..arena.players import MATCH_SEARCHES, play_search
 from ..arena.registry import arena_game
 from ..arena.result import MatchResult
-from ..arena.solo import SoloResult
+from ..arena.solo import SoloGames
 from ..runs.folder import RunFolder
 from ..runs.networks import run_game
 from ..search import SearchConfig
@@ -29,7 +29,7 @@ def measure(
     seconds: float | None = None,
     seed: int = 0,
     device: str = "auto",
-) -> Sequence[MatchResult | SoloResult]:
+) -> Sequence[MatchResult | SoloGames]:
     """Measure a run in a notebook: several snapshots against several opponents, with progress, all
     side by side.
 
@@ -54,27 +54,16 @@ def measure(
     if opponents is None:
         opponents = list(arena_game(run_game(str(run))).players)
     with watching() as watch:
-        results = measure_run(
-            str(run), opponents, snapshots, games, search, seconds, seed, device, watch=watch
+        results = evaluate_run(
+            str(run), opponents, games, search, snapshots, seed, device, None, watch, seconds
         )
-    print(*summaries(results), sep="\n")
+    print(*results, sep="\n")
     if advice := longer_match(results):
         print(advice)
     return results
 
 
-def summaries(results: Sequence[MatchResult | SoloResult]) -> list[str]:
-    """A line per match. In a game for one player each player appears once, though it is
-    compared with several.
-    """
-    lines = []
-    for result in results:
-        parts = [result] if isinstance(result, MatchResult) else [result.own, result.others]
-        lines += [str(part) for part in parts]
-    return list(dict.fromkeys(lines))
-
-
-def longer_match(results: Sequence[MatchResult | SoloResult]) -> str:
+def longer_match(results: Sequence[MatchResult | SoloGames]) -> str:
     """How much narrower the widest interval would be with four times the games.
 
     Only matches whose games were all played count; "" without such a match.
