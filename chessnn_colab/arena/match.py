@@ -18,13 +18,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from ..errors import ConfigError, require_counts
+from ..settings import COUNT, Check, require
 from .players import Player
 from .progress import Bar
 from .result import MatchGame, MatchResult
 from .solo import SoloGames
 
 SOLO_STARTS = 8  # an opening of a match for one player is this many starts
+PAIRS = Check(
+    lambda games: games >= 2 and games % 2 == 0,
+    "an even number from 2 up, because every opening is played twice",
+)
 Key = tuple[int, int]  # a game: its match, and its number in the match
 
 
@@ -40,13 +44,7 @@ class Match:
     games: int
 
     def __post_init__(self):
-        if self.opponent is None:
-            require_counts(games=self.games)
-        elif self.games < 2 or self.games % 2:
-            raise ConfigError(
-                f"games={self.games}: expected an even number from 2 up, "
-                "because every opening is played twice"
-            )
+        require("games", self.games, COUNT if self.opponent is None else PAIRS)
 
     @property
     def players(self) -> tuple[Player, ...]:
