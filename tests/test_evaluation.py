@@ -79,8 +79,8 @@ def test_searches_take_their_own_sizes():
     [
         (("guess",), "two-rung"),
         (("policy", 4), "no candidates: expected no size"),
-        (("two-rung", None, None, 30), "no simulations: expected candidates and survivors"),
-        (("tree", None, 3), "no survivors: expected simulations"),
+        (("two-rung", None, None, 30), "no num_simulations: expected candidates and survivors"),
+        (("tree", None, 3), "no survivors: expected num_simulations"),
         (("two-rung", 2, 3), "survivors <= candidates"),
     ],
 )

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from chessnn_colab import text
-from chessnn_colab.arena.progress import Bar, MatchProgress, left
+from chessnn_colab.arena.progress import Bar, MatchProgress
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.report import Session
 from chessnn_colab.views import progress
@@ -164,10 +164,6 @@ def test_of_many_matches_those_under_way_are_shown():
     model(MatchProgress(bars, "game", 1.0))
     shown = model.bars()
     assert len(shown) == 8 and shown[0].done == 9 and all(0 <= bar.done < 10 for bar in shown)
-
-
-def test_time_left_is_by_the_pace_so_far():
-    assert left(0, 10, 3.0) is None and left(2, 10, 3.0) == 12.0 and left(10, 10, 3.0) == 0
 
 
 # Which face

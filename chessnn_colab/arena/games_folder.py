@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import tempfile
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from ..errors import ConfigError
-from ..runs.files import AnyPath, reason, write_atomically
+from ..runs.files import AnyPath, absolute, refused, write_atomically
 from .result import MatchResult
 
 
@@ -23,14 +25,10 @@ class GamesFolder:
         """
         self.suffix = suffix
         self.to_text = to_text
-        self.path = Path(os.path.abspath(os.path.expanduser(folder)))
-        try:
+        self.path = absolute(os.path.expanduser(folder))
+        with self._refused():
             self.path.mkdir(parents=True, exist_ok=True)
-            trial = self.path / f".{os.getpid()}.tmp"
-            write_atomically(trial, b"")
-            trial.unlink()
-        except (OSError, ValueError) as error:  # ValueError: a null character
-            raise self._refused(error) from error
+            tempfile.TemporaryFile(dir=self.path).close()
 
     def save(self, result: MatchResult) -> Path:
         """Write PLAYER-OPPONENT with the suffix and return its path. A number is added if that name
@@ -42,19 +40,16 @@ class GamesFolder:
             re.sub(r"[^A-Za-z0-9.]+", "_", player).strip("._")[:80] or "player"
             for player in (result.player, result.opponent)
         )
-        try:
-            path = self.path / f"{name}{self.suffix}"
-            number = 1
+        path = self.path / f"{name}{self.suffix}"
+        number = 1
+        with self._refused():
             while path.exists():
                 number += 1
                 path = self.path / f"{name}-{number}{self.suffix}"
             write_atomically(path, self.to_text(result).encode("utf-8"))
-        except OSError as error:
-            raise self._refused(error) from error
         return path
 
-    def _refused(self, error: OSError | ValueError) -> ConfigError:
-        return ConfigError(
-            f"cannot save games to {self.path}: {reason(error)}; "
-            "expected a folder that can be written to"
-        )
+    def _refused(self) -> AbstractContextManager[None]:
+        """Turn an OSError within into a ConfigError."""
+        advice = "; expected a folder that can be written to"
+        return refused(f"cannot save games to {self.path}", advice, ConfigError)

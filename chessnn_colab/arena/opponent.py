@@ -22,8 +22,8 @@ class Opinion(NamedTuple):
     """A network's own estimate of a position, without looking ahead."""
 
     wdl: tuple[float, float, float]  # probabilities that the first player wins, draws, loses
-    actions: tuple[int, ...]  # legal ones, the likeliest first
-    probabilities: tuple[float, ...]  # of each of `actions`
+    actions: list[int]  # legal ones, the likeliest first
+    probabilities: list[float]  # of each of `actions`
 
     @property
     def expected(self) -> float:
@@ -32,13 +32,13 @@ class Opinion(NamedTuple):
 
 
 class Opponent:
-    """`player` at one board of `game`. `seed` is for the random numbers that some players draw."""
+    """`player` at one board of `game`."""
 
-    def __init__(self, game: Game, player: Player, seed: int = 0):
+    def __init__(self, game: Game, player: Player):
         self.game = game
         self.player = player
         self.name = player.name
-        self._generator = torch.Generator(game.device).manual_seed(seed)
+        self._generator = torch.Generator(game.device).manual_seed(0)
 
     @use_threads(1)
     def choose(self, state: Any, board: Any = None) -> int:
@@ -63,8 +63,8 @@ class NetworkOpponent(Opponent):
     any time.
     """
 
-    def __init__(self, game: Game, player: NetworkPlayer, seed: int = 0):
-        super().__init__(game, player, seed)
+    def __init__(self, game: Game, player: NetworkPlayer):
+        super().__init__(game, player)
         self.actor = player.actor
 
     @property
@@ -86,13 +86,18 @@ class NetworkOpponent(Opponent):
         rates, value_logits = self.actor.network.features_and_value(self.game.observe(batch))
         actions, logits = self.actor.likeliest(batch, rates, ROOT_ACTIONS)
         probabilities, order = logits.softmax(1).sort(dim=1, descending=True, stable=True)
-        columns = (
-            value_logits.softmax(1),
-            batch.current_player,
-            actions.gather(1, order),
-            probabilities,
+        wdl = value_logits.softmax(1)
+        first_moves = (batch.current_player == 0).unsqueeze(1)
+        rows = zip(
+            torch.where(first_moves, wdl, wdl.flip(1)).tolist(),
+            actions.gather(1, order).tolist(),
+            probabilities.tolist(),
         )
-        return [_opinion(*row) for row in zip(*(column.tolist() for column in columns))]
+        opinions = []
+        for outcome, likeliest, chances in rows:
+            legal = sum(chance > 0 for chance in chances)  # they come in falling order
+            opinions.append(Opinion(tuple(outcome), likeliest[:legal], chances[:legal]))
+        return opinions
 
 
 def search_of(evaluations: int) -> SearchConfig:
@@ -108,12 +113,3 @@ def search_of(evaluations: int) -> SearchConfig:
         if evaluations == 1
         else play_search("tree", num_simulations=evaluations - 1)
     )
-
-
-def _opinion(
-    wdl: list[float], player: int, actions: list[int], probabilities: list[float]
-) -> Opinion:
-    win, draw, loss = wdl
-    legal = sum(probability > 0 for probability in probabilities)  # they come in falling order
-    chances = (loss, draw, win) if player else (win, draw, loss)
-    return Opinion(chances, tuple(actions[:legal]), tuple(probabilities[:legal]))

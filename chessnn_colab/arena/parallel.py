@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from ..settings import COUNT, require
 from ..workers.local import LocalPool
 from ..workers.protocol import Arrays
 from .engine_processes import ProcessPlayer
-from .match import Key, Match, all_games, opening_of
+from .match import Key, Match
 from .players import Player
 from .progress import MatchProgress, Watch, unwatched
 from .registry import arena_game
@@ -141,12 +142,9 @@ class ParallelMatches:
     def __init__(self, runner: MatchRunner, processes: int):
         self.runner = runner
         self.results = runner.results
-        games = all_games(runner.matches)
-        self.shares = [
-            [key for key in games if opening_of(runner.matches, key) % processes == share]
-            for share in range(processes)
-        ]
-        self.left: dict[int, float | None] = {}  # of each share, the seconds left
+        openings = runner.openings.waiting
+        self.shares = [list(chain(*openings[share::processes])) for share in range(processes)]
+        self.left: dict[int, float] = {}  # of each share, the seconds left
 
     def play(self, watch: Watch) -> None:
         """Play all games; calls `watch` whenever one has ended."""

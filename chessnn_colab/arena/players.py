@@ -30,7 +30,7 @@ MATCH_SEARCHES = {
     "policy": SearchConfig(search="policy"),
 }
 PLAY_SEARCH = MATCH_SEARCHES["tree"]
-_SIZES = {"tree": ["num_simulations"], "two-rung": ["candidates", "survivors"]}
+_SIZES = {"tree": ["num_simulations"], "two-rung": ["candidates", "survivors"], "policy": []}
 
 
 def play_search(
@@ -48,18 +48,12 @@ def play_search(
     base = MATCH_SEARCHES.get(kind) or SearchConfig(search=kind)  # which refuses an unknown name
     given = {"candidates": candidates, "survivors": survivors, "num_simulations": num_simulations}
     given = {name: size for name, size in given.items() if size is not None}
-    sizes = _SIZES.get(kind, [])
-    if others := sorted(given.keys() - set(sizes)):
-        raise ConfigError(
-            f"search {kind!r} has no {' or '.join(map(_said, others))}: "
-            f"expected {' and '.join(map(_said, sizes)) or 'no size at all'}"
-        )
+    sizes = _SIZES[kind]
+    for name in given:
+        if name not in sizes:
+            expected = " and ".join(sizes) or "no size at all"
+            raise ConfigError(f"search {kind!r} has no {name}: expected {expected}")
     return replace(base, **given)
-
-
-def _said(size: str) -> str:
-    """A size as the shell calls it."""
-    return size.removeprefix("num_")
 
 
 class Player(Protocol):

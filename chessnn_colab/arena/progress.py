@@ -53,8 +53,3 @@ Watch = Callable[[MatchProgress], None]
 
 def unwatched(progress: MatchProgress) -> None:
     """The watch of a measurement that is not shown."""
-
-
-def left(done: float, total: float, seconds: float) -> float | None:
-    """Seconds that remain at the pace so far; None before anything is done."""
-    return seconds * (total - done) / done if done > 0 else None

@@ -17,7 +17,7 @@ from ..search import SearchConfig
 from .evaluate import network_player
 from .game import Puzzle
 from .players import GamesChance, Player
-from .progress import Bar, MatchProgress, Watch, left, unwatched
+from .progress import Bar, MatchProgress, Watch, unwatched
 from .registry import arena_game
 
 AT_ONCE = 100  # puzzles in one batch
@@ -90,8 +90,8 @@ def solved_over_run(
         bars[iteration] = Bar(bars[iteration].name, done, total, f"{solved} solved")
         seconds = time.monotonic() - started
         all_done = sum(bar.done for bar in bars.values())
-        rest = left(all_done, total * len(bars), seconds)
-        watch(MatchProgress(tuple(bars.values()), "puzzle", seconds, rest))
+        left = seconds * (total * len(bars) / all_done - 1)
+        watch(MatchProgress(tuple(bars.values()), "puzzle", seconds, left))
 
     # The caller sees by the number of shares whether it was interrupted.
     with suppress(KeyboardInterrupt):

@@ -33,16 +33,6 @@ class Board:
     players: tuple[PlayerTime, ...]  # the one that moves first, and the second
     position: Any = None  # the game's board object, if one of the players wants boards
     actions: list[int] = field(default_factory=list)
-    result: MatchGame | None = None
-
-    def end(self, ending: str, points: float, **others: Any) -> None:
-        """points: of the first mover, from 0 to 1; in a game for one player its score. others: the
-        other fields of MatchGame.
-        """
-        player_is_first = len(self.players) == 1 or self.key[1] % 2 == 0
-        own = points if player_is_first else 1 - points
-        actions = tuple(self.actions)
-        self.result = MatchGame(self.opening, player_is_first, own, ending, actions, **others)
 
 
 class MatchRunner:
@@ -185,14 +175,14 @@ class MatchRunner:
             return 0
         actions = self._choose(player, rows)
         reasons = iter(player.player.reasons)
-        made = []
+        moves = {}
         for row, action in zip(rows, actions):
             if action == NO_MOVE:
-                self.boards[row].end(FORFEIT, float(movers[row]), reason=next(reasons))
+                self._end(self.boards[row], FORFEIT, float(movers[row]), reason=next(reasons))
             else:
-                made.append((row, action))
-        if made:
-            self._make([row for row, _ in made], [action for _, action in made])
+                moves[row] = action
+        if moves:
+            self._make(moves)
         self._clear()
         return len(rows)
 
@@ -204,49 +194,59 @@ class MatchRunner:
         index = torch.tensor(rows, device=self.game.device)
         if player.player.evaluations:  # in few sizes: the same bits whatever shares the batch
             index = torch.cat([index, index[:1].expand(-len(rows) % ROW_MULTIPLE)])
-        positions = None
-        if player.player.wants_boards:
-            positions = [board.position for board in boards]
+        positions = [board.position for board in boards] if player.player.wants_boards else None
         chosen = player.player.choose(select(self.state, index), self.chance, positions)
         actions = chosen[: len(rows)].tolist()
         player.seconds += time.perf_counter() - started
         player.moves += len(rows)
         return actions
 
-    def _make(self, rows: list[int], actions: list[int]) -> None:
-        """Make one move in each of the games in `rows`."""
-        index = torch.tensor(rows, device=self.game.device)
-        chosen = torch.tensor(actions, device=self.game.device)
+    def _make(self, moves: dict[int, int]) -> None:
+        """Make one move in each of some games. moves: row -> action."""
+        index = torch.tensor(list(moves), device=self.game.device)
+        chosen = torch.tensor(list(moves.values()), device=self.game.device)
         after = self.game.step(select(self.state, index), chosen)
         self.state = map_fields(
             lambda all_rows, new: all_rows.index_copy(0, index, new), self.state, after
         )
         over = finished(after).tolist()
-        for place, (row, action) in enumerate(zip(rows, actions)):
+        for place, (row, action) in enumerate(moves.items()):
             board = self.boards[row]
             board.actions.append(action)
             if board.position is not None:
                 self.arena.push(board.position, action)
             if over[place]:
-                self._end(board, select(after, slice(place, place + 1)))
+                self._end_by_rules(board, select(after, slice(place, place + 1)))
 
-    def _end(self, board: Board, last: Any) -> None:
+    def _end_by_rules(self, board: Board, last: Any) -> None:
         """End a game in the state `last`, which has one row."""
         ending = self.game.endings[int(last.ending)]
         if self.game.num_players == 2:
-            board.end(ending, (float(last.rewards[0, 0]) + 1) / 2)
+            self._end(board, ending, (float(last.rewards[0, 0]) + 1) / 2)
         else:
             rules = cast(PointsGame, self.game)
             reached = zip(map(str, rules.milestones), rules.reached(last)[0].tolist())
-            board.end(ending, int(last.score), reached=dict(reached))
+            self._end(board, ending, int(last.score), reached=dict(reached))
+
+    def _end(self, board: Board, ending: str, points: float, **others: Any) -> None:
+        """points: of the first mover, from 0 to 1; in a game for one player its score. others: the
+        other fields of MatchGame.
+        """
+        match, number = board.key
+        player_is_first = len(board.players) == 1 or number % 2 == 0
+        own = points if player_is_first else 1 - points
+        self.results.ended[match][number] = MatchGame(
+            board.opening, player_is_first, own, ending, tuple(board.actions), **others
+        )
 
     def _clear(self) -> None:
-        """Take in the games that have ended."""
-        for board in self.boards:
-            if board.result is not None:
-                match, number = board.key
-                self.results.ended[match][number] = board.result
-        playing = torch.tensor([board.result is None for board in self.boards])
-        if not playing.all():
-            self.boards = [board for board in self.boards if board.result is None]
-            self.state = select(self.state, playing.to(self.game.device))
+        """Take the games that have ended off the boards."""
+        rows = []
+        for row, board in enumerate(self.boards):
+            match, number = board.key
+            if number not in self.results.ended[match]:
+                rows.append(row)
+        if len(rows) < len(self.boards):
+            self.boards = [self.boards[row] for row in rows]
+            index = torch.tensor(rows, dtype=torch.int64, device=self.game.device)
+            self.state = select(self.state, index)
