@@ -1,8 +1,6 @@
 """Install what the package needs, and find a folder for runs: a notebook's first cell calls it."""
 
 import importlib.metadata
-import importlib.util
-import re
 import subprocess
 import sys
 import tempfile
@@ -10,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.version import InvalidVersion, Version
 
 from . import __version__
@@ -37,8 +35,9 @@ def install_requirements(
     if requirements.is_file():  # a wheel has none
         lines = [*requirements.read_text(encoding="utf-8").splitlines(), *also]
     wanted = [text for line in lines if (text := line.split("#")[0].strip())]
-    missing = missing_of(wanted)
-    _refuse_other_versions([line for line in wanted if line not in missing])
+    versions = {line: _version(Requirement(line).name) for line in wanted}
+    missing = [line for line, version in versions.items() if version is None]
+    _refuse_other_versions({line: version for line, version in versions.items() if version})
     installed = ""
     if missing:
         print(f"Installing {', '.join(missing)} ...", flush=True)
@@ -48,37 +47,22 @@ def install_requirements(
     return HERE if (HERE / "pyproject.toml").is_file() else Path.cwd()
 
 
-def missing_of(requirements: Sequence[str]) -> list[str]:
-    """Those of the requirements whose package cannot be imported."""
-    names = {line: re.split(r"[^\w-]", line)[0].replace("-", "_") for line in requirements}
-    return [line for line, name in names.items() if importlib.util.find_spec(name) is None]
+def _refuse_other_versions(wanted: dict[str, str]) -> None:
+    """Raise InstallError for packages that do not meet their requirement.
 
-
-def unfit(requirements: Sequence[str]) -> dict[str, str]:
-    """Requirement -> name and version of the package that is here and does not meet it.
-
-    A version before a release counts as the release (NVIDIA's containers have torch 2.6.0a0).
-    Requirements and versions that cannot be read count as met.
+    A version before a release counts as the release (NVIDIA's containers have torch 2.6.0a0). A
+    version that cannot be read counts as met.
     """
-    found = {}
-    for line in requirements:
-        with suppress(InvalidRequirement, InvalidVersion):
+    wrong = {}
+    for line, version in wanted.items():
+        with suppress(InvalidVersion):
             requirement = Requirement(line)
-            version = _version(requirement.name)
-            if version is None:
-                continue
             if not requirement.specifier.contains(Version(version).base_version):
-                found[line] = f"{requirement.name} {version}"
-    return found
-
-
-def _refuse_other_versions(requirements: Sequence[str]) -> None:
-    wrong = unfit(requirements)
+                wrong[line] = f"{requirement.name} {version} is installed: expected {line}"
     if wrong:
-        said = [f"{found} is installed: expected {line}" for line, found in wrong.items()]
         raise InstallError(
-            f"{'; '.join(said)}. Run: pip install {' '.join(map(repr, wrong))}, and restart the "
-            "kernel"
+            f"{'; '.join(wrong.values())}. Run: pip install {' '.join(map(repr, wrong))}, and "
+            "restart the kernel"
         )
 
 
