@@ -55,20 +55,9 @@ def test_bench_all_ends_in_json_with_every_figure(capsys, monkeypatch):
         wrong = [figure for figure in figures if result[name][figure] <= 0]
         assert {*wrong} <= {*MAY_BE_NEGATIVE}, name
     assert result["transport"]["bytes_per_position"] <= 128
-    for name in ("self-play", "tree", "policy"):
-        found = result[name]
-        rate = found["evaluations_per_second"]
-        bare = found["bare_evaluations_per_second"]
-        assert found["overhead_us_per_evaluation"] == pytest.approx(1e6 / rate - 1e6 / bare)
     assert 0 < result["learner"]["learner_share"] < 1
     assert 0 < result["tree"]["evaluations_per_move"] <= 9
     assert 1 <= result["policy"]["evaluations_per_move"] <= 1.05
-
-
-def test_one_bench_prints_a_line_per_figure(capsys):
-    assert main(["bench", "rules", "--seconds", "0.2", "--device", "cpu"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert any(line.startswith("positions_per_second") for line in lines)
 
 
 def test_boards_that_cannot_be_are_a_sentence(capsys):
@@ -150,19 +139,14 @@ def test_ctrl_c_keeps_the_figures_of_the_benches_that_were_done(more, monkeypatc
         assert figures["rules"] == {"figure": 5.0} and figures["device"] == "cpu"
         assert "network" not in figures and figures["not_measured"] == ["network", "tree"]
     else:
-        assert (
-            re.search(r"^rules figure +5\.000$", captured.out, re.MULTILINE)
-            and "network figure" not in captured.out
-        )
-    assert main(["bench", "network", "--device", "cpu", *more]) == 130
-    captured = capsys.readouterr()
-    assert "interrupted; not measured: network" in captured.err and "figure" not in captured.out
+        assert re.search(r"^rules figure +5\.000$", captured.out, re.MULTILINE)
+        assert "network figure" not in captured.out
 
 
 def test_a_network_that_spikingjelly_refuses_is_measured_alone(monkeypatch):
     """As on MPS: there is nothing to compare it with."""
     network = build_network(NetworkConfig(channels=8, blocks=1), "cpu").eval()
-    setting = Setting("cpu", TrainConfig(), torch.float32, 0.05, boards=16)
+    setting = Setting("cpu", TrainConfig(precision="float32"), 0.05, boards=16)
     monkeypatch.setattr(Setting, "network", lambda _: network)
     assert {"speedup", "plain_evaluations_per_second"} < network_bench.bench_network(setting).keys()
     network.portable = True

@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 import torch
 
 from chessnn_colab.__main__ import main
@@ -16,7 +15,7 @@ TINY = NetworkConfig(channels=8, blocks=1, value_hidden=8)
 def counted(function) -> int:
     with Kernels() as kernels:
         function()
-    return sum(kernels.operators.values())
+    return sum(kernels.parts.values())
 
 
 def test_what_counts_as_a_kernel():
@@ -49,25 +48,9 @@ def test_a_ply_of_two_rungs_has_at_most_900_operators(capsys):
     assert found["by_function"]["legal_moves"] <= 340  # three calls
 
 
-def test_searches_and_games_are_told_apart():
-    policy, tree = (
-        sum(count_ply("chess", TINY, SearchConfig(search=name, num_simulations=3)).parts.values())
-        for name in ("policy", "tree")
-    )
-    assert 200 < policy < tree
-    small = NetworkConfig(
-        channels=8, blocks=1, value_hidden=8, planes=3, height=3, width=3, actions=9
-    )
-    rules = [
-        count_ply(game, net, SearchConfig()).parts["rules"]
-        for game, net in (("chess", TINY), ("tictactoe", small))
-    ]
-    assert rules[0] > 2 * rules[1] > 0
-
-
-@pytest.mark.parametrize("boards", [16, 64])
-def test_the_number_does_not_depend_on_the_batch(monkeypatch, boards):
-    monkeypatch.setattr("chessnn_colab.bench.launches.BOARDS", boards)
-    first = count_ply("chess", TINY, SearchConfig()).operators
-    monkeypatch.setattr("chessnn_colab.bench.launches.BOARDS", 32)
-    assert count_ply("chess", TINY, SearchConfig()).operators == first
+def test_the_number_depends_on_the_search_and_not_on_the_batch(monkeypatch):
+    policy, tree = (SearchConfig(search=name, num_simulations=3) for name in ("policy", "tree"))
+    parts = count_ply("chess", TINY, policy).parts
+    assert 200 < sum(parts.values()) < sum(count_ply("chess", TINY, tree).parts.values())
+    monkeypatch.setattr("chessnn_colab.bench.launches.BOARDS", 64)
+    assert count_ply("chess", TINY, policy).parts == parts

@@ -34,7 +34,7 @@ class MatchProgress:
     unit: str  # what `done` and `total` count, in the singular: "game"
     seconds: float  # since the beginning
     seconds_left: float | None = None  # an estimate; None before there is one
-    now: str = ""  # the measurement that runs now, where they run in turn: "bench rules, 1 of 10"
+    now: str = ""  # what goes on now: the pace of self-play
 
     @property
     def done(self) -> int:

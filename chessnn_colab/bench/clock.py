@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from ..config import TrainConfig
+from ..devices import choose_dtype
 from ..games.base import Game
 from ..games.registry import make_game
 from ..network import SpikingNetwork, build_network
@@ -27,7 +28,6 @@ class Setting:
 
     device: str
     config: TrainConfig
-    dtype: torch.dtype  # of the convolutions; config.precision says the same
     seconds: float
     boards: int | None = None  # games in lockstep, positions in network; None: each bench's own
 
@@ -35,6 +35,11 @@ class Setting:
     def game(self) -> Game:
         """The game's rules on the device."""
         return make_game(self.config.game, self.config.max_plies, self.device)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The precision of the convolutions."""
+        return choose_dtype(self.config.precision, self.device)
 
     @property
     def network_config(self) -> NetworkConfig:

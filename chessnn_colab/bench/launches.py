@@ -87,15 +87,12 @@ def count_ply(
 
 
 class Kernels(TorchDispatchMode):
-    """Counts operators that compute, by part of the package, by function of the rules, and by
-    name.
-    """
+    """Counts operators that compute, by part of the package and by function of the rules."""
 
     def __init__(self):
         super().__init__()
         self.parts: Counter[str] = Counter()
         self.functions: Counter[str] = Counter()
-        self.operators: Counter[str] = Counter()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """`func` as it is, counted."""
@@ -103,7 +100,6 @@ class Kernels(TorchDispatchMode):
             callers = _callers()
             part = next((part for part, _ in callers), "self_play")
             inside = [name for where, name in callers if where == "rules"]
-            self.operators[str(func)] += 1
             self.parts[part] += 1
             if part == "rules":
                 self.functions["legal_moves" if "legal_moves" in inside else inside[-1]] += 1

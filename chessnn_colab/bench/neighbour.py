@@ -20,7 +20,7 @@ from ..devices import inventory, plan_workers
 from ..games.registry import make_game
 from ..network import build_network
 from .clock import Setting
-from .rules import positions_per_second, rules_clocks
+from .rules import positions_per_second
 from .workers import Learning, started_workers
 
 ROUNDS = 5
@@ -44,7 +44,7 @@ def bench_neighbour(setting: Setting) -> dict[str, Any]:
     with started_workers(setting, plan, network) as play:
         learning = Learning(setting, plan, network, play(FIRST_GAMES_SECONDS).records)
         paces: dict[str, Pace] = {
-            "rules": lambda seconds: positions_per_second(*rules_clocks(setting.game, seconds)),
+            "rules": lambda seconds: positions_per_second(setting.game, seconds),
             "self_play": lambda seconds: play(seconds).moves_per_second,
             "learner": learning.updates_per_second,
             "match": lambda seconds: _match_pace(setting),

@@ -45,8 +45,6 @@ def bench_network(setting: Setting) -> dict[str, Any]:
         **figures,
         "plain_evaluations_per_second": statistics.median(rates["plain"]),
         "speedup": statistics.median(speedups),
-        "speedup_low": min(speedups),
-        "speedup_high": max(speedups),
     }
 
 

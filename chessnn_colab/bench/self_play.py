@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
@@ -98,14 +98,6 @@ def played(
     return plies - plies_before, ended - began
 
 
-class Call(NamedTuple):
-    """A kind of call of the network: calls of one kind take the same time."""
-
-    part: str  # the method's name
-    rows: int
-    logits: int  # that were wanted, of prior_logits_at
-
-
 class TimedNetwork:
     """A network that remembers how often each part of it was called on how many rows, with an
     example of the inputs, and how long all calls took.
@@ -119,8 +111,10 @@ class TimedNetwork:
     def forget(self) -> None:
         """Begin anew."""
         self.clock = Clock(self.device)
-        self.calls: Counter[Call] = Counter()
-        self._examples: dict[Call, Callable[[], Any]] = {}
+        self.rows = 0  # positions evaluated
+        # By part, rows and wanted logits: calls that are alike in these take the same time.
+        self.calls: Counter[tuple[str, int, int]] = Counter()
+        self._examples: dict[tuple[str, int, int], Callable[[], Any]] = {}
 
     def __getattr__(self, part: str) -> Callable[..., Any]:
         """The network's method `part`, timed and counted."""
@@ -128,18 +122,14 @@ class TimedNetwork:
 
         def timed(batch: torch.Tensor, *wanted: torch.Tensor) -> Any:
             logits = len(wanted[0]) if wanted else 0
-            call = Call(part, len(batch), ROUNDED * math.ceil(logits / ROUNDED))
+            call = part, len(batch), ROUNDED * math.ceil(logits / ROUNDED)
             self.calls[call] += 1
             self._examples.setdefault(call, partial(function, batch, *wanted))
+            if part == "features_and_value":
+                self.rows += len(batch)
             return self.clock.time(function, batch, *wanted)
 
         return timed
-
-    @property
-    def rows(self) -> int:
-        """Positions evaluated."""
-        looks = [call for call in self.calls if call.part == "features_and_value"]
-        return sum(call.rows * self.calls[call] for call in looks)
 
     def bare_seconds(self, limit: float) -> float:
         """How long the same calls take the network alone, with nothing between them.

@@ -161,9 +161,7 @@ def bench_transport(setting: Setting) -> dict[str, Any]:
     records = GameRecords.concatenate(received)
     return {
         "transport_share": transport.seconds / playing.seconds,
-        "messages": len(sent),
         "bytes_per_position": records.nbytes / records.num_positions,
-        "positions": records.num_positions,
         "note": "there and back, so twice the way that training takes",
     }
 
