@@ -216,13 +216,6 @@ def test_starts_are_unfinished_and_follow_their_generator(game):
         assert_shapes(game, game.starts(1, kind, torch.Generator().manual_seed(0)), 1)
 
 
-def test_an_unknown_kind_of_start_is_refused(game):
-    with pytest.raises(
-        ConfigError, match=f"'no-such-kind': expected one of .*{next(iter(game.start_shares))}"
-    ):
-        game.starts(1, "no-such-kind", torch.Generator())
-
-
 def test_a_ply_reads_nothing_back_and_uses_no_float64(game):
     """On tensors that have no data: no size and no branch can depend on it."""
     game = make_game(game.name, device="meta")

@@ -15,8 +15,6 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 import torch
 from torch import Tensor
 
-from ..errors import ConfigError, NotationError
-
 NEVER = 10**9  # more iterations than any run has
 
 
@@ -239,13 +237,6 @@ def start_positions(
     return select(states, order)
 
 
-def check_start_kind(game: Game, kind: str) -> None:
-    """Raise ConfigError unless `kind` is one of the game's `start_shares`."""
-    if kind not in game.start_shares:
-        expected = ", ".join(game.start_shares)
-        raise ConfigError(f"unknown start positions {kind!r}: expected one of {expected}")
-
-
 def random_plies(game: Game, count: int, most: int, generator: torch.Generator) -> Any:
     """`count` unfinished games, each 1 to `most` uniformly random moves after the standard start.
 
@@ -348,10 +339,6 @@ def move_list(
     """
     state = start
     for action in actions:
-        if not (0 <= action < game.num_actions and bool(game.legal_action_mask(state)[0, action])):
-            raise NotationError(
-                f"illegal action {action} of {game.name} in this position:\n{game.to_text(state)[0]}"
-            )
         state = game.step(state, torch.tensor([action], device=game.device))
     winner = f", {game.player_names[0 if result > 0 else 1]} wins" if result else ", no winner"
     lines = [f"{name}: {value}" for name, value in headers.items()]

@@ -92,7 +92,7 @@ def game_text(
 
     start: a state with one row, the first position; actions: the actions played from there; ending:
     index into `game.endings`; result: +1 when the first player won, -1 when the second did, else 0.
-    Raises NotationError when an action is not legal where it was played.
+    In chess, an action that is not legal where it was played raises NotationError.
     """
     return _entry(game.name).writer(game, start, actions, ending, result, **headers)
 

@@ -14,13 +14,14 @@ will come, so it plays with keys of its own (`reseed`).
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from .base import Game, check_start_kind, finished, square_symmetries, where
+from .base import Game, finished, square_symmetries, where
 
 UNFINISHED, NO_MOVES, TRUNCATED = range(3)
 UP, RIGHT, DOWN, LEFT = range(4)  # the actions, numbered as OpenSpiel numbers them
@@ -188,10 +189,8 @@ class Twenty48(Game):
         """`count` start positions of the only kind, "standard": two tiles on an empty board, 2 or
         4.
 
-        `generator` is a CPU generator; all chance of these games follows from it. Raises
-        ConfigError for another kind.
+        `generator` is a CPU generator; all chance of these games follows from it.
         """
-        check_start_kind(self, kind)
         return self._first(torch.randint(MASK32, (count,), generator=generator).to(self.device))
 
     def reached(self, state: Twenty48State) -> Tensor:
@@ -277,28 +276,30 @@ def _slides() -> Tensor:
     """int64 [18^4]: what becomes of each line that slides to its first cell, -1 if nothing moves.
 
     A line's number is the sum of its tiles times 18^place. The low 20 bits of an entry are the new
-    tiles, five bits each, the rest is what the merges pay. A tile merges once a slide, those
-    nearest the side first.
+    tiles, five bits each, the rest is what the merges pay.
     """
-    lines = torch.arange(EXPONENTS**4).unsqueeze(1) // EXPONENTS ** torch.arange(4) % EXPONENTS
-    order = (lines == 0).to(torch.uint8).argsort(dim=1, stable=True)
-    a, b, c, d = lines.gather(1, order).unbind(1)
-    front = _merge(a, b)
-    middle = _merge(b, c) & ~front
-    back = _merge(c, d) & ~middle
-    after = torch.stack((a + front, b + middle, c + back, d), 1)
-    # Each tile that has merged into the one before it is gone.
-    gone = torch.stack((torch.zeros_like(front), front, middle, back), 1)
-    after = torch.where(gone, 0, after)
-    paid = (torch.stack((front, middle, back), 1) * 2 ** after[:, :3]).sum(1)
-    after = after.gather(1, (after == 0).to(torch.uint8).argsort(dim=1, stable=True))
-    packed = (after << (TILE_BITS * torch.arange(4))).sum(1) | (paid << (4 * TILE_BITS))
-    return torch.where((after == lines).all(1), -1, packed)
+    lines = itertools.product(range(EXPONENTS), repeat=4)  # the last place first
+    return torch.tensor([_slide(line[::-1]) for line in lines])
 
 
-def _merge(tile: Tensor, neighbour: Tensor) -> Tensor:
-    """bool: whether two tiles become one. Two of the largest stay as they are."""
-    return (tile == neighbour) & (tile > 0) & (tile < EXPONENTS - 1)
+def _slide(line: tuple[int, ...]) -> int:
+    """A line's entry in the table. A tile merges once a slide, those nearest the side first."""
+    after = []
+    paid = 0
+    merges = False  # whether the last of `after` would merge with its like
+    for tile in filter(None, line):
+        if merges and tile == after[-1]:
+            after[-1] += 1
+            paid += 2 ** after[-1]
+            merges = False
+        else:
+            after.append(tile)
+            merges = tile < EXPONENTS - 1  # two of the largest stay as they are
+    after += [0] * (4 - len(after))
+    if after == list(line):
+        return -1
+    tiles = sum(tile << (TILE_BITS * place) for place, tile in enumerate(after))
+    return tiles | (paid << (4 * TILE_BITS))
 
 
 def _action_images() -> Tensor:

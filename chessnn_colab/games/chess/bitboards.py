@@ -7,7 +7,7 @@ so every right shift here is followed by a mask that clears the copies of the si
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -85,16 +85,18 @@ def any_of(bitboards: Tensor) -> Tensor:
     """The union of `bitboards` [n, ...] over the first dimension (torch has no bitwise-or
     reduction).
     """
-    while (half := bitboards.shape[0] // 2) > 0:
-        # The middle of an odd number counts twice.
-        bitboards = bitboards[: len(bitboards) - half] | bitboards[half:]
-    return bitboards[0]
+    return _fold(torch.bitwise_or, bitboards)
 
 
 def all_of(bitboards: Tensor) -> Tensor:
     """The intersection of `bitboards` [n, ...] over the first dimension."""
+    return _fold(torch.bitwise_and, bitboards)
+
+
+def _fold(operator: Callable[[Tensor, Tensor], Tensor], bitboards: Tensor) -> Tensor:
     while (half := bitboards.shape[0] // 2) > 0:
-        bitboards = bitboards[: len(bitboards) - half] & bitboards[half:]
+        # The middle of an odd number counts twice.
+        bitboards = operator(bitboards[: len(bitboards) - half], bitboards[half:])
     return bitboards[0]
 
 

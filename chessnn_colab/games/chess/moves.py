@@ -264,10 +264,9 @@ def _and_all_before(sets: Tensor) -> Tensor:
 
 def destinations() -> Tensor:
     """int64 [4672]: the square to which each action leads; 0 where it would leave the board."""
-    squares = torch.zeros(NUM_PLANES, 64, dtype=torch.int64)
-    for plane, (files, ranks, _) in enumerate(PLANES):
-        room = bb.squares_with_room(files, ranks)
-        for square in range(64):
-            if room >> square & 1:
-                squares[plane, square] = square + files + 8 * ranks
-    return squares.flatten()
+    square = torch.arange(64)
+    planes = []
+    for files, ranks, _ in PLANES:
+        inside = (bb.squares_with_room(files, ranks) >> square) & 1
+        planes.append(inside * (square + files + 8 * ranks))
+    return torch.cat(planes)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from ..base import Game, check_start_kind, finished, random_plies, select, where
+from ..base import Game, finished, random_plies, select, where
 from . import bitboards as bb
 from . import material, packing, starts, symmetry, transitions
 from .boards import boards_from_state
@@ -50,12 +50,12 @@ class Chess(Game):
 
     name = "chess"
     num_players = 2
-    player_names: tuple[str, ...] = ("White", "Black")
+    player_names = ("White", "Black")
     num_actions = NUM_PLANES * 64
-    jumps: tuple[tuple[int, int], ...] = tuple((files, ranks) for files, ranks, _ in PLANES)
-    observation_shape: tuple[int, int, int] = (NUM_OBSERVATION_PLANES, 8, 8)
+    jumps = tuple((files, ranks) for files, ranks, _ in PLANES)
+    observation_shape = (NUM_OBSERVATION_PLANES, 8, 8)
     packed_words = packing.WORDS
-    endings: tuple[str, ...] = ENDINGS
+    endings = ENDINGS
     start_shares: Mapping[str, float] = {"few-piece": 0.4, "random-plies": 0.2, "standard": 0.4}
     self_play_plies = 160
     sampling_plies = 30
@@ -75,7 +75,7 @@ class Chess(Game):
         self._referee = Referee(max_plies, self.device)
         self._bool_bits = bb.bits_table(torch.bool, self.device)
         self._float_bits = bb.bits_table(torch.float32, self.device)
-        self._hash_multipliers = _random_odd_numbers(2, 16).to(self.device).unsqueeze(-1)
+        self._hash_multipliers = _random_odd_numbers().to(self.device)
         self._changes = transitions.changes().to(self.device)
         self._origins = transitions.origins().to(self.device)
         self._kinds = torch.arange(1, 7, device=self.device).unsqueeze(-1) * self.num_actions
@@ -225,10 +225,7 @@ class Chess(Game):
     def starts(self, count: int, kind: str, generator: torch.Generator) -> ChessState:
         """`count` start positions of a kind in `start_shares` (see the module starts); `generator`
         is a CPU generator.
-
-        Raises ConfigError for an unknown kind.
         """
-        check_start_kind(self, kind)
         if kind == "standard":
             return self.init(count)
         if kind == "few-piece":
@@ -270,8 +267,9 @@ class Chess(Game):
         return ((words ^ (words >> 32)) * second).sum(0)
 
 
-def _random_odd_numbers(*shape: int) -> Tensor:
-    """Fixed odd int64 multipliers for the position key."""
+def _random_odd_numbers() -> Tensor:
+    """Fixed odd int64 multipliers [2, 16, 1] for the position key."""
+    shape = (2, 16, 1)
     generator = torch.Generator().manual_seed(2718281828)
     high = torch.randint(-(2**31), 2**31, shape, generator=generator)
     low = torch.randint(0, 2**32, shape, generator=generator)

@@ -8,6 +8,7 @@ for other sizes, and those in which only exactly five win.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ...errors import ConfigError
-from ..base import Game, check_start_kind, finished, line_outcome, square_symmetries, where
+from ..base import Game, finished, line_outcome, square_symmetries, where
 from .lines import LineTables
 from .notation import board_text
 from .state import BLACK, EMPTY, ENDINGS, WHITE, GomokuState
@@ -37,11 +38,11 @@ class Gomoku(Game):
     size = DEFAULT_SIZE  # rows and columns
     exact = False  # True: only exactly five in a row win; False: five or more
     num_players = 2
-    player_names: tuple[str, ...] = ("Black", "White")
+    player_names = ("Black", "White")
     num_actions = DEFAULT_SIZE**2
-    observation_shape: tuple[int, int, int] = (PLANES, DEFAULT_SIZE, DEFAULT_SIZE)
+    observation_shape = (PLANES, DEFAULT_SIZE, DEFAULT_SIZE)
     packed_words = 2 * -(-(DEFAULT_SIZE**2) // WORD)
-    endings: tuple[str, ...] = ENDINGS
+    endings = ENDINGS
     start_shares: Mapping[str, float] = {"random-plies": 0.7, "standard": 0.3}
     discount = 0.99  # the quicker of two wins is worth more
     self_play_plies = DEFAULT_SIZE**2
@@ -129,9 +130,7 @@ class Gomoku(Game):
 
     def starts(self, count: int, kind: str, generator: torch.Generator) -> GomokuState:
         """`count` start positions: "standard", or "random-plies": 1 to MAX_RANDOM_PLIES random
-        stones near the centre. `generator` is a CPU generator. Raises ConfigError for another
-        kind."""
-        check_start_kind(self, kind)
+        stones near the centre. `generator` is a CPU generator."""
         state = self.init(count)
         if kind == "standard":
             return state
@@ -205,28 +204,19 @@ def variant(options: Sequence[str]) -> type[Gomoku]:
 
     Raises ConfigError for a size outside SMALLEST to LARGEST and for other words.
     """
-    words = list(options)
-    size = DEFAULT_SIZE
-    exact = False
-    if words and words[0].isdecimal() and len(words[0]) <= 9:
-        size = int(words.pop(0))
-    if words == ["exact"]:
-        exact = bool(words.pop())
-    if words:
+    name = ":".join(options)
+    words = re.fullmatch(r"([0-9]{1,9})?((?:^|:)exact)?", name)
+    if not words or not name:
         raise ConfigError(
-            f"unknown game 'gomoku:{':'.join(options)!s:.60}': expected gomoku, gomoku:SIZE or gomoku:SIZE:exact, such "
+            f"unknown game 'gomoku:{name!s:.60}': expected gomoku, gomoku:SIZE or gomoku:SIZE:exact, such "
             "as gomoku:9"
         )
+    size = int(words[1] or DEFAULT_SIZE)
     if not SMALLEST <= size <= LARGEST:
-        why = (
-            "five in a row do not fit"
-            if size < SMALLEST
-            else "the network and its moves are made for less"
-        )
         raise ConfigError(
-            f"gomoku on {size}x{size}: {why}; expected a size from {SMALLEST} to {LARGEST}"
+            f"gomoku on {size}x{size}: expected a size from {SMALLEST} to {LARGEST}, on which five in a row fit"
         )
-    return _variant(size, exact)
+    return _variant(size, bool(words[2]))
 
 
 @functools.cache
