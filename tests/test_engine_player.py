@@ -1,4 +1,6 @@
-"""UCI engines as players: they play, and no crash, silence or nonsense of theirs stops a match."""
+"""UCI and Gomocup engines as players: they play, and no crash, silence or nonsense of theirs stops a
+match.
+"""
 
 import shutil
 import sys
@@ -10,132 +12,175 @@ import pytest
 import torch
 
 from chessnn_colab.arena import engine_processes
-from chessnn_colab.arena.chess.engine import EnginePlayer, parse_engine
-from chessnn_colab.arena.engine_processes import OUTSIDE_PATH
+from chessnn_colab.arena.chess.engine import EnginePlayer
+from chessnn_colab.arena.engine_processes import OUTSIDE_PATH, ProcessPlayer
 from chessnn_colab.arena.evaluate import find_player
+from chessnn_colab.arena.gomoku.board import GomokuBoard
+from chessnn_colab.arena.gomoku.engine import GomocupPlayer
 from chessnn_colab.arena.parallel import play_match
 from chessnn_colab.arena.players import RandomPlayer
 from chessnn_colab.arena.registry import match_game
 from chessnn_colab.errors import ConfigError
-from chessnn_colab.games.chess.notation import move_from_action
-from chessnn_colab.games.chess.rules import Chess
+from chessnn_colab.games.chess.notation import action_from_move
 
 STOCKFISH = shutil.which("stockfish") or shutil.which("stockfish", path=OUTSIDE_PATH)
+GAMES = {"UCI": "chess", "Gomocup": "gomoku:9"}
 
 
 @pytest.fixture
-def fake(tmp_path) -> str:
-    """The fake engine as a program."""
-    program = tmp_path / "fake"
-    script = Path(__file__).parent / "engines" / "fake_engine.py"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{script}"\n')
-    program.chmod(0o755)
-    return str(program)
+def program(tmp_path):
+    """A function that makes a fake engine as a program. trouble: of a Gomocup engine; a UCI engine
+    gets it as an option.
+    """
+
+    def make(protocol: str, trouble: str = "none") -> str:
+        path = tmp_path / f"fake-{trouble}"
+        script = Path(__file__).parent / "engines" / f"fake_{protocol.lower()}.py"
+        path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{script}" {trouble}\n')
+        path.chmod(0o755)
+        return str(path)
+
+    return make
 
 
-def choose(player: EnginePlayer, boards: list[chess.Board]) -> list[int]:
-    return player.choose(None, torch.Generator(), boards).tolist()
+@pytest.fixture
+def player(program):
+    """A function that makes the player of a fake engine with one process."""
+
+    def make(protocol: str, trouble: str, **settings) -> ProcessPlayer:
+        path = program(protocol, trouble)
+        if protocol == "Gomocup":
+            return GomocupPlayer(path, processes=1, **settings)
+        settings = {"limit": {"nodes": 1}, **settings}
+        return EnginePlayer(path, {"Trouble": trouble}, processes=1, **settings)
+
+    return make
 
 
-def gone(engine) -> bool:
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        if engine.transport.get_returncode() is not None:
-            return True
-        time.sleep(0.05)
-    return False
+def boards(protocol: str, count: int) -> list:
+    if protocol == "UCI":
+        return [chess.Board() for _ in range(count)]
+    return [GomokuBoard(9, False, [0]) for _ in range(count)]
 
 
-def test_plays_whole_games_from_the_book(fake):
-    game = Chess(80)
-    player = find_player(f"engine:{fake}?nodes=1", game)
-    assert player.name == "Fake (nodes 1)"
+def choose(player: ProcessPlayer, boards: list) -> list[int]:
+    actions = player.choose(None, torch.Generator(), boards).tolist()
+    player.close()
+    return actions
+
+
+@pytest.mark.parametrize(
+    "protocol, trouble, settings, name",
+    [
+        ("UCI", "none", "nodes=1", "Fake (nodes 1)"),
+        ("Gomocup", "none", "time=0.01", "fake-none (time 0.01)"),
+        ("Gomocup", "basic", "time=0.01", "fake-basic (time 0.01)"),  # does not know RESTART
+    ],
+)
+def test_plays_whole_games_from_the_book(program, protocol, trouble, settings, name, short_games):
+    game = match_game(GAMES[protocol])
+    player = find_player(f"engine:{program(protocol, trouble)}?{settings}", game)
+    assert player.name == name
     result = play_match(game, player, RandomPlayer(game), 4)
+    player.close()
     player.close()
     assert result.games == 4 and "forfeit" not in result.endings
 
 
-def test_every_board_gets_its_own_move(fake):
-    player = EnginePlayer(fake, limit={"nodes": 1}, processes=2)
-    boards = [
-        chess.Board(),
-        chess.Board("7k/8/8/8/8/8/8/K6R b - - 0 1"),
-        chess.Board("7k/8/8/8/8/8/8/K6R w - - 0 1"),
-    ] * 3
-    actions = choose(player, boards)
-    player.close()
-    moves = [move_from_action(action, board) for action, board in zip(actions, boards)]
-    assert moves == [min(board.legal_moves, key=chess.Move.uci) for board in boards]
+def test_every_board_gets_its_own_move(program):
+    positions = ["7k/8/8/8/8/8/8/K6R b - - 0 1", "7k/8/8/8/8/8/8/K6R w - - 0 1"]
+    some = [chess.Board(), *map(chess.Board, positions)] * 3
+    expected = [action_from_move(min(board.legal_moves, key=str), board) for board in some]
+    assert choose(EnginePlayer(program("UCI"), limit={"nodes": 1}, processes=2), some) == expected
+    some = [GomokuBoard(9, False, line) for line in ([], [0], [0, 1], [5, 6])] * 3
+    assert choose(GomocupPlayer(program("Gomocup"), processes=2), some) == [0, 1, 2, 0] * 3
 
 
 @pytest.mark.parametrize(
-    "trouble, limit, words",
+    "protocol, trouble, settings, words",
     [
-        ("crash", {"nodes": 1}, "died"),
-        ("silence", {"nodes": 1}, "no move within 1 s"),
-        ("silence", {"time": 0.01}, "no move within 1 s"),
-        ("illegal", {"nodes": 1}, "illegal"),
+        ("UCI", "crash", {}, "died"),
+        ("UCI", "silence", {"patience": 1.0}, "no move within 1 s"),
+        ("UCI", "silence", {"patience": 1.0, "limit": {"time": 0.01}}, "no move within 1 s"),
+        ("UCI", "illegal", {}, "illegal"),
+        ("Gomocup", "crash", {}, "died with exit code 3"),
+        ("Gomocup", "silence", {"patience": 1.0}, "no answer within 1 s"),
+        ("Gomocup", "taken", {}, "played a9, where a stone is already: an illegal move"),
+        ("Gomocup", "outside", {}, "played 9,0, which is off the board of 9x9"),
+        ("Gomocup", "words", {}, "answered 'ERROR no idea', expected a move such as 7,7"),
     ],
 )
-def test_trouble_loses_the_game_and_not_the_match(fake, trouble, limit, words):
-    player = EnginePlayer(fake, {"Trouble": trouble}, limit, processes=1, patience=1.0)
-    boards = [chess.Board() for _ in range(4)]
-    actions = choose(player, boards)
-    player.close()
-    assert [action >= 0 for action in actions] == [True, False, True, False], (
-        "a fresh process plays on"
-    )
-    assert len(player.reasons) == 2 and all(words in reason for reason in player.reasons), (
-        player.reasons
-    )
+def test_trouble_loses_the_game_and_not_the_match(player, protocol, trouble, settings, words):
+    troubled = player(protocol, trouble, **settings)
+    actions = choose(troubled, boards(protocol, 4))
+    played = [action >= 0 for action in actions]
+    assert played == [True, False, True, False], "a fresh process plays on"
+    assert len(troubled.reasons) == 2
+    assert all(words in reason for reason in troubled.reasons), troubled.reasons
 
 
-def test_a_move_has_no_limit_but_the_players_own(fake):
+def test_a_match_counts_the_forfeit_with_its_reason(player):
+    game = match_game("gomoku:9")
+    troubled = player("Gomocup", "small")
+    result = play_match(game, troubled, RandomPlayer(game), 2)
+    troubled.close()
+    assert result.losses == 2 and result.endings == {"forfeit": 2}
+    assert result.forfeits == ["fake-small: answered 'ERROR unsupported size', expected OK"]
+
+
+def test_a_move_has_no_limit_but_the_players_own(player):
     """python-chess would end it after the seconds that a start may take."""
-    player = EnginePlayer(fake, {}, {"time": 0.05}, processes=1)
-    started = player.start()
-    try:
-        assert started.timeout is None
-    finally:
-        started.close()
-        player.close()
+    engine = player("UCI", "none")
+    started = engine.start()
+    assert started.timeout is None
+    started.close()
+    engine.close()
 
 
-def test_an_engine_that_always_fails_is_given_up(fake, monkeypatch):
+def test_an_engine_that_always_fails_is_given_up(player, monkeypatch):
     monkeypatch.setattr(engine_processes, "MAX_RESTARTS", 1)
-    player = EnginePlayer(fake, {"Trouble": "crash"}, {"nodes": 1}, processes=1)
-    assert [action >= 0 for action in choose(player, [chess.Board()] * 8)].count(True) == 2
-    player.close()
-    assert "not started again" in player.reasons[-1]
+    failing = player("UCI", "crash")
+    assert [action >= 0 for action in choose(failing, boards("UCI", 8))].count(True) == 2
+    assert "not started again" in failing.reasons[-1]
 
 
-def test_close_ends_even_a_stubborn_engine_and_twice_does_nothing(fake):
-    player = EnginePlayer(fake, {"Trouble": "stubborn"}, {"nodes": 1}, processes=1)
-    engine = player._engines.get()
-    player._engines.put(engine)
-    player.close()
-    assert gone(engine)
-    player.close()
+def exit_code(engine) -> int | None:
+    """Of a process that is about to end."""
+    deadline = time.monotonic() + 10
+    code = None
+    while code is None and time.monotonic() < deadline:
+        time.sleep(0.05)
+        uci = isinstance(engine, chess.engine.SimpleEngine)
+        code = engine.transport.get_returncode() if uci else engine._process.returncode
+    return code
+
+
+@pytest.mark.parametrize("protocol", GAMES)
+def test_close_ends_even_a_stubborn_engine(player, protocol):
+    stubborn = player(protocol, "stubborn")
+    engine = stubborn._engines.get()
+    stubborn._engines.put(engine)
+    stubborn.close()
+    assert exit_code(engine) is not None
 
 
 @pytest.mark.parametrize(
-    "spec, words",
+    "protocol, spec, words",
     [
-        ("engine:", "invalid engine"),
-        ("engine:no-such-engine", "no engine 'no-such-engine'"),
-        ("engine:cat?nodes=many", "expected a number"),
-        ("engine:cat?depth=0", "expected a finite number, more than 0"),
-        ("engine:true", "does not start as a UCI engine"),
+        ("UCI", "engine:", "invalid engine 'engine:': expected engine:PATH or .*nodes=1000"),
+        ("UCI", "engine:no-such-engine", "no engine 'no-such-engine'"),
+        ("UCI", "engine:cat?nodes=many", "engine limit nodes='many': expected a number"),
+        ("UCI", "engine:cat?depth=0", "expected a finite number, more than 0"),
+        ("UCI", "engine:true", "does not start as a UCI engine"),
+        ("UCI", "engine:FAKE?Skil Level=3", "Skil"),
+        ("Gomocup", "engine:", "invalid engine 'engine:': expected engine:PATH or .*time=0.5"),
+        ("Gomocup", "engine:cat?nodes=3", "unknown setting 'nodes' of a Gomocup engine"),
+        ("Gomocup", "engine:true", "does not start as a Gomocup engine .time 0.1.: died"),
     ],
 )
-def test_bad_engines_are_named(spec, words):
+def test_bad_engines_are_named(program, protocol, spec, words):
     with pytest.raises(ConfigError, match=words):
-        parse_engine(spec)
-
-
-def test_an_option_it_does_not_have_is_named(fake):
-    with pytest.raises(ConfigError, match="Skil"):
-        parse_engine(f"engine:{fake}?Skil Level=3")
+        find_player(spec.replace("FAKE", program("UCI")), match_game(GAMES[protocol]))
 
 
 @pytest.mark.skipif(STOCKFISH is None, reason="no stockfish here")

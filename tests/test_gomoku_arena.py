@@ -1,6 +1,5 @@
-"""Gomoku's players, openings and match files, and any Gomocup engine as a player."""
+"""Gomoku's players, openings and match files."""
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,13 +14,11 @@ from chessnn_colab.arena.gomoku.alphabeta import (
     Windows,
     window_cells,
 )
-from chessnn_colab.arena.gomoku.board import GomokuBoard
-from chessnn_colab.arena.gomoku.engine import GomocupPlayer, parse_engine
 from chessnn_colab.arena.gomoku.game import match_text
 from chessnn_colab.arena.gomoku.heuristic import HeuristicPlayer
 from chessnn_colab.arena.gomoku.openings import book
 from chessnn_colab.arena.parallel import play_match
-from chessnn_colab.arena.players import RandomPlayer, play_search
+from chessnn_colab.arena.players import play_search
 from chessnn_colab.arena.registry import arena_game, match_game
 from chessnn_colab.arena.result import FORFEIT, MatchGame, MatchResult
 from chessnn_colab.errors import CheckpointError, ConfigError
@@ -247,98 +244,3 @@ def test_runs_of_other_sizes_and_rules_are_refused_by_name(tmp_path):
     with pytest.raises(CheckpointError, match="gomoku:9"):
         load_checkpoint(next(Path(run).rglob("000001*")), "gomoku")
     assert network_player(run, None, make_game("gomoku:9")).name == "iteration 1"
-
-
-@pytest.fixture
-def brain(tmp_path):
-    """A program that starts the fake engine with a trouble."""
-
-    def make(trouble: str = "none") -> str:
-        program = tmp_path / f"fake-{trouble}"
-        script = Path(__file__).parent / "engines" / "fake_brain.py"
-        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{script}" {trouble}\n')
-        program.chmod(0o755)
-        return str(program)
-
-    return make
-
-
-@pytest.mark.parametrize(
-    "trouble, name", [("none", "Fake"), ("basic", "fake-basic"), ("nameless", "fake-nameless")]
-)
-def test_an_engine_plays_whole_games(brain, trouble, name):
-    """Also one that does not know RESTART and ABOUT, and one that answers ABOUT with nothing."""
-    game = match_game("gomoku:9")
-    player = find_player(f"engine:{brain(trouble)}?time=0.01", game)
-    assert player.name == f"{name} (time 0.01)"
-    result = play_match(game, player, RandomPlayer(game), 4)
-    player.close()
-    player.close()
-    assert result.games == 4 and result.endings.keys() <= {"five_in_a_row", "board_full"}
-
-
-def test_every_board_gets_its_own_move(brain):
-    player = GomocupPlayer(brain(), processes=2)
-    boards = [GomokuBoard(9, False, line) for line in ([], [0], [0, 1], [5, 6])] * 3
-    actions = player.choose(None, torch.Generator(), boards).tolist()
-    player.close()
-    assert actions == [0, 1, 2, 0] * 3
-
-
-@pytest.mark.parametrize(
-    "trouble, words",
-    [
-        ("crash", "died with exit code 3"),
-        ("silence", "no answer within 1 s"),
-        ("taken", "played a9, where a stone is already: an illegal move"),
-        ("outside", "played 9,0, which is off the board of 9x9"),
-        ("words", "answered 'ERROR no idea', expected a move such as 7,7"),
-    ],
-)
-def test_trouble_loses_the_game_and_not_the_match(brain, trouble, words):
-    player = GomocupPlayer(
-        brain(trouble), processes=1, patience=1.0 if trouble == "silence" else 30.0
-    )
-    actions = player.choose(
-        None, torch.Generator(), [GomokuBoard(9, False, [0]) for _ in range(4)]
-    ).tolist()
-    player.close()
-    assert [action >= 0 for action in actions] == [True, False, True, False], (
-        "a fresh process plays on"
-    )
-    assert len(player.reasons) == 2 and all(words in reason for reason in player.reasons), (
-        player.reasons
-    )
-
-
-def test_a_match_counts_the_forfeit_with_its_reason(brain):
-    game = match_game("gomoku:9")
-    player = GomocupPlayer(brain("small"), processes=1)
-    result = play_match(game, player, RandomPlayer(game), 2)
-    player.close()
-    assert result.losses == 2 and result.endings == {"forfeit": 2}
-    assert result.forfeits == ["fake-small: answered 'ERROR unsupported size', expected OK"]
-
-
-def test_close_ends_even_a_stubborn_engine(brain):
-    player = GomocupPlayer(brain("stubborn"), processes=1)
-    engine = player._engines.get()
-    player._engines.put(engine)
-    player.close()
-    assert engine._process.returncode is not None
-
-
-@pytest.mark.parametrize(
-    "spec, words",
-    [
-        ("engine:", "invalid engine 'engine:': expected engine:PATH or engine:PATH.time=0.5"),
-        ("engine:no-such-engine", "no engine 'no-such-engine'"),
-        ("engine:cat?time=soon", "engine limit time='soon': expected a number"),
-        ("engine:cat?time=0", "expected a finite number, more than 0"),
-        ("engine:cat?nodes=3", "unknown setting 'nodes' of a Gomocup engine"),
-        ("engine:true", "does not start as a Gomocup engine .time 0.1.: died"),
-    ],
-)
-def test_bad_engines_are_named(spec, words):
-    with pytest.raises(ConfigError, match=words):
-        parse_engine(spec)

@@ -33,7 +33,7 @@ class ProcessPlayer(Player):
     """A program as a player. When it crashes, stays silent or plays an illegal move, it forfeits
     that game and is restarted.
 
-    A protocol says how to `start` a process, what its `title` is and how it answers a `move`; all
+    A protocol says how to `launch` a process, how to `prepare` it and how it answers a `move`; all
     three may raise any of `failures`. A process has a `close`.
     """
 
@@ -52,17 +52,15 @@ class ProcessPlayer(Player):
         self.patience = patience
         self.reasons = []
         self.restarts = 0
-        engine = None
+        self.title = Path(self.path).name
         try:
             engine = self.start()
-            self.name = f"{self.title(engine) or Path(self.path).name} ({settings})"
         except self.failures as error:
-            if engine is not None:
-                engine.close()
             raise ConfigError(
                 f"{self.path} does not start as a {self.protocol} engine ({settings}): "
                 f"{str(error) or type(error).__name__}"
             ) from None
+        self.name = f"{self.title} ({settings})"
         # The processes that wait for a position; None: one that has yet to start.
         self._engines: queue.SimpleQueue[Any] = queue.SimpleQueue()
         for process in (engine, *[None] * (processes - 1)):
@@ -70,12 +68,12 @@ class ProcessPlayer(Player):
         self._threads = ThreadPoolExecutor(processes, thread_name_prefix="engine")
         self._processes = processes
 
-    def start(self) -> Any:
-        """A new process, ready to play."""
+    def launch(self) -> Any:
+        """A new process."""
         raise NotImplementedError
 
-    def title(self, engine: Any) -> str:
-        """The name that a process gives itself, or "" if it gives none."""
+    def prepare(self, engine: Any) -> None:
+        """Make a new process ready to play. It may give the player another `title`."""
         raise NotImplementedError
 
     def move(self, engine: Any, board: Any) -> int | str:
@@ -90,6 +88,16 @@ class ProcessPlayer(Player):
         self.reasons = [answer for answer in answers if isinstance(answer, str)]
         actions = [NO_MOVE if isinstance(answer, str) else answer for answer in answers]
         return torch.tensor(actions, dtype=torch.int64, device=generator.device)
+
+    def start(self) -> Any:
+        """A new process, ready to play."""
+        engine = self.launch()
+        try:
+            self.prepare(engine)
+        except BaseException:
+            engine.close()
+            raise
+        return engine
 
     def close(self) -> None:
         """End every engine process. A second call does nothing."""
@@ -115,7 +123,7 @@ class ProcessPlayer(Player):
             if engine is not None:
                 engine.close()
                 engine = None
-            return f"{Path(self.path).name}: {str(error) or type(error).__name__}"
+            return f"{self.title}: {str(error) or type(error).__name__}"
         finally:
             self._engines.put(engine)
 

@@ -6,12 +6,11 @@ The path of an engine names a program that will run with the rights of the perso
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import threading
+import time
 from collections.abc import Mapping
 from concurrent.futures import CancelledError
-from pathlib import Path
 from typing import Any
 
 import chess
@@ -23,13 +22,12 @@ from ..engine_processes import PATIENCE, PROCESSES, ProcessPlayer, engine_settin
 START_SECONDS = 20.0
 LIMITS = {"nodes": int, "depth": int, "time": float}
 DEFAULT_LIMIT = {"time": 0.05}
-FAILURES = (chess.engine.EngineError, asyncio.TimeoutError, CancelledError, OSError)
 
 
 class EnginePlayer(ProcessPlayer):
     """A UCI engine."""
 
-    failures = FAILURES
+    failures = (chess.engine.EngineError, CancelledError, OSError)
     protocol = "UCI"
     hint = (
         "; Stockfish is in most systems' packages (apt install stockfish, brew install stockfish)"
@@ -53,41 +51,29 @@ class EnginePlayer(ProcessPlayer):
         settings += [f"{name} {value}" for name, value in self.options.items()]
         super().__init__(path, ", ".join(settings), processes, patience)
 
+    def launch(self) -> chess.engine.SimpleEngine:
+        return chess.engine.SimpleEngine.popen_uci(
+            self.path, timeout=START_SECONDS, stderr=subprocess.DEVNULL
+        )
+
+    def prepare(self, engine: chess.engine.SimpleEngine) -> None:
+        engine.configure(self.options)
+        engine.timeout = None  # of a move; see `move`
+        self.title = engine.id.get("name") or self.title
+
     def move(self, engine: chess.engine.SimpleEngine, board: chess.Board) -> int | str:
-        silent = threading.Event()
-
-        def give_up() -> None:
-            silent.set()
-            engine.close()
-
-        timer = threading.Timer(self.patience, give_up)
+        ends_at = time.monotonic() + self.patience
+        timer = threading.Timer(self.patience, engine.close)
         timer.start()
         try:
             move = engine.play(board, self.limit).move
-        except FAILURES:
-            if silent.is_set():
+        except self.failures:
+            if time.monotonic() >= ends_at:
                 raise TimeoutError(f"no move within {self.patience:g} s") from None
             raise
         finally:
             timer.cancel()
-        return (
-            f"{Path(self.path).name}: resigned" if move is None else action_from_move(move, board)
-        )
-
-    def title(self, engine: chess.engine.SimpleEngine) -> str:
-        return engine.id.get("name", "")
-
-    def start(self) -> chess.engine.SimpleEngine:
-        engine = chess.engine.SimpleEngine.popen_uci(
-            self.path, timeout=START_SECONDS, stderr=subprocess.DEVNULL
-        )
-        try:
-            engine.configure(self.options)
-            engine.timeout = None  # of a move; see `move`
-        except BaseException:
-            engine.close()
-            raise
-        return engine
+        return f"{self.title}: resigned" if move is None else action_from_move(move, board)
 
 
 def parse_engine(spec: str) -> EnginePlayer:

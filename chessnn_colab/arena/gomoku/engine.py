@@ -11,7 +11,6 @@ import re
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,15 +20,12 @@ from ...games.gomoku.rules import DEFAULT_SIZE
 from ..engine_processes import PATIENCE, PROCESSES, ProcessPlayer, engine_settings
 from .board import GomokuBoard
 
-ABOUT_SECONDS = 2.0  # wait for a name; a later one is read too
 START_SECONDS = 60.0  # an engine may load a network first
 MEMORY = 350 * 2**20  # bytes, what Gomocup allows
 LIMITS = {"time": float}
 SECONDS = 0.1  # for a move
-MAX_LINE = 1000  # characters of an answer that are kept
 _SILENT = ("MESSAGE", "DEBUG", "SUGGEST", "")  # words in front of lines that answer nothing
 _MOVE = re.compile(r"\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\Z", re.ASCII)
-_NAME = re.compile(r'.*\bname\s*=\s*"([^"]{1,60})"', re.IGNORECASE)
 _OWN, _THEIRS = 1, 2  # in the lines of BOARD
 _GAME_TYPE = 1  # INFO: the opponent is a program
 _EXACT = 1  # INFO rule: exactly five
@@ -47,33 +43,30 @@ class GomocupProcess:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             cwd=Path(path).parent,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
         )
         self._answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._board: tuple[int, bool] | None = None  # the size and rule of its board
-        self._name = ""  # as its answer to ABOUT says
         threading.Thread(target=self._read, daemon=True, name="gomocup-engine").start()
 
-    def greet(self) -> str:
-        """Its name if it answers ABOUT with one, else "". It must answer START, even with an
-        error: an engine need not know ABOUT, nor every size of the board.
-        """
-        self._say("ABOUT")
-        with suppress(TimeoutError):
-            self._answer(ABOUT_SECONDS)
+    def greet(self) -> None:
+        """Wait until it answers START, even with an error: it need not know every size."""
         self._say(f"START {DEFAULT_SIZE}")
-        self._answer(START_SECONDS, ("OK", "ERROR"))
-        return self._name
+        while self._answer(START_SECONDS).split()[0].upper() not in ("OK", "ERROR"):
+            pass
 
     def play(self, board: GomokuBoard, seconds: float, patience: float) -> int:
         """The action that it chooses."""
         if self._board != (board.size, board.exact) or not self._restarted(patience):
             self._begin(board, seconds)
-        mover = len(board.actions) % 2
-        stones = [
-            f"{action % board.size},{action // board.size},{_OWN if number % 2 == mover else _THEIRS}"
-            for number, action in enumerate(board.actions)
-        ]
-        self._say(*(("BOARD", *stones, "DONE") if stones else ("BEGIN",)))
+        owner = _OWN if len(board.actions) % 2 == 0 else _THEIRS  # of the first stone
+        stones = []
+        for action in board.actions:
+            stones.append(f"{action % board.size},{action // board.size},{owner}")
+            owner = _OWN + _THEIRS - owner
+        self._say(*(["BOARD", *stones, "DONE"] if stones else ["BEGIN"]))
         return self._read_move(self._answer(patience), board)
 
     def close(self) -> None:
@@ -89,12 +82,14 @@ class GomocupProcess:
             self._process.stdin.close()  # the reading thread closes the other pipe, which a child may hold open
 
     def _begin(self, board: GomokuBoard, seconds: float) -> None:
-        milliseconds = max(1, round(1000 * seconds))
+        """Begin with an empty board of this size and rule."""
         self._board = None
         self._say(f"START {board.size}")
-        self._expect_ok(START_SECONDS)
+        answer = self._answer(START_SECONDS)
+        if not _is_ok(answer):
+            raise OSError(f"answered {answer!r:.80}, expected OK")
         self._say(
-            f"INFO timeout_turn {milliseconds}",
+            f"INFO timeout_turn {max(1, round(1000 * seconds))}",
             "INFO timeout_match 0",
             f"INFO max_memory {MEMORY}",
             f"INFO game_type {_GAME_TYPE}",
@@ -105,7 +100,7 @@ class GomocupProcess:
     def _restarted(self, patience: float) -> bool:
         """Whether it has cleared its board; a brain need not know this command."""
         self._say("RESTART")
-        return self._answer(patience).split()[:1] == ["OK"]
+        return _is_ok(self._answer(patience))
 
     def _read_move(self, text: str, board: GomokuBoard) -> int:
         found = _MOVE.match(text)
@@ -123,24 +118,14 @@ class GomocupProcess:
             )
         return action
 
-    def _expect_ok(self, patience: float) -> None:
-        answer = self._answer(patience)
-        if answer.split()[:1] != ["OK"]:
-            raise OSError(f"answered {answer!r:.80}, expected OK")
-
     def _say(self, *lines: str) -> None:
-        stream = self._process.stdin
-        assert stream is not None
         try:
-            stream.write("".join(f"{line}\n" for line in lines).encode())
-            stream.flush()
+            print(*lines, sep="\n", file=self._process.stdin, flush=True)
         except (OSError, ValueError):
             raise OSError(f"died{self._ending()}") from None
 
-    def _answer(self, patience: float, words: Sequence[str] = ()) -> str:
-        """The next line that answers something; with `words`, the next that begins with one of
-        these.
-        """
+    def _answer(self, patience: float) -> str:
+        """The next line that answers something."""
         deadline = time.monotonic() + patience
         while True:
             try:
@@ -149,10 +134,7 @@ class GomocupProcess:
                 raise TimeoutError(f"no answer within {patience:g} s") from None
             if line is None:
                 raise OSError(f"died{self._ending()}")
-            if found := _NAME.match(line):
-                self._name = found[1]
-            word = line.partition(" ")[0].upper()
-            if word in words or (not words and word not in _SILENT):
+            if line.partition(" ")[0].upper() not in _SILENT:
                 return line
 
     def _ending(self) -> str:
@@ -163,13 +145,14 @@ class GomocupProcess:
     def _read(self) -> None:
         stream = self._process.stdout
         assert stream is not None
-        begins = True  # a longer line comes in pieces, of which the first is kept
         with suppress(OSError, ValueError), stream:
-            while line := stream.readline(MAX_LINE):
-                if begins:
-                    self._answers.put(line.decode("utf-8", "replace").strip())
-                begins = line.endswith(b"\n")
+            for line in stream:
+                self._answers.put(line.strip())
         self._answers.put(None)
+
+
+def _is_ok(answer: str) -> bool:
+    return answer.split()[:1] == ["OK"]
 
 
 class GomocupPlayer(ProcessPlayer):
@@ -189,11 +172,11 @@ class GomocupPlayer(ProcessPlayer):
         self.seconds = seconds
         super().__init__(path, f"time {seconds:g}", processes, patience)
 
-    def start(self) -> GomocupProcess:
+    def launch(self) -> GomocupProcess:
         return GomocupProcess(self.path)
 
-    def title(self, engine: GomocupProcess) -> str:
-        return engine.greet()
+    def prepare(self, engine: GomocupProcess) -> None:
+        engine.greet()
 
     def move(self, engine: GomocupProcess, board: GomokuBoard) -> int | str:
         return engine.play(board, self.seconds, self.patience)

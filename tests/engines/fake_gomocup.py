@@ -1,5 +1,6 @@
-"""A Gomocup engine that plays the first empty cell, or has the trouble that its program's name ends
-in, from its second move on."""
+"""A Gomocup engine that plays the first empty cell, or has the trouble that its argument names, from
+its second move on.
+"""
 
 import itertools
 import os
@@ -16,33 +17,24 @@ def say(text):
 
 def play():
     later = next(moves) > 1
+    cells = ((column, row) for row in range(size) for column in range(size))
+    column, row = next(cell for cell in cells if cell not in taken)
     if later and trouble == "crash":
         os._exit(3)
     if later and trouble == "silence":
         time.sleep(600)
-    if later and trouble in ("taken", "outside", "words"):
-        cell = next(iter(taken), (0, 0))
-        return say(
-            {"taken": f"{cell[0]},{cell[1]}", "outside": f"{size},0", "words": "ERROR no idea"}[
-                trouble
-            ]
-        )
-    cell = next(
-        (column, row) for row in range(size) for column in range(size) if (column, row) not in taken
-    )
-    taken.add(cell)
-    say("MESSAGE thinking\nDEBUG deep\n" + f"{cell[0]},{cell[1]}")
+    if later and trouble == "words":
+        return say("ERROR no idea")
+    if later and trouble == "taken":
+        column, row = next(iter(taken))
+    if later and trouble == "outside":
+        column = size
+    say(f"MESSAGE thinking\nDEBUG deep\n{column},{row}")
 
 
 for line in sys.stdin:
     words = line.split()
-    if words[0] == "ABOUT" and trouble == "nameless":
-        continue
-    elif words[0] == "ABOUT" and trouble == "basic":
-        say("ERROR no such command")
-    elif words[0] == "ABOUT":
-        say('name="Fake", version="1"')
-    elif words[0] == "START" and trouble == "small":
+    if words[0] == "START" and trouble == "small":
         say("ERROR unsupported size")
     elif words[0] == "START":
         size, taken = int(words[1]), set()
