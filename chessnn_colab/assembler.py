@@ -6,34 +6,25 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from .records import POLICY_WIDTH, GameRecords
+from .records import GameRecords
 
 
 class Assembler:
     """Cuts blocks of lockstep rows into whole games.
 
-    truncated: index of the ending "truncated"; position_words: Game.packed_words; discount and
-    td_lambda: see `td_returns`; bootstrap: a position's estimate is the search's value, instead of
-    the game's own label.
+    truncated: index of the ending "truncated"; discount and td_lambda: see `td_returns`; bootstrap:
+    a position's estimate is the search's value, instead of the game's own label.
     """
 
-    def __init__(
-        self,
-        truncated: int,
-        position_words: int,
-        discount: float,
-        td_lambda: float,
-        bootstrap: bool = False,
-    ):
+    def __init__(self, truncated: int, discount: float, td_lambda: float, bootstrap: bool = False):
         self.games = 0  # finished so far
         self.plies = 0  # played so far, in unfinished games too
         self._truncated = truncated
-        self._position_words = position_words
         self._discount = discount
         self._td_lambda = td_lambda
         # With lambda 1 only outcomes count, and there are no estimates.
         self._bootstrap = bootstrap and td_lambda < 1
-        self._rows: dict[str, np.ndarray] | None = None
+        self._rows: dict[str, np.ndarray] = {}  # of the games still in progress
 
     def add(self, block: Mapping[str, np.ndarray]) -> GameRecords:
         """Take in a block [plies, boards, ...]. Returns the games that ended in it, in order of
@@ -42,7 +33,7 @@ class Assembler:
         rows = {name: array.reshape(-1, *array.shape[2:]) for name, array in block.items()}
         rows = {name: array[rows["number"] >= 0] for name, array in rows.items()}
         self.plies += len(rows["number"])
-        if self._rows is not None:
+        if self._rows:
             rows = {name: np.concatenate((self._rows[name], array)) for name, array in rows.items()}
         done = np.isin(rows["number"], rows["number"][rows["ended"]])
         self._rows = {name: array[~done] for name, array in rows.items()}
@@ -52,30 +43,22 @@ class Assembler:
 
     def unfinished(self) -> GameRecords:
         """The games still in progress: ending 0, and value targets from their estimates."""
-        rows, self._rows = self._rows, None
-        return self._records(rows or {})
+        return self._records(self._rows)
 
     def _records(self, rows: Mapping[str, np.ndarray]) -> GameRecords:
-        if not rows or not len(rows["number"]):
-            return GameRecords.empty(self._position_words, POLICY_WIDTH)
         order = np.argsort(rows["number"], kind="stable")
         rows = {name: array[order] for name, array in rows.items()}
         lengths = np.unique(rows["number"], return_counts=True)[1]
         last = np.cumsum(lengths) - 1
-        ended, outcome = rows["ended"][last], rows["outcome"][last]
+        ended = rows["ended"][last]
         endings = np.where(ended, rows["ending"][last], 0)
-        points = "reward" in rows
-        results = np.where(ended & (endings != self._truncated) & (not points), np.sign(outcome), 0)
-        if points:
+        if "reward" in rows:
             targets = self._point_targets(rows, lengths, endings)
+            results = np.zeros(len(last))
         else:
-            estimate = self._estimate(rows)
-            label = estimate[last] if self._bootstrap else outcome
-            unfinished = estimate[last] if self._td_lambda < 1 else np.full(len(last), np.nan)
-            final = np.where(
-                ended, np.where(endings == self._truncated, label, outcome), unfinished
-            )
-            targets = self._value_targets(rows, estimate, lengths, endings, final)
+            targets = self._value_targets(rows, lengths, endings)
+            by_rules = ended & (endings != self._truncated)
+            results = np.where(by_rules, np.sign(rows["outcome"][last]), 0)
         return GameRecords(
             positions=rows["position"],
             actions=rows["action"].astype(np.uint16),
@@ -88,28 +71,24 @@ class Assembler:
             results=results.astype(np.int8),
         )
 
-    def _estimate(self, rows: Mapping[str, np.ndarray]) -> np.ndarray:
-        """[N] what each position is worth to the first player, before the game is over."""
-        if not self._bootstrap:
-            return rows["estimate"]
-        return rows["value"] * np.where(rows["player"] == 0, 1.0, -1.0)
-
     def _value_targets(
-        self,
-        rows: Mapping[str, np.ndarray],
-        estimate: np.ndarray,
-        lengths: np.ndarray,
-        endings: np.ndarray,
-        final: np.ndarray,
+        self, rows: Mapping[str, np.ndarray], lengths: np.ndarray, endings: np.ndarray
     ) -> np.ndarray:
-        """float16 [N]: what each position was worth to its mover, by `td_returns`; NaN where
-        `final` is.
+        """float16 [N]: what each position was worth to its mover, by `td_returns`; NaN in an
+        unfinished game without estimates.
         """
+        last = np.cumsum(lengths) - 1
         capped = endings == self._truncated
+        for_first = np.where(rows["player"] == 0, 1.0, -1.0)
+        # What each position is worth to the first player, before the game is over.
+        estimate = rows["value"] * for_first if self._bootstrap else rows["estimate"]
+        outcome = np.where(capped & self._bootstrap, estimate[last], rows["outcome"][last])
+        unfinished = estimate[last] if self._td_lambda < 1 else np.nan
+        final = np.where(rows["ended"][last], outcome, unfinished)
         # A label is not a win: it does not fade with distance unless the estimates before it do.
         discount = np.where(capped & (self._td_lambda == 1), 1.0, self._discount)
         returns = td_returns(final, estimate, lengths, self._td_lambda, discount)
-        return (returns * np.where(rows["player"] == 0, 1.0, -1.0)).astype(np.float16)
+        return (returns * for_first).astype(np.float16)
 
     def _point_targets(
         self, rows: Mapping[str, np.ndarray], lengths: np.ndarray, endings: np.ndarray

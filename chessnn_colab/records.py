@@ -4,7 +4,7 @@ Nothing here knows torch or the rules: positions are opaque words that the game 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -57,59 +57,43 @@ class GameRecords:
     )  # int8 [G] +1 the first player won, 0 draw, -1 the second; 0 in games with points
 
     def __post_init__(self) -> None:
-        self.check()
-
-    def check(self) -> None:
-        """Raise RecordsError naming the first array that does not fit."""
-        for name, (dtype, dimensions, _) in _LAYOUT.items():
+        for name, (dtype, dimensions, by_game) in _LAYOUT.items():
             array = getattr(self, name)
-            if not isinstance(array, np.ndarray):
-                raise RecordsError(
-                    f"game records: {name} is a {type(array).__name__}, expected a numpy array"
-                )
-            if (
-                array.dtype not in (np.dtype(dtype), _ANY_SIZE.get(name))
-                or array.ndim != dimensions
-            ):
-                raise RecordsError(
-                    f"game records: {name} is {array.dtype} with {array.ndim} dimensions, "
-                    f"expected {np.dtype(dtype)} with {dimensions}"
-                )
-        self._check_counts()
-        self._check_values()
-
-    def _check_counts(self) -> None:
-        for name, (_, _, by_game) in _LAYOUT.items():
-            expected = len(self.game_lengths) if by_game else len(self.positions)
-            if len(getattr(self, name)) != expected:
-                unit = "games" if by_game else "positions"
-                raise RecordsError(
-                    f"game records: {name} has {len(getattr(self, name))} rows for {expected} {unit}"
-                )
-        if self.policy_actions.shape != self.policy_weights.shape:
-            raise RecordsError(
-                f"game records: policy_actions {list(self.policy_actions.shape)} and "
-                f"policy_weights {list(self.policy_weights.shape)} must have one shape"
+            _require(
+                isinstance(array, np.ndarray),
+                f"{name} is a {type(array).__name__}, expected a numpy array",
             )
+            _require(
+                array.dtype in (np.dtype(dtype), _ANY_SIZE.get(name)) and array.ndim == dimensions,
+                f"{name} is {array.dtype} with {array.ndim} dimensions, "
+                f"expected {np.dtype(dtype)} with {dimensions}",
+            )
+            unit = "games" if by_game else "positions"
+            expected = len(self.game_lengths if by_game else self.positions)
+            _require(len(array) == expected, f"{name} has {len(array)} rows for {expected} {unit}")
+        _require(
+            self.policy_actions.shape == self.policy_weights.shape,
+            f"policy_actions {list(self.policy_actions.shape)} and "
+            f"policy_weights {list(self.policy_weights.shape)} must have one shape",
+        )
         total = int(self.game_lengths.sum(dtype=np.int64))
-        if (self.game_lengths < 0).any() or total != len(self.positions):
-            raise RecordsError(
-                f"game records: game_lengths sum to {total} for {len(self.positions)} positions"
-            )
-
-    def _check_values(self) -> None:
-        if not ((self.policy_weights >= 0) & (self.policy_weights <= 1)).all():
-            raise RecordsError("game records: policy_weights must lie in 0 to 1, and be no NaN")
-        if not np.isfinite(self.root_values).all():
-            raise RecordsError(
-                "game records: root_values holds NaN or infinity; has the network diverged?"
-            )
-        if np.isinf(self.value_targets).any():
-            raise RecordsError(
-                "game records: value_targets holds infinity (only NaN, meaning no target, is allowed)"
-            )
-        if not np.isin(self.results, (-1, 0, 1)).all():
-            raise RecordsError("game records: results must be -1, 0 or 1")
+        _require(
+            (self.game_lengths >= 0).all() and total == len(self.positions),
+            f"game_lengths sum to {total} for {len(self.positions)} positions",
+        )
+        _require(
+            ((self.policy_weights >= 0) & (self.policy_weights <= 1)).all(),
+            "policy_weights must lie in 0 to 1, and be no NaN",
+        )
+        _require(
+            np.isfinite(self.root_values).all(),
+            "root_values holds NaN or infinity; has the network diverged?",
+        )
+        _require(
+            not np.isinf(self.value_targets).any(),
+            "value_targets holds infinity (only NaN, meaning no target, is allowed)",
+        )
+        _require(np.isin(self.results, (-1, 0, 1)).all(), "results must be -1, 0 or 1")
 
     @property
     def num_games(self) -> int:
@@ -122,16 +106,6 @@ class GameRecords:
         return len(self.positions)
 
     @property
-    def policy_width(self) -> int:
-        """K, the policy entries kept a position."""
-        return self.policy_actions.shape[1]
-
-    @property
-    def position_words(self) -> int:
-        """W, the 64-bit words a packed position takes."""
-        return self.positions.shape[1]
-
-    @property
     def nbytes(self) -> int:
         """Bytes of all nine arrays."""
         return sum(array.nbytes for array in self.to_arrays().values())
@@ -142,49 +116,40 @@ class GameRecords:
         return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.game_lengths, dtype=np.int64)])
 
     @classmethod
-    def empty(cls, position_words: int, policy_width: int = POLICY_WIDTH) -> "GameRecords":
+    def empty(cls, position_words: int) -> "GameRecords":
         """Return records of no games."""
-        width = {
-            "positions": (position_words,),
-            "policy_actions": (policy_width,),
-            "policy_weights": (policy_width,),
-        }
+        width = (POLICY_WIDTH,)
+        rest = {"positions": (position_words,), "policy_actions": width, "policy_weights": width}
         return cls(
             **{
-                name: np.zeros((0, *width.get(name, ())), dtype)
+                name: np.zeros((0, *rest.get(name, ())), dtype)
                 for name, (dtype, _, _) in _LAYOUT.items()
             }
         )
 
     @classmethod
     def concatenate(cls, parts: Sequence["GameRecords"]) -> "GameRecords":
-        """Join one or more records in the order given. Raises RecordsError for no records, and when
-        K or W differ.
-        """
-        if not parts:
-            raise RecordsError("no game records to join: expected one or more")
-        widths = {(part.policy_width, part.position_words) for part in parts}
-        if len(widths) > 1:
-            raise RecordsError(
-                f"cannot join game records of different (policy, position) widths: {sorted(widths)}"
-            )
+        """Join one or more records of one game in the order given."""
         return cls(
             **{name: np.concatenate([getattr(part, name) for part in parts]) for name in _LAYOUT}
         )
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the nine arrays by name: what a worker sends."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: getattr(self, name) for name in _LAYOUT}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "GameRecords":
-        """Make records of exactly the nine arrays; RecordsError names the missing and the
+        """Make records of exactly the nine arrays; RecordsError names those that are missing or
         unknown.
         """
-        missing, unknown = (
-            sorted(_LAYOUT.keys() - arrays.keys()),
-            sorted(arrays.keys() - _LAYOUT.keys()),
+        _require(
+            arrays.keys() == _LAYOUT.keys(),
+            f"missing or unknown arrays {sorted(arrays.keys() ^ _LAYOUT.keys())}",
         )
-        if missing or unknown:
-            raise RecordsError(f"game records: missing arrays {missing}, unknown arrays {unknown}")
         return cls(**arrays)
+
+
+def _require(holds: bool | np.bool_, otherwise: str) -> None:
+    if not holds:
+        raise RecordsError(f"game records: {otherwise}")

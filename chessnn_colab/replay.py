@@ -37,12 +37,13 @@ class ReplayBuffer:
 
     def add(self, records: GameRecords) -> None:
         """Append every position of `records`, dropping the oldest where room runs out."""
-        if (
-            not records.num_positions
-        ):  # the types of no positions are not those of a game with points
-            return
-        new = {name: getattr(records, name)[-self.capacity :] for name in FIELDS}
+        self._append(records.to_arrays())
+
+    def _append(self, arrays: Mapping[str, np.ndarray]) -> None:
+        new = {name: arrays[name][-self.capacity :] for name in FIELDS}
         count = len(new["actions"])
+        if not count:  # the types of no positions are not those of a game with points
+            return
         if not self._arrays:
             self._arrays = {
                 name: np.zeros((self.capacity, *array.shape[1:]), array.dtype)
@@ -84,34 +85,21 @@ class ReplayBuffer:
         replay = cls(capacity)
         if arrays:
             _check(arrays, num_actions, position_words)
-        if len(arrays.get("actions", ())):
-            kept = {name: arrays[name][-capacity:] for name in FIELDS}
-            replay._size = len(kept["actions"])
-            replay._next = replay._size % capacity
-            replay._arrays = {
-                name: np.zeros((capacity, *array.shape[1:]), array.dtype)
-                for name, array in kept.items()
-            }
-            for name, array in kept.items():
-                replay._arrays[name][: replay._size] = array
+            replay._append(arrays)
         return replay
 
 
 def _check(arrays: Mapping[str, np.ndarray], num_actions: int, position_words: int) -> None:
     """Check the arrays as the records of one long game. Raises RecordsError."""
-    length, nothing = np.array([len(arrays.get("actions", ()))], np.int32), np.zeros(1)
-    records = GameRecords.from_arrays(
-        {
-            **arrays,
-            "game_lengths": length,
-            "endings": nothing.astype(np.uint8),
-            "results": nothing.astype(np.int8),
-        }
-    )
-    if records.position_words != position_words:
-        raise RecordsError(
-            f"positions of {records.position_words} words, expected {position_words}"
-        )
+    ends = {
+        "game_lengths": np.array([len(arrays.get("actions", ()))], np.int32),
+        "endings": np.zeros(1, np.uint8),
+        "results": np.zeros(1, np.int8),
+    }
+    records = GameRecords.from_arrays({**arrays, **ends})
+    words = records.positions.shape[1]
+    if words != position_words:
+        raise RecordsError(f"positions of {words} words, expected {position_words}")
     for actions in (records.actions, records.policy_actions):
         if actions.size and actions.max() >= num_actions:
             raise RecordsError(f"action {actions.max()} of {num_actions}")

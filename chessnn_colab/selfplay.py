@@ -167,9 +167,7 @@ def play_games(
     game = actor.game
     bootstrap = version >= game.bootstrap_after
     td_lambda = game.bootstrap_lambda if bootstrap else game.td_lambda
-    assembler = Assembler(
-        game.endings.index("truncated"), game.packed_words, game.discount, td_lambda, bootstrap
-    )
+    assembler = Assembler(game.endings.index("truncated"), game.discount, td_lambda, bootstrap)
     while lockstep.active > 0:
         block = lockstep.play_block()
         if lockstep.ahead and lockstep.active > 0:

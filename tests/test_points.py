@@ -118,7 +118,7 @@ def test_targets_end_with_a_reward_or_with_what_the_search_said():
         "policy_actions": np.zeros((2, 3, POLICY_WIDTH), np.int64),
         "policy_weights": np.zeros((2, 3, POLICY_WIDTH), np.float32),
     }
-    assembler = Assembler(truncated=2, position_words=1, discount=0.5, td_lambda=1.0)
+    assembler = Assembler(truncated=2, discount=0.5, td_lambda=1.0)
     records = assembler.add(rows)
     rest = assembler.unfinished()
     assert records.value_targets.tolist() == [4 + 0.5 * 32, 32, 8 + 0.5 * 220, 220]

@@ -381,7 +381,7 @@ def test_assembler_keeps_a_game_whole_across_blocks():
             "estimate": zeros,
         }
 
-    assembler = Assembler(TRUNCATED, Chess.packed_words, 0.99, 1.0)
+    assembler = Assembler(TRUNCATED, 0.99, 1.0)
     first = assembler.add(block([[0, 1], [0, 1]], [[False, False], [False, True]]))
     second = assembler.add(block([[0, 2], [0, -1]], [[False, True], [True, False]]))
     assert first.game_lengths.tolist() == [2] and first.actions.tolist() == [1, 3]
