@@ -210,7 +210,7 @@ class Trainer:
         self.iteration, self.seconds, self._points = report.iteration, report.seconds, ()
         self.budget.done += 1
         self.tensorboard.write(report)
-        if self.iteration % self.config.checkpoint_every == 0:
+        if self.iteration % self.config.checkpoint_every == 0 and self.folder.may_save():
             self._save()  # after its report, so that no kill leaves a checkpoint without one
         self._iteration_seconds = time.monotonic() - started
         self.progress.report(report)

@@ -148,6 +148,12 @@ def test_whatever_ends_a_run_it_is_saved_first(tmp_path):
     assert latest(tmp_path)["iteration"] == 1
 
 
+def test_a_save_that_would_take_too_much_of_the_time_waits(tmp_path, monkeypatch):
+    monkeypatch.setattr(RunFolder, "may_save", lambda run: False)
+    list(train(tiny(tmp_path, iterations=2, checkpoint_every=1)))
+    assert RunFolder.open(tmp_path).checkpoints() == [0, 2]
+
+
 def test_no_memory_to_learn_says_what_to_lower(tmp_path, monkeypatch):
     def no_room(*_):
         raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")

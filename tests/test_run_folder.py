@@ -7,12 +7,14 @@ import math
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from chessnn_colab.errors import CheckpointError, ConfigError, RunError
+from chessnn_colab.runs import folder
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.opening import open_run
 
@@ -254,6 +256,22 @@ def test_a_run_whose_checkpoints_are_all_damaged_is_not_begun_anew(run):
         CheckpointError, match="no checkpoint of the run .* can be loaded: .*000005"
     ):
         run.latest_checkpoint()
+
+
+def test_saving_takes_a_small_share_of_the_time(run, monkeypatch):
+    start = time.monotonic()
+    now = [start]
+
+    def slow(*_):
+        now[0] += 10
+
+    monkeypatch.setattr(folder.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(folder, "save_checkpoint", slow)
+    assert run.may_save()
+    run.save_checkpoint(1, groups(), {})
+    for seconds, may_save in ((11, False), (240, False), (260, True)):
+        now[0] = start + seconds
+        assert run.may_save() == may_save
 
 
 def test_prune_keeps_the_newest(run):

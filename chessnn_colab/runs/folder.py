@@ -13,6 +13,7 @@ logs/worker-0.log                what each worker printed
 
 import os
 import re
+import time
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ from .metrics import METRICS_FILE, append_report, drop_reports_after, read_repor
 SUBFOLDERS = ("checkpoints", "snapshots", "games", "tensorboard", "logs")
 RATINGS_FILE = "ratings.json"
 KEEP_CHECKPOINTS = 2  # of a run; its snapshots are all kept
+SAVE_SHARE = 0.02
+SAVE_SECONDS = 5.0
 CARD_FILE = "card.png"  # of the notebook: the result as a picture
 _NUMBER = re.compile(r"[0-9]{6,}")  # an iteration in a file name
 
@@ -63,6 +66,8 @@ class RunFolder:
         self.messages: tuple[str, ...] = (lock.warning,) if lock and lock.warning else ()
         # Checkpoints that prune leaves for now, because they are being copied.
         self.spared: frozenset[int] = frozenset()
+        self._opened = time.monotonic()
+        self._saving = 0.0  # seconds spent on checkpoints
         self._lock = lock
         self._made = made
 
@@ -177,8 +182,17 @@ class RunFolder:
         """Write checkpoints/NNNNNN.safetensors (see checkpoint.save_checkpoint); return its path."""
         self._require_lock()
         path = self.checkpoint_path(iteration)
+        began = time.monotonic()
         save_checkpoint(path, groups, {**metadata, "iteration": iteration})
+        self._saving += time.monotonic() - began
         return path
+
+    def may_save(self) -> bool:
+        """False while checkpoints have taken more than SAVE_SHARE of the time since the run was
+        opened, and SAVE_SECONDS.
+        """
+        open_for = time.monotonic() - self._opened
+        return self._saving <= SAVE_SHARE * open_for + SAVE_SECONDS
 
     def checkpoints(self) -> list[int]:
         """Return the iterations that have a checkpoint, damaged or not, oldest first."""
