@@ -10,9 +10,8 @@ of safetensors can open them. Nothing here reads or writes pickle.
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import safetensors.numpy
@@ -46,8 +45,7 @@ Arrays = Mapping[str, np.ndarray | tuple[np.ndarray, ...]]
 Groups = Mapping[str, Arrays]
 
 
-@dataclass(frozen=True, eq=False)
-class Checkpoint:
+class Checkpoint(NamedTuple):
     """Named groups of named arrays, and plain data. A snapshot has the group `weights` alone."""
 
     groups: dict[str, dict[str, np.ndarray]]

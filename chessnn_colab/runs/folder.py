@@ -16,9 +16,8 @@ import re
 import time
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from ..errors import CheckpointError, RunError
 from .checkpoint import SUFFIX, Arrays, Checkpoint, Groups, load_checkpoint, save_checkpoint
@@ -36,8 +35,7 @@ CARD_FILE = "card.png"  # of the notebook: the result as a picture
 _NUMBER = re.compile(r"[0-9]{6,}")  # an iteration in a file name
 
 
-@dataclass(frozen=True, eq=False)
-class LatestCheckpoint:
+class LatestCheckpoint(NamedTuple):
     """The newest undamaged checkpoint of a run; `messages` say which newer ones are damaged, and
     how.
     """

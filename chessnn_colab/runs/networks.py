@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ from ..network_config import NetworkConfig
 from .checkpoint import Checkpoint, load_checkpoint
 from .files import AnyPath, absolute, unusable
 from .folder import RunFolder
+from .run_list import list_runs
 
 
 class FoundNetwork(NamedTuple):
@@ -95,7 +96,7 @@ def find_snapshot(run: AnyPath, iteration: int | None = None) -> tuple[int, Path
     return iteration, paths[iteration]
 
 
-def find_network(wanted: str = "", folder: str | Path = "runs") -> FoundNetwork:
+def find_network(wanted: str = "", folder: AnyPath = "runs") -> FoundNetwork:
     """`wanted` if it has a network, else the newest run in `folder`, else the network that comes
     with the package.
 
@@ -111,7 +112,7 @@ def find_network(wanted: str = "", folder: str | Path = "runs") -> FoundNetwork:
         except ChessnnError as error:
             sentence = str(error).rstrip(".")
             problem = f"{sentence[:1].upper()}{sentence[1:]}. "
-    newest = _newest_run(Path(folder))
+    newest = _newest_run(folder)
     if newest is None:
         return FoundNetwork(
             str(shipped_files()[-1]),
@@ -122,16 +123,13 @@ def find_network(wanted: str = "", folder: str | Path = "runs") -> FoundNetwork:
     return FoundNetwork(str(newest), f"The newest run, {newest}.")
 
 
-def _newest_run(folder: Path) -> Path | None:
-    """The run below `folder`, of a game for two, whose newest network is the youngest."""
-    saved: list[tuple[float, Path]] = []
-    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-        try:
-            if rules(run_game(path)).num_players == 2:
-                saved += [(file.stat().st_mtime, path) for file in networks(path).values()]
-        except (ChessnnError, OSError):
-            continue  # not a run, or a damaged one
-    return max(saved)[1] if saved else None
+def _newest_run(folder: AnyPath) -> Path | None:
+    """The newest run below `folder` that has a network and is of a game for two."""
+    for run in list_runs(folder):
+        with suppress(ChessnnError):  # a damaged run
+            if rules(run.game).num_players == 2 and networks(run.path):
+                return run.path
+    return None
 
 
 # --- loading
