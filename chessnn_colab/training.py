@@ -76,21 +76,19 @@ class Trainer:
         probe = probe_for(config.game, machine)
         choice = detect_device(config.device, machine, probe, config.gpus)
         self.plan = config.worker_plan(choice.device, machine)
-        opened = open_run(config.run, config.copy_to, progress.message)
-        self.folder = opened.folder
+        self.folder, latest = open_run(config.run, config.copy_to, progress.message)
         self.backup: Backup | None = None
         self._open_parts = ExitStack()  # the workers and TensorBoard
         try:
             self.budget = Budget(config.minutes, config.iterations, config.total_minutes)
-            self._say(opened.messages)
             self._say([*choice.troubles, f"Primary training device: {choice}", *self.plan.notes])
             self.config = config.resolve(choice.device, machine, self.plan, self.folder.config)
             self._make_parts(choice.device)
-            if opened.latest is None and config.from_checkpoint:
+            if latest is None and config.from_checkpoint:
                 source = config.from_checkpoint
                 self._say([load_initial_weights(source, self.network, self.game.name)])
             self.folder.settle(self.config.to_dict(), CHANGEABLE)
-            self._restore_or_begin(opened.latest)
+            self._restore_or_begin(latest)
             self.tensorboard = TensorBoard(self.folder.tensorboard_folder, self.iteration)
             self._open_parts.callback(self.tensorboard.close)
             if config.copy_to:

@@ -166,7 +166,7 @@ def test_a_drive_that_stays_away_does_not_stop_the_end(run, drive):
     shutil.rmtree(drive)
     save(run, 1)
     messages = opened.update() + opened.close()
-    assert "failed: " in messages[0] and "not complete: it is at iteration 0" in messages[-1]
+    assert "failed: " in messages[0] and "is not complete. Train with it again" in messages[-1]
     assert not drive.exists()
     save(run, 2)  # the run itself goes on
 
@@ -190,9 +190,7 @@ def test_a_slow_drive_does_not_hold_up_training_and_keeps_what_it_reads(run, dri
         save(run, iteration)
         assert opened.update() == []
     assert run.checkpoints() == [0, 4, 5]
-    assert opened.close(seconds=0.1)[-1].endswith(
-        "it has no checkpoint yet. Train with it again to complete it"
-    )
+    assert opened.close(seconds=0.1)[-1].endswith("Train with it again to complete it")
     go.set()
     opened._thread.join()
     assert RunFolder.open(drive).checkpoints() == [0]
@@ -236,7 +234,10 @@ def test_a_folder_that_cannot_be_the_copy(run, drive):
         (run.path.parent, "apart from"),
         (drive.parent / "not" / "mounted", "Mount the drive"),
     ]:
-        for use in (lambda place: Backup(run, place), lambda place: restore_run(run.path, place)):
+        for use in (
+            lambda place: Backup(run, place),
+            lambda place: restore_run(run.path, place, print),
+        ):
             with pytest.raises(ConfigError, match=words):
                 use(place)
     with pytest.raises(RunError, match="is a file"):
@@ -279,26 +280,32 @@ def test_a_copy_ahead_of_its_run_is_not_overwritten(run, drive):
 # --- restoring
 
 
+def restored(run: Path, drive: Path) -> str:
+    """Restore a run, and return what is said of it."""
+    said = []
+    restore_run(run, drive, said.append)
+    return "".join(said)
+
+
 def test_a_lost_run_comes_back_from_its_copy(run, drive):
     for iteration in (1, 2, 3):
         save(run, iteration)
     copy(run, drive)
     kept = contents(run.path)
     run.close()
-    assert restore_run(run.path, drive) is None, "it has its own"
+    assert not restored(run.path, drive), "it has its own"
     shutil.rmtree(run.path)
-    message = restore_run(run.path, drive)
+    message = restored(run.path, drive)
     assert "Restored" in message and "iteration 3" in message
-    restored = contents(run.path)
-    assert restored == {
+    assert contents(run.path) == {
         name: data for name, data in kept.items() if not name.startswith("checkpoints/000002")
     }
 
 
 def test_there_may_be_nothing_to_restore(tmp_path, drive):
-    assert restore_run(tmp_path / "run", drive) is None
+    assert not restored(tmp_path / "run", drive)
     RunFolder.create_or_open(drive, CONFIG).close()
-    assert restore_run(tmp_path / "run", drive) is None
+    assert not restored(tmp_path / "run", drive)
     assert not (tmp_path / "run").exists()
 
 
@@ -321,8 +328,8 @@ def test_a_restore_that_was_cut_short_is_done_again(run, drive, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(backup, "copy_verified", fails)
             with pytest.raises(error, match="No space left on device"):
-                restore_run(run.path, drive)
-    assert "iteration 1" in restore_run(run.path, drive)
+                restored(run.path, drive)
+    assert "iteration 1" in restored(run.path, drive)
     assert RunFolder.open(run.path).latest_checkpoint().iteration == 1
 
 
@@ -336,10 +343,10 @@ def test_a_damaged_checkpoint_of_the_copy_gives_way_to_the_one_before(run, drive
         path = drive / "checkpoints" / f"{iteration:06d}.safetensors"
         path.write_bytes(path.read_bytes()[:-1])
         if iteration:
-            assert message in restore_run(run.path, drive)
+            assert message in restored(run.path, drive)
         else:
             with pytest.raises(CheckpointError, match=f"(?s){message}.*000001.*000000"):
-                restore_run(run.path, drive)
+                restored(run.path, drive)
 
 
 def test_a_run_that_came_back_from_before_a_damaged_checkpoint_is_copied_again(run, drive):
@@ -349,7 +356,7 @@ def test_a_run_that_came_back_from_before_a_damaged_checkpoint_is_copied_again(r
     run.close()
     shutil.rmtree(run.path)
     (drive / "checkpoints" / "000001.safetensors").write_text("{")
-    assert "at iteration 0" in restore_run(run.path, drive)
+    assert "at iteration 0" in restored(run.path, drive)
     with RunFolder.create_or_open(run.path, CONFIG) as again:
         again.rewind(0)
         assert copy(again, drive) == []

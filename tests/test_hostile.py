@@ -88,7 +88,7 @@ def loaders(run: Path, tmp_path: Path) -> dict:
         "checkpoint": lambda: RunFolder.open(run).latest_checkpoint(),
         "snapshot": lambda: load_network(str(run), 0, "cpu"),
         "reports": lambda: RunFolder.open(run).read_reports(),
-        "restore": lambda: restore_run(tmp_path / "restored", run),
+        "restore": lambda: restore_run(tmp_path / "restored", run, print),
         "from": from_checkpoint,
         "uci": play_uci,
     }
@@ -171,7 +171,7 @@ def test_what_cannot_be_read_to_its_end_is_not_restored(run, tmp_path, make):
     (run / CHECKPOINT).unlink()
     make(run / CHECKPOINT)
     with pytest.raises(CheckpointError, match="can be loaded"):
-        restore_run(tmp_path / "restored", run)
+        restore_run(tmp_path / "restored", run, print)
     assert not (tmp_path / "restored").exists()
 
 

@@ -58,7 +58,6 @@ class Backup:
             raise
         self._thread: threading.Thread | None = None
         self._behind = False  # something was saved that no finished copy has
-        self._at = max(self._copy.checkpoints(), default=None)
         self._messages: list[str] = list(self._copy.messages)
         # The size and time of the files that the copy is known to have.
         self._copied: dict[Path, tuple[int, int]] = {}
@@ -98,11 +97,8 @@ class Backup:
         self._copy.close()
         self._run.spared = frozenset()
         if self._behind:
-            at = f"it is at iteration {self._at}"
-            if self._at is None:
-                at = "it has no checkpoint yet"
             self._messages.append(
-                f"The copy {self._copy.path} is not complete: {at}. Train with it again to complete it"
+                f"The copy {self._copy.path} is not complete. Train with it again to complete it"
             )
         return self._said()
 
@@ -130,7 +126,6 @@ class Backup:
                 self._copy_file(path)
             for iteration in iterations:
                 self._copy_file(self._run.checkpoint_path(iteration))
-                self._at = iteration
             self._copy.prune()
         except (ChessnnError, OSError) as error:
             if not self._behind:  # else a later save has come in between, and its turn is next
@@ -152,33 +147,32 @@ class Backup:
         self._copied[path] = state
 
 
-def restore_run(
-    run: AnyPath, copy_to: AnyPath, say: Callable[[str], None] = lambda text: None
-) -> str | None:
-    """Bring a run back from its copy when the run's own folder has no checkpoint. Returns a
-    sentence that says so.
+def restore_run(run: AnyPath, copy_to: AnyPath, say: Callable[[str], None]) -> None:
+    """Bring a run back from its copy when the run's own folder has no checkpoint.
 
-    Returns None when there is nothing to bring back. say: told before it begins, because it may
-    take a while. Raises ConfigError, RunError or CheckpointError.
+    say: gets a sentence before, because it may take a while, and one after; none when there is
+    nothing to bring back. Raises ConfigError, RunError or CheckpointError.
     """
     path = folder_path(run)
     place = copy_place(path, copy_to)
     if not (place / CONFIG_FILE).is_file() or RunFolder(path, {}).checkpoints():
-        return None
+        return
     copy = RunFolder.open(place)
     latest = copy.latest_checkpoint()
     if latest is None:
-        return None
+        return
     _refuse_another_run(RunFolder(path, {}), copy)
     say(f"Bringing {path} back from its copy {place} ...")
     # The checkpoint comes last, because the run is complete with it.
     files = [*_plain_files(place), copy.checkpoint_path(latest.iteration)]
-    with RunFolder.create_or_open(path, copy.config, may_change=copy.config):
-        advice = ". Make room or mount the drive, and try again; the copy stands"
-        with refused(f"cannot restore {path} from {place}", advice):
-            for file in files:
-                copy_verified(file, path / file.relative_to(place))
-    return f"Restored {path} from its copy {place}, at iteration {latest.iteration}"
+    advice = ". Make room or mount the drive, and try again; the copy stands"
+    with (
+        RunFolder.create_or_open(path, copy.config, may_change=copy.config),
+        refused(f"cannot restore {path} from {place}", advice),
+    ):
+        for file in files:
+            copy_verified(file, path / file.relative_to(place))
+    say(f"Restored {path} from its copy {place}, at iteration {latest.iteration}")
 
 
 def copy_place(run: Path, copy_to: AnyPath) -> Path:

@@ -11,7 +11,6 @@ from ..errors import ConfigError, RunError
 from .files import decode_object, encode_object, read_whole, write_atomically
 
 CONFIG_FILE = "config.json"
-MAX_CONFIG_BYTES = 2**20
 OF_A_SESSION = {"run", "minutes", "iterations", "from_checkpoint"}
 _NOT_THERE = "not there"
 
@@ -45,7 +44,7 @@ def write_config(
 def read_config(folder: Path) -> dict[str, Any]:
     """Return config.json of the run in `folder`. Raises RunError when it is missing or damaged."""
     try:
-        values = decode_object(read_whole(folder / CONFIG_FILE, MAX_CONFIG_BYTES))
+        values = decode_object(read_whole(folder / CONFIG_FILE))
     except FileNotFoundError as error:
         raise RunError(f"{folder} is not a run folder: it has no {CONFIG_FILE}") from error
     except (OSError, ValueError) as error:

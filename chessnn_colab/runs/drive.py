@@ -45,5 +45,4 @@ def bring_back(run: AnyPath, from_drive: bool) -> None:
     """
     if not from_drive or RunFolder(folder_path(run), {}).checkpoints():
         return
-    if restored := restore_run(run, drive_copy(run), print):
-        print(restored)
+    restore_run(run, drive_copy(run), print)

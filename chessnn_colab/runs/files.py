@@ -23,6 +23,7 @@ NOT_SUPPORTED = frozenset(
     {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK}
 )
 TEMPORARY = ".chessnn.tmp"  # ends the names of files that are being written
+MAX_BYTES = 2**30  # of a file of JSON
 _CHUNK = 2**20  # bytes copied at a time
 
 
@@ -132,14 +133,12 @@ def open_plain(path: Path) -> IO[bytes]:
     return open(path, "rb")
 
 
-def read_whole(path: Path, limit: int) -> bytes:
-    """Read a plain file of at most `limit` bytes. Raises OSError for anything else."""
+def read_whole(path: Path) -> bytes:
+    """Read a plain file of at most MAX_BYTES. Raises OSError for anything else."""
     with open_plain(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        if size > limit:
-            text = f"{size:,} bytes, more than the {limit:,} expected at most"
-            raise OSError(errno.EFBIG, text, str(path))
-        return file.read(limit)
+        if os.fstat(file.fileno()).st_size > MAX_BYTES:
+            raise OSError(errno.EFBIG, f"more than {MAX_BYTES:,} bytes", str(path))
+        return file.read()
 
 
 def file_sha256(path: Path) -> str:

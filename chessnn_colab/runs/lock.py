@@ -72,8 +72,9 @@ def _lock(descriptor: int, folder: Path) -> str | None:
     """Lock the open lock file of `folder` and write this process's name into it. Returns
     RunLock.warning.
     """
+    warning = f"{folder} cannot be locked here: let no second process train there"
     if fcntl is None:
-        return f"this system has no file locks: let no second process train in {folder}"
+        return warning
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
@@ -86,7 +87,7 @@ def _lock(descriptor: int, folder: Path) -> str | None:
     except OSError as error:
         if error.errno not in NOT_SUPPORTED:
             raise
-        return f"the file system of {folder} has no locks: let no second process train there"
+        return warning
     holder = f"process {os.getpid()} on {socket.gethostname()}"
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, holder.encode(), 0)

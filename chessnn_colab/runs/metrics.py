@@ -22,7 +22,6 @@ from .files import (
 )
 
 METRICS_FILE = "metrics.jsonl"
-MAX_METRICS_BYTES = 2**30
 
 
 def append_report(folder: Path, report: Mapping[str, Any]) -> None:
@@ -67,7 +66,7 @@ def drop_reports_after(folder: Path, iteration: int) -> None:
 def _whole_lines(path: Path) -> list[bytes]:
     """The lines that end with a line end, none when there is no file. Raises OSError."""
     try:
-        data = read_whole(path, MAX_METRICS_BYTES)
+        data = read_whole(path)
     except FileNotFoundError:
         return []
     return [line for line in data.splitlines(keepends=True) if line.endswith(b"\n")]

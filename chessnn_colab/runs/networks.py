@@ -148,8 +148,7 @@ def load_network(
     iteration, path = find_snapshot(run, snapshot)
     name = run_game(run)
     checkpoint = load_checkpoint(path, name)
-    weights = saved_weights(path, checkpoint)
-    config = saved_network_config(path, checkpoint)
+    weights, config = saved_network(path, checkpoint)
     with as_checkpoint_error(path), torch.device("meta"):  # shapes without memory
         check_fit(SpikingNetwork(config, portable=True), weights)
     game = make_game(name)
@@ -163,18 +162,16 @@ def load_network(
     return network.eval(), iteration
 
 
-def saved_weights(path: Path, checkpoint: Checkpoint) -> dict[str, np.ndarray]:
-    """The weights of a checkpoint read from `path`, for any network. Raises CheckpointError."""
+def saved_network(
+    path: Path, checkpoint: Checkpoint
+) -> tuple[dict[str, np.ndarray], NetworkConfig]:
+    """The weights in a checkpoint read from `path`, for any network, and the shape of its network.
+    Raises CheckpointError.
+    """
     with as_checkpoint_error(path):
         weights = checkpoint.groups["weights"]
         check_finite(weights)
-    return weights
-
-
-def saved_network_config(path: Path, checkpoint: Checkpoint) -> NetworkConfig:
-    """The shape of the network in a checkpoint read from `path`. Raises CheckpointError."""
-    with as_checkpoint_error(path):
-        return NetworkConfig.from_dict(checkpoint.metadata["network"])
+        return weights, NetworkConfig.from_dict(checkpoint.metadata["network"])
 
 
 def check_finite(arrays: Mapping[str, np.ndarray]) -> None:

@@ -78,11 +78,11 @@ def delete_run(path: AnyPath) -> int:
     try:
         with refused(f"cannot delete all of {folder}"):
             before = folder_bytes(folder)
-            for name in SUBFOLDERS:
-                if (folder / name).exists():
+            for name in (*SUBFOLDERS, CARD_FILE, RATINGS_FILE, METRICS_FILE, CONFIG_FILE):
+                if (folder / name).is_dir():
                     shutil.rmtree(folder / name)
-            for name in (CARD_FILE, RATINGS_FILE, METRICS_FILE, CONFIG_FILE):
-                (folder / name).unlink(missing_ok=True)
+                else:
+                    (folder / name).unlink(missing_ok=True)
             lock.release()  # Windows deletes no file that is open
             (folder / LOCK_FILE).unlink(missing_ok=True)
             left = folder_bytes(folder)

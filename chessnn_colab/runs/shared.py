@@ -31,7 +31,6 @@ FIGURES = (
     "value_loss",
     "firing_rates",
 )  # of the report
-_MOST_BYTES = 10 * 2**20  # of ratings.json
 _LONGEST = 160  # characters of a card's line that are shown
 
 
@@ -93,7 +92,7 @@ def best_snapshot(folder: RunFolder, iterations: Collection[int]) -> int | None:
     """
     last = max(iterations, default=None)
     try:
-        ratings = decode_object(read_whole(folder.path / RATINGS_FILE, _MOST_BYTES))
+        ratings = decode_object(read_whole(folder.path / RATINGS_FILE))
         rated = [player["snapshot"] for player in ratings["players"]]
         return ratings["best"] if last in rated and ratings["best"] in iterations else last
     except (OSError, ValueError, KeyError, TypeError):  # none yet, or damaged

@@ -18,13 +18,7 @@ from ..learner import Learner
 from ..network import SpikingNetwork, load_arrays, to_arrays
 from ..replay import ReplayBuffer
 from .checkpoint import Checkpoint, Groups, check_game, load_checkpoint
-from .networks import (
-    as_checkpoint_error,
-    check_finite,
-    find_snapshot,
-    saved_network_config,
-    saved_weights,
-)
+from .networks import as_checkpoint_error, check_finite, find_snapshot, saved_network
 
 LARGEST_COUNT = 2**53
 
@@ -46,13 +40,13 @@ def load_initial_weights(other: str, network: SpikingNetwork, game: str) -> str:
     """
     iteration, path = find_snapshot(other)
     checkpoint = load_checkpoint(path, game)
-    load_arrays(network, saved_weights(path, checkpoint))
-    levels = saved_network_config(path, checkpoint).levels
+    weights, saved = saved_network(path, checkpoint)
+    load_arrays(network, weights)
     sentence = f"Starting from the weights of {other}, iteration {iteration}"
-    if levels != network.config.levels:
+    if saved.levels != network.config.levels:
         sentence += (
             f"; its neurons now fire up to {network.config.levels} spikes in a step, "
-            f"instead of {levels}"
+            f"instead of {saved.levels}"
         )
     return sentence
 
@@ -78,7 +72,7 @@ def restore_state(
 
     Raises CheckpointError, with `learner` as it was or in part changed: do not use it then.
     """
-    weights = saved_weights(path, checkpoint)
+    weights, _ = saved_network(path, checkpoint)
     check_game(path, checkpoint.metadata, learner.game.name)
     with as_checkpoint_error(path):
         groups, metadata = checkpoint.groups, checkpoint.metadata
