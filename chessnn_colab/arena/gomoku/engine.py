@@ -14,8 +14,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from ...errors import ConfigError, NotationError
-from ...games.gomoku.notation import cell_at, cell_name
+from ...errors import ConfigError
+from ...games.gomoku.notation import cell_name
 from ...games.gomoku.rules import DEFAULT_SIZE
 from ..engine_processes import PATIENCE, PROCESSES, ProcessPlayer, engine_settings
 from .board import GomokuBoard
@@ -106,12 +106,12 @@ class GomocupProcess:
         found = _MOVE.match(text)
         if found is None:
             raise OSError(f"answered {text!r:.60}, expected a move such as 7,7")
-        try:
-            action = cell_at(int(found[1]), int(found[2]), board.size)
-        except NotationError:
+        column, row = map(int, found.groups())
+        if max(column, row) >= board.size:
             raise OSError(
                 f"played {text.strip()}, which is off the board of {board.size}x{board.size}"
-            ) from None
+            )
+        action = row * board.size + column
         if action in board.actions:
             raise OSError(
                 f"played {cell_name(action, board.size)}, where a stone is already: an illegal move"

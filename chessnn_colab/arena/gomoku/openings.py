@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 
-from ...games.gomoku.notation import cell_at, cell_name
+from ...games.gomoku.notation import cell_name
 from ..game import data_lines
 from ..result import Opening
 
@@ -31,5 +31,6 @@ def book(size: int) -> tuple[Opening, ...]:
 def centred(line: str, size: int) -> list[int]:
     """The actions of a line of the file on a board of this size. The centre of an even board is
     right of and below its middle."""
+    centre = size // 2 * (size + 1)
     stones = (stone.split(",") for stone in line.split())
-    return [cell_at(size // 2 + int(right), size // 2 + int(down), size) for right, down in stones]
+    return [centre + int(down) * size + int(right) for right, down in stones]

@@ -123,19 +123,15 @@ class Chess(Game):
         # One piece moves. A search fills spare rows with illegal moves: then two pieces
         # may stand on one square, and the higher one moves.
         kind = (((own & self._origins.index_select(0, action)) != 0) * self._kinds).amax(0)
-        change = transitions.Change.of(self._changes.index_select(0, kind + action))
-        captured = opponent & (change.target | ((change.pawn_target & words[EP_SQUARE]) >> 8))
-        rights = words[RIGHTS] & change.rights_kept
+        changes = self._changes.index_select(0, kind + action).t()
+        rights_kept, ep_square, pawn_target, target = changes[6:]
+        captured = opponent & (target | ((pawn_target & words[EP_SQUARE]) >> 8))
+        rights = words[RIGHTS] & rights_kept
         squares = torch.cat(
-            (
-                rights.unsqueeze(0),
-                opponent ^ captured,
-                own ^ change.own,
-                change.ep_square.unsqueeze(0),
-            )
+            (rights.unsqueeze(0), opponent ^ captured, own ^ changes[:6], ep_square.unsqueeze(0))
         )
         counts = words[CLOCK:ENDING] * self._turn + 1
-        counts[0].mul_((captured.sum(0) | change.pawn_target) == 0)  # the clock starts anew
+        counts[0].mul_((captured.sum(0) | pawn_target) == 0)  # the clock starts anew
         after = self._state(bb.flip_ranks(squares), counts, state.history)
         return where(finished(state), state, after)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -26,24 +25,6 @@ from .moves import (
 ROOK_JUMPS = {CASTLE_KINGSIDE_PLANE: 0xA0, CASTLE_QUEENSIDE_PLANE: 0x09}
 
 
-class Change(NamedTuple):
-    """The changes that B moves make, before the board is turned round."""
-
-    own: Tensor  # int64 [6, B], squares that change in the mover's bitboards
-    rights_kept: (
-        Tensor  # int64 [B], every square but those whose rook or king loses its right to castle
-    )
-    ep_square: Tensor  # int64 [B], the square that a pawn has jumped over, else 0
-    pawn_target: Tensor  # int64 [B], the square reached if a pawn moves, else 0
-    target: Tensor  # int64 [B], the square reached
-
-    @classmethod
-    def of(cls, rows: Tensor) -> Change:
-        """From rows int64 [B, 10] of `changes`."""
-        columns = rows.t()
-        return cls(columns[:6], *columns[6:])
-
-
 def origins() -> Tensor:
     """int64 [4672]: the square that each action leaves, as a bitboard."""
     return 1 << (torch.arange(NUM_PLANES * 64) & 63)
@@ -51,8 +32,12 @@ def origins() -> Tensor:
 
 @functools.cache
 def changes() -> Tensor:
-    """int64 [7 * 4672, 10]: the columns of Change. Row (kind + 1) * 4672 + action; kind -1 is an
-    empty square.
+    """int64 [7 * 4672, 10]: what a move changes before the board is turned round.
+
+    Row (kind + 1) * 4672 + action; kind -1 is an empty square. Columns 0 to 5: squares that change
+    in the mover's bitboards. 6: every square but those whose rook or king loses its right to
+    castle. 7: the square that a pawn has jumped over, else 0. 8: the square reached if a pawn
+    moves, else 0. 9: the square reached.
     """
     return torch.cat([_changes_of(kind) for kind in (-1, *range(6))])
 

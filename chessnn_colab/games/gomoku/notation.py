@@ -29,17 +29,6 @@ def parse_cell(text: str, size: int) -> int:
     return names.index(name)
 
 
-def cell_at(column: int, row: int, size: int) -> int:
-    """The action of a column from the left and a row from the top, both from 0. Raises
-    NotationError off the board.
-    """
-    if not (0 <= row < size and 0 <= column < size):
-        raise NotationError(
-            f"column {column}, row {row}: expected 0 to {size - 1} each, on a board of {size}x{size}"
-        )
-    return row * size + column
-
-
 def board_text(stones: Sequence[Sequence[int]]) -> str:
     """A board of rows of 0, 1 and 2 as lines of text, with the names of its rows and columns."""
     size = len(stones)
