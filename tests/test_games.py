@@ -70,7 +70,7 @@ def test_an_unknown_game_is_refused():
 
 
 def assert_shapes(game, state, count: int) -> None:
-    """Whatever a state comes from, it has what games.base.State and Game say."""
+    """Whatever a state comes from, it has what games.base.Game says."""
     expected = {"current_player": torch.int64, "plies_played": torch.int64, "ending": torch.int64}
     for name, dtype in {**expected, "terminated": torch.bool, "truncated": torch.bool}.items():
         assert getattr(state, name).dtype == dtype and getattr(state, name).shape == (count,), name

@@ -1,4 +1,4 @@
-"""The Game protocol, and functions that work on any State.
+"""The Game protocol, and functions that work on the states of any game.
 
 The names are pgx's (https://github.com/sotetsuk/pgx): ``init``, ``step``, ``observe``,
 ``legal_action_mask``, ``current_player``, ``terminated``, ``truncated``, ``rewards``.
@@ -18,42 +18,19 @@ from torch import Tensor
 NEVER = 10**9  # more iterations than any run has
 
 
-class State(Protocol):
-    """A batch of positions: a frozen dataclass of tensors, batch first, all on one device."""
-
-    @property
-    def current_player(self) -> Tensor:
-        """int64 [B], whose turn it is, 0 for the first mover."""
-        ...
-
-    @property
-    def terminated(self) -> Tensor:
-        """bool [B], ended by the rules."""
-        ...
-
-    @property
-    def truncated(self) -> Tensor:
-        """bool [B], stopped at the ply cap."""
-        ...
-
-    @property
-    def rewards(self) -> Tensor:
-        """float32 [B, num_players], what the last ply paid each player."""
-        ...
-
-    @property
-    def ending(self) -> Tensor:
-        """int64 [B], index into the game's `endings`."""
-        ...
-
-    @property
-    def plies_played(self) -> Tensor:
-        """int64 [B], plies since this game's own start; the cap counts these."""
-        ...
-
-
 class Game(Protocol):
-    """Rules on tensors. A finished game stays finished: a step leaves it as it is."""
+    """Rules on tensors. A finished game stays finished: a step leaves it as it is.
+
+    A state is a batch of positions: a frozen dataclass of tensors, batch first, all on one device.
+    Every game's states have
+
+    - `current_player`: int64 [B], whose turn it is, 0 for the first mover;
+    - `terminated`: bool [B], ended by the rules;
+    - `truncated`: bool [B], stopped at the ply cap;
+    - `rewards`: float32 [B, num_players], what the last ply paid each player;
+    - `ending`: int64 [B], index into the game's `endings`;
+    - `plies_played`: int64 [B], plies since this game's own start; the cap counts these.
+    """
 
     name: str  # in games.registry
     num_players: int  # 1 or 2
@@ -180,7 +157,7 @@ class Fields(Protocol):
 S = TypeVar("S", bound=Fields)
 
 
-def finished(state: State) -> Tensor:
+def finished(state: Any) -> Tensor:
     """bool [B]: ended by the rules or stopped at the cap."""
     return state.terminated | state.truncated
 

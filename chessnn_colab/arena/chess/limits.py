@@ -7,7 +7,7 @@ from itertools import takewhile
 
 import chess
 
-from ...games.chess.notation import parse_move, quote
+from ...games.chess.notation import parse_move
 
 MOST_SIMULATIONS = 4096  # of the largest tree, because it is in memory whole
 MARGIN = 0.05  # seconds of the clock that are kept for everything but thinking
@@ -41,7 +41,7 @@ def read_limits(words: list[str], board: chess.Board, num_simulations: int) -> L
         if word in NUMBERS:
             if not value.lstrip("-").isdecimal() or len(value) > MAX_DIGITS:
                 raise ValueError(
-                    f"go {word} {quote(value)}: expected a whole number of {MAX_DIGITS} digits at most"
+                    f"go {word} {value!r:.120}: expected a whole number of {MAX_DIGITS} digits at most"
                 )
             given[word] = int(value)
     after = words[words.index("searchmoves") + 1 :] if "searchmoves" in words else []

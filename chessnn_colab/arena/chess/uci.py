@@ -18,7 +18,7 @@ from ...actor import Actor
 from ...cpu import use_threads
 from ...devices import choose_dtype, playing_device
 from ...errors import ChessnnError, ConfigError
-from ...games.chess.notation import board_from_fen, parse_move, quote
+from ...games.chess.notation import board_from_fen, parse_move
 from ...games.chess.rules import Chess
 from ...network import actor_copy
 from ...runs.networks import load_network, run_game
@@ -84,7 +84,7 @@ class Engine:
             words = words[1:]
         if not words:
             if line.strip():
-                self.say(f"info string unknown command {quote(line)}")
+                self.say(f"info string unknown command {line!r:.120}")
             return
         try:
             self._carry_out(words[0], words[1:])
@@ -120,17 +120,17 @@ class Engine:
     def _set_option(self, words: list[str]) -> None:
         name, _, value = " ".join(words[1:]).partition(" value ")
         if name.lower() != "simulations":
-            raise ValueError(f"unknown option {quote(name)}: expected Simulations")
+            raise ValueError(f"unknown option {name!r:.120}: expected Simulations")
         if not value.isdecimal() or not 1 <= int(value) <= MOST_SIMULATIONS:
             raise ValueError(
-                f"Simulations {quote(value)}: expected a whole number from 1 to {MOST_SIMULATIONS}"
+                f"Simulations {value!r:.120}: expected a whole number from 1 to {MOST_SIMULATIONS}"
             )
         self.num_simulations = int(value)
 
     def _set_position(self, words: list[str]) -> None:
         at = words.index("moves") if "moves" in words else len(words)
         if words[:1] not in (["startpos"], ["fen"]):
-            raise ValueError(f"position {quote(' '.join(words))}: expected startpos or fen")
+            raise ValueError(f"position {' '.join(words)!r:.120}: expected startpos or fen")
         board = chess.Board() if words[0] == "startpos" else board_from_fen(" ".join(words[1:at]))
         for text in words[at + 1 :]:
             board.push(parse_move(text, board))

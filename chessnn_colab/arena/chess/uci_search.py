@@ -20,7 +20,7 @@ from torch import Tensor
 
 from ...actor import Actor, TreeStates
 from ...games.base import forced_wins
-from ...games.chess.notation import action_from_move, move_from_action, quote, state_from_boards
+from ...games.chess.notation import action_from_move, move_from_action, state_from_boards
 from ...games.chess.rules import Chess
 from ...search import PolicyOutput, sample_prior
 from ...tree import Expansion, tree_search
@@ -155,4 +155,4 @@ class Search:
         elif line == "isready":
             self.say("readyok")
         else:
-            self.say(f"info string {quote(line)} comes in the middle of a search: stop it first")
+            self.say(f"info string {line!r:.120} comes in the middle of a search: stop it first")

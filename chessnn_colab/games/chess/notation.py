@@ -34,7 +34,6 @@ _ACTIONS = {
 }
 _MOVES = {action: move for move, action in _ACTIONS.items()}
 _UCI = re.compile("[a-h][1-8][a-h][1-8][nbrq]?")
-_QUOTED = 120  # characters of bad input that an error repeats
 
 
 def board_from_fen(fen: str) -> chess.Board:
@@ -46,7 +45,7 @@ def board_from_fen(fen: str) -> chess.Board:
     except ValueError as error:
         why = str(error).partition(": ")[0]  # what follows repeats the FEN
         raise NotationError(
-            f"invalid FEN {quote(fen)}: {why}; a valid one is {chess.STARTING_FEN!r}"
+            f"invalid FEN {fen!r:.120}: {why}; a valid one is {chess.STARTING_FEN!r}"
         ) from error
     check_board(board, fen)
     return board
@@ -67,7 +66,7 @@ def check_board(board: chess.Board, fen: str | None = None) -> None:
         reasons.append(f"a counter above {MAX_COUNTER:,}")
     if reasons:
         raise NotationError(
-            f"impossible position {quote(fen or board.fen(en_passant='fen'))}: {', '.join(reasons)}; "
+            f"impossible position {fen or board.fen(en_passant='fen')!r:.120}: {', '.join(reasons)}; "
             "expected one of ordinary chess"
         )
 
@@ -162,7 +161,7 @@ def parse_move(text: str, board: chess.Board, place: str = "") -> chess.Move:
         fault = "unreadable"
         hint = "expected UCI such as e2e4 or SAN such as Nf3"
     place = place or repr(board.fen())
-    raise NotationError(f"{fault} move {quote(text)} in {place}: {hint or _expected(board)}")
+    raise NotationError(f"{fault} move {text!r:.120} in {place}: {hint or _expected(board)}")
 
 
 def _read_move(text: str, board: chess.Board) -> chess.Move:
@@ -170,12 +169,6 @@ def _read_move(text: str, board: chess.Board) -> chess.Move:
     if _UCI.fullmatch(text) or (_UCI.fullmatch(text.lower()) and not chess.SAN_REGEX.match(text)):
         return board.parse_uci(text.lower())
     return board.parse_san(text)
-
-
-def quote(text: object) -> str:
-    """Bad input as an error repeats it: on one line, cut off when it is long."""
-    shown = repr(text)
-    return shown if len(shown) <= _QUOTED else f"{shown[:_QUOTED]}..."
 
 
 def _expected(board: chess.Board) -> str:

@@ -14,7 +14,7 @@ from ...errors import NotationError
 from ..base import Game
 from .boards import boards_from_state
 from .endings import ENDINGS, TRUNCATED, UNFINISHED
-from .notation import check_board, move_from_action, quote
+from .notation import check_board, move_from_action
 from .state import ChessState
 
 MAX_LENGTH = 200_000  # characters; a small game takes a thousand times its text in memory
@@ -79,7 +79,7 @@ def game_from_pgn(text: str) -> chess.pgn.Game:
         raise NotationError(f"bad PGN: {str(error)[:200]}; {_EXPECTED}") from error
     # Without a move and a header: what python-chess returns for text that is not PGN.
     if parsed is None or (not parsed.next() and parsed.headers == chess.pgn.Game().headers):
-        raise NotationError(f"no game in PGN {quote(text)}: {_EXPECTED}")
+        raise NotationError(f"no game in PGN {text!r:.120}: {_EXPECTED}")
     check_board(parsed.board())
     if not all(parsed.mainline_moves()):
         raise NotationError(f"bad PGN: a null move (0000); {_EXPECTED}")
@@ -96,7 +96,7 @@ def _check_words(text: str) -> None:
     lines = (line for line in text.lstrip("\ufeff").splitlines() if not line.startswith(("[", "%")))
     unknown = chess.pgn.MOVETEXT_REGEX.sub(" ", _COMMENT.sub(" ", "\n".join(lines)))
     if word := _ALMOST_A_MOVE.search(unknown):
-        raise NotationError(f"bad PGN: {quote(word[0])} is not a move; {_EXPECTED}")
+        raise NotationError(f"bad PGN: {word[0]!r:.120} is not a move; {_EXPECTED}")
 
 
 class _StrictBuilder(chess.pgn.GameBuilder[chess.pgn.Game]):

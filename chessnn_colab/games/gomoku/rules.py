@@ -234,7 +234,7 @@ def _variant(size: int, exact: bool) -> type[Gomoku]:
         "packed_words": 2 * -(-cells // WORD),
         "self_play_plies": cells,
     }
-    return type("Gomoku", (Gomoku,), {"__module__": __name__, "__doc__": Gomoku.__doc__, **more})
+    return type("Gomoku", (Gomoku,), more)
 
 
 def _rules(size: int, exact: bool, max_plies: int, device: str) -> Gomoku:
