@@ -23,7 +23,6 @@ from chessnn_colab.report import Report
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.views.chess_drawing import read_pgn
 from chessnn_colab.views.drawing import Drawing
-from chessnn_colab.views.picture import board_svg
 from chessnn_colab.views.style import (
     BLUE,
     GREEN,
@@ -35,7 +34,7 @@ from chessnn_colab.views.style import (
     dress,
     new_figure,
 )
-from chessnn_colab.views.svg_image import svg_image
+from chessnn_colab.views.svg_image import draw_board
 
 ROOT = Path(__file__).resolve().parent.parent
 MOST_BYTES = 300_000
@@ -51,8 +50,7 @@ def draw(run: str, games: int) -> Figure:
     network, _ = load_network(run, device="cpu")
     figure = new_figure(11, 3.9)
     left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1.25, 1.25))
-    left.imshow(svg_image(board_svg(drawing)))
-    left.set_axis_off()
+    draw_board(left, drawing)
     left.set_title(f"A game against itself, iteration {shown.iteration}", size=11, color=INK)
     draw_firing(middle, network, drawing)
     draw_scores(right, run, reports, games)

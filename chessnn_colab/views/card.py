@@ -22,11 +22,10 @@ from ..runs.networks import load_network
 from ..spikes import estimate_energy
 from ..text import counted
 from .curves import draw_firing, draw_strength
-from .picture import board_svg
 from .played import played_game
 from .story import headline, reference_for, strength_sentences
 from .style import BLUE, INK, ORANGE, draw_bars, dress, figure_png, new_figure
-from .svg_image import svg_image
+from .svg_image import draw_board
 
 PAPER, PIECE = "#FFFFFF", "#1B1F24"
 TITLE_WIDTH = 48  # letters above the board
@@ -106,7 +105,7 @@ def _draw_game(axis: Axes, reports: list[Report]) -> None:
         text = best.sample_game[:900]
         axis.text(0, 1, text, va="top", fontsize=7, family="monospace", color=PIECE)
         return
-    axis.imshow(svg_image(board_svg(played.drawing)))
+    draw_board(axis, played.drawing)
     moves = counted(len(played.drawing.actions), "move")
     title = [f"Iteration {best.iteration}, {moves}", *wrap(played.end, TITLE_WIDTH)]
     axis.set_title("\n".join(title), loc="left", fontsize=8, color=INK)

@@ -45,7 +45,8 @@ class Drawing:
 
     def __init__(self, game: Game, square: str, glyphs: Mapping[str, tuple[str, str]]):
         """square: SVG of every square, as in `grounds`."""
-        self.game, self.glyphs = game, glyphs
+        self.game: Any = game
+        self.glyphs = glyphs
         self.grounds = (square, square)
         self.players = game.player_names
         _, self.rows, self.columns = game.observation_shape

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -17,6 +18,9 @@ from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 from matplotlib.transforms import Affine2D, Transform
 
+from .drawing import Drawing
+from .picture import board_svg
+
 UNITS_AN_INCH = 72  # so that a unit of the SVG is a point of matplotlib's lines and letters
 _CODES = {
     "moveTo": [Path.MOVETO],
@@ -24,7 +28,13 @@ _CODES = {
     "curveTo": [Path.CURVE4] * 3,
     "closePath": [Path.CLOSEPOLY],
 }
-_ALIGNMENTS = {"start": "left", "middle": "center", "end": "right"}
+_ALIGNMENTS: dict[str, Any] = {"start": "left", "middle": "center", "end": "right"}
+
+
+def draw_board(axis: Axes, drawing: Drawing) -> None:
+    """The position on `drawing` in place of an axis."""
+    axis.imshow(svg_image(board_svg(drawing)))
+    axis.set_axis_off()
 
 
 def svg_image(svg: str, dpi: int = 200) -> np.ndarray:

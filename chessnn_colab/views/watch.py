@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from typing import Any
 
 from ..arena.opponent import NetworkOpponent, Opponent
-from ..arena.registry import match_game
 from ..errors import ChessnnError, ConfigError
 from .cell import Place
 from .drawing import Drawing
@@ -15,7 +14,6 @@ from .drawings import make_drawing
 from .front_end import has_widget_front_end
 from .picture import picture_html
 from .play import find_opponent, own_game
-from .play.board import Answering
 from .play.controls import moves_html
 from .played import Played
 from .replay import GameViewer, game_replay
@@ -47,18 +45,15 @@ def watch_game(
             f"{player} and {opponent} play different games: {' and '.join(sorted(games))}"
         )
     (name,) = games
-    rules = match_game(name)
-    sides: list[Answering] = []
+    sides: list[Opponent] = []
     with ExitStack() as players:
         for source in (player, opponent):
             side = find_opponent(source, name)
             sides.append(side)
-            if isinstance(side, Opponent):
-                players.callback(side.player.close)
-                rules = side.game
+            players.callback(side.player.close)
             if isinstance(side, NetworkOpponent) and evaluations:
                 side.evaluations = evaluations
-        drawing = make_drawing(rules)
+        drawing = make_drawing(sides[0].game)
         if position:
             drawing.load(position)
         end = _play(drawing, sides, plies)
@@ -66,7 +61,7 @@ def watch_game(
     return game_replay(Played(drawing, _names(sides), end))
 
 
-def _play(drawing: Drawing, sides: list[Answering], plies: int) -> str:
+def _play(drawing: Drawing, sides: list[Opponent], plies: int) -> str:
     """Play to the end, drawing the position before each ply; returns how the game ended."""
     place = Place()
     first = len(drawing.actions)
@@ -86,7 +81,7 @@ def _play(drawing: Drawing, sides: list[Answering], plies: int) -> str:
     return drawing.ending() or "Stopped."
 
 
-def _names(sides: list[Answering]) -> str:
+def _names(sides: list[Opponent]) -> str:
     return " - ".join(side.name for side in sides)
 
 

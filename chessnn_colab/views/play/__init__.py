@@ -4,22 +4,41 @@ moves.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import chess
+import torch
 
 from ...arena.evaluate import find_player
 from ...arena.opponent import NetworkOpponent, Opponent
-from ...arena.players import NetworkPlayer
+from ...arena.players import NetworkPlayer, Player
 from ...arena.registry import match_game
 from ...devices import detect_device
 from ...errors import ConfigError
+from ...games.chess.notation import action_from_move
 from ...network import SpikingNetwork
 from ...runs.networks import is_file, is_run, run_game
 from ..drawings import make_drawing
-from .board import Answering, FunctionOpponent, PlayBoard
+from .board import PlayBoard
+
+
+class FunctionPlayer(Player):
+    """A function from a python-chess board to a move, as a player."""
+
+    name = "the network"
+    wants_boards = True
+
+    def __init__(self, choose_move: Callable[[chess.Board], chess.Move]):
+        self._choose_move = choose_move
+
+    def choose(
+        self, state: Any, generator: torch.Generator, boards: Sequence[Any] | None = None
+    ) -> torch.Tensor:
+        """The actions of the moves. Raises NotationError for one that is not legal."""
+        moves = [(self._choose_move(board.copy()), board) for board in boards or ()]
+        return torch.tensor([action_from_move(move, board) for move, board in moves])
 
 
 def play_widget(
@@ -42,9 +61,7 @@ def play_widget(
     if evaluations is not None and isinstance(answering, NetworkOpponent):
         answering.evaluations = evaluations
     try:
-        drawing = make_drawing(
-            answering.game if isinstance(answering, Opponent) else match_game(game)
-        )
+        drawing = make_drawing(answering.game)
         sides = [name.lower() for name in drawing.players]
         if human and human not in sides:
             raise ConfigError(f"human={human!r}: expected {' or '.join(map(repr, sides))}")
@@ -52,31 +69,28 @@ def play_widget(
             drawing.load(position)
         return PlayBoard(drawing, answering, sides.index(human) if human else 0)
     except BaseException:
-        if isinstance(answering, Opponent):
-            answering.player.close()  # an engine is a process
+        answering.player.close()  # an engine is a process
         raise
 
 
-def find_opponent(source: Any, game: str = "chess", device: str = "auto") -> Answering:
+def find_opponent(source: Any, game: str = "chess", device: str = "auto") -> Opponent:
     """What `play_widget` takes as an opponent, as one. Raises ConfigError, RunError or
     CheckpointError.
     """
-    if isinstance(source, Opponent | FunctionOpponent):
+    if isinstance(source, Opponent):
         return source
     if isinstance(source, SpikingNetwork):
         rules = match_game(game, next(source.parameters()).device)
         return NetworkOpponent(rules, NetworkPlayer(rules, source, name="the network"))
-    if not isinstance(source, str | Path):
-        return FunctionOpponent(source)
     rules = match_game(own_game(source) or game, detect_device(device).device)
+    if not isinstance(source, str | Path):
+        return Opponent(rules, FunctionPlayer(source))
     player = find_player(str(source), rules)
     if is_file(source):  # the name of a file says little
         player.name = f"network of {player.name.removeprefix(Path(source).name).strip()}"
-    return (
-        NetworkOpponent(rules, player)
-        if isinstance(player, NetworkPlayer)
-        else Opponent(rules, player)
-    )
+    if isinstance(player, NetworkPlayer):
+        return NetworkOpponent(rules, player)
+    return Opponent(rules, player)
 
 
 def own_game(source: Any) -> str:

@@ -5,14 +5,10 @@ person is told.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
-
-import chess
+from collections.abc import Sequence
 
 from ...arena.opponent import NetworkOpponent, Opinion, Opponent
 from ...errors import ChessnnError, NotationError
-from ...games.chess.notation import action_from_move
 from ...text import counted
 from .. import opinion_html
 from ..board import WidgetOrHtml
@@ -29,24 +25,6 @@ UNCHANGED = "The game stands as it was."
 TAKEN_BACK = "Your last move is taken back; nothing else is lost."
 
 
-class FunctionOpponent:
-    """A function from a python-chess board to a move, as an opponent."""
-
-    name = "the network"
-
-    def __init__(self, choose: Callable[[chess.Board], chess.Move]):
-        self._choose = choose
-
-    def choose(self, state: Any, board: chess.Board) -> int:
-        """The action of the move that the function plays. Raises NotationError when it is not
-        legal.
-        """
-        return action_from_move(self._choose(board.copy()), board)
-
-
-Answering = Opponent | FunctionOpponent
-
-
 class PlayBoard(WidgetOrHtml):
     """A game between a person and an opponent; made by `play_widget`.
 
@@ -60,7 +38,7 @@ class PlayBoard(WidgetOrHtml):
         "press Load."
     )
 
-    def __init__(self, drawing: Drawing, opponent: Answering, human: int):
+    def __init__(self, drawing: Drawing, opponent: Opponent, human: int):
         self.drawing = drawing
         self.opponent = opponent
         self.human = human  # the person's side from the next game on
