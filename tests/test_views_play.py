@@ -184,7 +184,7 @@ def test_play_takes_uci_and_san_and_the_network_answers(text, late):
 
 @pytest.mark.parametrize(
     "text, reason",
-    [("", "No move entered"), ("e2e5", "illegal move &#x27;e2e5&#x27; in this position"), ("hello", "unreadable move"),
+    [("", "unreadable move"), ("e2e5", "illegal move &#x27;e2e5&#x27; in this position"), ("hello", "unreadable move"),
      ("Qa4", "illegal move"), ("0000", "null move"), ("--", "null move"), ("<b>", "&lt;b&gt;")],
 )  # fmt: skip
 def test_illegal_input_is_answered_in_words_and_loses_nothing(text, reason):

@@ -102,9 +102,9 @@ def test_sample_games_of_a_run_are_chosen_by_iteration(tmp_path):
     long = write_run(tmp_path / "long", [make_report(iteration) for iteration in range(1, 41)])
     shown = replay.sample_replay(long)
     titles = [game["title"] for game in held(shown.html)]
-    assert len(titles) == replay.MOST_GAMES == shown.games
+    assert len(titles) == replay.MOST_GAMES
     assert titles[0] == "Iteration 1" and titles[-1] == "Iteration 40"
-    assert repr(shown) == "GameViewer(12 games)" and shown._repr_html_() == shown.html
+    assert "white king" in repr(shown) and shown._repr_html_() == shown.html
     few = [make_report(1), make_report(2, sample_game=""), make_report(3)]
     shown = replay.sample_replay(str(write_run(tmp_path / "few", few)))
     assert [game["title"] for game in held(shown.html)] == ["Iteration 1", "Iteration 3"]
@@ -150,10 +150,10 @@ def test_a_game_written_as_a_list_is_played_back_from_its_own_start(name, kind):
 
 def test_the_longest_games_leave_room_for_fewer(monkeypatch):
     reports = [make_report(iteration) for iteration in range(1, 6)]
-    monkeypatch.setattr(replay, "PANEL_PLIES", 20)
+    monkeypatch.setattr(replay, "MOST_PLIES", 20)
     titles = [game["title"] for game in held(replay.panel_replay(reports, "here"))]
     assert titles == ["Iteration 4", "Iteration 5"], "seven plies each"
-    monkeypatch.setattr(replay, "PANEL_PLIES", 1)
+    monkeypatch.setattr(replay, "MOST_PLIES", 1)
     assert len(held(replay.panel_replay(reports, "here"))) == 1
 
 

@@ -7,12 +7,13 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
+from torch import Tensor
 
 from ..actor import ROOT_ACTIONS
 from ..cpu import use_threads
 from ..errors import ConfigError, RunError
 from ..games.base import Game, concatenate, map_fields
-from ..search import SearchConfig
+from ..search import ILLEGAL, SearchConfig
 from .players import NO_MOVE, NetworkPlayer, Player, play_search
 
 MOST_EVALUATIONS = 4096  # per move, because a search keeps its tree in memory whole
@@ -85,19 +86,7 @@ class NetworkOpponent(Opponent):
         batch = concatenate(states)
         rates, value_logits = self.actor.network.features_and_value(self.game.observe(batch))
         actions, logits = self.actor.likeliest(batch, rates, ROOT_ACTIONS)
-        probabilities, order = logits.softmax(1).sort(dim=1, descending=True, stable=True)
-        wdl = value_logits.softmax(1)
-        first_moves = (batch.current_player == 0).unsqueeze(1)
-        rows = zip(
-            torch.where(first_moves, wdl, wdl.flip(1)).tolist(),
-            actions.gather(1, order).tolist(),
-            probabilities.tolist(),
-        )
-        opinions = []
-        for outcome, likeliest, chances in rows:
-            legal = sum(chance > 0 for chance in chances)  # they come in falling order
-            opinions.append(Opinion(tuple(outcome), likeliest[:legal], chances[:legal]))
-        return opinions
+        return sorted_opinions(value_logits, batch.current_player, actions, logits)
 
 
 def search_of(evaluations: int) -> SearchConfig:
@@ -113,3 +102,20 @@ def search_of(evaluations: int) -> SearchConfig:
         if evaluations == 1
         else play_search("tree", num_simulations=evaluations - 1)
     )
+
+
+def sorted_opinions(
+    value_logits: Tensor, players: Tensor, actions: Tensor, logits: Tensor
+) -> list[Opinion]:
+    """An Opinion per row: value_logits [B, 3] as `players` [B] see it, and the logits [B, N] of
+    `actions` [B, N], ILLEGAL where one is not legal.
+    """
+    probabilities, order = logits.softmax(1).sort(dim=1, descending=True, stable=True)
+    outcomes = value_logits.softmax(1)
+    outcomes = torch.where(players.unsqueeze(1) > 0, outcomes.flip(1), outcomes)
+    opinions = []
+    legal = (logits > ILLEGAL).sum(1).tolist()  # they come first
+    columns = (outcomes.tolist(), actions.gather(1, order).tolist(), probabilities.tolist(), legal)
+    for wdl, row, shares, count in zip(*columns):
+        opinions.append(Opinion(tuple(wdl), row[:count], shares[:count]))
+    return opinions

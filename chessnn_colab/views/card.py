@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..errors import RunError
+from ..games.base import random_plies
 from ..games.registry import make_game
 from ..report import Report, strength_points
 from ..runs.files import refused, write_atomically
@@ -88,12 +89,7 @@ def energy_positions(game: Any) -> Any:
     """ENERGY_POSITIONS states of `game`, each after a few random moves, to average the energy of an
     evaluation over.
     """
-    generator, state = torch.Generator().manual_seed(0), game.init(ENERGY_POSITIONS)
-    for _ in range(6):
-        mask = game.legal_action_mask(state)
-        noise = torch.rand(mask.shape, generator=generator)
-        state = game.step(state, torch.where(mask, noise, -1.0).argmax(1))
-    return state
+    return random_plies(game, ENERGY_POSITIONS, 6, torch.Generator().manual_seed(0))
 
 
 def _draw_game(axis: Axes, reports: list[Report]) -> None:

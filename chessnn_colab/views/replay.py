@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from ..arena.ladder import spread
 from ..report import Report
 from ..runs.folder import RunFolder
+from .cell import HtmlImage
 from .drawing import Drawing
 from .picture import MARKS, board_svg, picture_html
 from .play.controls import moves_html
@@ -25,26 +26,11 @@ from .squares import data_text
 
 PANEL_GAMES = 6  # the newest, in the panel of a run that trains
 MOST_GAMES = 12  # iterations to choose from, spread evenly over the run
-MOST_PLIES = 6000  # of all games together: a ply takes about 80 bytes of the page
-PANEL_PLIES = 2000  # the same in the panel
+MOST_PLIES = 3000  # of all games together: a ply takes about 80 bytes of the page
 _NO_TEXT = "No game to show yet: an iteration has to finish first."
 
 
-class GameViewer:
-    """One game or several as HTML; a cell shows it. `html` is the same as text, for any page."""
-
-    def __init__(self, text: str, games: int):
-        self.html = text
-        self.games = games
-
-    def _repr_html_(self) -> str:
-        return self.html
-
-    def __repr__(self) -> str:
-        return f"GameViewer({self.games} game{'' if self.games == 1 else 's'})"
-
-
-def sample_replay(run: str | Path) -> GameViewer:
+def sample_replay(run: str | Path) -> HtmlImage:
     """The sample games of a run's folder, one for each of up to MOST_GAMES iterations.
 
     A game without a board is shown as text. Raises RunError when there is no such run,
@@ -53,14 +39,14 @@ def sample_replay(run: str | Path) -> GameViewer:
     reports = [Report.from_dict(values) for values in RunFolder.open(run).read_reports()]
     reports = [report for report in reports if report.sample_game]
     if not reports:
-        return GameViewer(f"<p>{_NO_TEXT}</p>", 0)
+        return HtmlImage(f"<p>{_NO_TEXT}</p>")
     chosen = spread([report.iteration for report in reports], MOST_GAMES)
     reports = [report for report in reports if report.iteration in chosen]
-    games = _newest_games(reports, MOST_PLIES)
+    games = _newest_games(reports)
     if not games:
         title, text = f"Iteration {reports[-1].iteration}", html.escape(reports[-1].sample_game)
-        return GameViewer(f"<p><b>{title}</b></p><pre>{text}</pre>", 1)
-    return GameViewer(_page(games), len(games))
+        return HtmlImage(f"<p><b>{title}</b></p><pre>{text}</pre>")
+    return HtmlImage(_page(games))
 
 
 def panel_replay(reports: Sequence[Report], place: str) -> str:
@@ -70,13 +56,13 @@ def panel_replay(reports: Sequence[Report], place: str) -> str:
     the same place of the page share; the next one continues where the last one was.
     """
     newest = [report for report in reports if report.sample_game][-PANEL_GAMES:]
-    games = _newest_games(newest, PANEL_PLIES)
+    games = _newest_games(newest)
     return _page(games, place) if games else ""
 
 
-def game_replay(played: Played) -> GameViewer:
+def game_replay(played: Played) -> HtmlImage:
     """One game that was played."""
-    return GameViewer(_page([_replayed(played, "")]), 1)
+    return HtmlImage(_page([_replayed(played, "")]))
 
 
 class _Replayed(NamedTuple):
@@ -84,13 +70,13 @@ class _Replayed(NamedTuple):
     game: dict[str, Any]  # as replay.js has it
 
 
-def _newest_games(reports: Sequence[Report], most_plies: int) -> list[_Replayed]:
-    """The last of the games, and as many before it as have `most_plies` together with it; none
+def _newest_games(reports: Sequence[Report]) -> list[_Replayed]:
+    """The last of the games, and as many before it as have MOST_PLIES together with it; none
     where the game has no board.
     """
     games = [_sample(report.iteration, report.sample_game) for report in reports]
     shown = [game for game in games if game is not None]
-    while len(shown) > 1 and sum(len(each.game["plies"]) for each in shown) > most_plies:
+    while len(shown) > 1 and sum(len(each.game["plies"]) for each in shown) > MOST_PLIES:
         del shown[0]
     return shown
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..arena.opponent import NetworkOpponent, Opponent
 from ..errors import ChessnnError, ConfigError
-from .cell import Place
+from .cell import HtmlImage, Place
 from .drawing import Drawing
 from .drawings import make_drawing
 from .front_end import has_widget_front_end
@@ -16,7 +16,7 @@ from .picture import picture_html
 from .play import find_opponent, own_game
 from .play.controls import moves_html
 from .played import Played
-from .replay import GameViewer, game_replay
+from .replay import game_replay
 
 MOST_PLIES = 300
 
@@ -28,7 +28,7 @@ def watch_game(
     evaluations: int | None = None,
     position: str = "",
     plies: int = MOST_PLIES,
-) -> GameViewer:
+) -> HtmlImage:
     """Play one game, shown move by move in a notebook, and return it to be played back.
 
     player, opponent: as play.find_opponent takes them; `player` moves first. game: if neither is a

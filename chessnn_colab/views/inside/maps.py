@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+import base64
+import io
+from collections.abc import Mapping
 
 import numpy as np
 from ipywidgets import Dropdown
 from matplotlib.colors import Colormap, LinearSegmentedColormap, ListedColormap
-from matplotlib.figure import Figure
+from matplotlib.image import imsave
 
 from ...network import SpikingNetwork
 from ...text import percent
 from ..cell import HtmlImage
-from ..style import FULL_FIRE, HAIRLINE, INK, NO_FIRE, figure_html, new_figure
+from ..style import FULL_FIRE, NO_FIRE
 from .position import SeenPosition, board_image, caption, firing_maps, row
 from .show import Controlled
 
@@ -24,9 +25,8 @@ PLANES = (
     "en passant", "own attacks", "their attacks", "castle short", "castle long", "they castle short",
     "they castle long", "seen before", "in check", "always lit", *(f"{plies} quiet" for plies in (8, 16, 32, 56, 80)),
 )  # fmt: skip
-PLANE_COLUMNS = 9
-CHANNEL_COLUMNS = 8
-LAYER_COLUMNS = 7
+GAP = 9  # CSS pixels between two small boards
+PIXELS = 8  # of a square of a small board, so that a page that scales it keeps its edges
 LIGHT = LinearSegmentedColormap.from_list(
     "light", [NO_FIRE, "#8C6D31", "#D9A441", FULL_FIRE, "#FFF6DC"]
 )
@@ -36,11 +36,8 @@ UNLIT_LIT = ListedColormap([NO_FIRE, FULL_FIRE])
 def input_planes(seen: SeenPosition) -> HtmlImage:
     """The 27 planes that the network sees, beside the board."""
     planes = seen.seen_from_white(seen.planes[0].numpy())
-    titles = [name.replace(" ", "\n", 1) for name in PLANES]
-    figure = mosaic(planes, titles, PLANE_COLUMNS, UNLIT_LIT, 1, 6.4)
-    lit = ", ".join(name for name, plane in zip(PLANES, planes) if plane.any())
-    alt = f"27 small boards. Planes with a lit square: {lit}"
-    return HtmlImage(row(board_image(seen), figure_html(figure, alt)))
+    maps = boards_html(dict(zip(PLANES, planes)), 66, UNLIT_LIT, 1)
+    return HtmlImage(row(board_image(seen), maps))
 
 
 def layer_maps(network: SpikingNetwork, seen: SeenPosition) -> dict[str, np.ndarray]:
@@ -61,37 +58,29 @@ def brightest(maps: Mapping[str, np.ndarray]) -> float:
 
 
 def layer_strip(
-    network: SpikingNetwork,
-    seen: SeenPosition,
-    width: float = 7.4,
-    shown: int | None = None,
-    max_rate: float | None = None,
+    network: SpikingNetwork, seen: SeenPosition, size: int = 76, max_rate: float = 0.0
 ) -> str:
-    """A small board for each layer, as an HTML image: how often the neurons of each square fire,
-    on one scale for all layers.
+    """A small board for each layer, as HTML: how often the neurons of each square fire, on one
+    scale for all layers.
 
-    width: inches. shown: its width in CSS pixels; None: its own. max_rate: the rate that is
-    brightest, 0 to 1; None: the highest here.
+    size: CSS pixels of a board. max_rate: the rate that is brightest, 0 to 1; 0: the highest here.
     """
     maps = layer_maps(network, seen)
-    rates = {name: percent(float(board.mean())) for name, board in maps.items()}
-    titles = [f"{name}\n{rates[name] if board.any() else 'silent'}" for name, board in maps.items()]
-    boards = np.stack(list(maps.values()))
-    scale = max_rate or brightest(maps)
-    figure = mosaic(boards, titles, min(len(maps), LAYER_COLUMNS), LIGHT, scale, width)
-    words = ", ".join(f"{name} {rate}" for name, rate in rates.items())
-    return figure_html(figure, f"Firing by layer: {words}", shown)
+    titled = {}
+    for name, board in maps.items():
+        rate = percent(float(board.mean())) if board.any() else "silent"
+        titled[f"{name}: {rate}".replace(" %", "\u00a0%")] = board
+    return boards_html(titled, size, LIGHT, max_rate or brightest(maps))
 
 
 def channel_grid(network: SpikingNetwork, seen: SeenPosition, layer: str) -> str:
     """Every channel of a layer as a small board, as HTML; the number above each is its spikes."""
     spikes = firing_maps(network, seen)[layer]
-    titles = [f"{number}: {board.sum():.0f}" for number, board in enumerate(spikes, 1)]
-    figure = mosaic(spikes, titles, CHANNEL_COLUMNS, LIGHT, slots(network), 8.6)
-    silent = int((spikes.sum((1, 2)) == 0).sum())
-    alt = f"{layer}: {len(spikes)} channels, {silent} of them silent"
-    words = f"{alt}. Above each board: its number, and its spikes here."
-    return figure_html(figure, alt) + caption(words, 800)
+    titled = {f"{number}: {board.sum():.0f}": board for number, board in enumerate(spikes, 1)}
+    silent = sum(not board.any() for board in spikes)
+    words = f"{layer}: {len(spikes)} channels, {silent} of them silent."
+    grid = boards_html(titled, 88, LIGHT, slots(network))
+    return grid + caption(f"{words} Above each board: its number, and its spikes here.", 800)
 
 
 def firing_view(network: SpikingNetwork, seen: SeenPosition) -> Controlled:
@@ -102,32 +91,22 @@ def firing_view(network: SpikingNetwork, seen: SeenPosition) -> Controlled:
     return Controlled(lambda layer: strip + channel_grid(network, seen, layer), {"layer": layers})
 
 
-def mosaic(
-    boards: np.ndarray,
-    titles: Sequence[str],
-    columns: int,
-    colours: Colormap,
-    brightest: float,
-    width: float,
-) -> Figure:
-    """Small boards [N, 8, 8] in rows of `columns`, each with its title above; White is below.
-    width: inches.
+def boards_html(
+    boards: Mapping[str, np.ndarray], size: int, colours: Colormap, highest: float
+) -> str:
+    """Small boards [8, 8], each an image with its title above; White is below. size: CSS pixels of
+    a board. highest: what is brightest.
     """
-    rows = math.ceil(len(boards) / columns)
-    lines = 1 + max(title.count("\n") for title in titles)
-    above = math.ceil(0.5 + 1.15 * lines * columns / width)  # squares that a title needs
-    sheet = np.full((rows * (8 + above), columns * 9), np.nan)
-    figure = new_figure(width, width * sheet.shape[0] / sheet.shape[1])
-    figure.set_layout_engine("none")
-    axis = figure.add_axes((0, 0, 1, 1))
-    for number, (board, title) in enumerate(zip(boards, titles)):
-        line, column = divmod(number, columns)
-        top = line * (8 + above) + above
-        left = column * 9
-        sheet[top : top + 8, left : left + 8] = board[::-1]
-        place = {"ha": "center", "va": "bottom", "linespacing": 1.1}
-        axis.text(left + 4, top - 0.3, title, fontsize=8, color=INK, **place)
-    axis.pcolor(sheet, cmap=colours, vmin=0, vmax=brightest, edgecolors=HAIRLINE, lw=0.4)
-    axis.invert_yaxis()
-    axis.set_axis_off()
-    return figure
+    parts = []
+    for title, board in boards.items():
+        squares = np.kron(board[::-1], np.ones((PIXELS, PIXELS)))
+        png = io.BytesIO()
+        imsave(png, squares, vmin=0, vmax=highest, cmap=colours, format="png")
+        data = base64.b64encode(png.getvalue()).decode()
+        style = f"width:{size}px;max-width:100%;display:block"
+        image = (
+            f'<img src="data:image/png;base64,{data}" alt="{title}" width="{size}" style="{style}">'
+        )
+        parts.append(f"{title}{image}")
+    words = f"max-width:{9 * (size + GAP)}px;font-size:11px;line-height:1.3"
+    return f'<div style="{words}">{row(*parts, gap=GAP, width=size)}</div>'

@@ -13,7 +13,7 @@ import chess
 import numpy as np
 import torch
 
-from ...arena.opponent import Opinion
+from ...arena.opponent import Opinion, sorted_opinions
 from ...games.chess.notation import board_from_fen
 from ...games.chess.rules import Chess
 from ...network import SpikingNetwork
@@ -66,15 +66,14 @@ def opinions(network: SpikingNetwork, seen: SeenPosition, rows: int) -> list[Opi
     Every legal move has its probability, however small.
     """
     logits, value_logits = network(seen.planes.expand(rows, -1, -1, -1))
-    _, actions = seen.drawing.game.legal_actions(seen.drawing.state())
-    probabilities, order = logits[:, actions].softmax(1).sort(dim=1, descending=True)
-    outcomes = value_logits.softmax(1)
-    if not seen.board.turn:  # the mover is the second player
-        outcomes = outcomes.flip(1)
-    columns = (outcomes.tolist(), actions[order].tolist(), probabilities.tolist())
-    return [
-        Opinion(tuple(wdl), tuple(moves), tuple(shares)) for wdl, moves, shares in zip(*columns)
-    ]
+    state = seen.drawing.state()
+    _, actions = seen.drawing.game.legal_actions(state)
+    return sorted_opinions(
+        value_logits,
+        state.current_player.expand(rows),
+        actions.expand(rows, -1),
+        logits[:, actions],
+    )
 
 
 def firing_maps(network: SpikingNetwork, seen: SeenPosition) -> dict[str, np.ndarray]:
@@ -109,9 +108,12 @@ def outcome_bar(seen: SeenPosition, thought: Opinion, width: int = BOARD) -> str
     return f'<div style="max-width:{width}px;font-size:12px">{bar}</div>'
 
 
-def row(*parts: str, gap: int = 20) -> str:
-    """Pieces of HTML side by side; they wrap where the page is narrow."""
-    items = "".join(f'<div style="max-width:100%">{part}</div>' for part in parts)
+def row(*parts: str, gap: int = 20, width: int | None = None) -> str:
+    """Pieces of HTML side by side; they wrap where the page is narrow. width: CSS pixels of each;
+    None: its own.
+    """
+    size = "max-width:100%" if width is None else f"width:{width}px;align-self:flex-end"
+    items = "".join(f'<div style="{size}">{part}</div>' for part in parts)
     return (
         f'<div style="display:flex;flex-wrap:wrap;gap:{gap}px;align-items:flex-start">{items}</div>'
     )

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ...games.base import concatenate, finished
 from ...games.chess.rules import Chess
 from ...network import SpikingNetwork
 from ...spikes import layer_names, spike_counts
@@ -39,14 +40,13 @@ def sample_positions(count: int = 3000, seed: int = 0) -> Tensor:
     generator = torch.Generator().manual_seed(seed)
     found = []
     while sum(map(len, found)) < count:
-        states = [game.starts(96, "standard", generator), game.starts(48, "few-piece", generator)]
-        for ply in range(2 * PLIES):
-            before = states[ply % 2]
-            mask = game.legal_action_mask(before)
-            action = torch.where(mask, torch.rand(mask.shape, generator=generator), -1.0).argmax(1)
-            after = game.step(before, action)
-            found.append(game.observe(after)[~(after.terminated | after.truncated)])
-            states[ply % 2] = after
+        starts = (game.starts(96, "standard", generator), game.starts(48, "few-piece", generator))
+        state = concatenate(starts)
+        for _ in range(PLIES):
+            mask = game.legal_action_mask(state)
+            noise = torch.rand(mask.shape, generator=generator)
+            state = game.step(state, torch.where(mask, noise, -1.0).argmax(1))
+            found.append(game.observe(state)[~finished(state)])
     positions = torch.cat(found)
     return positions[torch.randperm(len(positions), generator=generator)[:count]]
 

@@ -41,6 +41,7 @@ class PlayBoard(WidgetOrHtml):
     def __init__(self, drawing: Drawing, opponent: Opponent, human: int):
         self.drawing = drawing
         self.opponent = opponent
+        self._name = opponent.name[:1].upper() + opponent.name[1:]
         self.human = human  # the person's side from the next game on
         self._seat = human  # the person's side in this game
         self.chosen: tuple[int, ...] = ()  # squares clicked of a move that needs more clicks
@@ -68,7 +69,7 @@ class PlayBoard(WidgetOrHtml):
         if self._waited() or not self._may_move():
             return None
         if self._asked and square == self.chosen[-1]:  # the second half of a double click
-            return self._draw(self.controls.said, self._asked)
+            return self.redraw()
         if self.chosen == (square,):
             self.chosen = ()
             return self._draw("Your move.")
@@ -88,10 +89,6 @@ class PlayBoard(WidgetOrHtml):
         False.
         """
         if self._waited() or not self._may_move():
-            return False
-        if not text.strip():
-            said = f"No move entered: click two squares, or type one such as {self.drawing.hint}."
-            self._draw(said, self._asked)
             return False
         try:
             action = self.drawing.parse(text)
@@ -113,7 +110,7 @@ class PlayBoard(WidgetOrHtml):
         """Undo the person's last move and the answer to it."""
         moves = len(self.drawing.actions)
         own_first = (self.drawing.turn + moves) % 2 == self.human  # this side made the first move
-        if moves < (1 if own_first else 2):
+        if moves + own_first < 2:
             return self._draw("There is no move of yours to take back.")
         self.drawing.pop()
         if self.drawing.turn != self.human:
@@ -179,7 +176,7 @@ class PlayBoard(WidgetOrHtml):
     def turn_board(self) -> None:
         """Show the board from the other side."""
         self.controls.squares.turn(not self.controls.squares.turned)
-        self._draw(self.controls.said, self._asked)
+        self.redraw()
 
     # What follows from it
 
@@ -187,10 +184,6 @@ class PlayBoard(WidgetOrHtml):
     def over(self) -> bool:
         """Whether the game has ended."""
         return self.resigned or bool(self.drawing.ending())
-
-    @property
-    def _name(self) -> str:
-        return self.opponent.name[:1].upper() + self.opponent.name[1:]
 
     def _waited(self) -> bool:
         """True if this click was queued while the opponent was thinking and so was meant for the
@@ -260,7 +253,7 @@ class PlayBoard(WidgetOrHtml):
             self._thought_until = time.monotonic()
             self._thought_for = self._thought_until - started
 
-    def show_thoughts(self) -> None:
+    def redraw(self) -> None:
         """Draw again, with or without what the network thinks, as the switch beside the board
         says.
         """

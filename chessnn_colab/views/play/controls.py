@@ -42,7 +42,7 @@ class Controls:
         self._switch = ipywidgets.ToggleButton(
             description="What it thinks", layout={"width": "auto"}
         )
-        self._switch.observe(lambda _: play.show_thoughts(), names="value")
+        self._switch.observe(lambda _: play.redraw(), names="value")
         self.widget = ipywidgets.Box([self._left(play), self._right(play, evaluations)])
         self.widget.add_class("cn-table")
         self.widget.add_class(f"{self.squares.scope}-root")
