@@ -72,7 +72,7 @@ def test_an_opinion_is_of_white_whoever_moves(small):
 
 def test_a_position_without_moves_and_a_bad_one(small):
     mated = position("R5k1/5ppp/8/8/8/8/8/6K1 b - - 0 1")
-    assert opinion(small, mated).actions == ()
+    assert opinion(small, mated).actions == []
     images(silence_view(small, mated).static_html())
     with pytest.raises(NotationError, match="invalid FEN 'nonsense'"):
         position("nonsense")

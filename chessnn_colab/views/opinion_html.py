@@ -93,4 +93,4 @@ def opinions(drawing: Drawing, network: NetworkOpponent, known: int) -> list[Opi
         return network.opinions(states)
     reward = float(states.pop().rewards[0, 0])
     result = (float(reward > 0), float(reward == 0), float(reward < 0))
-    return [*network.opinions(states), Opinion(result, (), ())]
+    return [*network.opinions(states), Opinion(result, [], [])]
