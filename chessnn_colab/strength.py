@@ -150,7 +150,8 @@ class StrengthProbe:
             share = min(spent / measure.cost, 1.0) if measure.cost else 0.0
             self.progress.measuring_update(share)
 
-        player = _Timed(NetworkPlayer(self.game, network, measure.search), on_move)
+        player = _Timed(self.game, network, measure.search)
+        player.on_move = on_move
         outcome = None
         with suppress(_TimeUp):
             outcome = measure.run(player)
@@ -213,18 +214,13 @@ class _TimeUp(Exception):
     """A measurement takes longer than it may."""
 
 
-class _Timed(Player):
-    """A player that calls `on_move` before each of its moves."""
+class _Timed(NetworkPlayer):
+    """A network that calls `on_move` before each of its moves."""
 
-    def __init__(self, player: Player, on_move: Callable[[], None]):
-        self.player = player
-        self.on_move = on_move
-        self.name = player.name
-        self.evaluations = player.evaluations
-        self.wants_boards = player.wants_boards
+    on_move: Callable[[], None]
 
     def choose(
         self, state: Any, generator: torch.Generator, boards: Sequence[Any] | None = None
     ) -> Tensor:
         self.on_move()
-        return self.player.choose(state, generator, boards)
+        return super().choose(state, generator, boards)

@@ -59,14 +59,13 @@ def probe_of(monkeypatch, seconds: float | None, costs: dict[str, float], game: 
     clock = Clock(monkeypatch)
     budget = Budget(None if seconds is None else seconds / 60, 9 if seconds is None else None)
     probe = strength.StrengthProbe(True, game, "cpu", budget, Listener())
-    player = SimpleNamespace(name="", evaluations=0, wants_boards=False, choose=lambda *_: None)
-    monkeypatch.setattr(strength, "NetworkPlayer", lambda *_: player)
+    monkeypatch.setattr(strength, "_Timed", lambda *_: SimpleNamespace())
     for measure in probe.measures:
 
         def run(player, name=measure.name):
             for _ in range(4):
                 clock.now += costs[name] / 4
-                player.choose(None, None)
+                player.on_move()
             return 0.5, 0.4, 0.6
 
         measure.run = run

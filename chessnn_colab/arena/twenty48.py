@@ -31,76 +31,60 @@ class GreedyPlayer(Player):
     def choose(
         self, state: Twenty48State, generator: torch.Generator, boards: Sequence[Any] | None = None
     ) -> Tensor:
-        _, gained, legal = every_slide(self.game, state.tiles)
-        order = torch.tensor(CORNER_ORDER, device=self.game.device)
-        worth = torch.where(legal, gained, -1)[:, order]
-        return order[worth.argmax(1)]
-
-
-class SnakePlayer(Player):
-    """The move after which the tiles lie best along a snake; of equal ones the first of
-    CORNER_ORDER.
-    """
-
-    name = "snake"
-
-    def __init__(self, game: Twenty48):
-        self.game = game
-        weights = [SNAKE_BASE ** -SNAKE.index(cell) for cell in range(16)]
-        self.weights = torch.tensor(weights, device=game.device)
-
-    def choose(
-        self, state: Twenty48State, generator: torch.Generator, boards: Sequence[Any] | None = None
-    ) -> Tensor:
         order = torch.tensor(CORNER_ORDER, device=self.game.device)
         return order[self.values(state.tiles)[:, order].argmax(1)]
 
     def values(self, tiles: Tensor) -> Tensor:
-        """float32 [B, 4]: what each move of `tiles` [B, 16] is worth; -1 where it moves nothing."""
-        after, _, legal = every_slide(self.game, tiles)
-        return torch.where(legal, self.after(after.flatten(0, 1)).view(-1, 4), -1.0)
-
-    def after(self, tiles: Tensor) -> Tensor:
-        """float32 [N]: value of afterstates [N, 16], before the random tile."""
-        return self.snake_value(tiles)
-
-    def snake_value(self, tiles: Tensor) -> Tensor:
-        """float32 [N]: how well tiles [N, 16] lie along the snake."""
-        return (torch.where(tiles > 0, 2.0**tiles, 0.0) * self.weights).sum(1)
+        """[B, 4]: what each move of `tiles` [B, 16] is worth; -1 where it moves nothing."""
+        _, gained, legal = every_slide(self.game, tiles)
+        return torch.where(legal, gained, -1)
 
 
-class ExpectimaxPlayer(SnakePlayer):
-    """The move that is best on average over every tile that may appear, `depth` moves deep, snake
-    weights at the end.
+class ExpectimaxPlayer(GreedyPlayer):
+    """The move that is best on average over every tile that may appear, `depth` moves deep. At the
+    end the tiles count by how well they lie along the snake.
 
     Depth 2 looks at up to 480 boards per move, depth 3 at some 50,000.
     """
 
     name = "expectimax"
+    depth = 2
 
-    def __init__(self, game: Twenty48, depth: int = 2):
+    def __init__(self, game: Twenty48):
         super().__init__(game)
-        self.depth = depth
+        weights = [SNAKE_BASE ** -SNAKE.index(cell) for cell in range(16)]
+        self.weights = torch.tensor(weights, device=game.device)
         cells = torch.eye(16, dtype=torch.int64, device=game.device)
         self.chances = torch.cat((cells, 2 * cells))  # [32, 16], every tile in every cell
 
-    def after(self, tiles: Tensor, depth: int | None = None) -> Tensor:
-        depth = self.depth if depth is None else depth
+    def values(self, tiles: Tensor) -> Tensor:
+        return self._values(tiles, self.depth)
+
+    def _values(self, tiles: Tensor, depth: int) -> Tensor:
+        """float32 [B, 4]: `values`, this number of moves deep."""
+        after, _, legal = every_slide(self.game, tiles)
+        worth = tiles.new_full(legal.shape, -1.0, dtype=torch.float32)
+        worth[legal] = self._after(after[legal], depth)
+        return worth
+
+    def _after(self, tiles: Tensor, depth: int) -> Tensor:
+        """float32 [N]: value of afterstates [N, 16], before the random tile."""
         if depth == 1:
-            return self.snake_value(tiles)
+            return (torch.where(tiles > 0, 2.0**tiles, 0.0) * self.weights).sum(1)
         # Tiles in empty cells.
         rows, chance = (tiles.unsqueeze(1) * self.chances == 0).all(2).nonzero(as_tuple=True)
-        best = self._best(tiles[rows] + self.chances[chance], depth - 1)
+        replies = self._values(tiles[rows] + self.chances[chance], depth - 1)
+        best = replies.amax(1).clamp(min=0)  # 0 where no move is left
         share = torch.where(chance < 16, 1 - FOUR_SHARE, FOUR_SHARE)
         empty = (tiles == 0).sum(1).clamp(min=1)
         return best.new_zeros(len(tiles)).index_add(0, rows, best * share) / empty
 
-    def _best(self, tiles: Tensor, depth: int) -> Tensor:
-        """float32 [N]: the value of the best move of tiles [N, 16]; 0 where there is none."""
-        after, _, legal = every_slide(self.game, tiles)
-        worth = tiles.new_zeros(legal.shape, dtype=torch.float32)
-        worth[legal] = self.after(after[legal], depth)
-        return worth.amax(1)
+
+class SnakePlayer(ExpectimaxPlayer):
+    """The move after which the tiles lie best along the snake."""
+
+    name = "snake"
+    depth = 1
 
 
 def every_slide(game: Twenty48, tiles: Tensor) -> tuple[Tensor, Tensor, Tensor]:

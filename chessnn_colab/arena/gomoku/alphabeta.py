@@ -10,6 +10,7 @@ the choice is that of alpha-beta, which would find it one by one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,7 +29,7 @@ WORTH = (0.0, 1.0, 8.0, 60.0, 400.0, WIN)
 # The same for the side to move, which adds a stone at once.
 TO_MOVE = (0.0, 2.0, 16.0, 150.0, 20_000.0, WIN)
 WIDTHS = {2: (20,), 4: (14, 10, 10)}  # depth -> moves that are followed at each ply but the last
-POSITIONS_AT_ONCE = 4096  # whose moves are valued together
+POSITIONS_AT_ONCE = 4096  # of the last ply, whose moves are valued together
 # A window's code: own + 6 theirs + 36 own beside it + 108 theirs beside it. Beside: the cells next
 # to its two ends.
 OWN, THEIRS, OWN_BESIDE, THEIRS_BESIDE = 1, 6, 36, 108
@@ -55,21 +56,12 @@ class AlphaBetaPlayer(Player):
     def scores(self, state: GomokuState) -> Tensor:
         """float32 [B, size * size]: what each move is worth to the mover after `depth` plies; TAKEN
         for taken cells and for moves that are not followed."""
-        colours = (state.current_player + BLACK).to(torch.int8).unsqueeze(1)
-        board = torch.where(state.board == EMPTY, 0, torch.where(state.board == colours, 1, -1)).to(
-            torch.int8
-        )
-        boards_at_once = max(1, POSITIONS_AT_ONCE // self._positions())
+        own = state.board == (state.current_player + BLACK).to(torch.int8).unsqueeze(1)
+        theirs = (state.board != EMPTY) & ~own
+        board = own.to(torch.int8) - theirs.to(torch.int8)
+        boards_at_once = POSITIONS_AT_ONCE // math.prod(WIDTHS[self.depth])
         parts = [self._search(part, 0) for part in board.split(boards_at_once)]
         return torch.cat(parts)
-
-    def _positions(self) -> int:
-        """Positions whose moves are valued for one root."""
-        total = level = 1
-        for width in WIDTHS[self.depth]:
-            level *= width
-            total += level
-        return total
 
     def _search(self, board: Tensor, ply: int) -> Tensor:
         """float32 [N, cells]: the worth of the mover's moves on `board` int8 [N, cells], 1 the
