@@ -164,7 +164,7 @@ def playing_device(device: str | torch.device) -> str:
 
 def out_of_memory(error: BaseException) -> bool:
     """Whether `error` says that a device, or this machine, has no room for a tensor."""
-    return isinstance(error, (torch.cuda.OutOfMemoryError, MemoryError)) or (
+    return isinstance(error, MemoryError) or (
         isinstance(error, RuntimeError) and any(words in str(error) for words in OUT_OF_MEMORY)
     )
 
@@ -229,13 +229,13 @@ def plan_workers(
     CPU. Raises ConfigError for `gpus` that are no numbers, DeviceError for devices that are not
     there.
     """
-    trains_on = _candidates(str(device), machine, gpus)[0]
-    plays_on = _candidates(str(selfplay_device or device), machine, gpus)[0]
+    trains_on = _candidates(device, machine, gpus)[0]
+    plays_on = _candidates(selfplay_device or device, machine, gpus)[0]
     if plays_on.startswith("cuda"):
         wanted = _picked(machine, gpus)
-        only_one = str(selfplay_device or (trains_on if gpus is None else "cuda"))
-        if only_one.startswith("cuda:") and (selfplay_device or only_one != "cuda:0"):
-            wanted = [int(only_one.removeprefix("cuda:"))]
+        spread = gpus is not None or device == "cuda:0"  # over all, whichever of them trains
+        if (selfplay_device or ("cuda" if spread else device)) == plays_on:
+            wanted = [int(plays_on.removeprefix("cuda:"))]
         reserved = trains_on if learner_gpu == "own" else ""
         return _plan_gpus(machine, wanted, reserved, workers, device_failure)
     if gpus is not None and not trains_on.startswith("cuda"):

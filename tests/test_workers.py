@@ -187,12 +187,6 @@ class TestLocalPool(PoolContract):
             pool.set_weights(4, {"add": np.array([1])})
             assert games(pool.play([2], 0)[0]) == share(0, 2, 0)
 
-    def test_a_long_log_is_begun_anew(self, tmp_path):
-        log = tmp_path / "worker-0.log"
-        log.write_bytes(b"x" * (worker_process.MAX_LOG_BYTES + 1))
-        LocalPool(ToyJob, {}, WorkerPlan(("left",), 1), logs=tmp_path).close()
-        assert log.stat().st_size < 1000
-
 
 def test_the_inline_pool_plays_the_same_games(messages):
     with InlinePool(

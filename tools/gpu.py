@@ -80,7 +80,7 @@ def benches(options: Options) -> Figures:
         rules = options.bench("rules", boards=boards)
         play = options.bench("self-play", boards=boards)
         found[f"rules positions/s, {boards} boards"] = rules["positions_per_second"]
-        for name in ("moves_per_second", "search_efficiency", "network_share"):
+        for name in ("moves_per_second", "search_efficiency"):
             found[f"two-rung {name}, {boards} boards"] = play[name]
         if options.device.startswith("cuda"):
             found[f"GPU memory, MiB, {boards} boards"] = most_memory(options.device)

@@ -54,19 +54,17 @@ def bench_neighbour(setting: Setting) -> dict[str, Any]:
 
 def _alternated(paces: dict[str, Pace], seconds: float) -> dict[str, Any]:
     """Idle paces and the ratios, each turn of each part some `seconds` long."""
-    found: dict[str, list[list[float]]] = {name: [] for name in paces}
+    # By number of neighbours: the paces of each round.
+    turns: dict[int, list[dict[str, float]]] = {0: [], 1: [], 2: []}
     for _ in range(ROUNDS):
-        turns = []
-        for count in (0, *SUFFIXES):
+        for count, rounds in turns.items():
             with neighbours(count):
-                turns.append({name: pace(seconds) for name, pace in paces.items()})
-        for name, rounds in found.items():
-            rounds.append([turn[name] for turn in turns])
+                rounds.append({name: pace(seconds) for name, pace in paces.items()})
     figures: dict[str, Any] = {}
-    for name, rounds in found.items():
-        figures[f"{name}_per_second"] = statistics.median(idle for idle, *_ in rounds)
-        for column, suffix in SUFFIXES.items():
-            ratios = [turns[column] / turns[0] for turns in rounds]
+    for name in paces:
+        figures[f"{name}_per_second"] = statistics.median(idle[name] for idle in turns[0])
+        for count, suffix in SUFFIXES.items():
+            ratios = [busy[name] / idle[name] for idle, busy in zip(turns[0], turns[count])]
             figures[f"{name}_ratio{suffix}"] = statistics.median(ratios)
             figures[f"{name}_ratio{suffix}_range"] = [min(ratios), max(ratios)]
     return {**figures, "rounds": ROUNDS}

@@ -18,7 +18,7 @@ from ..network import SpikingNetwork, actor_copy
 from ..records import GameRecords
 from ..search import SearchConfig
 from ..selfplay import Lockstep, play_games
-from .clock import Clock, Setting, seconds_per_call
+from .clock import Setting, seconds_per_call
 
 TREE_SIMULATIONS = 32
 GAMES_PER_BOARD = 4  # more than are played in the time
@@ -49,32 +49,25 @@ def measure(setting: Setting, search: SearchConfig) -> dict[str, Any]:
     Every position that the network looks at counts as an evaluation, on a GPU also those of
     finished games and of spare places.
     """
-    device = setting.device
-    boards = setting.boards or (BOARDS_ON_CPU if device == "cpu" else BOARDS_ON_GPU)
-    timed = TimedNetwork(actor_copy(setting.network(), setting.dtype), device)
-    actor = Actor(setting.game, timed, search)  # pyright: ignore[reportArgumentType]
-    moves, seconds = played(actor, boards, setting.seconds, timed.forget)
-    per_move = timed.rows / moves
-    network_share = timed.clock.seconds / seconds
-    bare = timed.rows / timed.bare_seconds(setting.seconds)
-    if device != "cpu":  # clocks that wait for every part keep a device from working ahead
-        actor = Actor(setting.game, timed.network, search)
-        moves, seconds = played(actor, boards, setting.seconds)
-    evaluations = per_move * moves / seconds
+    boards = setting.boards or (BOARDS_ON_CPU if setting.device == "cpu" else BOARDS_ON_GPU)
+    counted = CountedNetwork(actor_copy(setting.network(), setting.dtype))
+    actor = Actor(setting.game, counted, search)  # pyright: ignore[reportArgumentType]
+    moves, seconds = played(actor, boards, setting.seconds, counted.forget)
+    evaluations = counted.rows / seconds
+    bare = counted.rows / counted.bare_seconds(setting.device, setting.seconds)
     return {
         "moves_per_second": moves / seconds,
         "evaluations_per_second": evaluations,
         "bare_evaluations_per_second": bare,
         "search_efficiency": evaluations / bare,
-        "network_share": network_share,
         "overhead_us_per_evaluation": 1e6 * (1 / evaluations - 1 / bare),
         "boards": boards,
-        "evaluations_per_move": per_move,
+        "evaluations_per_move": counted.rows / moves,
     }
 
 
 def played(
-    actor: Actor, boards: int, seconds: float, begin: Callable[[], None] = lambda: None
+    actor: Actor, boards: int, seconds: float, begin: Callable[[], None]
 ) -> tuple[int, float]:
     """Self-play for about `seconds`: the moves, and the seconds that they took.
 
@@ -98,40 +91,38 @@ def played(
     return plies - plies_before, ended - began
 
 
-class TimedNetwork:
+class CountedNetwork:
     """A network that remembers how often each part of it was called on how many rows, with an
-    example of the inputs, and how long all calls took.
+    example of the inputs.
     """
 
-    def __init__(self, network: SpikingNetwork, device: str):
+    def __init__(self, network: SpikingNetwork):
         self.network = network
-        self.device = device
         self.forget()
 
     def forget(self) -> None:
         """Begin anew."""
-        self.clock = Clock(self.device)
         self.rows = 0  # positions evaluated
         # By part, rows and wanted logits: calls that are alike in these take the same time.
         self.calls: Counter[tuple[str, int, int]] = Counter()
         self._examples: dict[tuple[str, int, int], Callable[[], Any]] = {}
 
     def __getattr__(self, part: str) -> Callable[..., Any]:
-        """The network's method `part`, timed and counted."""
+        """The network's method `part`, counted."""
         function = getattr(self.network, part)
 
-        def timed(batch: torch.Tensor, *wanted: torch.Tensor) -> Any:
+        def counted(batch: torch.Tensor, *wanted: torch.Tensor) -> Any:
             logits = len(wanted[0]) if wanted else 0
             call = part, len(batch), ROUNDED * math.ceil(logits / ROUNDED)
             self.calls[call] += 1
             self._examples.setdefault(call, partial(function, batch, *wanted))
             if part == "features_and_value":
                 self.rows += len(batch)
-            return self.clock.time(function, batch, *wanted)
+            return function(batch, *wanted)
 
-        return timed
+        return counted
 
-    def bare_seconds(self, limit: float) -> float:
+    def bare_seconds(self, device: str, limit: float) -> float:
         """How long the same calls take the network alone, with nothing between them.
 
         Each kind is measured for its share of the calls in `limit` seconds.
@@ -139,7 +130,7 @@ class TimedNetwork:
         seconds = 0.0
         for call, count in self.calls.items():
             share = limit * count / self.calls.total()
-            seconds += count * seconds_per_call(self._examples[call], self.device, share)
+            seconds += count * seconds_per_call(self._examples[call], device, share)
         return seconds
 
 

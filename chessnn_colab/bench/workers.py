@@ -12,19 +12,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..cpu import ThreadTrial, use_threads
+from ..budget import Budget
 from ..devices import WorkerPlan, inventory, plan_workers
 from ..iteration import concatenate_worker_games
 from ..learner import Learner
-from ..learning import most_threads
+from ..learning import learn
 from ..network import SpikingNetwork, to_arrays
 from ..records import GameRecords
 from ..replay import ReplayBuffer
+from ..report import Progress
 from ..selfplay import SelfPlay
 from ..workers.local import LocalPool
 from .clock import Clock, Setting
 
 MANY_GAMES = 8  # per board: more than end in the time
+MANY_UPDATES = 1_000_000  # more than are made in the time
 WARM_UP_SECONDS = 1.0
 SAMPLE_REUSE = 4  # at which the learner's share is measured
 
@@ -122,18 +124,18 @@ class Learning:
 
     def updates_per_second(self, seconds: float) -> float:
         """The pace of an iteration of training: the first updates try out the number of threads."""
-        learner = self._learner
-        clock = Clock(str(learner.device))
-        threads = ThreadTrial(most_threads(learner, self.batch_size))
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline or not clock.count:
-            batch = self._replay.sample(self.batch_size, self._generator)
-            before = clock.seconds
-            with use_threads(threads.count):
-                clock.time(learner.update, batch, None, self._generator, count=1)
-            if learner.device.type == "cpu":
-                threads.took(clock.seconds - before)
-        return clock.rate
+        started = time.monotonic()
+        learned = learn(
+            self._learner,
+            self._replay,
+            MANY_UPDATES,
+            self.batch_size,
+            Budget(seconds / 60, None),
+            Progress(),
+            self._generator,
+            lambda: None,
+        )
+        return learned["updates"] / (time.monotonic() - started)
 
 
 def bench_transport(setting: Setting) -> dict[str, Any]:

@@ -42,7 +42,6 @@ DEVICE_FAULTS = (
     "cuDNN error",
     "CUBLAS_STATUS",
 )  # in torch's RuntimeErrors
-MAX_LOG_BYTES = 2**20  # a longer log is emptied when a worker starts
 PROGRESS_INTERVAL = 0.1  # least seconds between two progress messages without games
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -153,8 +152,7 @@ def _redirect_output(log: Path) -> None:
     """
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
-        mode = os.O_TRUNC if log.exists() and log.stat().st_size > MAX_LOG_BYTES else os.O_APPEND
-        file = os.open(log, os.O_WRONLY | os.O_CREAT | NO_LINK | mode, 0o644)
+        file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | NO_LINK, 0o644)
     except OSError as error:  # a worker without a log can still play
         print(f"no log of this worker: {error}", file=sys.stderr)
         return
