@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import platform
 import subprocess
@@ -14,6 +13,7 @@ from torch.torch_version import TorchVersion
 
 from . import TORCH_CAME_FIRST
 from .devices import Inventory, inventory
+from .install import installed_version
 
 PACKAGES = ("torch", "numpy", "chess", "spikingjelly", "ipywidgets", "matplotlib", "safetensors")
 WHEELS = "https://download.pytorch.org/whl/"
@@ -36,7 +36,6 @@ class Facts:
     driver_gpu: str = ""  # the first GPU that nvidia-smi lists, whether torch can use it or not
     driver: str = ""  # the version of the NVIDIA driver, such as 580.65.06
     visible_devices: str | None = None  # CUDA_VISIBLE_DEVICES, where it is set
-    ram_bytes: int | None = None  # None where the system does not say
     torch_came_first: bool = False  # loaded before this package could say how its threads wait
 
 
@@ -51,7 +50,6 @@ def gather_facts(environment: Mapping[str, str] = os.environ) -> Facts:
         driver_gpu=name,
         driver=driver,
         visible_devices=environment.get("CUDA_VISIBLE_DEVICES"),
-        ram_bytes=ram_bytes(),
         torch_came_first=TORCH_CAME_FIRST,
     )
 
@@ -154,13 +152,9 @@ def versions() -> dict[str, str]:
     """Return the versions of Python and of PACKAGES by name; "missing" for a package that is not
     installed.
     """
-    found = {"Python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            found[name] = "missing"
-    return {**found, "CUDA build": torch.version.cuda or "none"}
+    packages = {name: installed_version(name) or "missing" for name in PACKAGES}
+    python = platform.python_version()
+    return {"Python": python, **packages, "CUDA build": torch.version.cuda or "none"}
 
 
 def driver_gpu() -> tuple[str, str]:
@@ -176,11 +170,3 @@ def driver_gpu() -> tuple[str, str]:
     first = done.stdout.partition("\n")[0]
     name, _, driver = first.partition(",")
     return name.strip(), driver.strip()
-
-
-def ram_bytes() -> int | None:
-    """Return the machine's memory; None where the system does not say."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return None  # Windows has no sysconf; a system may lack either name

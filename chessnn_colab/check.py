@@ -14,6 +14,7 @@ from .advice import Facts, advice, gather_facts, versions
 from .config import TrainConfig
 from .device_probe import COMPARED, probe
 from .devices import DeviceChoice, WorkerPlan, detect_device, plan_workers
+from .errors import first_line
 from .games.registry import make_game
 from .network import SpikingNetwork, build_network
 
@@ -59,8 +60,8 @@ class CheckReport:
     @property
     def fastest(self) -> str:
         """The device on which the cpu preset trains fastest; "" where only one was timed."""
-        timed = {speed.device: speed.training_us for speed in self.speeds if speed.training_us}
-        return min(timed, key=lambda device: timed[device]) if len(timed) > 1 else ""
+        timed = [(speed.training_us, speed.device) for speed in self.speeds if speed.training_us]
+        return min(timed)[1] if len(timed) > 1 else ""
 
     def __str__(self) -> str:
         facts = self.facts
@@ -73,8 +74,8 @@ class CheckReport:
         lines.append(("place", facts.place))
         lines.append(("versions", ", ".join(f"{k} {v}" for k, v in self.versions.items())))
         for gpu in machine.gpus:
-            lines.append((f"GPU {gpu.index}", f"{gpu.name}, {_gigabytes(gpu.memory)}"))
-        lines.append(("CPU", f"{machine.cores} cores, {_gigabytes(facts.ram_bytes)} RAM"))
+            lines.append((f"GPU {gpu.index}", f"{gpu.name}, {gpu.memory / 2**30:.1f} GiB"))
+        lines.append(("CPU", f"{machine.cores} cores"))
         lines += [(f"on {speed.device}", str(speed)) for speed in self.speeds]
         if self.fastest:
             lines.append(("fastest", f"{self.fastest}, with the cpu preset"))
@@ -115,7 +116,7 @@ def time_network(device: str, game: str = "chess") -> Speed:
         forward = _best_time(lambda: _forward(network, observation))
         training = _best_time(lambda: _train(network, observation))
     except Exception as error:  # whatever a broken driver raises
-        return Speed(device, None, None, f"{type(error).__name__}: {error}".splitlines()[0])
+        return Speed(device, None, None, first_line(error))
     return Speed(device, 1e6 * forward / TIMED_BATCH, 1e6 * training / TIMED_BATCH)
 
 
@@ -141,7 +142,3 @@ def _best_time(function: Callable[[], None]) -> float:
         function()
         times.append(time.perf_counter() - started)
     return min(times[1:])
-
-
-def _gigabytes(count: int | None) -> str:
-    return "unknown" if count is None else f"{count / 2**30:.1f} GiB"

@@ -242,16 +242,12 @@ def plan_workers(
         raise DeviceError(
             f"gpus={list(gpus)} but the device is {device}: leave gpus out, or use cuda"
         )
-    notes = []
     if plays_on == "mps":
-        if workers and workers > 1:
-            notes.append(f"MPS takes one worker, not {workers}")
-        return WorkerPlan(("mps",), 1, tuple(notes), device_failure)
+        notes = (f"MPS takes one worker, not {workers}",) if (workers or 1) > 1 else ()
+        return WorkerPlan(("mps",), 1, notes, device_failure)
     count = workers or min(machine.cores, MAX_CPU_WORKERS)
-    if count > machine.cores:
-        notes.append(f"{count} workers on {machine.cores} cores will take turns")
     threads = max(machine.cores // count, 1) if workers else 1
-    return WorkerPlan(("cpu",) * count, threads, tuple(notes))
+    return WorkerPlan(("cpu",) * count, threads)
 
 
 def _plan_gpus(
@@ -260,23 +256,18 @@ def _plan_gpus(
     """Plan workers on the GPUs `wanted`, without the one reserved for the learner if there is
     another.
     """
-    notes = []
+    notes = ()
     others = [index for index in wanted if f"cuda:{index}" != reserved]
     if not others:
-        notes.append(
+        notes = (
             "learner_gpu='own': no other of the chosen GPUs to play on (gpus names them), so the "
-            "learner shares"
+            "learner shares",
         )
-    elif others != wanted:
-        wanted = others
-        notes.append(f"the learner has {reserved} for itself")
+    wanted = others or wanted
     total = workers or len(wanted)
-    if total < len(wanted):
-        used = ", ".join(map(str, wanted[:total]))
-        notes.append(f"{total} workers use GPUs {used} of {len(wanted)}")
     devices = tuple(f"cuda:{wanted[worker % len(wanted)]}" for worker in range(total))
     threads = max(machine.cores // total, 1)
-    return WorkerPlan(devices, threads, tuple(notes), device_failure)
+    return WorkerPlan(devices, threads, notes, device_failure)
 
 
 def _present(machine: Inventory) -> list[str]:

@@ -25,8 +25,8 @@ def install_requirements(
 
     Installed packages stay as they are, torch above all. Runs go to a checkout, or else to the
     working folder. Prints a line. also: more requirements, as pip writes them. Raises InstallError
-    for a package of another version than the requirements allow, with pip's own reason when it
-    fails, and when pip replaced torch.
+    for a package of another version than the requirements allow, and with pip's own reason when it
+    fails.
     """
     if str(HERE) not in sys.path:
         # Workers start in another folder, where a relative path would lead to nothing.
@@ -35,7 +35,7 @@ def install_requirements(
     if requirements.is_file():  # a wheel has none
         lines = [*requirements.read_text(encoding="utf-8").splitlines(), *also]
     wanted = [text for line in lines if (text := line.split("#")[0].strip())]
-    versions = {line: _version(Requirement(line).name) for line in wanted}
+    versions = {line: installed_version(Requirement(line).name) for line in wanted}
     missing = [line for line, version in versions.items() if version is None]
     _refuse_other_versions({line: version for line, version in versions.items() if version})
     installed = ""
@@ -68,7 +68,7 @@ def _refuse_other_versions(wanted: dict[str, str]) -> None:
 
 def _pip_install(missing: list[str]) -> None:
     """Run pip with torch pinned to the version that is here."""
-    torch = _version("torch")
+    torch = installed_version("torch")
     with tempfile.TemporaryDirectory() as folder:
         pins = Path(folder, "constraints.txt")
         pins.write_text(f"torch=={torch}\n" if torch else "", encoding="utf-8")
@@ -83,14 +83,10 @@ def _pip_install(missing: list[str]) -> None:
             f"pip could not install {', '.join(missing)}: {reason}. Look at the network "
             "connection, and run this again"
         )
-    after = _version("torch")
-    if torch not in (None, after):
-        raise InstallError(
-            f"pip replaced torch {torch} by {after}: expected it to stay. Restart the runtime"
-        )
 
 
-def _version(package: str) -> str | None:
+def installed_version(package: str) -> str | None:
+    """The version of a package that is installed; None if it is not."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:

@@ -9,7 +9,6 @@ from dataclasses import replace
 import pytest
 import torch
 
-from chessnn_colab import advice as advice_module
 from chessnn_colab import check
 from chessnn_colab.__main__ import main
 from chessnn_colab.advice import Facts, advice, driver_gpu, find_place, gather_facts, versions
@@ -137,16 +136,7 @@ def test_the_gpu_that_nvidia_smi_lists(monkeypatch, printed, found):
 def test_facts_of_this_machine():
     facts = gather_facts({"CUDA_VISIBLE_DEVICES": "0"})
     assert (facts.place, facts.visible_devices) == ("local", "0")
-    assert facts.ram_bytes is None or facts.ram_bytes > 2**28
     assert {"Python", "torch", "CUDA build", "spikingjelly", "ipywidgets"} <= set(versions())
-
-
-def test_memory_that_the_system_does_not_tell(monkeypatch):
-    def unknown(name):
-        raise ValueError("unrecognized configuration name")
-
-    monkeypatch.setattr(os, "sysconf", unknown, raising=False)
-    assert advice_module.ram_bytes() is None
 
 
 # The report
@@ -155,7 +145,7 @@ def test_memory_that_the_system_does_not_tell(monkeypatch):
 def test_the_report_is_a_table_and_plain_data():
     report = check_device("cpu")
     text = str(report)
-    for words in ("cpu (CPU)", "cpu: works", "spikingjelly", "cores", "RAM", "forward", "workers"):
+    for words in ("cpu (CPU)", "cpu: works", "spikingjelly", "cores", "forward", "workers"):
         assert words in text
     assert "compared" not in text, "a CPU is compared with nothing"
     [speed] = report.speeds
@@ -171,7 +161,7 @@ def test_a_network_that_does_not_run_is_reported(monkeypatch):
 
     monkeypatch.setattr(check, "build_network", broken)
     speed = time_network("cpu")
-    assert str(speed) == "the network does not run: RuntimeError: no kernel image is available"
+    assert str(speed) == "the network does not run: no kernel image is available"
 
 
 def test_every_device_is_timed_and_the_fastest_is_named(monkeypatch):

@@ -241,6 +241,9 @@ def named(planned: str) -> list[str]:
         (machine(gpus=4), {"gpus": [0, 2]}, "0 2"),
         (machine(gpus=4), {"gpus": (3,), "workers": 2}, "3 3"),
         (machine(gpus=2), {"workers": 5}, "0 1 0 1 0"),
+        (machine(gpus=4), {"workers": 2}, "0 1"),
+        (machine(gpus=3), {"learner_gpu": "own"}, "1 2"),
+        (machine(cores=2), {"workers": 3}, "cpu cpu cpu"),
         (machine(gpus=4), {"gpus": [1, 2], "device": "cuda:0"}, "1 2"),
         (machine(gpus=2, cores=3), {"selfplay_device": "cpu"}, "cpu cpu cpu"),
         (machine(gpus=3), {"selfplay_device": "cuda:0"}, "0"),
@@ -259,22 +262,16 @@ def test_plans(there, settings, planned):
     assert plan.notes == ()
 
 
-OWN = {"learner_gpu": "own"}
-
-
 @pytest.mark.parametrize(
     "there, settings, planned, note",
     [
-        (machine(gpus=4), {"workers": 2}, "0 1", "2 workers use GPUs 0, 1 of 4"),
-        (machine(gpus=3), OWN, "1 2", "the learner has cuda:0 for itself"),
         (
             machine(gpus=1),
-            OWN,
+            {"learner_gpu": "own"},
             "0",
             "learner_gpu='own': no other of the chosen GPUs to play on (gpus names them), so the learner shares",
         ),
         (machine(mps=True), {"workers": 4}, "mps", "MPS takes one worker, not 4"),
-        (machine(cores=2), {"workers": 3}, "cpu cpu cpu", "3 workers on 2 cores will take turns"),
     ],
 )
 def test_plans_that_differ_from_what_was_asked_say_so(there, settings, planned, note):

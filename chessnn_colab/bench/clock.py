@@ -56,23 +56,16 @@ class Clock:
 
     def __init__(self, device: str):
         self.seconds = 0.0
-        self.count = 0
         self._device = device
 
-    def time(self, function: Callable[..., Any], *args: Any, count: int = 0) -> Any:
-        """`function(*args)`, timed; `count` is the number of things done in that time."""
+    def time(self, function: Callable[..., Any], *args: Any) -> Any:
+        """`function(*args)`, timed."""
         wait_for(self._device)
         started = time.perf_counter()
         result = function(*args)
         wait_for(self._device)
         self.seconds += time.perf_counter() - started
-        self.count += count
         return result
-
-    @property
-    def rate(self) -> float:
-        """Things done per second."""
-        return self.count / self.seconds
 
 
 def wait_for(device: str) -> None:

@@ -28,24 +28,20 @@ def bench_network(setting: Setting) -> dict[str, Any]:
     network = setting.network()
     batch = setting.boards or BATCH
     observation = random_observations(setting.game, batch)
-    candidates = {"ours": actor_copy(network, setting.dtype)}
+    candidates = {"": actor_copy(network, setting.dtype)}
     if not network.portable:
-        candidates["plain"] = plain_network(network)
+        candidates["plain_"] = plain_network(network)
     rates: dict[str, list[float]] = {name: [] for name in candidates}
     for _ in range(TURNS):
         for name, candidate in candidates.items():
             call = functools.partial(candidate, observation)
             seconds = seconds_per_call(call, setting.device, setting.seconds / TURNS / 2)
             rates[name].append(batch / seconds)
-    figures = {"evaluations_per_second": statistics.median(rates["ours"]), "batch": batch}
-    if network.portable:
-        return figures
-    speedups = [ours / plain for ours, plain in zip(rates["ours"], rates["plain"])]
-    return {
-        **figures,
-        "plain_evaluations_per_second": statistics.median(rates["plain"]),
-        "speedup": statistics.median(speedups),
-    }
+    figures = {f"{name}evaluations_per_second": statistics.median(rates[name]) for name in rates}
+    if not network.portable:
+        speedups = [ours / plain for ours, plain in zip(rates[""], rates["plain_"])]
+        figures["speedup"] = statistics.median(speedups)
+    return {**figures, "batch": batch}
 
 
 def plain_network(network: SpikingNetwork) -> SpikingNetwork:

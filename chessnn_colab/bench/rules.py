@@ -42,6 +42,6 @@ def positions_per_second(game: Game, seconds: float, boards: int = BOARDS) -> fl
         mask = clock.time(game.legal_action_mask, state)
         noise = torch.rand(mask.shape, generator=generator, device=device)
         action = torch.where(mask, noise, -1.0).argmax(1)
-        after = clock.time(game.step, state, action, count=boards)
+        after = clock.time(game.step, state, action)
         state = where(finished(after), start, after)
-    return clock.rate
+    return boards * (ply - WARM_UP_PLIES) / clock.seconds

@@ -124,11 +124,11 @@ def plan_cluster(
         threads = max(cpus // max(count, gpus), 1)
         per_gpu = math.ceil(count / gpus)
         return WorkerPlan(("cuda:0",) * count, threads, (), device_failure, per_gpu)
-    notes = []
-    if workers and workers > cpus:
-        notes.append(f"{workers} workers asked for, the cluster has room for {cpus}")
-    count = min(workers or cpus, cpus)
-    return WorkerPlan(("cpu",) * count, 1, tuple(notes), device_failure)
+    asked = workers or cpus
+    if asked > cpus:
+        note = f"{workers} workers asked for, the cluster has room for {cpus}"
+        return WorkerPlan(("cpu",) * cpus, 1, (note,), device_failure)
+    return WorkerPlan(("cpu",) * asked, 1, (), device_failure)
 
 
 class RayWorker:
