@@ -3,12 +3,14 @@
 import datetime
 import io
 import math
+from dataclasses import replace
 
 import chess.pgn
 import numpy as np
 import pytest
 import torch
 
+from chessnn_colab.arena.chess import game as chess_matches
 from chessnn_colab.arena.chess.greedy import GreedyPlayer
 from chessnn_colab.arena.chess.match_pgn import match_to_pgn
 from chessnn_colab.arena.chess.openings import BOOK
@@ -34,7 +36,16 @@ from chessnn_colab.games.tictactoe import TicTacToe
 
 from .chess_games import state_from_fens
 
-START = [Opening("the start", ())]
+
+@pytest.fixture
+def from_the_start(monkeypatch):
+    """All games of chess begin at the start position."""
+    use_book(monkeypatch)
+
+
+def use_book(monkeypatch, *moves: str) -> None:
+    book = [Opening("of the test", moves)]
+    monkeypatch.setattr(chess_matches, "CHESS", replace(chess_matches.CHESS, book=book))
 
 
 class Scripted(Player):
@@ -67,9 +78,9 @@ def read_back(texts: list[str]) -> list[chess.pgn.Game]:
     return [game_from_pgn(text) for text in texts]
 
 
-def test_a_mate_is_a_win_for_who_gives_it_and_colours_alternate():
+def test_a_mate_is_a_win_for_who_gives_it_and_colours_alternate(from_the_start):
     one, other = Scripted("one", FOOLS_MATE), Scripted("other", FOOLS_MATE)
-    result = play_match(Chess(), one, other, 6, book=START)
+    result = play_match(Chess(), one, other, 6)
     # White, who is `one` in games 0, 2 and 4, is mated.
     assert [game.points for game in result.played] == [0, 1, 0, 1, 0, 1]
     assert (result.wins, result.draws, result.losses) == (3, 0, 3)
@@ -78,18 +89,18 @@ def test_a_mate_is_a_win_for_who_gives_it_and_colours_alternate():
     assert one.seen == other.seen == {0, 1}
 
 
-def test_the_opening_counts_for_repetition_but_not_for_the_cap():
+def test_the_opening_counts_for_repetition_but_not_for_the_cap(monkeypatch):
     """The knights' way out is the opening's: back home, the start stands there for the second time
     at ply 4.
     """
-    book = [Opening("knights out", ("Nf3", "Nf6"))]
-    result = play_match(Chess(), Scripted("one", SHUFFLE), Scripted("other", SHUFFLE), 2, book=book)
+    use_book(monkeypatch, "Nf3", "Nf6")
+    result = play_match(Chess(), Scripted("one", SHUFFLE), Scripted("other", SHUFFLE), 2)
     assert result.endings == {"threefold_repetition": 2} and result.average_plies == 6
 
 
-def test_who_cannot_move_has_lost_and_the_reason_is_kept():
+def test_who_cannot_move_has_lost_and_the_reason_is_kept(from_the_start):
     one, other = Scripted("one", FOOLS_MATE), Scripted("other", {1: "e7e5", 0: "d2d4"})
-    result = play_match(Chess(), one, other, 4, book=START)
+    result = play_match(Chess(), one, other, 4)
     # `other` gives up at its second move as Black; as White `one` answers 1. d4 with 1... e5, and
     # `other` gives up too.
     assert (result.wins, result.losses) == (4, 0) and result.results_by_ending["forfeit"][
@@ -103,12 +114,8 @@ def test_who_cannot_move_has_lost_and_the_reason_is_kept():
     assert [game.headers["Result"] for game in games] == ["1-0", "0-1"] * 2
     assert {game.headers["Termination"] for game in games} == {"abandoned"}
     assert all(game.end().comment == "other has gone home" for game in games)
-    assert (
-        play_match(
-            Chess(), Scripted("one", {}), Scripted("other", FOOLS_MATE), 2, book=START
-        ).losses
-        == 2
-    )
+    lost = play_match(Chess(), Scripted("one", {}), Scripted("other", FOOLS_MATE), 2)
+    assert lost.losses == 2
 
 
 class Wanderer(RandomPlayer):
@@ -267,10 +274,10 @@ def test_colours_that_decide_make_the_interval_narrow_and_repeats_do_not():
     assert score_interval([[0.5, 0.0]], 2) == pytest.approx(wilson_interval(0.25, 2))
 
 
-def test_games_without_chance_repeat_when_the_book_is_through_and_the_result_says_so():
-    result = play_match(
-        Chess(), Scripted("one", FOOLS_MATE), Scripted("other", FOOLS_MATE), 8, book=START
-    )
+def test_games_without_chance_repeat_when_the_book_is_through_and_the_result_says_so(
+    from_the_start,
+):
+    result = play_match(Chess(), Scripted("one", FOOLS_MATE), Scripted("other", FOOLS_MATE), 8)
     assert len(result.distinct()) == 2 and result.to_dict()["repeated_games"] == 6
     assert "6 games repeat another move for move" in str(result)
 

@@ -10,14 +10,12 @@ import pytest
 import torch
 
 from chessnn_colab.arena import parallel
-from chessnn_colab.arena.chess.greedy import GreedyPlayer
 from chessnn_colab.arena.chess.minimax import MinimaxPlayer
 from chessnn_colab.arena.engine_processes import ProcessPlayer
 from chessnn_colab.arena.match import Match, all_games
 from chessnn_colab.arena.parallel import ParallelMatches, play_matches, processes_for
 from chessnn_colab.arena.players import NO_MOVE, NetworkPlayer, RandomPlayer, play_search
 from chessnn_colab.arena.registry import ARENA_GAMES, arena_game, match_game
-from chessnn_colab.arena.result import Opening
 from chessnn_colab.arena.runner import MatchRunner
 from chessnn_colab.devices import Inventory
 from chessnn_colab.errors import ConfigError
@@ -40,8 +38,8 @@ class Resigning(RandomPlayer):
 
 
 class Mortal(RandomPlayer):
-    """The first of its kind in another process that has moved 25 times dies, with two games or more
-    behind it.
+    """The first of its kind in another process dies at its fourth step, when some games have
+    ended.
     """
 
     moves = 0
@@ -56,7 +54,7 @@ class Mortal(RandomPlayer):
     def choose(self, state, generator, boards=None):
         self.moves += 1
         if (
-            self.moves == 25
+            self.moves == 4
             and multiprocessing.parent_process() is not None
             and not self.mark.exists()
         ):
@@ -66,13 +64,13 @@ class Mortal(RandomPlayer):
 
 
 class Faulty(RandomPlayer):
-    """In another process it fails at its move 25, with two games or more behind it."""
+    """In another process it fails at its fourth step, when some games have ended."""
 
     moves = 0
 
     def choose(self, state, generator, boards=None):
         self.moves += 1
-        if self.moves == 25 and multiprocessing.parent_process() is not None:
+        if self.moves == 4 and multiprocessing.parent_process() is not None:
             raise ValueError("lost its way")
         return super().choose(state, generator)
 
@@ -98,7 +96,7 @@ def test_two_processes_play_the_games_of_one():
         Match(late, Resigning(game), 8),
     ]
     seen = []
-    shared = play_matches(game, matches, 3, watch=seen.append, boards=8, processes=2)
+    shared = play_matches(game, matches, 3, watch=seen.append, processes=2)
     alone = play_matches(game, matches, 3)
     assert [played(result) for result in shared] == [played(result) for result in alone]
     assert shared[2].forfeits and set(shared[2].forfeits) == set(alone[2].forfeits)
@@ -116,26 +114,26 @@ def test_two_processes_play_the_games_of_one():
 
 
 def test_a_killed_process_is_replaced_and_no_game_is_lost_or_counted_twice(tmp_path):
-    game = Chess(20)
-    matches = [Match(Mortal(game, tmp_path / "died"), GreedyPlayer(game), 20)]
+    game = TicTacToe()
+    matches = [Match(Mortal(game, tmp_path / "died"), RandomPlayer(game), 40)]
     with pytest.warns(
-        UserWarning, match=r"was killed by signal 9 .* its 10 games are played again"
+        UserWarning, match=r"was killed by signal 9 .* its 20 games are played again"
     ):
-        shared = play_matches(game, matches, 1, boards=2, processes=2)
+        shared = play_matches(game, matches, 1, processes=2)
     assert [played(result) for result in shared] == [
         played(result) for result in play_matches(game, matches, 1)
     ]
 
 
 def test_an_interrupt_keeps_the_games_that_ended_and_leaves_no_process():
-    game = Chess(120)
+    game = TicTacToe()
 
     def interrupt(progress):
         if progress.done > 3:
             raise KeyboardInterrupt
 
     matches = [Match(RandomPlayer(game), RandomPlayer(game), 400)]
-    (result,) = play_matches(game, matches, watch=interrupt, boards=8, processes=2)
+    (result,) = play_matches(game, matches, watch=interrupt, processes=2)
     assert 3 < result.games < 400 and result.interrupted and result.asked == 400
     assert not multiprocessing.active_children()
 
@@ -151,12 +149,12 @@ def test_processes_that_fail_leave_the_games_to_this_one():
 
 
 def test_a_late_failure_loses_no_game_that_had_ended():
-    game = Chess(20)
-    match = Match(Faulty(game), GreedyPlayer(game), 20)
+    game = TicTacToe()
+    match = Match(Faulty(game), RandomPlayer(game), 40)
     with pytest.warns(UserWarning, match="lost its way\n+.*The games that had ended count"):
-        (shared,) = play_matches(game, [match], 1, boards=2, processes=2)
+        (shared,) = play_matches(game, [match], 1, processes=2)
     (alone,) = play_matches(game, [match], 1)
-    assert shared.interrupted and 0 < shared.games < 20
+    assert shared.interrupted and 0 < shared.games < 40
     assert set(shared.played) < set(alone.played)
 
 
@@ -175,7 +173,7 @@ def test_shares_hold_every_game_once_and_a_limit_on_time_counts_in_each():
 
 
 def runner_of(matches, seconds=math.inf, games=None):
-    return MatchRunner(TicTacToe(), matches, 0, [Opening("start", ())], 100, seconds, games)
+    return MatchRunner(TicTacToe(), matches, 0, seconds, games)
 
 
 def test_processes_come_where_they_pay(monkeypatch):

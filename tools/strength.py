@@ -115,9 +115,8 @@ def yardstick(name: str) -> str:
     played = [[opening.name, *map(str, opening.moves)] for opening in kit.book]
     for opponent in MATCHES:
         if opponent in kit.players:
-            chance = GamesChance(
-                [random.Random(str(number)) for number in range(len(kit.book))], game.device
-            )
+            chance = GamesChance(game.device)
+            chance.games = [random.Random(str(number)) for number in range(len(kit.book))]
             played.append(
                 [opponent, *kit.players[opponent](game).choose(state, chance, boards).tolist()]
             )

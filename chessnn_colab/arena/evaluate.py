@@ -58,7 +58,7 @@ def evaluate_run(
             matches = [Match(player, None, games) for player in [*own, *others]]
         else:
             matches = [Match(player, other, games) for other in others for player in own]
-        results = play_matches(game, matches, seed, None, watch, seconds, processes=None)
+        results = play_matches(game, matches, seed, watch, seconds, processes=None)
     if folder is not None:
         try:
             for result in results:

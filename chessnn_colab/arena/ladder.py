@@ -153,13 +153,13 @@ def rate_run(
         ]
         names = [player.name for player in [*own, *fixed.values()]]
         anchor = fixed[anchor].name if anchor in fixed else anchor
-        if anchor not in names or len(set(names)) < len(names):
+        if anchor not in names or len(names) < 2 or len(set(names)) < len(names):
             raise ConfigError(
-                f"anchor {anchor!r} among {', '.join(names)}: expected one of them, "
-                "and no two alike"
+                f"anchor {anchor!r} among {', '.join(names)}: expected one of them, and two players "
+                "or more with different names"
             )
         wanted = [Match(player, opponent, games) for player, opponent in pairs]
-        matches = play_matches(game, wanted, seed, None, watch, seconds, processes=None)
+        matches = play_matches(game, wanted, seed, watch, seconds, processes=None)
     by_name = {player.name: iteration for player, iteration in zip(own, iterations)}
     ladder = Ladder(_rated(matches, anchor), by_name, tuple(matches), search)
     if not ladder.interrupted:
@@ -171,19 +171,16 @@ def _rated(matches: Sequence[MatchResult], anchor: str) -> Ratings:
     """The ratings that these matches give, without the games that repeat another one move for move:
     they say nothing new. Raises Interrupted when too few of their games have ended.
     """
+    if any(match.games == 0 for match in matches):
+        games = sum(match.games for match in matches)
+        raise Interrupted(
+            f"interrupted after {games} games, too few to rate every player: nothing is kept"
+        )
     results = [
         (match.player, match.opponent, [game.points for game in match.distinct()])
         for match in matches
     ]
-    try:
-        return rate(results, anchor)
-    except ConfigError as error:
-        if not any(match.interrupted for match in matches):
-            raise
-        games = sum(match.games for match in matches)
-        raise Interrupted(
-            f"interrupted after {games} games, too few to rate every player: nothing is kept"
-        ) from error
+    return rate(results, anchor)
 
 
 def spread(iterations: Sequence[int], count: int) -> list[int]:

@@ -31,9 +31,8 @@ from .engine_processes import ProcessPlayer
 from .match import Key, Match
 from .players import Player
 from .progress import MatchProgress, Watch, unwatched
-from .registry import arena_game
-from .result import MatchGame, MatchResult, Opening
-from .runner import BOARDS, MatchRunner
+from .result import MatchGame, MatchResult
+from .runner import MatchRunner
 
 # Of a process: games times evaluations per move. Its start takes seconds, and its last few games
 # nearly as long as many.
@@ -48,11 +47,10 @@ def play_match(
     opponent: Player,
     games: int,
     seed: int = 0,
-    book: Sequence[Opening] | None = None,
     watch: Watch = unwatched,
 ) -> MatchResult:
     """Play one match (see play_matches)."""
-    return play_matches(game, [Match(player, opponent, games)], seed, book, watch)[0]
+    return play_matches(game, [Match(player, opponent, games)], seed, watch)[0]
 
 
 @use_threads(1)
@@ -60,22 +58,19 @@ def play_matches(
     game: Game,
     matches: Sequence[Match],
     seed: int = 0,
-    book: Sequence[Opening] | None = None,
     watch: Watch = unwatched,
     seconds: float = math.inf,
-    boards: int = BOARDS,
     processes: int | None = 1,
 ) -> list[Any]:
     """Play `matches` of `game` (see registry.match_game) side by side. Returns a MatchResult per
     match; in a game for one player, whose matches have no opponent, a SoloGames per match.
 
-    book: None is the game's own; after its last opening it starts again. seconds: start no game
-    that would probably not end within this time. Openings start in order, in every match alike, and
-    each game that was started is played to its end and counts, so short games are never preferred
-    to long ones. Every match plays its first opening, however long that takes. boards: no opening
-    starts, in each process, while this many games are being played. watch gets the progress often.
-    KeyboardInterrupt ends the matches: their
-    results, marked as `interrupted`, have the games that ended before it.
+    After the last opening of the game's book the first one follows. seconds: start no game that
+    would probably not end within this time. Openings start in order, in every match alike, and each
+    game that was started is played to its end and counts, so short games are never preferred to
+    long ones. Every match plays its first opening, however long that takes. watch gets the progress
+    often. KeyboardInterrupt ends the matches: their results, marked as `interrupted`, have the
+    games that ended before it.
 
     processes: how many share the games; None: as many as pay. With more than one a script needs
     `if __name__ == "__main__":`, as it does for training.
@@ -92,11 +87,10 @@ def play_matches(
                 f"the game {game.name!r} is for {game.num_players}: it has no matches of "
                 f"{len(match.players)}"
             )
-    book = arena_game(game.name).book if book is None else book
     if processes is None:
         processes = processes_for(matches, seconds, game.device)
     require("processes", processes, COUNT)
-    runner = MatchRunner(game, matches, seed, book, boards, seconds)
+    runner = MatchRunner(game, matches, seed, seconds)
     player = runner if processes == 1 else ParallelMatches(runner, processes)
     results = runner.results
     try:
@@ -204,8 +198,6 @@ def job_settings(runner: MatchRunner) -> dict[str, Any]:
             for match in runner.matches
         ],
         "seed": runner.seed,
-        "book": list(runner.book),
-        "boards": runner.openings.boards,
         "ends_at": time.time() + runner.openings.seconds,
     }
 
@@ -215,7 +207,7 @@ class MatchJob:
 
     game: name and limit on plies. players: of each, a factory and its settings (Player.recipe).
     matches: (player, opponent, games) with the players' numbers. ends_at: the time.time() after
-    which no game should last. others: the other arguments of MatchRunner.
+    which no game should last. seed: of the matches.
     """
 
     def __init__(
@@ -225,7 +217,7 @@ class MatchJob:
         players: Sequence[tuple[Callable[..., Player], dict[str, Any]]],
         matches: Sequence[tuple[int, int, int]],
         ends_at: float,
-        **others: Any,
+        seed: int,
     ):
         self.messages: list[str] = []
         self.device = device
@@ -233,7 +225,7 @@ class MatchJob:
         made = [factory(self.game, **settings) for factory, settings in players]
         self.matches = [Match(made[one], made[other], games) for one, other, games in matches]
         self.ends_at = ends_at
-        self.others = others
+        self.seed = seed
 
     def describe(self) -> str:
         return self.device
@@ -249,7 +241,7 @@ class MatchJob:
     ) -> None:
         """Play these games. Their random numbers follow from the matches' own seed."""
         seconds = max(self.ends_at - time.time(), 0.0)
-        runner = MatchRunner(self.game, self.matches, seconds=seconds, games=games, **self.others)
+        runner = MatchRunner(self.game, self.matches, self.seed, seconds, games)
         sent: set[Key] = set()
         sent_at = time.monotonic()
         more = True

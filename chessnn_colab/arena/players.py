@@ -94,11 +94,7 @@ class GamesChance(torch.Generator):
     shares its batch.
     """
 
-    def __new__(cls, games: Sequence[random.Random], device: torch.device):
-        return super().__new__(cls, device)  # pyright: ignore[reportCallIssue]  (its stub knows only __init__)
-
-    def __init__(self, games: Sequence[random.Random], device: torch.device):
-        self.games = games
+    games: Sequence[random.Random]
 
 
 def chances(rows: int, generator: torch.Generator) -> Tensor:
@@ -150,12 +146,13 @@ class NetworkPlayer(Player):
     ):
         self.name = name
         self._network = network
-        self._others = {"search": search, "name": name}
+        self._search = search
         widest = min(search.candidates, game.num_actions)
-        search = replace(search, candidates=widest, survivors=min(search.survivors, widest))
-        self.evaluations = search.evaluations
+        survivors = min(search.survivors, widest)
+        own_search = replace(search, candidates=widest, survivors=survivors, solve="all")
+        self.evaluations = own_search.evaluations
         own = actor_copy(network, choose_dtype("auto", game.device)).to(game.device)
-        self.actor = Actor(game, own, replace(search, solve="all"))
+        self.actor = Actor(game, own, own_search)
 
     @torch.inference_mode()
     def choose(
@@ -169,8 +166,12 @@ class NetworkPlayer(Player):
             torch.backends.cudnn.benchmark = timing
 
     def recipe(self) -> tuple[Callable[..., Player], dict[str, Any]]:
-        network = {"config": self._network.config, "arrays": to_arrays(self._network)}
-        return network_player_from_arrays, {**network, **self._others}
+        return network_player_from_arrays, {
+            "config": self._network.config,
+            "arrays": to_arrays(self._network),
+            "search": self._search,
+            "name": self.name,
+        }
 
 
 def network_player_from_arrays(

@@ -28,19 +28,18 @@ def solved_puzzles(
     game: Game,
     puzzles: Sequence[Puzzle],
     player: Player,
-    seed: int = 0,
     on_puzzles: Callable[[int], None] = lambda solved: None,
 ) -> list[bool]:
     """For each puzzle, whether the first move of `player` is right.
 
     on_puzzles is called with the number solved so far, after every AT_ONCE puzzles.
     """
-    chance = GamesChance([], game.device)
+    chance = GamesChance(game.device)
     states = arena_game(game.name).states
     solved: list[bool] = []
     for first in range(0, len(puzzles), AT_ONCE):
         some = puzzles[first : first + AT_ONCE]
-        chance.games = [random.Random(f"{seed}: puzzle {first + row}") for row in range(len(some))]
+        chance.games = [random.Random(f"0: puzzle {first + row}") for row in range(len(some))]
         boards = [puzzle.board for puzzle in some]
         state = states(boards, game)
         actions = player.choose(state, chance, boards if player.wants_boards else None).tolist()
@@ -53,12 +52,11 @@ def solved_share(
     game: Game,
     puzzles: Sequence[Puzzle],
     player: Player,
-    seed: int = 0,
     on_puzzles: Callable[[int], None] = lambda solved: None,
 ) -> dict[str, float]:
     """Kind of puzzle -> the share of them that `player` solves, from 0 to 1 (see solved_puzzles)."""
     results: dict[str, list[bool]] = {}
-    for puzzle, right in zip(puzzles, solved_puzzles(game, puzzles, player, seed, on_puzzles)):
+    for puzzle, right in zip(puzzles, solved_puzzles(game, puzzles, player, on_puzzles)):
         results.setdefault(puzzle.kind, []).append(right)
     return {kind: sum(right) / len(right) for kind, right in results.items()}
 
@@ -67,7 +65,6 @@ def solved_over_run(
     run: str,
     search: SearchConfig,
     snapshots: Sequence[int] | None = None,
-    seed: int = 0,
     device: str = "auto",
     watch: Watch = unwatched,
 ) -> dict[int, dict[str, float]]:
@@ -97,5 +94,5 @@ def solved_over_run(
     with suppress(KeyboardInterrupt):
         for iteration in snapshots:
             player = network_player(run, iteration, game, search)
-            shares[iteration] = solved_share(game, puzzles, player, seed, partial(show, iteration))
+            shares[iteration] = solved_share(game, puzzles, player, partial(show, iteration))
     return shares

@@ -10,7 +10,6 @@ from typing import Any
 
 FORFEIT = "forfeit"
 NORMAL_95 = 1.959964  # standard deviations either side that hold 95 %
-_WORDS = {"truncated": "without an end"}
 _RESULTS = {1.0: "wins", 0.5: "draws", 0.0: "losses"}
 
 
@@ -72,11 +71,6 @@ class PlayedGames:
         """95 % interval of the score."""
         raise NotImplementedError
 
-    def half_width(self, games: int | None = None) -> float:
-        """Half of the interval; with `games`, about what it would be after that number of games."""
-        low, high = self.interval
-        return (high - low) / 2 * math.sqrt(self.games / (games or self.games))
-
     def to_dict(self) -> dict[str, Any]:
         """The figures as plain data; None for those that are infinite or need more games."""
         figures = ("player", "games", "interrupted", "endings", "average_plies", "evaluations")
@@ -86,19 +80,16 @@ class PlayedGames:
             "interval": [finite(bound) for bound in self.interval],
         }
 
-    def shortfall(self, digits: str) -> list[str]:
-        """A line about the games that were not played. digits: the format of the half width."""
-        if self.games >= self.asked:
-            return []
+    def shortfall(self) -> list[str]:
+        """A line about the games that were not played."""
         if self.interrupted:
             return [
                 f"  interrupted: {self.games} of {self.asked} games had ended; short games end "
                 "first, so the result of all games may differ"
             ]
-        return [
-            f"  there was time for {self.games} of {self.asked} games: all of them would bring "
-            f"± {self.half_width():{digits}} to about ± {self.half_width(self.asked):{digits}}"
-        ]
+        if self.games < self.asked:
+            return [f"  there was time for {self.games} of {self.asked} games"]
+        return []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,7 +192,7 @@ class MatchResult(PlayedGames):
                 f"  {repeated} games repeat another move for move: "
                 "the book has no more openings, and fewer would do"
             )
-        lines += self.shortfall(".3f")
+        lines += self.shortfall()
         lines += [f"  forfeit: {reason}" for reason in self.forfeits]
         return "\n".join(lines)
 
@@ -220,8 +211,7 @@ class MatchResult(PlayedGames):
         for kind, results in self.results_by_ending.items():
             won, drawn, lost = results.values()
             detail = "" if drawn else f" ({won} won, {lost} lost)"
-            words = _WORDS.get(kind, kind.replace("_", " "))
-            parts.append(f"{won + drawn + lost} {words}{detail}")
+            parts.append(f"{won + drawn + lost} {kind.replace('_', ' ')}{detail}")
         return ", ".join(parts)
 
     def _count(self, points: float) -> int:

@@ -47,8 +47,6 @@ class MatchRunner:
         game: Game,
         matches: Sequence[Match],
         seed: int,
-        book: Sequence[Opening],
-        boards: int = BOARDS,
         seconds: float = math.inf,
         games: Sequence[Key] | None = None,
     ):
@@ -56,11 +54,10 @@ class MatchRunner:
         self.arena = arena_game(game.name)
         self.matches = matches
         self.seed = seed
-        self.book = book
-        self.chance = GamesChance([], game.device)
+        self.chance = GamesChance(game.device)
         self.chance.manual_seed(seed)
         keys = all_games(matches) if games is None else games
-        self.openings = Openings(matches, keys, boards, seconds)
+        self.openings = Openings(matches, keys, BOARDS, seconds)
         self.starts: Any = None  # of a game for one player: a state with a row per game
         if game.num_players == 1:
             generator = torch.Generator().manual_seed(seed)
@@ -152,7 +149,7 @@ class MatchRunner:
 
     def opening(self, number: int) -> Opening:
         """The opening of the game with this number."""
-        return self.book[number // 2 % len(self.book)]
+        return self.arena.book[number // 2 % len(self.arena.book)]
 
     def _board(self, key: Key) -> Board:
         match, number = self.matches[key[0]], key[1]

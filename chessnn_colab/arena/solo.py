@@ -59,4 +59,4 @@ class SoloGames(PlayedGames):
             f"  {', '.join(reached)}; {self.average_plies:,.0f} plies per game, "
             f"{self.evaluations} evaluations and {self.milliseconds_a_move:.2f} ms per move",
         ]
-        return "\n".join(lines + self.shortfall(",.0f"))
+        return "\n".join(lines + self.shortfall())

@@ -31,10 +31,11 @@ def add_measuring_commands(command: Callable[..., argparse.ArgumentParser]) -> N
             help="two-rung: of them, those whose best reply it looks at too",
         )
         add("--simulations", type=int, help="tree: positions that it looks at")
-        add("--seed", type=int, default=0)
         add("--device", default="auto")
         add("--json", action="store_true")
 
+    for parser in (evaluate, ladder):
+        parser.add_argument("--seed", type=int, default=0)
     add = evaluate.add_argument
     add(
         "--opponent",
@@ -124,9 +125,7 @@ def run_tactics(options: argparse.Namespace) -> None:
             f"{options.run} has no snapshot of its weights yet; let it train for an iteration"
         )
     with watching(stream=sys.stderr) as watch:
-        shares = solved_over_run(
-            options.run, _search(options), snapshots, options.seed, options.device, watch
-        )
+        shares = solved_over_run(options.run, _search(options), snapshots, options.device, watch)
     if options.json:
         print(json.dumps(shares), flush=True)
     else:

@@ -79,7 +79,7 @@ def longer_match(results: Sequence[MatchResult | SoloGames]) -> str:
     if not whole:
         return ""
     widest = max(whole, key=lambda match: match.interval[1] - match.interval[0])
-    half = widest.half_width()
+    half = (widest.interval[1] - widest.interval[0]) / 2
     return (
         "Four times the games would bring the widest interval "
         f"from ± {half:.3f} to about ± {half / 2:.3f}."
