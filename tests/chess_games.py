@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from chessnn_colab.games.base import concatenate, finished, select, where
+from chessnn_colab.games.chess.boards import boards_from_state
 from chessnn_colab.games.chess.notation import reopen, state_from_boards
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.games.chess.state import ChessState
@@ -99,54 +100,8 @@ def check_positions(state: ChessState, boards: Sequence[chess.Board]) -> None:
     """Pieces, castling rights, en-passant square, counters and side to move are those of the
     boards.
     """
-    rows = _state_rows(state)
-    expected = np.array([_board_row(board) for board in boards], np.uint64)
-    different = np.nonzero((rows != expected).any(1))[0]
-    assert not len(different), (
-        f"{boards[different[0]].fen(en_passant='fen')}: {rows[different[0]]}, expected {expected[different[0]]}"
-    )
-
-
-def _board_row(board: chess.Board) -> list[int]:
-    ep_square = 0 if board.ep_square is None else 1 << board.ep_square
-    return [
-        board.pawns,
-        board.knights,
-        board.bishops,
-        board.rooks,
-        board.queens,
-        board.kings,
-        board.occupied_co[chess.WHITE],
-        board.occupied_co[chess.BLACK],
-        board.castling_rights,
-        ep_square,
-        board.halfmove_clock,
-        board.ply(),
-        not board.turn,
-    ]
-
-
-def _state_rows(state: ChessState) -> np.ndarray:
-    """What _board_row lists, as python-chess sees it: a1 at the bottom whoever moves."""
-    black = (state.current_player == 1).numpy()[:, None]
-
-    def from_white(bitboards: torch.Tensor) -> np.ndarray:
-        bits = bitboards.numpy().view(np.uint64)
-        return np.where(black, bits.byteswap(), bits)
-
-    pieces = from_white(state.pieces.contiguous())
-    own = pieces[:, :6]
-    opponent = pieces[:, 6:]
-    sides = [np.bitwise_or.reduce(side, 1, keepdims=True) for side in (own, opponent)]
-    white = np.where(black, sides[1], sides[0])
-    black_side = np.where(black, sides[0], sides[1])
-    boards = from_white(torch.stack((state.castling_rights, state.ep_square), 1))
-    counters = (
-        torch.stack((state.halfmove_clock, state.ply, state.current_player), 1)
-        .numpy()
-        .astype(np.uint64)
-    )
-    return np.concatenate((own | opponent, white, black_side, boards, counters), 1)
+    for found, board in zip(boards_from_state(state), boards, strict=True):
+        assert found.fen(en_passant="fen") == board.fen(en_passant="fen")
 
 
 def any_move(rng: random.Random, board: chess.Board, moves: list[chess.Move]) -> chess.Move:

@@ -26,7 +26,6 @@ from .chess_games import (
     mostly_captures,
 )
 from .counts import full
-from .random_play import random_actions
 
 # name: FEN, moves that must be legal, moves that must not be
 CASES = {
@@ -203,27 +202,6 @@ def test_the_position_after_every_move_of_the_named_positions():
     assert sum(move.promotion is not None for move in moves) > 60
 
 
-@pytest.mark.parametrize(
-    "fen, move, rights",
-    [
-        (chess_games.CASTLING, "a1a8", "Kk"),
-        (chess_games.CASTLING, "h1h8", "Qq"),
-        (chess_games.CASTLING, "e1g1", "kq"),
-        (chess_games.CASTLING, "e1e2", "kq"),
-        (chess_games.CASTLING, "a1b1", "Kkq"),
-        ("r3k2r/1P4P1/8/8/8/8/8/4K3 w kq - 0 1", "b7a8n", "k"),
-        ("r3k2r/1P4P1/8/8/8/8/8/4K3 w kq - 0 1", "g7h8q", "q"),
-    ],
-)
-def test_castling_rights_that_are_left(fen, move, rights):
-    state, _boards, moves = every_move(Chess(), [chess.Board(fen)])
-    row = [played.uci() for played in moves].index(move)
-    left = [bool(state.castling_rights[row] >> square & 1) for square in (63, 56, 7, 0)]
-    # After White's move Black is the mover: White's rooks stand on the eighth rank, on h and a, as
-    # Black sees it.
-    assert "".join(letter for letter, kept in zip("KQkq", left) if kept) == rights
-
-
 def test_legal_moves_and_positions_equal_python_chess_in_played_games():
     seen = Counter()
     positions = 0
@@ -398,32 +376,3 @@ def test_what_is_watched_is_noticed():
         bool(torch.ones(1))
     with NothingReadBack(), pytest.raises(AssertionError):
         torch.ones(1).double()
-
-
-def test_the_mirror_shows_the_same_game():
-    """Where nobody may castle: the mirror image allows the mirrored moves, and its mirror image is
-    the position.
-    """
-    game = Chess()
-    generator = torch.Generator().manual_seed(0)
-    for kind in ("random-plies", "few-piece"):
-        state = random_play(game, game.starts(300, kind, generator), 40, generator)
-        packed = game.pack(state)
-        mirrored, image = game.augment(packed, torch.zeros(300))
-        flipped = image == 1
-        assert torch.equal(flipped, state.castling_rights == 0) and flipped.sum() > 100
-        assert torch.equal(mirrored[~flipped], packed[~flipped])
-        moves, moves_there = (
-            game.legal_action_mask(game.unpack(words[flipped])) for words in (packed, mirrored)
-        )
-        assert torch.equal(moves, moves_there[:, game.action_images[1]]) and not torch.equal(
-            moves, moves_there
-        )
-        assert torch.equal(game.augment(mirrored, torch.zeros(300))[0][flipped], packed[flipped])
-        assert torch.equal(game.augment(packed, torch.full((300,), 0.5))[0], packed)
-
-
-def random_play(game: Chess, state, plies: int, generator: torch.Generator):
-    for _ in range(plies):
-        state = game.step(state, random_actions(game, state, generator))
-    return state
