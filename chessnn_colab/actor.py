@@ -92,13 +92,8 @@ class Actor:
         if config.search == "policy":
             return sample_prior(root, gumbel)
         if config.search == "tree":
-            output = tree_search(
-                root,
-                TreeStates(self, state, config.num_simulations + 1).expand,
-                config,
-                gumbel,
-                self.considered,
-            )
+            states = TreeStates(self, state, config.num_simulations + 1)
+            output = tree_search(root, states.expand, config, gumbel, self.considered)
         else:
             output = two_rung(root, self.recurrent_fn, config, gumbel)
         if config.solve == "off":

@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from .devices import Inventory, WorkerPlan, plan_workers
 from .errors import ConfigError
@@ -30,7 +30,6 @@ from .settings import (
     SELF_PLAY,
     WORKERS,
     Check,
-    check_names,
     one_of,
     setting,
 )
@@ -223,7 +222,9 @@ class TrainConfig(LearnerConfig, SearchConfig):
     )
 
     def __post_init__(self) -> None:
-        SearchConfig.__post_init__(self)
+        super().__post_init__()
+        if isinstance(self.gpus, list):  # from JSON
+            object.__setattr__(self, "gpus", tuple(self.gpus))
         game = rules(self.game)
         object.__setattr__(self, "game", game.name)  # gomoku:15 is named gomoku
         if self.run == "auto":
@@ -239,21 +240,6 @@ class TrainConfig(LearnerConfig, SearchConfig):
                 f"address={self.address!r} with pool={self.pool!r}: only pool='ray' has an address"
             )
         self._shape()
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """The config of plain data, as to_dict gives it. Raises ConfigError for an unknown name,
-        with the valid ones.
-        """
-        check_names(cls, values)
-        values = dict(values)
-        if values.get("gpus") is not None:
-            values["gpus"] = tuple(values["gpus"])
-        return cls(**values)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields as plain data."""
-        return dataclasses.asdict(self)
 
     def worker_plan(self, device: str, machine: Inventory) -> WorkerPlan:
         """Which workers play on which device, when `device` of this `machine` learns.
@@ -323,19 +309,14 @@ class TrainConfig(LearnerConfig, SearchConfig):
         return ResolvedTrainConfig.from_dict(values)
 
     def _check_same_game(self, saved: Mapping[str, Any]) -> None:
-        game = saved.get("game", "chess")
-        if self.game != game:
-            raise ConfigError(
-                f"game={self.game!r}, but the run in {self.run} plays {game}: "
-                f"expected game={game!r}, or another folder"
-            )
-        usual = next(iter(rules(game).reward_kinds), None)
-        reward = saved.get("reward")
-        if (self.reward or usual) != (reward or usual):
-            raise ConfigError(
-                f"reward={self.reward!r}, but the run in {self.run} has reward={reward!r}: "
-                "expected the same, or another folder"
-            )
+        usual = next(iter(rules(self.game).reward_kinds), None)
+        for name in ("game", "reward"):
+            own, kept = getattr(self, name), saved.get(name)
+            if (own or usual) != (kept or usual):
+                raise ConfigError(
+                    f"{name}={own!r}, but the run in {self.run} has {name}={kept!r}: "
+                    "expected the same, or another folder"
+                )
 
     def network_config(self, game: Game) -> NetworkConfig:
         """The preset with this run's overrides, for a game's planes, board and actions."""

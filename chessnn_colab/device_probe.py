@@ -19,7 +19,7 @@ from .config import TrainConfig
 from .devices import Inventory, choose_dtype, try_device
 from .games.base import Game, finished, forced_wins, where
 from .games.registry import make_game
-from .learner import Learner, LearnerConfig, losses_of
+from .learner import Learner, LearnerConfig
 from .network import SpikingNetwork, actor_copy, build_network
 from .records import POLICY_WIDTH
 from .search import PolicyOutput, SearchConfig
@@ -135,11 +135,8 @@ def gradients(
     """
     precision = str(dtype).removeprefix("torch.")
     learner = Learner(network, game, LearnerConfig(precision=precision))
-    tensors = learner.to_tensors(batch)
     network.train()
-    state = game.unpack(tensors["positions"])
-    outputs = learner.policy_and_value(state, learner.targets(tensors))
-    losses = losses_of(*outputs, tensors, False, game.score_limit)
+    losses = learner.losses(learner.to_tensors(batch))
     network.zero_grad()
     (LOSS_SCALE * losses.loss).backward()
     found = {}

@@ -27,17 +27,6 @@ def share_games(games: int, workers: int) -> list[int]:
     return [games // workers + (i < games % workers) for i in range(workers)]
 
 
-def warn_of_empty_boards(games_per_worker: Sequence[int], boards: int) -> list[str]:
-    """A message if no worker has a game for each of its boards."""
-    largest = max(games_per_worker)
-    if largest >= boards:
-        return []
-    return [
-        f"{largest} games per worker are fewer than its {boards} lockstep boards, some of which stay empty: "
-        "raise games_per_iteration or lower boards"
-    ]
-
-
 def concatenate_worker_games(
     chunks: Sequence[Sequence[Mapping[str, np.ndarray]]], game: Game
 ) -> GameRecords:

@@ -4,8 +4,8 @@ re-estimated.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from .errors import ConfigError
 from .games.base import Game
 from .network import SpikingNetwork, expected_value, score_bins
 from .search import ILLEGAL
-from .settings import ABOVE_ZERO, LEARNING, check_settings, one_of, setting
+from .settings import ABOVE_ZERO, LEARNING, Settings, one_of, setting
 from .shapes import check_shape
 
 WEIGHT_DECAY = 1e-4
@@ -27,7 +27,7 @@ ENTROPY_BONUS = 0.01  # weight of the policy's entropy when learning without sea
 
 
 @dataclass(frozen=True)
-class LearnerConfig:
+class LearnerConfig(Settings):
     """How the network learns. Raises ConfigError for values that are not possible."""
 
     learning_rate: float = setting(
@@ -42,9 +42,6 @@ class LearnerConfig:
         LEARNING,
         one_of(*PRECISIONS),
     )
-
-    def __post_init__(self):
-        check_settings(self)
 
 
 class Losses(NamedTuple):
@@ -101,15 +98,7 @@ class Learner:
         self.network.train()
         if generator is not None:
             batch = {**batch, "chance": generator.random(len(batch["actions"]), np.float32)}
-        tensors = self.augmented(self.to_tensors(batch))
-        state = self.game.unpack(tensors["positions"])
-        target_log_probs, entropy, value_logits = self.policy_and_value(
-            state, self.targets(tensors)
-        )
-        limit = self.game.score_limit
-        losses = losses_of(
-            target_log_probs, entropy, value_logits, tensors, self.policy_gradient, limit
-        )
+        losses = self.losses(self.augmented(self.to_tensors(batch)))
         self.optimizer.zero_grad(set_to_none=True)
         self.scaler.scale(losses.loss).backward()
         self.scaler.unscale_(self.optimizer)
@@ -136,22 +125,18 @@ class Learner:
         given, own = progress.get("scaler"), self.scaler.state_dict()
         if given is None or not own:
             return
-        same = isinstance(given, dict) and {name: type(value) for name, value in given.items()} == {
-            name: type(value) for name, value in own.items()
-        }
-        if (
-            not same
-            or not 0 < given["scale"] < np.inf
-            or not 0 <= given["_growth_tracker"] < given["growth_interval"]
-        ):
-            raise ConfigError(
-                f"{given!r:.100} is not the state of a loss scaler: expected {', '.join(own)}"
-            )
-        self.scaler.load_state_dict(given)
+        scale, tracker = given["scale"], given["_growth_tracker"]
+        possible = type(scale) is float and 0 < scale < np.inf and type(tracker) is int
+        if not possible or not 0 <= tracker < own["growth_interval"]:
+            raise ConfigError(f"{given!r:.100} is not the state of a loss scaler")
+        self.scaler.load_state_dict({**own, "scale": scale, "_growth_tracker": tracker})
 
-    def targets(self, batch: Mapping[str, Tensor]) -> Tensor:
-        """int64 [B, m]: the actions whose probabilities are learned."""
-        return batch["actions"].unsqueeze(1) if self.policy_gradient else batch["policy_actions"]
+    def losses(self, batch: Mapping[str, Tensor]) -> Losses:
+        """The losses of a batch of tensors (to_tensors)."""
+        gradient = self.policy_gradient
+        targets = batch["actions"].unsqueeze(1) if gradient else batch["policy_actions"]
+        outputs = self.policy_and_value(self.game.unpack(batch["positions"]), targets)
+        return losses_of(*outputs, batch, gradient, self.game.score_limit)
 
     def policy_and_value(self, state: Any, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Log probabilities [B, m] of `targets`, the policy's entropy [B] over legal actions, and
@@ -163,15 +148,15 @@ class Learner:
         """
         check_shape("targets", targets, len(state.current_player), None)
         observation = self.game.observe(state)
+        half = self.precision != torch.float32
+        with torch.autocast(self.device.type, self.precision, enabled=half):
+            rates, value_logits = self.network.features_and_value(observation)
         if self.device.type == "cpu":
-            legal = LegalActions.of(*self.game.legal_actions(state), targets, self.game.num_actions)
-            with self._autocast():
-                logits, value_logits = self.network.forward_at(
-                    observation, legal.rows, legal.actions
-                )
-            return *log_policy(logits, legal), value_logits
-        with self._autocast():
-            logits, value_logits = self.network(observation)
+            rows, actions = self.game.legal_actions(state)
+            logits = self.network.prior_logits_at(rates, rows, actions)
+            found = log_policy(logits, rows, actions, targets, self.game.num_actions)
+            return *found, value_logits
+        logits = self.network.prior_logits(rates)
         return *masked_log_policy(logits, self.game.legal_action_mask(state), targets), value_logits
 
     def augmented(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -197,10 +182,8 @@ class Learner:
         needs the statistics of the weights it plays with (CaRe-BN).
         """
         norms = [module for module in self.network.modules() if isinstance(module, nn.BatchNorm2d)]
-        before = [
-            (norm.momentum, {name: buffer.clone() for name, buffer in norm.named_buffers()})
-            for norm in norms
-        ]
+        before = copy.deepcopy(self.network.state_dict())
+        momentum = norms[0].momentum
         try:
             for norm in norms:
                 norm.reset_running_stats()
@@ -210,11 +193,10 @@ class Learner:
                 state = self.game.unpack(self.to_tensors(batch)["positions"])
                 self.network.features_and_value(self.game.observe(state))
         except BaseException:  # an interrupt saves the network: half of a mean is none
-            for norm, (_, buffers) in zip(norms, before):
-                norm.load_state_dict(buffers, strict=False)
+            self.network.load_state_dict(before)
             raise
         finally:
-            for norm, (momentum, _) in zip(norms, before):
+            for norm in norms:
                 norm.momentum = momentum
             self.network.eval()
 
@@ -230,30 +212,6 @@ class Learner:
             name: array.astype(wider.get(array.dtype, array.dtype)) for name, array in batch.items()
         }
         return {name: torch.from_numpy(array).to(self.device) for name, array in arrays.items()}
-
-    def _autocast(self):
-        if self.precision == torch.float32:
-            return nullcontext()
-        return torch.autocast(self.device.type, dtype=self.precision)
-
-
-class LegalActions(NamedTuple):
-    """The n legal actions of a batch (in chess some 30 of 4,672 per position) and where the targets
-    are among them.
-    """
-
-    rows: Tensor  # int64 [n], positions in the batch
-    actions: Tensor  # int64 [n]
-    targets: Tensor  # int64 [B, m], which of the n each action to learn is
-    legal: Tensor  # bool [B, m], whether it is one of them
-
-    @classmethod
-    def of(cls, rows: Tensor, actions: Tensor, targets: Tensor, num_actions: int) -> LegalActions:
-        """rows, actions: as Game.legal_actions lists them; targets: int64 [B, m]."""
-        listed = rows * num_actions + actions
-        wanted = torch.arange(len(targets), device=rows.device).unsqueeze(1) * num_actions + targets
-        places = torch.searchsorted(listed, wanted).clamp(max=len(rows) - 1)
-        return cls(rows, actions, places, listed[places] == wanted)
 
 
 def losses_of(
@@ -290,16 +248,23 @@ def losses_of(
     return Losses(loss, policy_loss, value_loss, entropy.mean(), accuracy)
 
 
-def log_policy(logits: Tensor, legal: LegalActions) -> tuple[Tensor, Tensor]:
-    """Log probabilities [B, m] of the targets among the legal actions with `logits` [n]; the
-    entropy [B] in nats.
+def log_policy(
+    logits: Tensor, rows: Tensor, actions: Tensor, targets: Tensor, num_actions: int
+) -> tuple[Tensor, Tensor]:
+    """Log probabilities [B, m] of `targets` int64 [B, m], and the policy's entropy [B] in nats.
+
+    logits [n], rows int64 [n] and actions int64 [n] are of the legal actions of the batch, in the
+    order of Game.legal_actions (in chess some 30 of 4,672 per position).
     """
-    zero = logits.new_zeros(len(legal.targets))
-    highest = (zero - torch.inf).scatter_reduce(0, legal.rows, logits.detach(), "amax")
-    log_total = highest + zero.index_add(0, legal.rows, (logits - highest[legal.rows]).exp()).log()
-    log_probs = logits - log_total[legal.rows]
-    target_log_probs = torch.where(legal.legal, log_probs[legal.targets], 0.0)
-    return target_log_probs, -zero.index_add(0, legal.rows, log_probs.exp() * log_probs)
+    listed = rows * num_actions + actions
+    wanted = torch.arange(len(targets), device=rows.device).unsqueeze(1) * num_actions + targets
+    places = torch.searchsorted(listed, wanted).clamp(max=len(rows) - 1)
+    zero = logits.new_zeros(len(targets))
+    highest = (zero - torch.inf).scatter_reduce(0, rows, logits.detach(), "amax")
+    log_total = highest + zero.index_add(0, rows, (logits - highest[rows]).exp()).log()
+    log_probs = logits - log_total[rows]
+    target_log_probs = torch.where(listed[places] == wanted, log_probs[places], 0.0)
+    return target_log_probs, -zero.index_add(0, rows, log_probs.exp() * log_probs)
 
 
 def masked_log_policy(logits: Tensor, mask: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:

@@ -91,15 +91,6 @@ class SpikingNetwork(nn.Module):
         rates, value_logits = self.features_and_value(observation)
         return NetworkOutput(self.prior_logits(rates), value_logits)
 
-    def forward_at(
-        self, observation: Tensor, rows: Tensor, actions: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """The prior logits [n] of `actions` int64 [n] in `rows` int64 [n] of the batch, and WDL
-        logits [B, 3].
-        """
-        rates, value_logits = self.features_and_value(observation)
-        return self.prior_logits_at(rates, rows, actions), value_logits
-
     def features_and_value(self, observation: Tensor) -> tuple[Tensor, Tensor]:
         """The last neurons' spikes per time step, float32 [B, channels, H, W], and the value head's
         logits [B, 3].
@@ -109,30 +100,23 @@ class SpikingNetwork(nn.Module):
         """
         config = self.config
         check_shape("observation", observation, None, config.planes, config.height, config.width)
-        rates = self._rates(observation)
-        with torch.autocast(
-            rates.device.type, enabled=False
-        ):  # the heads are small: converting them costs more
+        x = self.stem(observation).unsqueeze(0).expand(config.steps, -1, -1, -1, -1)
+        for block in self.blocks:
+            x = block(x)
+        spikes = self.neurons(x).float()
+        rates = spikes.squeeze(0) if config.steps == 1 else spikes.mean(0)
+        # The heads are small: converting them costs more.
+        with torch.autocast(rates.device.type, enabled=False):
             first, rectify, last = self.value
             return rates, last(rectify(first(rates, observation.float())))
 
     def prior_logits(self, rates: Tensor) -> Tensor:
         """float32 [B, actions]: the policy head on rates [B, channels, H, W]."""
-        with torch.autocast(rates.device.type, enabled=False):
-            return self.policy(rates)
+        return self.policy(rates)
 
     def prior_logits_at(self, rates: Tensor, rows: Tensor, actions: Tensor) -> Tensor:
         """float32 [n]: prior_logits(rates)[rows, actions], and nothing else is computed."""
-        with torch.autocast(rates.device.type, enabled=False):
-            return self.policy.at(rates, rows, actions)
-
-    def _rates(self, observation: Tensor) -> Tensor:
-        steps = self.config.steps
-        x = self.stem(observation).unsqueeze(0).expand(steps, -1, -1, -1, -1)
-        for block in self.blocks:
-            x = block(x)
-        spikes = self.neurons(x).float()
-        return spikes.squeeze(0) if steps == 1 else spikes.mean(0)
+        return self.policy.at(rates, rows, actions)
 
 
 def build_network(
@@ -177,14 +161,12 @@ def check_fit(network: SpikingNetwork, arrays: Mapping[str, np.ndarray]) -> None
     """Raise ConfigError when the arrays are not those of a network of this shape."""
     expected = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
     given = {name: tuple(array.shape) for name, array in arrays.items()}
-    if expected != given:
-        wrong = sorted(
-            name for name in expected.keys() | given.keys() if expected.get(name) != given.get(name)
-        )
-        raise ConfigError(
-            f"weights do not fit this network: {wrong[0]} is {given.get(wrong[0])}, "
-            f"expected {expected.get(wrong[0])} ({len(wrong)} arrays differ); choose the preset they came from"
-        )
+    for name in sorted(expected | given):
+        if expected.get(name) != given.get(name):
+            raise ConfigError(
+                f"weights do not fit this network: {name} is {given.get(name)}, "
+                f"expected {expected.get(name)}; choose the preset they came from"
+            )
 
 
 def load_arrays(network: SpikingNetwork, arrays: Mapping[str, np.ndarray]) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from .errors import ConfigError
-from .settings import FROM_ZERO, Check, check_names, check_settings, one_of
+from .settings import FROM_ZERO, Check, Settings, one_of
 
 # Of any size of a network: a larger one is a slip of the hand, or a file made to harm.
 LARGEST = 10_000
@@ -22,7 +21,7 @@ def _checked(default: Any, check: Check = SIZE) -> Any:
 
 
 @dataclass(frozen=True)
-class NetworkConfig:
+class NetworkConfig(Settings):
     """The shape of a SpikingNetwork. Defaults are the "cpu" preset for chess."""
 
     planes: int = _checked(27)  # binary input planes
@@ -46,7 +45,7 @@ class NetworkConfig:
     score_bins: int = _checked(128)  # into which a value head for scores divides them
 
     def __post_init__(self):
-        check_settings(self)
+        super().__post_init__()
         if self.activation != "spikes" and self.steps > 1:
             raise ConfigError(
                 f"activation={self.activation!r} with steps={self.steps}: expected steps=1 without spikes"
@@ -68,16 +67,6 @@ class NetworkConfig:
     def value_outputs(self) -> int:
         """Outputs of the value head."""
         return self.score_bins if self.score_limit else 3
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields as plain data; inverse: `from_dict`."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> NetworkConfig:
-        """Raises ConfigError on an unknown key."""
-        check_names(cls, values)
-        return cls(**values)
 
 
 PRESETS: dict[str, NetworkConfig] = {

@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from .errors import ConfigError
-from .settings import COUNT, FROM_ZERO, SEARCH, check_settings, one_of, setting
+from .settings import COUNT, FROM_ZERO, SEARCH, Settings, one_of, setting
 from .shapes import check_shape
 
 ILLEGAL = -1e9  # the logit of an action that is not legal
@@ -75,7 +75,7 @@ class PolicyOutput(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SearchConfig:
+class SearchConfig(Settings):
     """How far to look ahead, and how to weigh what was seen.
 
     sigma(q) = (MAXVISIT_INIT + most visits) * value_scale * q, with q rescaled to [0, 1] within its
@@ -112,7 +112,7 @@ class SearchConfig:
     )
 
     def __post_init__(self):
-        check_settings(self)
+        super().__post_init__()
         if self.survivors > self.candidates:
             raise ConfigError(
                 f"candidates={self.candidates}, survivors={self.survivors}: "

@@ -95,17 +95,19 @@ class SelfPlay:
         not handed over yet is played from another seed. Raises ConfigError when half of them are
         too many too.
         """
-        hand_over = HandOver(on_progress)
-        while hand_over.games < num_games:
+        before = 0  # games handed over by calls of play_games that ran out of memory
+        done = 0  # all games handed over
+
+        def hand_over(games: int, plies: int, records: GameRecords) -> bool:
+            nonlocal done
+            done = before + games
+            return on_progress(done, plies, records.to_arrays() if records.num_games else None)
+
+        while done < num_games:
+            before = done
+            left = num_games - done
             try:
-                return play_games(
-                    self._actor,
-                    self.boards,
-                    num_games - hand_over.begin(),
-                    seed,
-                    hand_over,
-                    self.version,
-                )
+                return play_games(self._actor, self.boards, left, seed, hand_over, self.version)
             except (RuntimeError, MemoryError) as error:
                 if not out_of_memory(error):
                     raise
@@ -131,26 +133,6 @@ class SelfPlay:
 
     def _new_actor(self) -> Actor:
         return Actor(self.game, actor_copy(self.network, self.dtype), self.search)
-
-
-class HandOver:
-    """Passes finished games on as arrays, and adds up what several calls of play_games played."""
-
-    def __init__(self, on_progress: OnArrays):
-        self.games = 0  # handed over
-        self._on_progress = on_progress
-        self._before = 0
-
-    def begin(self) -> int:
-        """The games handed over before the call of play_games that follows."""
-        self._before = self.games
-        return self.games
-
-    def __call__(self, games: int, plies: int, records: GameRecords) -> bool:
-        self.games = self._before + games
-        return self._on_progress(
-            self.games, plies, records.to_arrays() if records.num_games else None
-        )
 
 
 def play_games(

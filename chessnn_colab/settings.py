@@ -5,9 +5,9 @@ check.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, fields
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Self
 
 from .errors import ConfigError
 
@@ -58,21 +58,29 @@ def require(name: str, value: Any, check: Check, where: str = "") -> None:
         raise ConfigError(f"{name}={value!r:.60}{where}: expected {check.expected}")
 
 
-def check_settings(config: Any) -> None:
-    """Raise ConfigError for the first setting of the dataclass `config` that fails its check."""
-    for entry in fields(config):
-        value = getattr(config, entry.name)
-        check = entry.metadata.get("check")
-        left_open = value is None and entry.default is None
-        if check is not None and not left_open:
-            require(entry.name, value, check)
+@dataclass(frozen=True)
+class Settings:
+    """Base of the configs. Raises ConfigError for the first setting that fails its check."""
 
+    def __post_init__(self) -> None:
+        for entry in fields(self):
+            value = getattr(self, entry.name)
+            check = entry.metadata.get("check")
+            left_open = value is None and entry.default is None
+            if check is not None and not left_open:
+                require(entry.name, value, check)
 
-def check_names(config: Any, names: Iterable[str]) -> None:
-    """Raise ConfigError, with the valid ones, unless all `names` are settings of the dataclass."""
-    known = [entry.name for entry in fields(config)]
-    unknown = sorted(set(names) - set(known))
-    if unknown:
-        raise ConfigError(
-            f"unknown setting {', '.join(unknown)}: expected some of {', '.join(known)}"
-        )
+    def to_dict(self) -> dict[str, Any]:
+        """The settings as plain data; inverse: `from_dict`."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Raises ConfigError for an unknown name, with the valid ones."""
+        known = [entry.name for entry in fields(cls)]
+        unknown = sorted(set(values) - set(known))
+        if unknown:
+            raise ConfigError(
+                f"unknown setting {', '.join(unknown)}: expected some of {', '.join(known)}"
+            )
+        return cls(**values)

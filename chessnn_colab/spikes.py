@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 from torch import Tensor, nn
 
-from .errors import ConfigError
 from .network import SpikingLayer, SpikingNetwork
 
 # Energy in 45 nm CMOS, picojoules (Horowitz 2014, ISSCC, "Computing's energy problem", figure
@@ -133,25 +131,36 @@ def spiking_layers(network: SpikingNetwork) -> dict[str, SpikingLayer]:
 def spike_counts(network: SpikingNetwork, observation: Tensor) -> dict[str, Tensor]:
     """How often every neuron fires in each time step while the network sees `observation`: [T, B,
     channels, H, W] by the name of its layer, 0 to `levels`."""
+    layers = spiking_layers(network)
+    names: dict[nn.Module, str] = {layer: name for name, layer in layers.items()}
     spikes: dict[str, Tensor] = {}
 
-    def keep(name: str, _: nn.Module, __: tuple[Tensor, ...], counts: Tensor) -> None:
-        spikes[name] = counts.float()
+    def keep(layer: nn.Module, _: tuple[Tensor, ...], counts: Tensor) -> None:
+        spikes[names[layer]] = counts.float()
 
-    hooks = [
-        layer.register_forward_hook(partial(keep, name))
-        for name, layer in spiking_layers(network).items()
-    ]
     training = network.training
+    network.eval()
     try:
-        network.eval()
+        _run(network, observation, layers.values(), keep)
+    finally:
+        network.train(training)
+    return spikes
+
+
+def _run(
+    network: SpikingNetwork,
+    observation: Tensor,
+    modules: Iterable[nn.Module],
+    hook: Callable[..., None],
+) -> None:
+    """Show `observation` to the network and call `hook` after each of its `modules`."""
+    hooks = [module.register_forward_hook(hook) for module in modules]
+    try:
         with torch.no_grad():
             network(observation)
     finally:
-        network.train(training)
-        for hook in hooks:
-            hook.remove()
-    return spikes
+        for each in hooks:
+            each.remove()
 
 
 def firing_rates(network: SpikingNetwork, observation: Tensor) -> dict[str, float]:
@@ -180,27 +189,20 @@ def layer_names(network: SpikingNetwork) -> dict[str, str]:
 def silenced(
     network: SpikingNetwork, layer: str, channel: int | Tensor | None = None
 ) -> Iterator[None]:
-    """While the block runs, no neuron of `layer` fires, or none of one `channel` of it.
+    """While the block runs, no neuron of `layer` (its name in `layer_names`) fires, or none of one
+    `channel` of it.
 
-    channel: int64 [B] silences one in each row of the batch. Raises ConfigError, with what there
-    is, for a layer or a channel that the network does not have.
+    channel: int64 [B] silences one in each row of the batch.
     """
-    layers = spiking_layers(network)
-    if layer not in layers:
-        raise ConfigError(f"no layer {layer!r:.60}: expected one of {', '.join(layers)}")
     channels = torch.arange(network.config.channels)
-    quiet = (
-        torch.ones(1, 1, dtype=torch.bool)
-        if channel is None
-        else torch.as_tensor(channel).view(-1, 1) == channels
-    )
-    if not quiet.any(1).all():
-        raise ConfigError(f"no channel {channel} in {layer}: expected 0 to {len(channels) - 1}")
+    quiet = torch.ones(1, 1, dtype=torch.bool)
+    if channel is not None:
+        quiet = torch.as_tensor(channel).view(-1, 1) == channels
 
     def silence(_: nn.Module, __: tuple[Tensor, ...], spikes: Tensor) -> Tensor:
         return spikes.masked_fill(quiet.to(spikes.device)[:, :, None, None], 0)
 
-    hook = layers[layer].register_forward_hook(silence)
+    hook = network.get_submodule(layer).register_forward_hook(silence)
     try:
         yield
     finally:
@@ -231,12 +233,6 @@ def estimate_energy(network: SpikingNetwork, observation: Tensor) -> Energy:
             counts["active_head_macs"] += active
 
     modules = [module for module in network.modules() if isinstance(module, (nn.Conv2d, nn.Linear))]
-    hooks = [module.register_forward_hook(count) for module in modules]
-    try:
-        with torch.no_grad():
-            network(observation)
-    finally:
-        for hook in hooks:
-            hook.remove()
+    _run(network, observation, modules, count)
     slots = network.config.steps * network.config.levels
     return Energy(**counts, slots=slots)

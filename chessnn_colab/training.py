@@ -19,13 +19,7 @@ from .device_probe import probe_for
 from .devices import detect_device, inventory
 from .errors import WorkerError
 from .games.registry import make_game, text_suffix
-from .iteration import (
-    concatenate_worker_games,
-    sample_game,
-    share_games,
-    summary_of_games,
-    warn_of_empty_boards,
-)
+from .iteration import concatenate_worker_games, sample_game, share_games, summary_of_games
 from .learner import Learner
 from .learning import firing_rates, learn
 from .memory import keep_freed_memory
@@ -103,7 +97,11 @@ class Trainer:
         if device == "cpu":
             keep_freed_memory()
         self.games_per_worker = share_games(config.games_per_iteration, len(self.plan.devices))
-        self._say(warn_of_empty_boards(self.games_per_worker, config.boards))
+        if self.games_per_worker[0] < config.boards:  # the first has the most games
+            self.progress.message(
+                f"{self.games_per_worker[0]} games per worker are fewer than its {config.boards} lockstep "
+                "boards, some of which stay empty: raise games_per_iteration or lower boards"
+            )
         self.game = make_game(config.game, config.max_plies, device, config.reward)
         self.network = build_network(config.network_config(self.game), device, config.seed)
         self.learner = Learner(self.network, self.game, config, config.search == "policy")

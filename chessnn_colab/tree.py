@@ -67,24 +67,17 @@ class Tree:
         like, self.on_cpu = root.prior_logits, root.on_cpu
         self.batch, self.columns = like.shape
         self.nowhere = nodes * self.batch
-        self.actions = torch.zeros(
-            self.nowhere + 1, self.columns, dtype=torch.int64, device=like.device
-        )
+        rows = self.nowhere + 1
+        self.actions = like.new_zeros(rows, self.columns, dtype=torch.int64)
         self.children = torch.full_like(self.actions, UNVISITED)  # rows of these arrays
         self.children[self.nowhere] = self.nowhere
         self.prior_logits, self.prior, self.visits, self.q = (
-            like.new_zeros(self.nowhere + 1, self.columns) for _ in range(4)
+            like.new_zeros(rows, self.columns) for _ in range(4)
         )
-        self.raw_values, self.node_values, self.rewards = (
-            like.new_zeros(self.nowhere + 1) for _ in range(3)
-        )
-        self.discounts, self.node_visits = (like.new_ones(self.nowhere + 1) for _ in range(2))
-        self.choice = torch.zeros(
-            self.nowhere + 1, dtype=torch.int64, device=like.device
-        )  # column to try next
-        self.solved = torch.zeros(
-            self.nowhere + 1, dtype=torch.bool, device=like.device
-        )  # node_values is proven
+        self.raw_values, self.node_values, self.rewards = (like.new_zeros(rows) for _ in range(3))
+        self.discounts, self.node_visits = (like.new_ones(rows) for _ in range(2))
+        self.choice = like.new_zeros(rows, dtype=torch.int64)  # column to try next
+        self.solved = like.new_zeros(rows, dtype=torch.bool)  # node_values is proven
         self.proven = torch.zeros_like(self.actions, dtype=torch.bool)  # q is proven
         self.roots = torch.arange(self.batch, device=like.device)
         self.add(0, root.actions, root.prior_logits, root.value)
@@ -113,16 +106,11 @@ class Tree:
 
 
 def tree_search(
-    root: Root,
-    expand: ExpandFn,
-    config: SearchConfig,
-    gumbel: Tensor,
-    considered: int = CONSIDERED,
-    max_depth: int = MAX_DEPTH,
+    root: Root, expand: ExpandFn, config: SearchConfig, gumbel: Tensor, considered: int = CONSIDERED
 ) -> PolicyOutput:
     """`config.num_simulations` evaluations from every row of `root`; gumbel [B, A] is its noise.
 
-    considered: root actions that sequential halving begins with. max_depth: plies at most.
+    considered: root actions that sequential halving begins with.
     """
     check_root(root, gumbel)
     tree = Tree(root, config.num_simulations + 1)
@@ -135,7 +123,7 @@ def tree_search(
     for simulation in range(config.num_simulations):
         scores = _score(schedule[simulation], gumbel, logits, completed, tree.visits[:batch])
         tree.choice[:batch] = scores.argmax(1)
-        path = _descend(tree, simulation + 1, max_depth)
+        path = _descend(tree, simulation + 1)
         _expand(tree, expand, path, simulation + 1)
         (_back_up_proofs if config.solve == "all" else _back_up)(tree, path)
         completed = _choose(tree, path, config)
@@ -164,12 +152,12 @@ class Path(NamedTuple):
     leaf: Tensor  # int64 [B], and its child: the new node, or one there already where the depth limit ended the way
 
 
-def _descend(tree: Tree, number: int, max_depth: int) -> Path:
+def _descend(tree: Tree, number: int) -> Path:
     """From each root by the nodes' choices over an edge not tried before, to node `number`, or to
     the depth limit.
     """
     node, nodes, children, edges = tree.roots, [], [], []
-    for _ in range(min(number, max_depth)):
+    for _ in range(min(number, MAX_DEPTH)):
         edge = node * tree.columns + tree.choice[node]
         child = tree.children.view(-1)[edge]
         new = child == UNVISITED

@@ -319,7 +319,7 @@ def test_the_value_head_reads_squares_and_sums():
 
 @pytest.mark.parametrize("jumps", [(), Chess.jumps])
 def test_learning_sees_the_same_logits_as_playing(jumps):
-    """forward_at computes a few of forward's numbers, and its gradients are those of all of
+    """prior_logits_at computes a few of forward's numbers, and its gradients are those of all of
     them.
     """
     config = NetworkConfig(channels=8, blocks=1, value_hidden=8, jumps=jumps)
@@ -333,7 +333,8 @@ def test_learning_sees_the_same_logits_as_playing(jumps):
     for part in (False, True):
         network.zero_grad()
         if part:
-            logits, wdl = network.forward_at(observation, rows, actions)
+            rates, wdl = network.features_and_value(observation)
+            logits = network.prior_logits_at(rates, rows, actions)
         else:
             output = network(observation)
             logits, wdl = output.prior_logits[rows, actions], output.value_logits

@@ -235,7 +235,7 @@ def test_the_tree_proves_a_mate_in_two():
 @pytest.mark.parametrize("number", CASES)
 def test_without_proofs_the_tree_is_the_same(number):
     with np.load(GOLDEN) as file:
-        simulations, considered, value_scale, _, max_depth = file["cases"][number]
+        simulations, considered, value_scale, _, _ = file["cases"][number]
         table = {
             name.split(".")[1]: file[name] for name in file.files if name.startswith(f"{number}.")
         }
@@ -253,12 +253,7 @@ def test_without_proofs_the_tree_is_the_same(number):
         game = Table(table, config.num_simulations + 1)
         outputs.append(
             tree_search(
-                game.root(),
-                game.expand,
-                config,
-                torch.from_numpy(table["gumbel"]),
-                int(considered),
-                max(8, int(max_depth)),
+                game.root(), game.expand, config, torch.from_numpy(table["gumbel"]), int(considered)
             )
         )
     off, everything = outputs

@@ -83,7 +83,7 @@ def by_row(array: torch.Tensor, tree: Tree) -> np.ndarray:
 
 
 @pytest.mark.parametrize("number", CASES)
-def test_the_trees_are_mctxs(number, grown):
+def test_the_trees_are_mctxs(number, grown, monkeypatch):
     with np.load(GOLDEN) as file:
         simulations, considered, value_scale, _, max_depth = file["cases"][number]
         golden = {
@@ -94,7 +94,8 @@ def test_the_trees_are_mctxs(number, grown):
     )
     game = Table(golden, config.num_simulations + 1)
     gumbel = torch.from_numpy(golden["gumbel"])
-    output = tree_search(game.root(), game.expand, config, gumbel, int(considered), int(max_depth))
+    monkeypatch.setattr(tree_module, "MAX_DEPTH", int(max_depth))
+    output = tree_search(game.root(), game.expand, config, gumbel, int(considered))
     tree = grown[0]
     visits, children, node_values = (
         by_row(array, tree) for array in (tree.visits, tree.children, tree.node_values)
