@@ -51,7 +51,7 @@ def learn(
     collected: list[torch.Tensor] = []
     target_entropies: list[float] = []
     rate = 0.0
-    progress.start_learning(updates)
+    progress.learning_update(0, updates)
     for done in range(1, updates + 1):
         rate = learner.config.learning_rate * budget.learning_rate_factor()
         batch = replay.sample(batch_size, generator)
@@ -61,7 +61,7 @@ def learn(
         if tried:
             threads.took(time.perf_counter() - started)
         target_entropies.append(_entropy(batch["policy_weights"]))
-        progress.learning_update(done)
+        progress.learning_update(done, updates)
         after_update()
         if budget.deadline is not None and time.monotonic() > budget.deadline:
             break

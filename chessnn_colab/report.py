@@ -72,14 +72,13 @@ class Report:
     sample_game: str = ""  # one of the games as its players write it down, PGN for chess
 
     @property
-    def win_rates(self) -> dict[str, float]:
-        """Player's name -> share of the games that it won."""
-        return {name: count / max(self.games, 1) for name, count in self.wins.items()}
-
-    @property
-    def draw_rate(self) -> float:
-        """The share of the games that were drawn by the rules."""
-        return self.draws / max(self.games, 1)
+    def results(self) -> dict[str, float]:
+        """Result -> share of the games: the wins of each player, "draws" by the rules, and "cap",
+        the games stopped at the ply cap.
+        """
+        stopped = self.games - self.draws - sum(self.wins.values())
+        counts = {**self.wins, "draws": self.draws, "cap": stopped}
+        return {name: count / max(self.games, 1) for name, count in counts.items()}
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain data."""
@@ -124,9 +123,9 @@ class Progress:
     """The events of a training run. This class shows nothing; views.progress has one that does.
 
     Once: `start_run`. Per iteration: start_selfplay, worker_update many times, finish_selfplay,
-    start_learning, learning_update many times, start_measuring, measuring_update and measured where
-    strength is measured, report. While workers play beside the learner (`overlap`), the
-    start_selfplay of the next iteration comes before start_learning.
+    learning_update many times, measuring_update and measured where strength is measured, report.
+    While workers play beside the learner (`overlap`), the start_selfplay of the next iteration
+    comes before the learning.
     """
 
     def message(self, text: str) -> None:
@@ -146,17 +145,13 @@ class Progress:
     def finish_selfplay(self, seconds: float) -> None:
         """Self-play is over, complete or not, after `seconds`; learning follows."""
 
-    def start_learning(self, updates: int) -> None:
-        """Learning begins: `updates` updates, or fewer if time is up first."""
+    def learning_update(self, done: int, updates: int) -> None:
+        """`done` of this iteration's `updates` updates are made; time may be up before the last."""
 
-    def learning_update(self, done: int) -> None:
-        """`done` updates of this iteration are made."""
+    def measuring_update(self, what: str, share: float) -> None:
+        """The strength is measured; `what` says how, such as "300 puzzles, by policy".
 
-    def start_measuring(self, what: str) -> None:
-        """The strength is measured now; `what` says how, such as "300 puzzles, by policy"."""
-
-    def measuring_update(self, share: float) -> None:
-        """The measurement's progress, 0 to 1, estimated from the previous one's duration; 0 if
+        share: the measurement's progress, 0 to 1, estimated from the previous one's duration; 0 if
         there was none.
         """
 

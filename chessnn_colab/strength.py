@@ -140,7 +140,8 @@ class StrengthProbe:
         limit: float,
     ) -> Strength | None:
         """Measure once; None when it took longer than `limit` seconds."""
-        self.progress.start_measuring(f"{measure.trials} {measure.name}")
+        what = f"{measure.trials} {measure.name}"
+        self.progress.measuring_update(what, 0.0)
         started = time.monotonic()
 
         def on_move() -> None:
@@ -148,7 +149,7 @@ class StrengthProbe:
             if spent > limit:
                 raise _TimeUp
             share = min(spent / measure.cost, 1.0) if measure.cost else 0.0
-            self.progress.measuring_update(share)
+            self.progress.measuring_update(what, share)
 
         player = _Timed(self.game, network, measure.search)
         player.on_move = on_move

@@ -20,7 +20,6 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from chessnn_colab.__main__ import main
 from chessnn_colab.arena.chess import game as chess_matches
-from chessnn_colab.arena.result import MatchGame, MatchResult, Opening
 from chessnn_colab.errors import ChessnnError
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.tensorboard import TensorBoard
@@ -68,33 +67,8 @@ def test_measure_plays_before_and_after_prints_and_returns(run, capsys):
     results = measuring.measure(run, ["random"], games=4, search=POLICY, seconds=60, device="cpu")
     assert [result.player for result in results] == ["iteration 0", "iteration 5"]
     out = capsys.readouterr().out
-    assert out.startswith("8 games to go, about ")
+    assert out.startswith("0/8 games")
     assert "iteration 5 (1 evaluations per move) against random: " in out
-
-
-def test_a_longer_match_is_told_of_those_that_are_whole_and_repeat_nothing():
-    def match(points: float, asked: int = 10) -> MatchResult:
-        games = [
-            MatchGame(Opening(str(n), ()), True, points if n % 2 else 1.0, "", (n,))
-            for n in range(10)
-        ]
-        return MatchResult(
-            player="net",
-            opponent="random",
-            played=tuple(games),
-            evaluations=1,
-            opponent_evaluations=1,
-            milliseconds_a_move=1.0,
-            opponent_milliseconds_a_move=1.0,
-            asked=asked,
-        )
-
-    even, sure = match(0.0), match(1.0)
-    said = "Four times the games would bring the widest interval from ± {} to about ± {}."
-    wide = (even.interval[1] - even.interval[0]) / 2
-    assert measuring.longer_match([sure, even]) == said.format(f"{wide:.3f}", f"{wide / 2:.3f}")
-    again = replace(even, played=even.played[:5] * 2)
-    assert measuring.longer_match([match(0.0, 40), replace(even, interrupted=True), again]) == ""
 
 
 def test_measure_takes_a_quarter_of_the_training_and_three_minutes_at_most(tmp_path):
@@ -197,14 +171,14 @@ def test_progress_goes_to_stderr_and_the_result_to_stdout(run, capsys):
         == 0
     )
     captured = capsys.readouterr()
-    assert json.loads(captured.out)["games"] == 4 and "to go, about" in captured.err
+    assert json.loads(captured.out)["games"] == 4 and "0/4 games" in captured.err
 
 
 def test_bench_says_what_it_measures(capsys):
     assert main(["bench", "rules", "--seconds", "0.05", "--device", "cpu", "--json"]) == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out)["bench"] == "rules"
-    assert "1 measurement to go, about 0s" in captured.err
+    assert "0/1 measurement | bench rules, 1 of 1" in captured.err
 
 
 # watch
@@ -222,11 +196,11 @@ def trained(tmp_path) -> str:
 def test_watch_prints_once_into_a_pipe_and_the_last_so_many(trained, capsys):
     assert main(["watch", trained, "--last", "2"]) == 0
     lines = capsys.readouterr().out.rstrip().splitlines()
-    assert lines[1].split() == (
-        "iteration time games white draws black cap plies policy value entropy positions/s".split()
-    )
-    assert [line.split()[:3] for line in lines[2:-1]] == [["3", "3m", "00s"], ["4", "4m", "00s"]]
-    assert "26 %" in lines[2] and "2.31" in lines[2] and "2,400 games" in lines[-1]
+    heads = "iteration games white black draws cap plies policy policy KL value entropy"
+    assert lines[1].split() == [*heads.split(), "positions/s", "time"]
+    assert [line.split()[0] for line in lines[2:-1]] == ["3", "4"]
+    assert "26 %" in lines[2] and "2.31" in lines[2] and "3m 00s" in lines[2]
+    assert "2,400 games" in lines[-1]
     assert main(["watch", trained, "--last", "0"]) == 2
     assert "last=0: expected a whole number from 1 up" in capsys.readouterr().err
 
@@ -255,12 +229,8 @@ def test_watch_and_tensorboard_leave_out_what_would_be_false_of_games_that_the_c
     steps = {
         name: [event.step for event in events.Scalars(name)] for name in events.Tags()["scalars"]
     }
-    assert (
-        steps["games/average_plies"]
-        == steps["games/draw_rate"]
-        == steps["games/white_win_rate"]
-        == [1]
-    )
+    for name in ("games/average_plies", "games/draws", "games/white"):
+        assert steps[name] == [1]
     assert steps["loss/value"] == [1, 2] and "value/accuracy" not in steps
 
 

@@ -122,7 +122,7 @@ CASES = {
     "evaluate": Case(
         "evaluate",
         EVALUATE,
-        ("games to go, about", "against minimax: ", "Ratings with random at 0", "mate-in-one"),
+        (" games | ", "against minimax: ", "Ratings with random at 0", "mate-in-one"),
         3,  # matches, ladder, puzzles
         MATCHES + INLINE,
     ),

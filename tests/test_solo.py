@@ -268,7 +268,7 @@ def test_measure_plays_what_there_is_time_for_and_shows_progress(run, capsys):
     assert {result.games for result in results} == {SOLO_STARTS}
     out = capsys.readouterr().out
     assert (
-        out.startswith("90 games to go, about ")
+        out.startswith("0/90 games")
         and "random: completed 8 games | 3/3 parts done | 24/24 games" in out
     )
     assert "there was time for 8 of 30 games" in out

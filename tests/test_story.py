@@ -9,6 +9,7 @@ import pytest
 
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.errors import RunError
+from chessnn_colab.replay import ReplayBuffer
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.run_list import chosen_run, delete_run, list_runs
 from chessnn_colab.training import train
@@ -17,6 +18,7 @@ from chessnn_colab.views.card import best_sample, result_card
 from chessnn_colab.views.expect import what_to_expect
 from chessnn_colab.views.story import run_story
 from tests.sample_reports import MATE, make_report, make_strength
+from tests.test_records import make_records
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
 import reference_curve
@@ -65,8 +67,9 @@ def test_a_twin_is_not_called_a_spiking_network():
 
 def test_a_story_without_an_iteration_says_so_and_without_a_run_raises(tmp_path):
     RunFolder.create_or_open(tmp_path / "new", CONFIG).close()
-    assert "No iteration has finished yet" in str(run_story(tmp_path / "new"))
-    assert "No iteration has finished yet" in run_story(tmp_path / "new")._repr_html_()
+    told = run_story(tmp_path / "new")
+    assert "no iteration has finished yet" in str(told)
+    assert "no iteration has finished yet" in told._repr_html_()
     with pytest.raises(RunError, match="no run"):
         run_story(tmp_path / "nowhere")
 
@@ -75,28 +78,19 @@ def test_the_curve_of_a_normal_run_is_made_by_a_command_and_shown_to_runs_like_i
     run, tmp_path, monkeypatch
 ):
     target = tmp_path / "data" / "reference.json"
-    assert reference_curve.main(str(run), "a test", str(target)) == 0
-    assert reference_curve.main(str(run), "another test", str(target)) == 0
+    for machine in ("a test", "another test"):
+        assert reference_curve.main(str(run), machine, str(target)) == 0
     (entry,) = json.loads(target.read_text())["runs"]
-    assert (
-        entry["machine"] == "another test"
-        and entry["command"] == "python -m chessnn_colab train --minutes 20"
-    )
-    assert (
-        entry["curves"] == {"puzzles, by policy": [[0.0, 0.09], [1.0, 0.15], [2.0, 0.31]]}
-        and entry["bytes"] > 1000
-    )
-    monkeypatch.setattr(story, "resources", type("Files", (), {"files": lambda _: tmp_path}))
+    assert entry["machine"] == "another test" and entry["bytes"] > 1000
+    assert entry["command"] == "python -m chessnn_colab train --minutes 20"
+    assert entry["curves"] == {"puzzles, by policy": [[0.0, 0.09], [1.0, 0.15], [2.0, 0.31]]}
+    monkeypatch.setattr(story, "REFERENCE", target)
     assert story.reference_for(CONFIG) == entry
     assert story.reference_for({**CONFIG, "preset": "t4"}) is None
     config = TrainConfig(run=str(tmp_path / "new"), preset="cpu", device="cpu", minutes=2.0)
     expected = what_to_expect(config)
     assert "A normal run on another test" in expected
     assert "puzzles, by policy: 9 % untrained, 15 % after 1 min, 31 % after 2 min" in expected
-    del entry["curves"]["puzzles, by policy"][1]  # at that moment nothing was measured
-    target.write_text(json.dumps({"runs": [entry]}))
-    expected = what_to_expect(config)
-    assert "puzzles, by policy: 9 % untrained, 31 % after 2 min" in expected
 
 
 def test_a_run_without_measurements_has_no_curve(tmp_path):
@@ -107,40 +101,19 @@ def test_a_run_without_measurements_has_no_curve(tmp_path):
 
 
 def test_the_disk_that_a_run_takes_is_known_before(tmp_path):
-    """A replay filled to its brim takes what was said, headers aside."""
-    import numpy as np
-
-    from chessnn_colab.records import GameRecords
-    from chessnn_colab.replay import ReplayBuffer
-    from chessnn_colab.selfplay import POLICY_WIDTH
-    from chessnn_colab.views.expect import position_bytes
-
-    empty = GameRecords.empty(14)
-    arrays = {
-        name: np.zeros(
-            (
-                50,
-                *((POLICY_WIDTH,) if name.startswith("policy") else getattr(empty, name).shape[1:]),
-            ),
-            getattr(empty, name).dtype,
+    """Three checkpoints, each with a replay that is full."""
+    said = []
+    for capacity in (1_000, 1_001_000):
+        config = TrainConfig(
+            run=str(tmp_path / "new"), preset="cpu", device="cpu", replay_capacity=capacity
         )
-        for name in (
-            "positions",
-            "actions",
-            "policy_actions",
-            "policy_weights",
-            "root_values",
-            "value_targets",
-        )
-    }
-    held = ReplayBuffer.from_arrays(50, arrays, 4672, 14).to_arrays()
-    assert sum(part.nbytes for parts in held.values() for part in parts) == 50 * position_bytes(14)
-    config = TrainConfig(
-        run=str(tmp_path / "new"), preset="cpu", device="cpu", replay_capacity=1_000
-    )
-    said = what_to_expect(config).splitlines()[-1]
-    pattern = r"Disk: at most .+B once its replay is full, and .+B per snapshot; .+B are free"
-    assert re.fullmatch(pattern, said), said
+        said.append(what_to_expect(config).splitlines()[-1])
+    pattern = r"Disk: at most (\d+) MB once its replay is full, and .+B per snapshot; .+B are free"
+    small, large = (int(re.fullmatch(pattern, line)[1]) for line in said)
+    replay = ReplayBuffer(50)
+    replay.add(make_records((50,)))
+    held = sum(part.nbytes for parts in replay.to_arrays().values() for part in parts)
+    assert large - small == pytest.approx(3 * held / 50, abs=1)
 
 
 def test_runs_are_listed_with_their_sizes_the_newest_first(run):

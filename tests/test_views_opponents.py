@@ -6,7 +6,7 @@ import pytest
 
 from chessnn_colab.arena.opponent import Opponent, search_of
 from chessnn_colab.arena.players import RandomPlayer, play_search
-from chessnn_colab.errors import ConfigError, NotationError, RunError
+from chessnn_colab.errors import ConfigError, RunError
 from chessnn_colab.games.registry import make_game
 from chessnn_colab.network import build_network
 from chessnn_colab.views.play import board as play_board
@@ -117,9 +117,7 @@ def test_a_player_is_closed_when_its_game_cannot_begin(monkeypatch):
         play_widget("random", human="green")
     with pytest.raises(ConfigError, match="unknown opponent 'nobody'"):
         watch_game("random", "nobody")
-    with pytest.raises(NotationError):
-        watch_game("random", first_move, position="8/8")
-    assert closed == ["random"] * 3
+    assert closed == ["random"] * 2
 
 
 def test_a_run_below_the_home_folder_knows_its_game(tmp_path, monkeypatch):
@@ -191,7 +189,3 @@ def test_players_of_two_games_are_not_put_at_one_board(tmp_path):
     run = make_run(tmp_path / "run", (1,), "tictactoe", TICTACTOE)
     with pytest.raises(ConfigError, match="different games: chess and tictactoe"):
         watch_game(run, find_opponent("random"))
-    with pytest.raises(ConfigError, match="plies=0"):
-        watch_game("random", "random", plies=0)
-    with pytest.raises(NotationError):
-        watch_game("random", "random", position="xyz")

@@ -23,17 +23,7 @@ from chessnn_colab.report import Report
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.views.chess_drawing import read_pgn
 from chessnn_colab.views.drawing import Drawing
-from chessnn_colab.views.style import (
-    BLUE,
-    GREEN,
-    INK,
-    PERCENT,
-    RED,
-    add_legend,
-    draw_line,
-    dress,
-    new_figure,
-)
+from chessnn_colab.views.style import BLUE, GREEN, INK, PERCENT, RED, draw_line, styled
 from chessnn_colab.views.svg_image import draw_board
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -41,6 +31,7 @@ MOST_BYTES = 300_000
 SHOWN_SNAPSHOTS = 4
 
 
+@styled
 def draw(run: str, games: int) -> Figure:
     """The three panels. Raises what loading the run raises."""
     reports = [Report.from_dict(values) for values in RunFolder.open(run).read_reports()]
@@ -48,7 +39,7 @@ def draw(run: str, games: int) -> Figure:
     shown = (whole or reports)[-1]  # from the standard position, where there is such a game
     drawing = chosen_position(shown.sample_game)
     network, _ = load_network(run, device="cpu")
-    figure = new_figure(11, 3.9)
+    figure = Figure(figsize=(11, 3.9))
     left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1.25, 1.25))
     draw_board(left, drawing)
     left.set_title(f"A game against itself, iteration {shown.iteration}", size=11, color=INK)
@@ -92,7 +83,7 @@ def draw_firing(axis: Axes, network: SpikingNetwork, drawing: Drawing) -> None:
 def draw_scores(axis: Axes, run: str, reports: list[Report], games: int) -> None:
     """Matches of some snapshots, the untrained network first, over the positions played so far."""
     title = f"Score in {games} games, {PLAY_SEARCH.evaluations} evaluations a move"
-    dress(axis, title, x="thousand positions played (band: 95 %)", size=10)
+    axis.set(title=title, xlabel="thousand positions played (band: 95 %)")
     saved = [int(path.stem) for path in RunFolder.open(run).snapshots()]
     chosen = spread(saved, SHOWN_SNAPSHOTS)
     played = {report.iteration: report.total_positions / 1000 for report in reports}
@@ -107,7 +98,7 @@ def draw_scores(axis: Axes, run: str, reports: list[Report], games: int) -> None
         axis.fill_between(thousands, low, high, color=colour, alpha=0.15, lw=0)
     axis.set_ylim(0, 1.03)
     axis.yaxis.set_major_formatter(PERCENT)
-    add_legend(axis, "lower right")
+    axis.legend(loc="lower right")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from chessnn_colab.errors import ChessnnError, RunError
 from chessnn_colab.report import Report, strength_points
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.run_list import folder_bytes
-from chessnn_colab.views.story import REFERENCE_FILE
+from chessnn_colab.views.story import REFERENCE
 
 KEYS = ("game", "preset", "search")
 
@@ -48,9 +48,7 @@ def curve_of(run: str, machine: str) -> dict:
 
 
 def main(run: str, machine: str, out: str | None = None) -> int:
-    target = Path(
-        out or Path(__file__).parent.parent / "chessnn_colab" / "views" / "data" / REFERENCE_FILE
-    )
+    target = Path(out or REFERENCE)
     entry = curve_of(run, machine)
     runs = json.loads(target.read_text(encoding="utf-8"))["runs"] if target.is_file() else []
     kept = [other for other in runs if any(other[key] != entry[key] for key in KEYS)]

@@ -23,7 +23,6 @@ _SCALARS = {
     "replay/size": "buffer_size",
     "learning_rate": "learning_rate",
 }
-_OF_WHOLE_GAMES = {"games/average_plies": "average_plies", "games/draw_rate": "draw_rate"}
 
 
 class TensorBoard:
@@ -45,8 +44,8 @@ class TensorBoard:
         values |= {f"games/reached_{name}": share for name, share in report.reached.items()}
         values |= {f"firing_rate/{layer}": rate for layer, rate in report.firing_rates.items()}
         if not report.cut:  # otherwise the clock left the short games alone
-            values |= {tag: getattr(report, name) for tag, name in _OF_WHOLE_GAMES.items()}
-            values |= {f"games/{name}_win_rate": rate for name, rate in report.win_rates.items()}
+            values["games/average_plies"] = report.average_plies
+            values |= {f"games/{name}": share for name, share in report.results.items()}
         advice = ". Make room there, then train again: the run resumes from its last checkpoint"
         with refused(f"cannot write the curves in {self._folder}", advice):
             for tag, value in values.items():

@@ -22,10 +22,11 @@ from ..runs.folder import RunFolder
 from ..runs.networks import load_network
 from ..spikes import estimate_energy
 from ..text import counted
+from .columns import strength_sentences
 from .curves import draw_firing, draw_strength
 from .played import played_game
-from .story import headline, reference_for, strength_sentences
-from .style import BLUE, INK, ORANGE, draw_bars, dress, figure_png, new_figure
+from .story import headline, reference_for
+from .style import BLUE, INK, ORANGE, draw_bars, figure_png, styled
 from .svg_image import draw_board
 
 PAPER, PIECE = "#FFFFFF", "#1B1F24"
@@ -33,6 +34,7 @@ TITLE_WIDTH = 48  # letters above the board
 ENERGY_POSITIONS = 64  # over which the energy of an evaluation is averaged
 
 
+@styled
 def result_card(run: str | Path, png: str | Path | None = None) -> Figure:
     """The card of the run in this folder; also written to the file `png`, if given, 1,600 pixels
     wide.
@@ -46,17 +48,14 @@ def result_card(run: str | Path, png: str | Path | None = None) -> Figure:
         raise RunError(
             f"{folder.path} has no result yet: expected one finished iteration, train for a while first"
         )
-    figure = new_figure(8.0, 4.5)
-    figure.set_facecolor(PAPER)
+    figure = Figure(figsize=(8.0, 4.5), facecolor=PAPER)
     title = headline(folder.config, reports)
     figure.suptitle(title, x=0.02, ha="left", fontsize=12, fontweight="bold", color=PIECE)
     points = strength_points(reports)
     last = next(iter(strength_sentences(points)), "")
     figure.supxlabel(last, x=0.02, ha="left", fontsize=8, color=INK)
     grid = figure.add_gridspec(2, 2, width_ratios=(3, 2))
-    draw_strength(
-        figure.add_subplot(grid[0, 0]), reports, points, reference_for(folder.config), room=1.65
-    )
+    draw_strength(figure.add_subplot(grid[0, 0]), reports, points, reference_for(folder.config))
     below = grid[1, 0].subgridspec(1, 2)
     draw_firing(figure.add_subplot(below[0]), reports)
     _draw_energy(figure.add_subplot(below[1]), str(folder.path))
@@ -79,7 +78,7 @@ def _draw_energy(axis: Axes, run: str) -> None:
     )
     values = [spikes, dense, dense_int8]
     texts = [f"{value:.3g} µJ" for value in values]
-    dress(axis, "Energy (arithmetic alone)", grid=False, size=7.5)
+    axis.set_title("Energy (arithmetic alone)", fontsize=8)
     draw_bars(axis, ["spikes", "ReLU", "ReLU, int8"], values, texts, [BLUE, ORANGE, ORANGE])
     axis.set_xticks([])
     axis.set_xlim(0, 1.6 * max(values))

@@ -8,16 +8,20 @@ from typing import Any
 
 
 class HtmlImage:
-    """HTML as the output of a cell; where only text is shown, the texts of its images."""
+    """HTML as the output of a cell.
 
-    def __init__(self, text: str):
+    words: what a terminal shows instead; by default the texts of the images.
+    """
+
+    def __init__(self, text: str, words: str = ""):
         self.html = text
+        self._words = words or html.unescape(" ".join(re.findall(r'alt="([^"]*)"', text)))
 
     def _repr_html_(self) -> str:
         return self.html
 
     def __repr__(self) -> str:
-        return html.unescape(" ".join(re.findall(r'alt="([^"]*)"', self.html)))
+        return self._words
 
 
 class Place:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from ..report import Report, score_names
-from ..text import clock, duration
-
-LINE_LABELS = ("plies", "policy", "policy KL", "value", "entropy", "positions/s", "time")
+from ..report import Report, Strength, score_names
+from ..text import duration
 
 
 def figure(value: float | None) -> str:
@@ -16,11 +14,14 @@ def figure(value: float | None) -> str:
     return "-" if value is None or math.isnan(value) else f"{value:.2f}"
 
 
-# Label -> the text of a report's figure. "policy" is the policy loss, a cross-entropy in nats;
-# "policy KL" is that loss less the entropy of its targets.
-COLUMNS: dict[str, Callable[[Report], str]] = {
+# Label -> the text of a report's figure, in the order of a table; the results come before "plies".
+# "policy" is the policy loss, a cross-entropy in nats; "policy KL" is that loss less the entropy of
+# its targets.
+FIRST_COLUMNS: dict[str, Callable[[Report], str]] = {
     "iteration": lambda report: f"({report.iteration})" if report.cut else f"{report.iteration}",
     "games": lambda report: f"{report.games}",
+}
+LAST_COLUMNS: dict[str, Callable[[Report], str]] = {
     "plies": lambda report: "-" if report.cut else f"{report.average_plies:.0f}",
     "policy": lambda report: figure(report.policy_loss),
     "policy KL": lambda report: figure(report.policy_kl),
@@ -28,16 +29,7 @@ COLUMNS: dict[str, Callable[[Report], str]] = {
     "entropy": lambda report: figure(report.entropy),
     "positions/s": lambda report: f"{report.positions_per_second:,.0f}",
     "time": lambda report: duration(report.seconds),
-    "at": lambda report: clock(report.seconds),
 }
-
-
-def result_names(reports: Sequence[Report]) -> list[str]:
-    """The columns of results: the scores of a game with points, else wins by player and draws."""
-    if scores := score_names(reports):
-        return scores
-    players = list(reports[-1].wins) if reports else []
-    return [*players[:1], "draws", *players[1:], "cap"]
 
 
 def result_texts(report: Report, names: Sequence[str]) -> list[str]:
@@ -49,36 +41,33 @@ def result_texts(report: Report, names: Sequence[str]) -> list[str]:
         return ["-"] * len(names)
     if report.scores:
         return [f"{report.scores.get(name, 0):,.0f}" for name in names]
-    stopped = report.games - report.draws - sum(report.wins.values())
-    counts = {**report.wins, "draws": report.draws, "cap": stopped}
-    return [f"{100 * counts.get(name, 0) / max(1, report.games):.0f} %" for name in names]
+    return [f"{100 * report.results.get(name, 0):.0f} %" for name in names]
 
 
-def table_rows(
-    reports: Sequence[Report], newest: int | None, first: Sequence[str], last: Sequence[str]
-) -> tuple[list[str], list[list[str]]]:
+def table_rows(reports: Sequence[Report], newest: int | None) -> tuple[list[str], list[list[str]]]:
     """The headings, and a row for each of the `newest` reports (None: all), the oldest first.
 
-    The columns are those labelled `first`, the results, and those labelled `last`.
+    The results are the scores of a game with points, else the shares of wins, draws and games that
+    were stopped.
     """
-    results = result_names(reports)
+    results = score_names(reports) or [*(reports[-1].results if reports else ())]
     rows = []
     for report in reports[-newest:] if newest else reports:
-        row = [COLUMNS[label](report) for label in first]
+        row = [text_of(report) for text_of in FIRST_COLUMNS.values()]
         row += result_texts(report, results)
-        row += [COLUMNS[label](report) for label in last]
+        row += [text_of(report) for text_of in LAST_COLUMNS.values()]
         rows.append(row)
-    return [*first, *results, *last], rows
+    return [*FIRST_COLUMNS, *results, *LAST_COLUMNS], rows
 
 
 def iteration_line(report: Report) -> str:
-    """ "Iteration 3 | white 26 %, draws 48 %, black 25 %, cap 1 % | plies 81 | ..."."""
+    """ "Iteration 3 | white 26 %, black 25 %, draws 48 %, cap 1 % | plies 81 | ..."."""
     results = "cut short by the clock"
     if not report.cut:
-        names = result_names([report])
+        names = [*(report.scores or report.results)]
         texts = result_texts(report, names)
         results = ", ".join(f"{name} {text}" for name, text in zip(names, texts))
-    figures = [f"{label} {COLUMNS[label](report)}" for label in LINE_LABELS]
+    figures = [f"{label} {text_of(report)}" for label, text_of in LAST_COLUMNS.items()]
     return " | ".join([f"Iteration {report.iteration}", results, *figures])
 
 
@@ -92,3 +81,22 @@ def detail_lines(report: Report) -> list[str]:
     play = f"self-play {duration(report.seconds_selfplay)}"
     learning = f"learning {duration(report.seconds_learning)}"
     return [f"Endings: {', '.join(endings) or 'none'}", f"{learner} | {play}, {learning}"]
+
+
+def strength_sentences(points: Sequence[Strength]) -> list[str]:
+    """Before and after, a sentence for each measure."""
+    sentences = []
+    for measure in dict.fromkeys(point.measure for point in points):
+        measured = [point for point in points if point.measure == measure]
+        first, last = measured[0], measured[-1]
+        change = [_share_and_moment(first)]
+        if last is not first:
+            change.append(_share_and_moment(last))
+        interval = f"95 % interval {100 * last.low:.0f} to {100 * last.high:.0f} %"
+        sentences.append(f"{last.trials} {measure}: {', '.join(change)} ({interval})")
+    return sentences
+
+
+def _share_and_moment(point: Strength) -> str:
+    moment = f"after iteration {point.iteration}" if point.iteration else "untrained"
+    return f"{100 * point.share:.0f} % {moment}"

@@ -17,23 +17,14 @@ from matplotlib.ticker import MaxNLocator
 
 from ..report import TIME_SHARE, Report, Strength, score_names
 from ..text import percent
-from .style import (
-    BLUE,
-    COLOURS,
-    DASHED,
-    DRAWS,
-    INK,
-    ORANGE,
-    PERCENT,
-    PURPLE,
-    RED,
-    add_legend,
-    draw_line,
-    dress,
-    new_figure,
-)
+from .style import BLUE, COLOURS, DASHED, DRAWS, ORANGE, PERCENT, PURPLE, RED, draw_line, styled
 
-LIGHT_WINS, PLY_CAP, DARK_WINS = "#E6D9A8", "#6FA8CF", "#4B535C"
+RESULT_COLOURS = {
+    **dict.fromkeys(("white", "x"), "#E6D9A8"),
+    **dict.fromkeys(("black", "o"), "#4B535C"),
+    "draws": DRAWS,
+    "cap": "#6FA8CF",  # games stopped at the ply cap
+}
 MAX_LAYER_LINES = 8
 SMALL = 7.0  # points, of the small figures' text
 # The curve of a normal run: {"machine": ..., "game": ..., "preset": ..., "curves": {measure:
@@ -41,6 +32,7 @@ SMALL = 7.0  # points, of the small figures' text
 Reference = Mapping[str, Any]
 
 
+@styled
 def strength_figure(
     reports: Sequence[Report],
     points: Sequence[Strength],
@@ -52,14 +44,15 @@ def strength_figure(
 
     minutes: where the axis ends; None: at the last point.
     """
-    figure = new_figure(5.0, 3.5)
+    figure = Figure(figsize=(5.0, 3.5))
     draw_strength(figure.subplots(), reports, points, reference, minutes)
     return figure
 
 
+@styled
 def small_figure(name: str, reports: Sequence[Report]) -> Figure:
     """One of SMALL_PANELS. Without a report its axes are empty."""
-    figure = new_figure(2.45, 1.72, pad=0.04)
+    figure = Figure(figsize=(2.45, 1.72))
     SMALL_PANELS[name](figure.subplots(), reports)
     return figure
 
@@ -70,32 +63,26 @@ def draw_strength(
     points: Sequence[Strength],
     reference: Reference | None = None,
     minutes: float | None = None,
-    room: float = 1.28,
 ) -> None:
     """Strength over minutes: a line per measure. A game with points instead of wins has its games'
     mean score.
-
-    room: the axis's height as a multiple of its highest value; the legend uses the space above.
     """
     scored = [report for report in reports if "mean" in report.scores]
     ends = [point.seconds / 60 for point in (*points, *scored)]
-    dress(axis, "Is it getting stronger?", None, "minutes of training")
+    axis.set(title="Is it getting stronger?", xlabel="minutes of training")
     if points:
         _draw_measures(axis, points, reference)
-        axis.set_ylim(0, room * max(point.high for point in points))
-        axis.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-        axis.set_yticks([tick for tick in axis.get_yticks() if tick <= 1])
+        axis.set_ylim(bottom=0)
     elif scored:
         means = np.array([report.scores["mean"] for report in scored])
         draw_line(axis, np.array(ends), means, BLUE, "points per game, mean")
     else:
         axis.set_yticks([])
         text = "measured between iterations" if minutes else "this run did not measure its strength"
-        axis.text(0.5, 0.5, text, transform=axis.transAxes, ha="center", color=INK, fontsize=9)
+        axis.text(0.5, 0.5, text, transform=axis.transAxes, ha="center")
     if ends:
-        add_legend(axis, "upper left", 8, handlelength=1.4, borderpad=0.1)
-    axis.set_xlim(0, max(0.1, 1.04 * max([minutes or 0.0, *ends])))
-    axis.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+        axis.legend(fontsize=8, handlelength=1.4, borderpad=0.1)
+    axis.set_xlim(0, 1.04 * max([0.1, minutes or 0.0, *ends]))
 
 
 def _draw_measures(axis: Axes, points: Sequence[Strength], reference: Reference | None) -> None:
@@ -116,10 +103,9 @@ def _draw_measures(axis: Axes, points: Sequence[Strength], reference: Reference 
 def _draw_measure(axis: Axes, points: Sequence[Strength], colour: str) -> None:
     minutes = np.array([point.seconds / 60 for point in points])
     shares = np.array([point.share for point in points])
-    below = shares - [point.low for point in points]
-    above = [point.high for point in points] - shares
-    errors = np.maximum(0, [below, above])
-    axis.errorbar(minutes, shares, errors, fmt="none", ecolor=colour, alpha=0.5, lw=1.2, capsize=2)
+    low = [point.low for point in points]
+    high = [point.high for point in points]
+    axis.vlines(minutes, low, high, color=colour, alpha=0.5, lw=1.2)
     label = f"{points[-1].trials} {points[0].measure}: {percent(points[-1].share)}"
     draw_line(axis, minutes, shares, colour, label, lw=2.2)
     if points[0].iteration == 0:
@@ -138,8 +124,8 @@ def draw_losses(axis: Axes, reports: Sequence[Report]) -> None:
 
 
 def draw_results(axis: Axes, reports: Sequence[Report]) -> None:
-    """The shares of wins, draws, games stopped at the ply cap and the other player's wins, from the
-    bottom up; the best and the median score in a game that pays points.
+    """The shares of wins, draws and games stopped at the ply cap, from the bottom up; the best and
+    the median score in a game that pays points.
 
     Iterations that the clock cut are left out: only their shortest games ended.
     """
@@ -150,7 +136,8 @@ def draw_results(axis: Axes, reports: Sequence[Report]) -> None:
         }
         _draw_history(axis, "Best and median score", reports, lines)
         return
-    _dress_small(axis, "Results of self-play", reports, grid=False)
+    _dress_small(axis, "Results of self-play", reports)
+    axis.grid(False)
     reports = [report for report in reports if not report.cut]
     axis.set_ylim(0, 1)
     axis.yaxis.set_major_formatter(PERCENT)
@@ -158,27 +145,14 @@ def draw_results(axis: Axes, reports: Sequence[Report]) -> None:
     if not reports:
         return
     iterations = column(reports, "iteration")
-    middles = (iterations[1:] + iterations[:-1]) / 2
-    edges = np.concatenate([iterations[:1] - 0.5, middles, iterations[-1:] + 0.5])
+    edges = np.append(iterations - 0.5, iterations[-1] + 0.5)
     below = np.zeros_like(iterations)
-    for name, counts, colour in _result_counts(reports):
-        above = below + counts / np.maximum(column(reports, "games"), 1)
+    for name in reports[-1].results:
+        above = below + [report.results.get(name, 0.0) for report in reports]
+        colour = RESULT_COLOURS.get(name, BLUE)
         axis.stairs(above, edges, baseline=below, fill=True, color=colour, label=name)
         below = above
     _small_legend(axis, ncols=4)
-
-
-def _result_counts(reports: Sequence[Report]) -> list[tuple[str, np.ndarray, str]]:
-    """Name, games per report [len(reports)] and colour of each result, from the bottom up."""
-    players = list(reports[-1].wins)
-    colours = (DARK_WINS, LIGHT_WINS) if players[:1] == ["black"] else (LIGHT_WINS, DARK_WINS)
-    wins = [
-        (name, np.array([report.wins.get(name, 0) for report in reports]), colour)
-        for name, colour in zip(players, colours)
-    ]
-    draws = column(reports, "draws")
-    stopped = column(reports, "games") - draws - sum(counts for _, counts, _ in wins)
-    return [*wins[:1], ("draw", draws, DRAWS), ("ply cap", stopped, PLY_CAP), *wins[1:]]
 
 
 def draw_lengths(axis: Axes, reports: Sequence[Report]) -> None:
@@ -192,7 +166,7 @@ def draw_firing(axis: Axes, reports: Sequence[Report]) -> None:
     """A line per block, dark at the input, light at the output; of many blocks MAX_LAYER_LINES,
     evenly spread.
     """
-    by_block = [grouped_rates(report.firing_rates) for report in reports]
+    by_block = [block_rates(report.firing_rates) for report in reports]
     blocks = list(by_block[-1]) if by_block else []
     spread = np.linspace(0, len(blocks) - 1, min(len(blocks), MAX_LAYER_LINES)).round().astype(int)
     shades = matplotlib.colormaps["viridis"](np.linspace(0.3, 0.9, len(spread)))
@@ -213,19 +187,13 @@ SMALL_PANELS = {
 }
 
 
-def short_layer(name: str) -> str:
-    """The short name of a layer of neurons: "blocks.0.neurons1" is "block 1", and "neurons" is
-    "last".
-    """
-    found = re.match(r"blocks\.(\d+)\.", name)
-    return f"block {int(found[1]) + 1}" if found else {"neurons": "last"}.get(name, name)
-
-
-def grouped_rates(rates: Mapping[str, float]) -> dict[str, float]:
-    """Block -> the mean firing rate of its layers, input first."""
+def block_rates(rates: Mapping[str, float]) -> dict[str, float]:
+    """Block -> the mean firing rate of its layers, input first; "last" is the layer after them."""
     groups: dict[str, list[float]] = {}
     for name, rate in rates.items():
-        groups.setdefault(short_layer(name), []).append(rate)
+        found = re.match(r"blocks\.(\d+)\.", name)
+        block = f"block {int(found[1]) + 1}" if found else name.replace("neurons", "last")
+        groups.setdefault(block, []).append(rate)
     return {name: float(np.mean(group)) for name, group in groups.items()}
 
 
@@ -242,16 +210,15 @@ def _draw_history(
     ncols: int = 2,
 ) -> None:
     """A line per name over the iterations, and a legend where there are several; lines: name ->
-    values [len(reports)] and colour. Where the clock cut an iteration, its point is hollow.
+    values [len(reports)] and colour. Where the clock cut an iteration, a ring is around its point.
     """
     _dress_small(axis, title, reports)
     if not reports:
         return
     iterations = column(reports, "iteration")
     cut = np.array([report.cut for report in reports], dtype=bool)
-    whole = np.flatnonzero(~cut).tolist()
     for name, (values, colour) in lines.items():
-        draw_line(axis, iterations, values, colour, name, ms=2.5, markevery=whole)
+        draw_line(axis, iterations, values, colour, name, ms=2.5)
         if cut.any():
             axis.plot(iterations[cut], values[cut], "o", ms=6, mfc="none", mec=colour, mew=1.2)
     axis.margins(y=0.15)
@@ -259,19 +226,27 @@ def _draw_history(
         _small_legend(axis, ncols)
 
 
-def _dress_small(axis: Axes, title: str, reports: Sequence[Report], grid: bool = True) -> None:
-    dress(axis, title, grid=grid, size=SMALL)
+def _dress_small(axis: Axes, title: str, reports: Sequence[Report]) -> None:
+    axis.set_title(title, fontsize=SMALL + 1)
+    axis.tick_params(labelsize=SMALL, length=2, pad=2)
     axis.xaxis.set_major_locator(MaxNLocator(4, integer=True, min_n_ticks=1))
     axis.yaxis.set_major_locator(MaxNLocator(3))
     if not reports:
-        axis.set_xticks([])
-        axis.set_yticks([])
+        axis.set(xticks=(), yticks=())
     last = max((report.iteration for report in reports), default=1)
     axis.set_xlim(0.5, max(last, 2) + 0.5)
 
 
 def _small_legend(axis: Axes, ncols: int) -> None:
     """A legend below the axis, where it cannot cover a curve."""
-    tight = {"handlelength": 0.9, "handletextpad": 0.4, "columnspacing": 0.7, "labelspacing": 0.2}
-    place = {"bbox_to_anchor": (0.45, -0.16), "ncols": ncols, "borderpad": 0}
-    add_legend(axis, "upper center", SMALL - 0.5, **place, **tight)
+    axis.legend(
+        loc="upper center",
+        bbox_to_anchor=(0.45, -0.16),
+        ncols=ncols,
+        fontsize=SMALL - 0.5,
+        borderpad=0,
+        handlelength=0.9,
+        handletextpad=0.4,
+        columnspacing=0.7,
+        labelspacing=0.2,
+    )

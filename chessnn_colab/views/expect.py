@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 
+import numpy as np
 import torch
 
 from ..config import TrainConfig, saved_config
@@ -11,10 +13,10 @@ from ..devices import detect_device, inventory
 from ..games.registry import make_game
 from ..network import SpikingNetwork
 from ..records import GameRecords
+from ..replay import FIELDS
 from ..runs.files import absolute
 from ..runs.folder import KEEP_CHECKPOINTS
 from ..runs.run_list import megabytes
-from ..selfplay import POLICY_WIDTH
 from .story import reference_for
 
 MOMENTS = (1.0, 3.0, 10.0, 20.0, 60.0, 180.0)  # minutes
@@ -42,36 +44,31 @@ def what_to_expect(config: TrainConfig) -> str:
         network = SpikingNetwork(resolved.network_config(game), portable=True)
     weights = sum(tensor.numel() * 4 for tensor in network.state_dict().values())
     moments = 2 * sum(parameter.numel() * 4 for parameter in network.parameters())
-    checkpoint = weights + moments + resolved.replay_capacity * position_bytes(game.packed_words)
+    empty = GameRecords.empty(game.packed_words)
+    position = 0  # bytes
+    for name in FIELDS:
+        array = getattr(empty, name)
+        position += array.itemsize * math.prod(array.shape[1:])
+    checkpoint = weights + moments + resolved.replay_capacity * position
     disk = megabytes((KEEP_CHECKPOINTS + 1) * checkpoint)  # one more while it is being written
     folder = absolute(config.run)
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     free = megabytes(shutil.disk_usage(existing).free)
+    snapshot = megabytes(weights)
     lines.append(
-        f"Disk: at most {disk} once its replay is full, and {megabytes(weights)} per snapshot; {free} are free"
+        f"Disk: at most {disk} once its replay is full, and {snapshot} per snapshot; {free} are free"
     )
     return "\n".join(lines)
 
 
-def position_bytes(packed_words: int) -> int:
-    """Bytes that a position takes in a checkpoint's replay."""
-    empty = GameRecords.empty(packed_words)
-    one = empty.positions.itemsize * packed_words + empty.actions.itemsize
-    one += POLICY_WIDTH * (empty.policy_actions.itemsize + empty.policy_weights.itemsize)
-    return one + empty.root_values.itemsize + empty.value_targets.itemsize
-
-
 def _by_minutes(points: list[list[float]], minutes: float | None) -> str:
-    """The share at a few moments of a curve: "4 % untrained, 12 % after 3 min, 31 % after 20
-    min".
+    """The share at a few moments of a curve, between its points in a straight line: "4 % untrained,
+    12 % after 3 min, 31 % after 20 min".
     """
-    end = min(points[-1][0], minutes or points[-1][0])
-    moments = [moment for moment in MOMENTS if moment < 0.8 * end] + [end]
-    said = [f"{100 * points[0][1]:.0f} % untrained"]
-    previous = points[0][0]
-    for moment in moments:
-        minute, share = [point for point in points if point[0] <= moment * 1.05][-1]
-        if minute > previous:  # there is a measurement since the moment before
-            said.append(f"{100 * share:.0f} % after {moment:.3g} min")
-            previous = minute
+    measured, shares = zip(*points)
+    end = min(measured[-1], minutes or measured[-1])
+    moments = [*(moment for moment in MOMENTS if moment < 0.8 * end), end]
+    said = [f"{100 * shares[0]:.0f} % untrained"]
+    for moment, share in zip(moments, np.interp(moments, measured, shares)):
+        said.append(f"{100 * share:.0f} % after {moment:.3g} min")
     return ", ".join(said)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..arena.evaluate import evaluate_run
-from ..arena.players import MATCH_SEARCHES, play_search
+from ..arena.players import play_search
 from ..arena.registry import arena_game
 from ..arena.result import MatchResult
 from ..arena.solo import SoloGames
@@ -37,20 +37,17 @@ def measure(
     snapshots: iterations; 0 is the untrained network, None the last one saved. games: of each
     match. seconds: start no game that would end later (see arena.parallel.play_matches); None is a
     quarter of the time that the run has trained, three minutes at most. search: None is two rungs,
-    which serve a large batch best: 48 evaluations per move, or the 13 of training where there is less
-    than a minute. Returns the matches, opponent by opponent; prints each, and what a longer match
-    would add. An interrupt ends it, and the games that had ended count. In a game for one player
-    every player plays the same number of games, as many as fit into that time (see arena.solo).
-    Raises ConfigError, RunError or CheckpointError.
+    which serve a large batch best: 48 evaluations per move, or the 13 of training where there is
+    less than a minute. Returns the matches, opponent by opponent, and prints each. An interrupt
+    ends it, and the games that had ended count. In a game for one player every player plays the
+    same number of games, as many as fit into that time (see arena.solo). Raises ConfigError,
+    RunError or CheckpointError.
     """
     if seconds is None:
         seconds = measuring_seconds(run)
     if search is None:
-        search = (
-            MATCH_SEARCHES["two-rung"]
-            if seconds >= QUICK_SECONDS
-            else play_search("two-rung", 8, 4)
-        )
+        sizes = (8, 4) if seconds < QUICK_SECONDS else ()
+        search = play_search("two-rung", *sizes)
     if opponents is None:
         opponents = list(arena_game(run_game(str(run))).players)
     with watching() as watch:
@@ -58,32 +55,7 @@ def measure(
             str(run), opponents, games, search, snapshots, seed, device, None, watch, seconds
         )
     print(*results, sep="\n")
-    if advice := longer_match(results):
-        print(advice)
     return results
-
-
-def longer_match(results: Sequence[MatchResult | SoloGames]) -> str:
-    """How much narrower the widest interval would be with four times the games.
-
-    Only matches whose games were all played count; "" without such a match.
-    """
-    matches = [result for result in results if isinstance(result, MatchResult) and result.games]
-    whole = [
-        match
-        for match in matches
-        if match.games >= match.asked
-        and not match.interrupted
-        and len(match.distinct()) == match.games
-    ]
-    if not whole:
-        return ""
-    widest = max(whole, key=lambda match: match.interval[1] - match.interval[0])
-    half = (widest.interval[1] - widest.interval[0]) / 2
-    return (
-        "Four times the games would bring the widest interval "
-        f"from ± {half:.3f} to about ± {half / 2:.3f}."
-    )
 
 
 def measuring_seconds(run: str | Path) -> float:

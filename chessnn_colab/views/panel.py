@@ -20,21 +20,12 @@ from .style import BLUE, PAGE_WIDTH, figure_html
 FONT = "font-family:system-ui,sans-serif;line-height:1.4"
 FAINT, LINE = "rgba(128,132,140,0.22)", "rgba(128,132,140,0.35)"
 ONE_LINE = "white-space:nowrap;overflow:hidden;text-overflow:ellipsis"
-ROW = 22  # CSS pixels, the height of a bar's line
 TABLE_ROWS = 4
 NEWEST_MESSAGES = 2
-FIRST_COLUMNS = ("iteration", "games")
-LAST_COLUMNS = ("plies", "policy KL", "value", "positions/s", "at")
 TABLE_NOTE = (
-    "cap: stopped at the ply cap; policy KL, value: losses, the lower the better; "
+    "cap: stopped at the ply cap; policy, policy KL, value: losses, the lower the better; "
     "(n): cut short by the clock"
 )
-ALTS = {
-    "losses": "Losses over the iterations",
-    "results": "Results of self-play over the iterations",
-    "lengths": "Plies per game over the iterations",
-    "firing": "Firing rate of each block over the iterations",
-}
 
 
 def div(style: str, content: str) -> str:
@@ -47,18 +38,13 @@ def box(content: str, style: str = "") -> str:
     return div(f"{FONT};max-width:{PAGE_WIDTH}px;font-size:13px;{style}", content)
 
 
-def live_html(
-    header: str, bars: Sequence[Bar], workers: Sequence[Bar], worker_rows: int, name_width: int
-) -> str:
-    """The part that moves: the header, the bars, and in `worker_rows` lines those of workers.
-    name_width: CSS pixels for the name of a bar.
-    """
+def live_html(header: str, bars: Sequence[Bar], workers: Sequence[Bar]) -> str:
+    """The part that moves: the header, the bars, and smaller those of workers."""
     head = div(f"font-size:17px;font-weight:600;height:30px;{ONE_LINE}", html.escape(header))
-    rows = "".join(_bar(bar, 12, name_width, 250) for bar in bars)
+    rows = "".join(_bar(bar, 12, 190, 250) for bar in bars)
     each = "".join(div("width:48.5%;min-width:0", _bar(bar, 6, 90, 140)) for bar in workers)
     grid = div("display:flex;flex-wrap:wrap;justify-content:space-between", each)
-    height = 30 + ROW * (len(bars) + worker_rows) + 6
-    return box(head + rows + grid, f"height:{height}px;overflow:hidden")
+    return box(head + rows + grid)
 
 
 def figures_html(
@@ -68,11 +54,9 @@ def figures_html(
     minutes: float | None,
 ) -> str:
     """Strength large, and four small figures beside it, or below it where the page is narrow."""
-    shares = "".join(f" {point.measure} {100 * point.share:.0f} %;" for point in points[-3:])
-    figure = strength_figure(reports, points, reference, minutes)
-    large = figure_html(figure, f"Strength over time:{shares}")
+    large = figure_html(strength_figure(reports, points, reference, minutes))
     small = "".join(
-        div("width:49%;min-width:0", figure_html(small_figure(name, reports), ALTS[name]))
+        div("width:49%;min-width:0", figure_html(small_figure(name, reports)))
         for name in SMALL_PANELS
     )
     half = "flex:1 1 440px;max-width:500px;min-width:0"
@@ -82,11 +66,11 @@ def figures_html(
 
 def table_html(reports: Sequence[Report], rows: int = TABLE_ROWS) -> str:
     """The latest iterations, the newest first, always `rows` lines high."""
-    heads, texts = table_rows(reports, rows, FIRST_COLUMNS, LAST_COLUMNS)
+    heads, texts = table_rows(reports, rows)
     empty = [[""] * len(heads)] * (rows - len(texts))
     lines = _cells(heads, "th") + "".join(_cells(row, "td") for row in texts[::-1] + empty)
     style = (
-        "border-collapse:collapse;width:100%;min-width:820px;margin-top:6px;border:0;"
+        "border-collapse:collapse;width:100%;min-width:940px;margin-top:6px;border:0;"
         "table-layout:fixed;font-size:12px"
     )
     return div("overflow-x:auto", f'<table style="{style}">{lines}</table>') + quiet(TABLE_NOTE)
@@ -104,13 +88,8 @@ def plain_lines(texts: Sequence[str]) -> str:
 
 def messages_html(messages: Sequence[str]) -> str:
     """The newest messages, a line each; the height is always the same."""
-    newest = [html.escape(text) for text in messages[-NEWEST_MESSAGES:]]
-    one = f"height:18px;{ONE_LINE}"
-    lines = "".join(f'<div title="{text}" style="{one}">{text}</div>' for text in newest)
-    height = 18 * NEWEST_MESSAGES
-    return div(
-        f"height:{height}px;overflow:hidden;font-size:12px;opacity:0.8;margin-top:4px", lines
-    )
+    style = f"height:{20 * NEWEST_MESSAGES}px;font-size:12px;opacity:0.8;margin-top:4px;{ONE_LINE}"
+    return box(plain_lines(messages[-NEWEST_MESSAGES:]), style)
 
 
 def _bar(bar: Bar, thick: int, name_width: int, note_width: int) -> str:
@@ -121,7 +100,7 @@ def _bar(bar: Bar, thick: int, name_width: int, note_width: int) -> str:
     track = f"flex:1 1 200px;min-width:60px;{shape};background:{FAINT};overflow:hidden"
     fill = f"width:{done}%;{shape};background:{BLUE};float:left;transition:none"
     return div(
-        f"display:flex;align-items:center;gap:12px;height:{ROW}px",
+        "display:flex;align-items:center;gap:12px;height:22px",
         div(f"flex:0 0 {name_width}px;{ONE_LINE}", name)
         + f'<div role="progressbar" aria-label="{name}" aria-valuenow="{done}" style="{track}">'
         f'<div class="progress-bar" style="{fill}"></div></div>'

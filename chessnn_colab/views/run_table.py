@@ -1,6 +1,4 @@
-"""Runs as tables in a terminal, a line per iteration, drawn by rich. Colour follows the terminal
-and NO_COLOR.
-"""
+"""Runs as tables in a terminal, a line per iteration, drawn by rich."""
 
 from __future__ import annotations
 
@@ -21,16 +19,7 @@ from ..runs.folder import RunFolder
 from .columns import table_rows
 
 REFRESH_SECONDS = 2.0
-FIRST_COLUMNS = ("iteration", "time", "games")
-LAST_COLUMNS = ("plies", "policy", "value", "entropy", "positions/s")
-STYLES = {
-    "iteration": "bold",
-    "policy": "cyan",
-    "value": "magenta",
-    "entropy": "dim",
-    "positions/s": "green",
-}
-WIDE = 110  # columns that a table takes at most where there is no terminal
+WIDE = 120  # columns that a table takes at most where there is no terminal
 
 
 def print_tables(
@@ -40,12 +29,9 @@ def print_tables(
     Raises RunError.
     """
     console = Console(file=stream or sys.stdout)
-    if console.is_terminal:
-        console.print(run_tables(runs, last))
-        return
-    console.width = WIDE
-    for run in runs:
-        console.print(run_table(run, last))
+    if not console.is_terminal:
+        console.width = WIDE
+    console.print(run_tables(runs, last))
 
 
 def follow(
@@ -77,18 +63,10 @@ def run_table(run: AnyPath, last: int | None = None) -> Table:
         newest = reports[-1]
         played = f"{newest.total_games:,} games, {newest.total_positions:,} positions"
         caption = f"{played}, {newest.total_updates:,} updates"
-    table = Table(
-        title=Text(folder.path.name),
-        title_justify="left",
-        title_style="bold",
-        caption=caption,
-        caption_justify="left",
-        box=None,
-        padding=(0, 1),
-    )
-    labels, rows = table_rows(reports, last, FIRST_COLUMNS, LAST_COLUMNS)
+    table = Table(title=Text(folder.path.name), caption=caption, box=None)
+    labels, rows = table_rows(reports, last)
     for label in labels:
-        table.add_column(label, justify="right", style=STYLES.get(label))
+        table.add_column(label, justify="right")
     for row in rows:
         table.add_row(*row)
     return table

@@ -8,7 +8,6 @@ import html
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -18,30 +17,17 @@ from ..network_config import PRESETS
 from ..report import Report, Strength, score_names, strength_points
 from ..runs.folder import RunFolder
 from ..text import counted, duration
+from .cell import HtmlImage
+from .columns import strength_sentences
 from .curves import Reference
-from .panel import LINE, box, figures_html, plain_lines, table_html
+from .panel import LINE, box, div, figures_html, plain_lines, quiet, table_html
 from .picture import picture_html
 from .played import played_game
 
-REFERENCE_FILE = "reference.json"  # in data/, made by tools/reference_curve.py
-NOTHING_YET = "No iteration has finished yet: train it for a while first."
+REFERENCE = Path(__file__).parent / "data" / "reference.json"  # by tools/reference_curve.py
 
 
-class Story:
-    """A run as a page that stays: `_repr_html_` for notebooks, `str` for a terminal."""
-
-    def __init__(self, page: str, lines: Sequence[str]):
-        self._page = page
-        self._lines = lines
-
-    def _repr_html_(self) -> str:
-        return self._page
-
-    def __repr__(self) -> str:
-        return "\n".join(self._lines)
-
-
-def run_story(run: str | Path) -> Story:
+def run_story(run: str | Path) -> HtmlImage:
     """The results of the run in this folder, all sessions together. Raises RunError when there is
     no run.
     """
@@ -49,13 +35,13 @@ def run_story(run: str | Path) -> Story:
     config = folder.config
     reports = [Report.from_dict(values) for values in folder.read_reports()]
     if not reports:
-        told = f"{folder.path}: {NOTHING_YET}"
-        return Story(box(html.escape(told)), [told])
+        told = f"{folder.path}: no iteration has finished yet, train it for a while first"
+        return HtmlImage(box(html.escape(told)), told)
     points = strength_points(reports)
     figures = figures_html(reports, points, reference_for(config), None)
     page = summary_html(config, reports, points)
     page += box(figures + table_html(reports, 8)) + sample_part(reports)
-    return Story(page, [headline(config, reports), *strength_sentences(points)])
+    return HtmlImage(page, "\n".join([headline(config, reports), *strength_sentences(points)]))
 
 
 def summary_html(
@@ -67,12 +53,11 @@ def summary_html(
     """What was trained, for how long, how strong it was before and after, and what else stands
     out.
     """
-    head = f'<div style="font-size:17px;font-weight:600">{html.escape(headline(config, reports))}</div>'
-    said = plain_lines(strength_sentences(points))
+    head = div("font-size:17px;font-weight:600", html.escape(headline(config, reports)))
+    sentences = plain_lines(strength_sentences(points))
     tiles = "".join(_tile(name, figure) for name, figure in best_facts(reports).items())
-    tiles = f'<div style="display:flex;flex-wrap:wrap;gap:8px;margin:8px 0">{tiles}</div>'
-    quiet = f'<div style="font-size:12px;opacity:0.8">{html.escape(network_words(config))}{plain_lines(messages)}</div>'
-    return box(head + said + tiles + quiet)
+    tiles = div("display:flex;flex-wrap:wrap;gap:8px;margin:8px 0", tiles)
+    return box(head + sentences + tiles + plain_lines([network_words(config), *messages]))
 
 
 def headline(config: Mapping[str, Any], reports: Sequence[Report]) -> str:
@@ -80,23 +65,6 @@ def headline(config: Mapping[str, Any], reports: Sequence[Report]) -> str:
     game, last = config.get("game", "chess"), reports[-1]
     what = f"{last.total_games:,} games of {game}{' against itself' if last.wins else ''}"
     return f"{what} in {duration(last.seconds)}, {counted(last.iteration, 'iteration')}"
-
-
-def strength_sentences(points: Sequence[Strength]) -> list[str]:
-    """Before and after, a sentence for each measure."""
-    sentences = []
-    for measure in dict.fromkeys(point.measure for point in points):
-        measured = [point for point in points if point.measure == measure]
-        first, last = measured[0], measured[-1]
-        change = f"{100 * last.share:.0f} %"
-        if len(measured) > 1:
-            before = f"after iteration {first.iteration}" if first.iteration else "untrained"
-            change = (
-                f"{100 * first.share:.0f} % {before}, {change} after iteration {last.iteration}"
-            )
-        interval = f"95 % interval {100 * last.low:.0f} to {100 * last.high:.0f} %"
-        sentences.append(f"{last.trials} {measure}: {change} ({interval})")
-    return sentences
 
 
 def best_facts(reports: Sequence[Report]) -> dict[str, str]:
@@ -114,21 +82,13 @@ def best_facts(reports: Sequence[Report]) -> dict[str, str]:
     for kind, count in ended.most_common(2):
         if count and kind != "truncated":
             facts[f"games that ended by {kind.replace('_', ' ')}"] = f"{count:,}"
-    whole = [report for report in reports if not report.cut]
     if score_names(reports):
         best = max(report.scores.get("best", 0) for report in reports)
         facts["points of the best game"] = f"{best:,.0f}"
-    elif len(whole) > 1:
-        first, newest = (_decided(report) for report in (whole[0], whole[-1]))
-        facts["games with a winner, first to last iteration"] = f"{first} to {newest}"
     if last.firing_rates:
         rate = np.mean(list(last.firing_rates.values()))
         facts["of the possible spikes are fired"] = f"{100 * rate:.0f} %"
     return facts
-
-
-def _decided(report: Report) -> str:
-    return f"{100 * sum(report.wins.values()) / max(1, report.games):.0f} %"
 
 
 def network_words(config: Mapping[str, Any]) -> str:
@@ -162,10 +122,7 @@ def sample_part(reports: Sequence[Report]) -> str:
 
 def reference_for(config: Mapping[str, Any]) -> Reference | None:
     """The curve of a normal run of the same game, preset and search, if one is shipped."""
-    file = resources.files("chessnn_colab.views") / "data" / REFERENCE_FILE
-    if not file.is_file():
-        return None
-    for run in json.loads(file.read_text(encoding="utf-8"))["runs"]:
+    for run in json.loads(REFERENCE.read_text(encoding="utf-8"))["runs"]:
         if all(run[key] == config.get(key) for key in ("game", "preset", "search")):
             return run
     return None
@@ -174,7 +131,4 @@ def reference_for(config: Mapping[str, Any]) -> Reference | None:
 def _tile(name: str, figure: str) -> str:
     style = f"flex:1 1 140px;border:1px solid {LINE};border-radius:8px;padding:6px 10px"
     large = "font-size:18px;font-weight:600;white-space:nowrap"
-    return (
-        f'<div style="{style}"><div style="{large}">{html.escape(figure)}</div>'
-        f'<div style="font-size:11px;opacity:0.7">{html.escape(name)}</div></div>'
-    )
+    return div(style, div(large, html.escape(figure)) + quiet(name))

@@ -19,9 +19,7 @@ import matplotlib
 import numpy as np
 from cycler import cycler
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter
 
 from .cell import HtmlImage
@@ -53,55 +51,26 @@ STYLE: dict[Any, Any] = {
     ),
     "ytick.labelcolor": "#80848A",
     **dict.fromkeys(("axes.spines.top", "axes.spines.right"), False),
+    "axes.titlelocation": "left",
+    "axes.titleweight": "bold",
+    "axes.titlesize": 10.0,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": HAIRLINE,
     "axes.prop_cycle": cycler(color=COLOURS),
     "legend.frameon": False,
     "figure.constrained_layout.use": True,
     "figure.figsize": (9.0, 2.4),
     "font.size": 9.0,
 }
+# Decorates every function that makes a figure, and the one that renders it: matplotlib makes the
+# ticks of an axis only then.
+styled = matplotlib.rc_context(STYLE)
 
 
 def apply_style() -> None:
     """Draw the figures of pyplot that follow in the colours and sizes of this package's own."""
     matplotlib.rcParams.update(STYLE)
-
-
-def new_figure(width: float, height: float, pad: float = 0.08) -> Figure:
-    """An empty, transparent figure of `width` by `height` inches that renders without a display."""
-    layout = ConstrainedLayoutEngine(w_pad=pad, h_pad=pad)
-    figure = Figure(figsize=(width, height), layout=layout, facecolor="none")
-    FigureCanvasAgg(figure)
-    return figure
-
-
-def dress(
-    axis: Axes,
-    title: str | None = None,
-    y: str | None = None,
-    x: str | None = None,
-    grid: bool = True,
-    size: float = 9.0,
-) -> None:
-    """Give an axis its title and labels, and remove what distracts. size: of its text, in points;
-    the title has one more.
-    """
-    axis.set_title(
-        title or "", loc="left", fontsize=size + 1, color=INK, fontweight="bold", pad=size - 4
-    )
-    axis.set_facecolor("none")
-    axis.set_ylabel(y or "", fontsize=size, color=INK)
-    axis.set_xlabel(x or "", fontsize=size, color=INK)
-    axis.tick_params(labelsize=size, colors=INK, length=size / 3, pad=size / 3)
-    axis.spines[["top", "right"]].set_visible(False)
-    axis.spines[["left", "bottom"]].set_color(INK)
-    axis.set_axisbelow(True)
-    if grid:
-        axis.grid(color=HAIRLINE, lw=0.8)
-
-
-def add_legend(place: Axes | Figure, where: Any, size: float = 9.0, **options: Any) -> None:
-    """A legend without a frame on an axis or a figure. where: as matplotlib's `loc`."""
-    place.legend(loc=where, fontsize=size, frameon=False, labelcolor=INK, **options)
 
 
 def draw_line(
@@ -117,12 +86,20 @@ def draw_bars(
     axis: Axes, names: Sequence[str], values: Sequence[float], texts: Sequence[str], colours: Any
 ) -> None:
     """Horizontal bars, the first one above the others, each with its text behind it."""
-    bars = axis.barh(range(len(names)), values, height=0.66, color=colours)
-    axis.bar_label(bars, texts, padding=4, size=9, color=INK)
-    axis.set_yticks(range(len(names)), names)
+    bars = axis.barh(names, values, height=0.66, color=colours)
+    axis.bar_label(bars, texts, padding=4)
     axis.set_ylim(len(names) - 0.5, -0.5)
+    axis.grid(False, axis="y")
 
 
+def legend_above(axis: Axes) -> None:
+    """One legend for a whole figure, above it: each label of `axis` once."""
+    handles, labels = axis.get_legend_handles_labels()
+    entries = dict(zip(labels, handles))
+    axis.figure.legend(entries.values(), entries.keys(), loc="outside upper center", ncols=5)
+
+
+@styled
 def figure_png(figure: Figure, dpi: int = 2 * PIXELS_AN_INCH) -> bytes:
     """The figure as the bytes of a PNG file."""
     buffer = io.BytesIO()
@@ -130,12 +107,13 @@ def figure_png(figure: Figure, dpi: int = 2 * PIXELS_AN_INCH) -> bytes:
     return buffer.getvalue()
 
 
-def figure_html(figure: Figure, alt: str, width: int | None = None) -> str:
+def figure_html(figure: Figure, alt: str = "", width: int | None = None) -> str:
     """The figure as an HTML image that needs no kernel.
 
-    alt: what it shows, for those who do not see it. width: CSS pixels, None for its own; never
-    wider than the page.
+    alt: what it shows, for those who do not see it; by default the titles of its axes. width: CSS
+    pixels, None for its own; never wider than the page.
     """
+    alt = alt or ". ".join(axis.get_title("left") or axis.get_title() for axis in figure.axes)
     size = round(figure.get_figwidth() * PIXELS_AN_INCH) if width is None else width
     height = round(size * figure.get_figheight() / figure.get_figwidth())
     data = base64.b64encode(figure_png(figure)).decode()

@@ -18,27 +18,21 @@ from .play.controls import moves_html
 from .played import Played
 from .replay import game_replay
 
-MOST_PLIES = 300
-
 
 def watch_game(
     player: Any,
     opponent: Any,
     game: str = "chess",
     evaluations: int | None = None,
-    position: str = "",
-    plies: int = MOST_PLIES,
+    plies: int = 300,
 ) -> HtmlImage:
     """Play one game, shown move by move in a notebook, and return it to be played back.
 
     player, opponent: as play.find_opponent takes them; `player` moves first. game: if neither is a
-    run. evaluations: of each network, per move; None: as many as in a match. position: where to
-    start (FEN or PGN in chess). plies: how many are played at most. An interrupt, or a player that fails,
-    ends the game and keeps what was played. Raises ConfigError, RunError, CheckpointError or
-    NotationError.
+    run. evaluations: of each network, per move; None: as many as in a match. plies: how many are
+    played at most. An interrupt, or a player that fails, ends the game and keeps what was played.
+    Raises ConfigError, RunError or CheckpointError.
     """
-    if plies < 1:
-        raise ConfigError(f"plies={plies}: expected a whole number from 1 up")
     games = {own_game(source) for source in (player, opponent)} - {""} or {game}
     if len(games) > 1:
         raise ConfigError(
@@ -54,8 +48,6 @@ def watch_game(
             if isinstance(side, NetworkOpponent) and evaluations:
                 side.evaluations = evaluations
         drawing = make_drawing(sides[0].game)
-        if position:
-            drawing.load(position)
         end = _play(drawing, sides, plies)
     print(f"{_names(sides)}: {end} {len(drawing.actions)} plies.")
     return game_replay(Played(drawing, _names(sides), end))
@@ -63,21 +55,18 @@ def watch_game(
 
 def _play(drawing: Drawing, sides: list[Opponent], plies: int) -> str:
     """Play to the end, drawing the position before each ply; returns how the game ended."""
-    place = Place()
-    first = len(drawing.actions)
+    show = Place().show if has_widget_front_end() else lambda page: None
     try:
-        while not drawing.ending() and len(drawing.actions) - first < plies:
+        while not drawing.ending() and len(drawing.actions) < plies:
             side = sides[drawing.turn]
-            if has_widget_front_end():
-                place.show(_position_html(drawing, _names(sides), f"{side.name} is thinking."))
+            show(_position_html(drawing, _names(sides), f"{side.name} is thinking."))
             drawing.push(side.choose(drawing.state(), drawing.board))
     except KeyboardInterrupt:
         return "Interrupted."
     except ChessnnError as error:  # such as an engine that died: what was played is kept
         return f"{error}."
     finally:
-        if has_widget_front_end():
-            place.show("")  # the replay comes below
+        show("")  # the replay comes below
     return drawing.ending() or "Stopped."
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import torch
+from matplotlib.figure import Figure
 from torch import Tensor
 
 from ...games.base import concatenate, finished
@@ -19,7 +20,7 @@ from ...games.chess.rules import Chess
 from ...network import SpikingNetwork
 from ...spikes import layer_names, spike_counts
 from ..cell import HtmlImage
-from ..style import BLUE, DASHED, ORANGE, add_legend, draw_line, dress, figure_html, new_figure
+from ..style import BLUE, DASHED, ORANGE, draw_line, figure_html, styled
 
 PIECE_VALUES = (1.0, 3.0, 3.0, 5.0, 9.0)  # pawn to queen
 # Planes of Chess.observe.
@@ -106,12 +107,13 @@ def explained(features: np.ndarray, target: np.ndarray) -> float:
     return max(0.0, 1 - float((errors**2).mean() / variance)) if variance else 0.0
 
 
+@styled
 def knowledge_picture(networks: Mapping[str, SpikingNetwork], planes: Tensor) -> HtmlImage:
     """The probes of every layer, a line for each network, two networks at most; the first one's
     line is dashed.
     """
     scores = {name: knowledge(network, planes) for name, network in networks.items()}
-    figure = new_figure(9.4, 3.0)
+    figure = Figure(figsize=(9.4, 3.0))
     words = []
     for axis, fact in zip(figure.subplots(1, len(FACTS), sharey=True), FACTS):
         for (name, told), colour, dashes in zip(scores.items(), (ORANGE, BLUE), (DASHED, "-")):
@@ -119,9 +121,10 @@ def knowledge_picture(networks: Mapping[str, SpikingNetwork], planes: Tensor) ->
             draw_line(axis, np.array(layers), np.array(values), colour, name, ls=dashes)
             by_layer = ", ".join(f"{layer} {value:.2f}" for layer, value in told[fact].items())
             words.append(f"{name}, {fact}: {by_layer}")
-        dress(axis, fact, "0 guessing, 1 always right" if fact == FACTS[0] else None, size=8)
+        axis.set_title(fact)
         axis.tick_params("x", rotation=50)
         axis.set_ylim(-0.03, 1.03)
-    add_legend(figure.axes[-1], "best")
+    figure.axes[0].set_ylabel("0 guessing, 1 always right")
+    figure.axes[-1].legend()
     alt = f"How well a probe reads a fact. {'; '.join(words)}"
     return HtmlImage(figure_html(figure, alt))

@@ -53,8 +53,7 @@ class Controlled(WidgetOrHtml):
         values = {name: control.value for name, control in self._controls.items()}
         drawn = self._draw(**values)
         if isinstance(drawn, Figure):
-            titles = [axis.get_title("left") or axis.get_title() for axis in drawn.axes]
-            drawn = figure_html(drawn, ". ".join(titles))
+            drawn = figure_html(drawn)
         self.picture.value = drawn
         self._drawn += 1
         self._answers.value = str(self._drawn)  # the page sees an answer even in the same picture

@@ -7,13 +7,14 @@ from contextlib import nullcontext
 import numpy as np
 import torch
 from ipywidgets import Dropdown, IntSlider
+from matplotlib.figure import Figure
 
 from ...arena.opponent import Opinion
 from ...network import SpikingNetwork
 from ...spikes import layer_names, silenced
 from ...text import percent
 from ..cell import HtmlImage
-from ..style import PERCENT, dress, figure_html, new_figure
+from ..style import PERCENT, figure_html, styled
 from .maps import LIGHT
 from .position import (
     SeenPosition,
@@ -45,6 +46,7 @@ def moved(before: Opinion, after: Opinion) -> float:
     return sum(abs(share - shares[action]) for action, share in pairs) / 2
 
 
+@styled
 def channel_importance(network: SpikingNetwork, seen: SeenPosition) -> HtmlImage:
     """A square for each channel of each layer: how much probability moves when that channel alone
     is silent.
@@ -59,16 +61,17 @@ def channel_importance(network: SpikingNetwork, seen: SeenPosition) -> HtmlImage
             thoughts = opinions(network, seen, len(channels))
         rows.append([moved(whole, thought) for thought in thoughts])
     shares = np.array(rows)
-    figure = new_figure(9.0, 0.32 * len(names) + 0.9)
+    figure = Figure(figsize=(9.0, 0.32 * len(names) + 0.9))
     axis = figure.subplots()
     highest = max(0.02, float(shares.max()))
     mesh = axis.pcolormesh(shares, cmap=LIGHT, vmin=0, vmax=highest)
-    dress(axis, None, None, "channel", grid=False)
+    axis.set_xlabel("channel")
+    axis.grid(False)
     axis.set_yticks(np.arange(len(names)) + 0.5, names.values())
     axis.invert_yaxis()
     shown = channels[:: max(1, len(channels) // 8)].numpy()
     axis.set_xticks(shown + 0.5, shown + 1)
-    dress(figure.colorbar(mesh, ax=axis, pad=0.01, format=PERCENT).ax, grid=False)
+    figure.colorbar(mesh, ax=axis, pad=0.01, format=PERCENT).ax.grid(False)
     layer, channel = np.unravel_index(shares.argmax(), shares.shape)
     most = f"{list(names.values())[layer]}, channel {channel + 1}"
     words = f"Most depends on {most}: without it {percent(shares.max())} of the probability goes to other moves."

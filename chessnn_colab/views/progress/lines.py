@@ -5,27 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...arena.progress import Bar, MatchProgress
-from ...report import Strength
 from ...text import counted, duration
 
 MAX_BARS = 8  # of more bars than these, those under way are shown
 
 
+def games_done(progress: MatchProgress) -> str:
+    """ "104/240 games"."""
+    return f"{progress.done}/{counted(progress.total, progress.unit)}"
+
+
 def total_line(progress: MatchProgress) -> str:
     """All bars in one line: "104/240 games | 300 positions/s | 58s left"."""
-    words = [f"{progress.done}/{counted(progress.total, progress.unit)}"]
+    words = [games_done(progress)]
     if progress.now:
         words.append(progress.now)
     if progress.seconds_left is not None:
         words.append(f"{duration(progress.seconds_left)} left")
     return " | ".join(words)
-
-
-def first_line(progress: MatchProgress) -> str:
-    """ "119 games to go, about 58s"."""
-    left = progress.seconds_left
-    about = "" if left is None else f", about {duration(left)}"
-    return f"{counted(progress.total - progress.done, progress.unit)} to go{about}"
 
 
 def last_line(progress: MatchProgress) -> str:
@@ -34,19 +31,19 @@ def last_line(progress: MatchProgress) -> str:
 
 
 def ended_lines(before: Sequence[Bar], progress: MatchProgress, parts: str) -> list[str]:
-    """A line for each bar that has ended since `before`, where there are several; parts: such as
-    "workers".
+    """A line for each bar that has ended since `before`; parts: such as "workers".
 
     "[   12.3s] GPU 2: completed 100 games | 1/8 workers done | 100/800 games"
     """
     lines = []
     ended = sum(bar.ended for bar in progress.bars)
-    done = f"{ended}/{len(progress.bars)} {parts} done"
     for old, bar in zip(before, progress.bars):
         if bar.ended and not old.ended:
-            result = f"{bar.name}: completed {counted(int(bar.done), progress.unit)}"
-            games = f"{progress.done}/{counted(progress.total, progress.unit)}"
-            lines.append(f"{stamp(progress.seconds)} {result} | {done} | {games}")
+            games = counted(int(bar.done), progress.unit)
+            lines.append(
+                f"{stamp(progress.seconds)} {bar.name}: completed {games} | "
+                f"{ended}/{len(progress.bars)} {parts} done | {games_done(progress)}"
+            )
     return lines
 
 
@@ -55,17 +52,11 @@ def stamp(seconds: float) -> str:
     return f"[{seconds:7.1f}s]"
 
 
-def numbers(bar: Bar) -> str:
-    """ "22/40 +14 =6 -2"."""
-    return f"{bar.done}/{bar.total} {bar.note}".rstrip()
-
-
 def shown_bars(bars: Sequence[Bar]) -> Sequence[Bar]:
     """All bars if they are few, else some of those under way."""
     if len(bars) <= MAX_BARS:
         return bars
-    under_way = [bar for bar in bars if not bar.ended]
-    return sorted(under_way, key=lambda bar: -bar.share)[:MAX_BARS]
+    return [bar for bar in bars if not bar.ended][:MAX_BARS]
 
 
 def worker_names(devices: Sequence[str]) -> list[str]:
@@ -80,13 +71,3 @@ def worker_names(devices: Sequence[str]) -> list[str]:
 def rate(count: float, seconds: float, digits: int = 0) -> str:
     """`count` per second; "-" while no time has passed."""
     return f"{count / seconds:,.{digits}f}" if seconds > 0 else "-"
-
-
-def strength_line(point: Strength) -> str:
-    """A measurement in one line."""
-    what = "the untrained network" if point.iteration == 0 else f"iteration {point.iteration}"
-    interval = f"{100 * point.low:.0f} to {100 * point.high:.0f}"
-    return (
-        f"Strength of {what}: {100 * point.share:.0f} % of {point.trials} {point.measure} "
-        f"(95 % interval {interval}; {point.cost:.1f}s)"
-    )

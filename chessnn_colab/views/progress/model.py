@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ...arena.progress import Bar, MatchProgress
+from ...arena.progress import Bar, MatchProgress, left
 from ...report import Progress, Report, Session, Strength, strength_points
 from ...text import clock, counted
-from ..columns import detail_lines, iteration_line
+from ..columns import detail_lines, iteration_line, strength_sentences
 from . import lines
 
 DRAWS_PER_SECOND = 4.0
@@ -31,6 +31,9 @@ class Face:
     def message(self, text: str) -> None:
         """Print a line that stays, unless `draw` shows messages itself."""
 
+    def detail(self, text: str) -> None:
+        """Print a line that a face without bars needs."""
+
     def close(self, model: LiveProgress) -> None:
         """Show how it ended."""
 
@@ -39,15 +42,13 @@ class LiveProgress(Progress):
     """The progress of a training run (see report.Progress), or, called with a MatchProgress, of a
     measurement (an arena.progress.Watch). Each change is drawn by `face`.
 
-    now: a function that gives seconds. log: lines that say more than the messages; a face without
-    bars prints them.
+    now: a function that gives seconds.
     """
 
     def __init__(self, face: Face, now: Callable[[], float] = time.monotonic):
         self.face = face
         self._now = now
         self.messages: list[str] = []
-        self.log: list[str] = []
         self.session: Session | None = None
         self.reports: list[Report] = []  # of the whole run
         self.matches: MatchProgress | None = None  # what is measured outside of training
@@ -58,11 +59,9 @@ class LiveProgress(Progress):
         self._phase = Bar("starting", 0, 1)
         self._games = MatchProgress((), "game", 0.0)  # self-play, a bar for each worker
         self._plies: list[int] = []  # of each worker
-        self._playing = self._learning = False
-        self._updates = 0
+        self._learning = False
         self._done = 0  # iterations of this session
         self._started = self._play_began = self._phase_began = now()
-        self._iteration_began = self._first_began = self._started
         self._last_draw = self._last_line = self._started
 
     # Training calls these.
@@ -78,13 +77,11 @@ class LiveProgress(Progress):
         self._seconds = None if session.minutes is None else 60 * session.minutes
         self._iterations = session.iterations
         self._started = self._now() - session.elapsed
+        self._games = replace(self._games, bars=(Bar("", 0, 0),) * session.workers)
         self._show(Bar(STARTING, 0, 1))
 
     def start_selfplay(self, games_per_worker: Sequence[int], devices: Sequence[str]) -> None:
-        self._playing = True
         self._play_began = self._now()
-        if not self._games.bars:
-            self._iteration_began = self._first_began = self._play_began
         names = lines.worker_names(devices)
         bars = tuple(Bar(name, 0, games) for name, games in zip(names, games_per_worker))
         self._plies = [0] * len(bars)
@@ -94,8 +91,6 @@ class LiveProgress(Progress):
         self._show_games(bars)
 
     def worker_update(self, worker: int, games: int, plies: int) -> None:
-        if not self._playing:
-            return
         bars = list(self._games.bars)
         before = bars[worker]
         # A restarted worker counts from the games that were kept; what is shown never goes down.
@@ -107,66 +102,51 @@ class LiveProgress(Progress):
         self._show_games(tuple(bars))
 
     def finish_selfplay(self, seconds: float) -> None:
-        self._playing = False
-        played = self._games.done
-        games = counted(self._games.total, "game")
-        games = games if played >= self._games.total else f"{played} of {games}"
-        pace = lines.rate(played, seconds, 1)
+        pace = lines.rate(self._games.done, seconds, 1)
+        games = lines.games_done(self._games)
         self._write(f"Completed {games} in {seconds:.1f}s ({pace} games/s)")
-        self._draw()
 
-    def start_learning(self, updates: int) -> None:
+    def learning_update(self, done: int, updates: int) -> None:
         self._learning = True
-        self._updates = updates
-        self._phase_began = self._now()
-        self.learning_update(0)
-
-    def learning_update(self, done: int) -> None:
         pace = lines.rate(done, self._now() - self._phase_began, 1)
-        note = f"{done}/{counted(self._updates, 'update')} | {pace} updates/s"
-        self._show(Bar(LEARNING, done, self._updates, note))
+        note = f"{done}/{counted(updates, 'update')} | {pace} updates/s"
+        self._show(Bar(LEARNING, done, updates, note))
 
-    def start_measuring(self, what: str) -> None:
-        self._show(Bar(MEASURING, 0, 1, what))
-
-    def measuring_update(self, share: float) -> None:
-        self._show(replace(self._phase, done=share))
+    def measuring_update(self, what: str, share: float) -> None:
+        self._show(Bar(MEASURING, share, 1, what))
 
     def measured(self, points: Sequence[Strength]) -> None:
         self._points += points
-        for point in points:
-            self.face.message(lines.strength_line(point))
-        self._show(Bar(MEASURING, 1, 1) if self._games.bars else Bar(STARTING, 0, 1))
+        measures = {point.measure for point in points}
+        curves = [point for point in self.points if point.measure in measures]
+        for sentence in strength_sentences(curves):
+            self.face.message(sentence)
+        self._show(Bar(MEASURING, 1, 1) if self._learning else Bar(STARTING, 0, 1))
 
     def report(self, report: Report) -> None:
         self.reports.append(report)
         self._points = []
         self._learning = False
         self._done += 1
-        self._iteration_began = self._now()
         self.face.message(iteration_line(report))
-        for line in detail_lines(report):
-            self._write(line)
+        self._write(*detail_lines(report))
         self._show(Bar(SAVING, 1, 1))
 
     def close(self) -> None:
-        if self.ended:
-            return
-        if self._playing:
-            self.message(f"Stopped during self-play at {lines.total_line(self._games)}")
-        self.ended = True
-        self.face.close(self)
+        if not self.ended:
+            self.ended = True
+            self.face.close(self)
 
     # A measurement calls this.
 
     def __call__(self, progress: MatchProgress) -> None:
-        if self.matches is None:
-            self._write(lines.first_line(progress))
-        elif len(progress.bars) > 1:
-            self._write(*lines.ended_lines(self.matches.bars, progress, "parts"))
-        first = self.matches is None
+        before = self.matches
         self.matches = progress
-        self._draw(first or progress.done >= progress.total)
+        if before is None:
+            self._write(lines.total_line(progress))
+        elif len(progress.bars) > 1:
+            self._write(*lines.ended_lines(before.bars, progress, "parts"))
+        self._draw(before is None or progress.done >= progress.total)
 
     # A face reads these.
 
@@ -174,11 +154,6 @@ class LiveProgress(Progress):
     def points(self) -> list[Strength]:
         """Every strength that was measured in this run so far."""
         return strength_points(self.reports) + self._points
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds of this session."""
-        return self._now() - self._started
 
     def header(self) -> str:
         """Such as "Iteration 7 | learning | 1:12 of 3:00 | about 1:48 left"."""
@@ -188,17 +163,19 @@ class LiveProgress(Progress):
         if self._phase.name != SAVING:
             iteration += 1
         words = [f"Iteration {iteration}", self._phase.name, self._budget_words()]
-        seconds_left = self._seconds_left()
+        seconds_left = left(self._session_share(), 1, self._elapsed())
         if seconds_left is not None:
             words.append(f"about {clock(seconds_left)} left" if seconds_left > 0 else "finishing")
         return " | ".join(words)
 
     def bars(self) -> list[Bar]:
         """The bars of the session and of its phase, or those of the matches."""
-        if self.matches is not None:
-            shown = lines.shown_bars(self.matches.bars)
-            return [replace(bar, note=lines.numbers(bar)) for bar in shown]
-        return [Bar("session", self._session_share(), 1, self._budget_words()), self._phase]
+        if self.matches is None:
+            return [Bar("session", self._session_share(), 1, self._budget_words()), self._phase]
+        return [
+            replace(bar, note=f"{bar.done}/{bar.total} {bar.note}".rstrip())
+            for bar in lines.shown_bars(self.matches.bars)
+        ]
 
     def worker_bars(self) -> Sequence[Bar]:
         """A bar for each worker; none for a single one, whose games the phase's bar counts."""
@@ -207,8 +184,8 @@ class LiveProgress(Progress):
     # How it is counted.
 
     def _write(self, *new_lines: str) -> None:
-        self.log += new_lines
-        if new_lines:
+        for line in new_lines:
+            self.face.detail(line)
             self._last_line = self._now()
 
     def _show_games(self, bars: tuple[Bar, ...]) -> None:
@@ -229,7 +206,9 @@ class LiveProgress(Progress):
         self._draw(new_phase)
 
     def _draw(self, important: bool = True) -> None:
-        """Let the face draw; what is not important may wait for a moment."""
+        """Draw, and write a line if none came for long; what is not important may wait for a
+        moment.
+        """
         now = self._now()
         if now - self._last_line >= HEARTBEAT_SECONDS:
             self._write(*self._heartbeat())
@@ -240,17 +219,15 @@ class LiveProgress(Progress):
     def _heartbeat(self) -> list[str]:
         """Lines that say how far it is."""
         if self.matches is None:
-            seconds = self._now() - self._phase_began
-            return [f"{lines.stamp(seconds)} {self._phase.name} {self._phase.note}".rstrip()]
+            at = lines.stamp(self._now() - self._phase_began)
+            return [f"{at} {self._phase.name} {self._phase.note}".rstrip()]
         at = lines.stamp(self.matches.seconds)
-        total = lines.total_line(self.matches)
-        if len(self.matches.bars) == 1:
-            (only,) = self.matches.bars
-            note = f" {only.note} |" if only.note else ""
-            return [f"{at} {only.name}:{note} {total}"]
-        bars = [bar for bar in lines.shown_bars(self.matches.bars) if not bar.ended]
-        each = [f"{at} {bar.name}: {lines.numbers(bar)}" for bar in bars]
-        return [*each, f"{at} {total}"]
+        each = [f"{at} {bar.name}: {bar.note}" for bar in self.bars() if not bar.ended]
+        return [*each, f"{at} {self.header()}"]
+
+    def _elapsed(self) -> float:
+        """Seconds of this session."""
+        return self._now() - self._started
 
     def _session_share(self) -> float:
         """How much of the session is done, 0 to 1."""
@@ -260,26 +237,15 @@ class LiveProgress(Progress):
             halves[MEASURING] = 2.0 if self._learning else 0.0
             share = (self._done + halves.get(self._phase.name, 0.0) / 2) / self._iterations
         if self._seconds:
-            share = max(share, self.elapsed / self._seconds)
+            share = max(share, self._elapsed() / self._seconds)
         return min(share, 1.0)
 
     def _budget_words(self) -> str:
         """Such as "1:12 of 3:00" or "2 of 4 iterations | 0:40"."""
-        elapsed = clock(self.elapsed)
+        elapsed = clock(self._elapsed())
         if self._seconds:
             return f"{elapsed} of {clock(self._seconds)}"
         if self._iterations:
             number = min(self._done + 1, self._iterations)
             return f"{number} of {counted(self._iterations, 'iteration')} | {elapsed}"
         return elapsed
-
-    def _seconds_left(self) -> float | None:
-        """Seconds of the session that are left; None where they cannot be estimated."""
-        left = []
-        if self._seconds:
-            left.append(self._seconds - self.elapsed)
-        if self._iterations and self._done:
-            per_iteration = (self._iteration_began - self._first_began) / self._done
-            this_one = self._now() - self._iteration_began
-            left.append(per_iteration * (self._iterations - self._done) - this_one)
-        return min(left) if left else None

@@ -21,7 +21,7 @@ SAMPLE_HEIGHT = 430  # CSS pixels, more where the page is narrow
 
 
 class NotebookFace(Face):
-    """Header and bars; of a run also figures, the latest results and messages, and games that play.
+    """Header, bars and messages; of a run also figures, the latest results, and games that play.
 
     now: a function that gives seconds.
     """
@@ -30,30 +30,28 @@ class NotebookFace(Face):
         self._now = now
         self._bars, self._figures, self._sample = Place(), Place(), Place()
         self._place = uuid.uuid4().hex  # where games play
-        self._pictures = ""
-        self._game = ""
         self._drawn: tuple[int, bool] | None = None  # what the figures show
         self._next_figures = float("-inf")  # seconds
 
     def draw(self, model: LiveProgress) -> None:
-        self._bars.show(_live_html(model))
+        page = live_html(model.header(), model.bars(), model.worker_bars())
         if model.session is None:
+            self._bars.show(page)
             return
+        self._bars.show(page + messages_html(model.messages))
         # Points that follow a report come with the next one; the first ones are drawn at once.
         drawn = (len(model.reports), bool(model.points))
         if drawn != self._drawn and self._now() >= self._next_figures:
             self._drawn = drawn
             self._draw_figures(model, model.session)
-        self._show_below(model, messages_html(model.messages))
 
     def close(self, model: LiveProgress) -> None:
         if model.session is not None and model.reports:
             config = model.session.config
             self._bars.show(summary_html(config, model.reports, model.points, model.messages))
             self._draw_figures(model, model.session)
-            self._show_below(model, "")
         elif model.matches is not None:
-            self._bars.show(_live_html(model))
+            self.draw(model)
         else:
             self._bars.show(box(plain_lines(model.messages)))
             self._figures.show("")
@@ -67,20 +65,11 @@ class NotebookFace(Face):
             before = session.history[-1].seconds / 60 if session.history else 0.0
             minutes = None if session.minutes is None else before + session.minutes
             game = panel_replay(model.reports, self._place)
-        game = game or sample_part(model.reports)
-        self._game = game or quiet("A game of the first iteration comes here.")
-        reference = reference_for(session.config)
-        self._pictures = figures_html(model.reports, model.points, reference, minutes)
+        game = (
+            game or sample_part(model.reports) or quiet("A game of the first iteration comes here.")
+        )
+        figures = figures_html(model.reports, model.points, reference_for(session.config), minutes)
+        self._figures.show(box(figures + table_html(model.reports)))
+        self._sample.show(box(game, f"min-height:{SAMPLE_HEIGHT}px"))
         now = self._now()
         self._next_figures = now + (now - started) / FIGURE_COST
-
-    def _show_below(self, model: LiveProgress, messages: str) -> None:
-        self._figures.show(box(self._pictures + table_html(model.reports) + messages))
-        self._sample.show(box(self._game, style=f"min-height:{SAMPLE_HEIGHT}px"))
-
-
-def _live_html(model: LiveProgress) -> str:
-    workers = model.session.workers if model.session else 1
-    rows = (workers + 1) // 2 if workers > 1 else 0
-    name_width = 120 if model.session else 260  # CSS pixels
-    return live_html(model.header(), model.bars(), model.worker_bars(), rows, name_width)

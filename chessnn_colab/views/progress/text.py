@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TextIO
 
-from .model import Face, LiveProgress
+from .model import Face
 
 
 class TextFace(Face):
@@ -16,12 +16,8 @@ class TextFace(Face):
 
     def __init__(self, stream: TextIO | None = None):
         self._stream = stream
-        self._printed = 0
 
     def message(self, text: str) -> None:
         print(text, file=self._stream or sys.stdout, flush=True)
 
-    def draw(self, model: LiveProgress) -> None:
-        for line in model.log[self._printed :]:
-            self.message(line)
-        self._printed = len(model.log)
+    detail = message
