@@ -42,10 +42,8 @@ class Listener(Progress):
         self.told = []
         self.shares = []
 
-    def start_measuring(self, what):
+    def measuring_update(self, what, share):
         self.told.append(what)
-
-    def measuring_update(self, share):
         self.shares.append(share)
 
     def measured(self, points):

@@ -41,7 +41,8 @@ def svg_image(svg: str, dpi: int = 200) -> np.ndarray:
     """uint8 [height, width, 4]: the picture. dpi: pixels for UNITS_AN_INCH units."""
     root = ElementTree.fromstring(svg)
     width, height = (float(size) for size in root.attrib["viewBox"].split()[2:])
-    figure = Figure((width / UNITS_AN_INCH, height / UNITS_AN_INCH), dpi=dpi)
+    inches = (width / UNITS_AN_INCH, height / UNITS_AN_INCH)
+    figure = Figure(inches, dpi=dpi, layout="none")
     canvas = FigureCanvasAgg(figure)
     axis = figure.add_axes((0, 0, 1, 1))
     axis.set_axis_off()

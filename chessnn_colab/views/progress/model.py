@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ...arena.progress import Bar, MatchProgress, left
+from ...arena.progress import Bar, MatchProgress
 from ...report import Progress, Report, Session, Strength, strength_points
 from ...text import clock, counted
 from ..columns import detail_lines, iteration_line, strength_sentences
@@ -163,9 +163,11 @@ class LiveProgress(Progress):
         if self._phase.name != SAVING:
             iteration += 1
         words = [f"Iteration {iteration}", self._phase.name, self._budget_words()]
-        seconds_left = left(self._session_share(), 1, self._elapsed())
-        if seconds_left is not None:
-            words.append(f"about {clock(seconds_left)} left" if seconds_left > 0 else "finishing")
+        share = self._session_share()
+        if share == 1:
+            words.append("finishing")
+        elif share > 0:
+            words.append(f"about {clock(self._elapsed() * (1 - share) / share)} left")
         return " | ".join(words)
 
     def bars(self) -> list[Bar]:
