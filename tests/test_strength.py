@@ -134,10 +134,10 @@ def test_a_measurement_says_how_far_it_is_and_ends_when_its_time_is_up(monkeypat
     probe, _, clock = probe_of(monkeypatch, 600.0, costs)
     probe.begin(None, [])
     shares = probe.progress.shares
-    assert shares == [0.0] * 8, "the first duration is not known before"
+    assert shares == [0.0] * 10, "the first duration is not known before"
     clock.now = 300.0
     assert len(probe.measure(None, 1, 300.0, False)) == 2
-    assert shares[8:] == pytest.approx([0.25, 0.5, 0.75, 1.0] * 2)
+    assert shares[10:] == pytest.approx([0.0, 0.25, 0.5, 0.75, 1.0] * 2)
     costs[POLICY] = 100.0
     clock.now = 590.0
     assert [point.measure for point in probe.measure(None, 2, 590.0, True)] == [SEARCH]
