@@ -104,10 +104,6 @@ class Page:
         """No cell is running or waiting."""
         return not any("*" in text for text in self.texts(self.prompts))
 
-    def cells_done(self) -> int:
-        """Code cells that have ended since the page was opened."""
-        return sum(any(letter.isdigit() for letter in text) for text in self.texts(self.prompts))
-
     def texts(self, selector: str) -> list[str]:
         return self.tab.eval_on_selector_all(selector, "all => all.map(one => one.innerText)")
 

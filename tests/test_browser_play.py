@@ -201,27 +201,6 @@ def test_what_the_network_thinks_is_shown_beside_the_board(page):
 
 
 @long
-def test_a_notebook_opened_again_without_a_kernel_shows_the_board_and_no_error(tmp_path, browser):
-    notebook(tmp_path / "board.ipynb", BOARD, NOTHING)
-    with serve(tmp_path) as server:
-        page = server.open(browser, "board.ipynb")
-        page.run_all()
-        page.wait_until(lambda: page.tab.query_selector(".cn-table[data-keys]"), 120)
-        still = page.tab.locator(".cn-still img")
-        assert not still.is_visible(), "the picture only stands in for the board"
-        page.save()
-        page.shut_down()
-        page.tab.close()
-        again = server.open(browser, "board.ipynb")
-        again.wait_until(again.tab.locator(".cn-still img").is_visible, 30)
-        again.tab.wait_for_timeout(3000)
-        assert "white pawn a7" in again.tab.locator(".cn-still img").get_attribute("alt")
-        assert not [text for text in again.texts(again.outputs) if "Error" in text]
-        again.picture("board-without-kernel")
-        again.shut_down()
-
-
-@long
 @needs_colab
 def test_the_board_works_in_the_classic_notebook_with_ipywidgets_7(tmp_path, browser):
     notebook(tmp_path / "board.ipynb", BOARD, NOTHING)

@@ -17,7 +17,7 @@ from chessnn_colab.views.progress.model import Face, LiveProgress
 from chessnn_colab.views.progress.notebook import NotebookFace
 from chessnn_colab.views.progress.terminal import TerminalFace
 from chessnn_colab.views.progress.text import TextFace
-from tests.sample_reports import MATE, make_report, make_strength
+from tests.sample_reports import make_report, make_strength
 
 COLOUR = r"\x1b\[(?:[0-9;]*;)?[39][0-7]m"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
@@ -426,17 +426,10 @@ def test_a_terminal_has_bars_of_matches_and_nothing_left_behind(no_color):
 # Real kernels
 
 
-TEXT_CELL = f"""
-import os
-os.environ["CHESSNN_UI"] = ""
-from chessnn_colab.views.played import played_game
-from chessnn_colab.views.replay import game_replay
-from chessnn_colab.views.progress import make_progress
-make_progress().start_selfplay([2], ["CPU"])
-game_replay(played_game({MATE!r}))
-"""
 WIDGET_CELL = f"""
+import os
 os.environ["CHESSNN_UI"] = "widgets"
+from chessnn_colab.views.progress import make_progress
 from chessnn_colab.report import Report, Session
 report = Report.from_dict({{**{make_report(policy_kl=0.5).to_dict()!r}}})
 model = make_progress()
@@ -448,29 +441,12 @@ model.close()
 """
 
 
-@pytest.fixture(scope="module")
-def outputs() -> list[list[dict]]:
-    """What the two cells show when they run headless in a kernel."""
+def test_the_panel_runs_in_a_real_kernel_and_leaves_pages_without_widgets_behind():
     nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
     pytest.importorskip("ipykernel")
-    notebook = nbformat.v4.new_notebook(
-        cells=[nbformat.v4.new_code_cell(cell) for cell in (TEXT_CELL, WIDGET_CELL)]
-    )
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(WIDGET_CELL)])
     nbclient.NotebookClient(notebook, timeout=120).execute()
-    return [cell.outputs for cell in notebook.cells]
-
-
-def test_a_headless_notebook_gets_lines_of_text_and_a_static_board(outputs):
-    shown = outputs[0]
-    assert "Generating 2 games on 1 worker" in shown[0]["text"]
-    assert (
-        "data:image/svg+xml" in shown[-1]["data"]["text/html"]
-        and WIDGET_VIEW not in shown[-1]["data"]
-    )
-
-
-def test_the_panel_runs_in_a_real_kernel_and_leaves_pages_without_widgets_behind(outputs):
-    shown = [output["data"] for output in outputs[1]]
+    shown = [output["data"] for output in notebook.cells[0].outputs]
     assert [set(data) - {"text/plain"} for data in shown] == [{"text/html"}] * 3
     assert (
         "2,400 games of chess" in shown[0]["text/html"]

@@ -50,7 +50,7 @@ def test_a_chess_game_is_played_taken_back_and_written_down():
         ("8/8/8/8/8/8/8/8 w - - 0 1", "king"),
         ("rnbqkbnr/pppppppp/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "FEN"),
         ("1. e4 e5 2. Ke3", "bad PGN"),
-        ("1. e4 " * 100_000, "bytes"),
+        ("1. e4 " * 100_000, "at most 200,000"),
     ],
 )
 def test_a_wrong_position_or_game_changes_nothing(text, reason):

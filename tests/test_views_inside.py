@@ -15,7 +15,6 @@ from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.runs.networks import shipped_cards, shipped_networks
 from chessnn_colab.spikes import firing_rates, layer_names, silenced, spike_counts
-from chessnn_colab.views import board
 from chessnn_colab.views.inside import maps, probes
 from chessnn_colab.views.inside.growth import growth, played_positions
 from chessnn_colab.views.inside.position import firing_maps, opinion, outcome_bar, position
@@ -59,15 +58,6 @@ def test_an_opinion_is_the_policy_over_legal_moves_and_the_last_network_finds_th
         assert sum(thought.wdl) == pytest.approx(1)
         assert "Black wins" in outcome_bar(seen, thought)
     assert last.probabilities[0] > 1.5 * first.probabilities[0]
-
-
-def test_an_opinion_is_of_white_whoever_moves(small):
-    for fen in (MATE, MATE.replace(" w ", " b ")):
-        seen = position(fen)
-        with torch.no_grad():
-            of_the_mover = small(seen.planes).value_logits.softmax(1)[0].tolist()
-        expected = of_the_mover if seen.board.turn else of_the_mover[::-1]
-        assert opinion(small, seen).wdl == pytest.approx(expected)
 
 
 def test_a_position_without_moves_and_a_bad_one(small):
@@ -210,42 +200,6 @@ def test_the_most_important_channel_is_named(small):
         for channel in range(8)
     ]
     assert share == max(every)
-
-
-@pytest.mark.parametrize(
-    "front_end_there, colab, shown",
-    [
-        (False, False, {"text/html"}),
-        (True, False, {"text/html", WIDGET_VIEW}),
-        (True, True, {WIDGET_VIEW}),
-    ],
-)
-def test_sliders_show_as_widget_or_html_by_the_front_end_and_a_still_before(
-    monkeypatch, front_end_there, colab, shown
-):
-    monkeypatch.setattr(board, "has_widget_front_end", lambda: front_end_there)
-    monkeypatch.setattr(board, "in_colab", lambda: colab)
-    slider = ipywidgets.FloatSlider(0.5, min=0, max=1)
-    view = Controlled(lambda leak: f'<img alt="leak of {leak:.0%}" {SOURCE}>', {"leak": slider})
-    view.set(leak=0.2)
-    assert set(view._repr_mimebundle_()) == shown | {"text/plain"}
-    displayed = []
-    monkeypatch.setattr(
-        "IPython.display.display", lambda content, raw=False: displayed.append(content)
-    )
-    view._ipython_display_()
-    assert set(displayed[-1]) == {"text/plain", WIDGET_VIEW if front_end_there else "text/html"}
-    before = [content.data.split("<script>") for content in displayed[:-1]]
-    assert len(before) == front_end_there
-    for still, script in before:
-        assert "leak of 20%" in images(still)[0] and f'data-of="{view.scope}"' in still
-        assert (
-            view.scope in script and "run the cells above" in script and "press Load" not in script
-        )
-        assert (
-            f"{view.scope}-root" in view.widget._dom_classes
-            and view.scope in view.picture._dom_classes
-        )
 
 
 def test_every_move_of_a_control_is_answered_even_with_the_same_picture():

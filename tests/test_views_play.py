@@ -9,7 +9,7 @@ import ipywidgets
 import pytest
 
 from chessnn_colab.errors import ChessnnError, ConfigError
-from chessnn_colab.views import board
+from chessnn_colab.views.inside.show import Controlled
 from chessnn_colab.views.picture import MARKS
 from chessnn_colab.views.play import board as play_board
 from chessnn_colab.views.play import play_widget
@@ -68,16 +68,6 @@ def queued(monkeypatch) -> float:
 
 
 # Clicks
-
-
-def test_two_clicks_make_a_move_and_the_answer_comes_in_few_messages(messages):
-    view = play_widget(first_move)
-    messages.clear()
-    click(view, "e2")
-    assert "Now click where it goes" in said(view) and len(messages) == 2
-    click(view, "e4")
-    assert moves(view) == ["e2e4", "a7a5"] and "Your move" in said(view)
-    assert 2 < len(messages) <= MOST_MESSAGES
 
 
 @pytest.mark.parametrize("game, side", [("chess", "black"), ("gomoku", "white")])
@@ -347,26 +337,32 @@ def test_endings_are_those_of_self_play(position, words):
 # What a cell shows
 
 
+def sliders() -> Controlled:
+    image = '<img alt="leak of {:.0%}" src="data:image/svg+xml;base64,">'
+    slider = ipywidgets.FloatSlider(0.5, min=0, max=1)
+    view = Controlled(lambda leak: image.format(leak), {"leak": slider})
+    view.set(leak=0.2)
+    return view
+
+
+@pytest.mark.parametrize(
+    "make, alt, silent",
+    [(lambda: play_widget(first_move), "white king e1", "press Load"),
+     (sliders, "leak of 20%", "run the cells above")],
+)  # fmt: skip
 @pytest.mark.parametrize(
     "front_end_there, colab, shown",
-    [
-        (False, False, {"text/html"}),
-        (True, False, {"text/html", WIDGET_VIEW}),
-        (True, True, {WIDGET_VIEW}),
-    ],
-)
-def test_a_board_shows_as_widget_or_html_by_the_front_end(
-    monkeypatch, capsys, front_end_there, colab, shown
+    [(False, False, {"text/html"}), (True, False, {"text/html", WIDGET_VIEW}), (True, True, {WIDGET_VIEW})],
+)  # fmt: skip
+def test_a_board_or_sliders_show_as_widget_or_html_by_the_front_end_and_a_still_before(
+    monkeypatch, make, alt, silent, front_end_there, colab, shown
 ):
     monkeypatch.setattr(board, "has_widget_front_end", lambda: front_end_there)
     monkeypatch.setattr(board, "in_colab", lambda: colab)
-    view = play_widget(first_move)
+    view = make()
     bundle = view._repr_mimebundle_()
-    assert (
-        set(bundle) == shown | {"text/plain"}
-        and bundle["text/plain"] == "PlayBoard(chess, 0 plies)"
-    )
-    assert "text/html" not in bundle or "data:image/svg+xml" in bundle["text/html"]
+    assert set(bundle) == shown | {"text/plain"}
+    assert "text/html" not in bundle or alt in bundle["text/html"]
     displayed = []
     monkeypatch.setattr(
         "IPython.display.display", lambda content, raw=False: displayed.append(content)
@@ -375,4 +371,8 @@ def test_a_board_shows_as_widget_or_html_by_the_front_end(
     *before, last = displayed
     assert set(last) == {"text/plain", WIDGET_VIEW if front_end_there else "text/html"}
     assert len(before) == front_end_there
-    assert all("data:image/svg+xml" in still.data.split("<script>")[0] for still in before)
+    for content in before:
+        still, script = content.data.split("<script>")
+        assert alt in still and f'data-of="{view.scope}"' in still
+        assert view.scope in script and silent in script
+        assert f"{view.scope}-root" in view.widget._dom_classes
