@@ -9,6 +9,7 @@ import ipywidgets
 import pytest
 
 from chessnn_colab.errors import ChessnnError, ConfigError
+from chessnn_colab.views import board
 from chessnn_colab.views.inside.show import Controlled
 from chessnn_colab.views.picture import MARKS
 from chessnn_colab.views.play import board as play_board
@@ -338,9 +339,8 @@ def test_endings_are_those_of_self_play(position, words):
 
 
 def sliders() -> Controlled:
-    image = '<img alt="leak of {:.0%}" src="data:image/svg+xml;base64,">'
     slider = ipywidgets.FloatSlider(0.5, min=0, max=1)
-    view = Controlled(lambda leak: image.format(leak), {"leak": slider})
+    view = Controlled("leak of {leak:.0%}".format, {"leak": slider})
     view.set(leak=0.2)
     return view
 
