@@ -12,7 +12,6 @@ from chessnn_colab.config import TrainConfig
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.base import Game, concatenate, finished, select
 from chessnn_colab.games.registry import GAMES, family, game_text, make_game, text_suffix
-from chessnn_colab.records import GameRecords
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.training import train
 
@@ -280,16 +279,9 @@ def test_a_tiny_training_run_and_what_it_keeps(game, tmp_path):
     (again,) = train(config)
     assert again.iteration == 2 and again.total_positions == report.total_positions + again.plies
     replay = RunFolder.open(config.run).latest_checkpoint().checkpoint.groups["replay"]
-    length = len(replay["actions"])
-    ends = {
-        "game_lengths": np.array([length], np.int32),
-        "endings": np.ones(1, np.uint8),
-        "results": np.zeros(1, np.int8),
-    }
-    records = GameRecords.from_arrays({**replay, **ends})
-    positions = game.unpack(torch.from_numpy(records.positions))
-    assert torch.equal(game.pack(positions), torch.from_numpy(records.positions))
-    legal = game.legal_action_mask(positions)
-    assert legal.gather(1, torch.from_numpy(records.actions.astype(np.int64)).unsqueeze(1)).all()
-    kept = torch.from_numpy(records.policy_weights > 0)
-    assert legal.gather(1, torch.from_numpy(records.policy_actions.astype(np.int64)))[kept].all()
+    positions = game.unpack(torch.from_numpy(replay["positions"]))
+    assert np.array_equal(game.pack(positions).numpy(), replay["positions"])
+    legal = game.legal_action_mask(positions).numpy()
+    assert np.take_along_axis(legal, replay["actions"][:, None].astype(int), 1).all()
+    kept = replay["policy_weights"] > 0
+    assert np.take_along_axis(legal, replay["policy_actions"].astype(int), 1)[kept].all()

@@ -2,7 +2,6 @@
 reached.
 """
 
-import pytest
 import torch
 
 from chessnn_colab.games.base import concatenate, finished, select
@@ -12,7 +11,6 @@ from chessnn_colab.games.tictactoe import MAX_RANDOM_PLIES, TicTacToe
 from .tictactoe_solver import (
     EMPTY,
     keeping,
-    kept_share,
     legal,
     mover,
     over,
@@ -120,14 +118,3 @@ def test_best_play_from_both_sides_is_a_draw():
         "Ending: board_full, no winner",
     ]
     assert text.endswith("\n".join(GAME.to_text(state)))
-
-
-def test_kept_share_counts_the_moves_that_keep_the_value():
-    best = torch.tensor([min(keeping(board)) for board in unfinished()])
-    assert kept_share(lambda state: best) == 1
-    assert kept_share(lambda state: GAME.legal_action_mask(state).int().argmax(1)) == pytest.approx(
-        0.5865, abs=1e-4
-    )
-    assert kept_share(lambda state: torch.full_like(state.current_player, 9)) == 0, (
-        "there is no square 9"
-    )

@@ -11,6 +11,7 @@ import torch
 
 from ..errors import NotationError
 from ..games.base import Game, finished
+from ..games.gomoku.notation import cell_name
 
 EMPTY = ""  # the glyph of a square on which nothing stands
 QUOTED = 60  # characters of bad input that an error repeats
@@ -50,10 +51,7 @@ class Drawing:
         self.grounds = (square, square)
         self.players = game.player_names
         _, self.rows, self.columns = game.observation_shape
-        letters = [chr(ord("a") + column) for column in range(self.columns)]
-        self.names = [
-            f"{letter}{self.rows - row}" for row in range(self.rows) for letter in letters
-        ]
+        self.names = [cell_name(action, self.rows) for action in range(game.num_actions)]
         self.reset()
 
     @property

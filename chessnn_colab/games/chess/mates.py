@@ -45,10 +45,8 @@ class CheckFinder:
         ) != 0  # [n, 6], which kind of piece moves
         direct = (moves_now & ((posts.index_select(0, rows) & target) != 0)).any(1)
         uncovers = (seen[rows].unsqueeze(1) & source) != 0
-        queens_or_takes = ((target & bb.RANK_8) != 0) | (
-            target == state.ep_square[rows].unsqueeze(1)
-        )
-        special = moves_now[:, PAWN] & queens_or_takes.squeeze(1)
+        queens_or_takes = target & (state.ep_square[rows].unsqueeze(1) | bb.RANK_8)
+        special = moves_now[:, PAWN] & (queens_or_takes != 0).squeeze(1)
         castles = moves_now[:, KING] & ((origins - targets).abs() == 2)
         return direct | uncovers.squeeze(1) | special | castles
 

@@ -225,7 +225,7 @@ class Chess(Game):
         if kind == "standard":
             return self.init(count)
         if kind == "few-piece":
-            return starts.few_piece(count, generator, self.device, self.from_position)
+            return starts.few_piece(self, count, generator)
         state = random_plies(self, count, starts.MAX_RANDOM_PLIES, generator)
         return self.from_position(state.position)
 

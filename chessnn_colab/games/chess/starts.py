@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
 import torch
 
@@ -18,22 +18,17 @@ _WEAK_EXTRA = 2
 _PIECE_WEIGHTS = (4.0, 1.0, 1.0, 2.0, 1.5)  # P N B R Q
 
 
-def few_piece(
-    count: int,
-    generator: torch.Generator,
-    device: torch.device,
-    from_position: Callable[[Position], ChessState],
-) -> ChessState:
+def few_piece(game: Any, count: int, generator: torch.Generator) -> ChessState:
     """`count` positions with two kings and one to seven other pieces, either colour to move.
 
-    Draws until enough positions are legal and unfinished. from_position: the game's own, on
-    `device`.
+    Draws until enough positions are legal and unfinished. game: the rules, which import this
+    module.
     """
     found = []
     missing = count
     while missing > 0:
         position = _random_pieces(2 * missing + 64, generator)
-        state = from_position(Position(*(column.to(device) for column in position)))
+        state = game.from_position(Position(*(column.to(game.device) for column in position)))
         opponents_king = state.pieces[:, 6 + KING]
         # Nobody starts in check: random pieces give checks that no move could have led to.
         fair = ((opponents_king & state.attacks[:, 0]) == 0) & ~state.in_check & ~finished(state)
