@@ -352,13 +352,6 @@ def test_a_game_without_an_arena_game_has_matches_from_its_start_position():
     )
 
 
-def test_a_game_without_an_arena_game_says_what_it_lacks():
-    assert list(arena_game("tictactoe").players) == ["random"]
-    for part, words in (("engine", "engines"), ("games_folder", "saving"), ("puzzles", "puzzles")):
-        with pytest.raises(ConfigError, match=f"'tictactoe' has no .*{words}.*: expected a run of"):
-            arena_game("tictactoe").require(part)
-
-
 def test_a_game_for_one_player_has_no_matches():
     game = TicTacToe()
     game.num_players = 1

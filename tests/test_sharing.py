@@ -12,11 +12,10 @@ import torch
 from chessnn_colab.arena import parallel
 from chessnn_colab.arena.chess.minimax import MinimaxPlayer
 from chessnn_colab.arena.engine_processes import ProcessPlayer
-from chessnn_colab.arena.match import Match, all_games
-from chessnn_colab.arena.parallel import ParallelMatches, play_matches, processes_for
+from chessnn_colab.arena.match import Match
+from chessnn_colab.arena.parallel import play_matches, processes_for
 from chessnn_colab.arena.players import NO_MOVE, NetworkPlayer, RandomPlayer, play_search
 from chessnn_colab.arena.registry import ARENA_GAMES, arena_game, match_game
-from chessnn_colab.arena.runner import MatchRunner
 from chessnn_colab.devices import Inventory
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.chess.rules import Chess
@@ -158,24 +157,6 @@ def test_a_late_failure_loses_no_game_that_had_ended():
     assert set(shared.played) < set(alone.played)
 
 
-def test_shares_hold_every_game_once_and_a_limit_on_time_counts_in_each():
-    game = TicTacToe()
-    player, other = RandomPlayer(game), RandomPlayer(game)
-    matches = [Match(player, other, games) for games in (10, 4, 6)]
-    shares = ParallelMatches(runner_of(matches), 3).shares
-    assert sorted(key for keys in shares for key in keys) == sorted(all_games(matches))
-    late = runner_of(matches, 1e-9, shares[1])
-    assert late.results.games == [4, 2, 2]
-    while late.step():
-        pass
-    assert [sorted(ended) for ended in late.results.ended] == [[2, 3]] * 3
-    assert late.results.games == [2, 2, 2]
-
-
-def runner_of(matches, seconds=math.inf, games=None):
-    return MatchRunner(TicTacToe(), matches, 0, seconds, games)
-
-
 def test_processes_come_where_they_pay(monkeypatch):
     monkeypatch.setattr(parallel, "inventory", lambda: Inventory((), False, 4))
     game, cpu = Chess(4), torch.device("cpu")
@@ -186,11 +167,9 @@ def test_processes_come_where_they_pay(monkeypatch):
         return processes_for([Match(network, other, count) for count in games], seconds, device)
 
     assert [found(games) for games in (2, 198, 200, 300, 400, 4000)] == [1, 1, 2, 3, 4, 4]
-    assert found(100, 100) == 2 and found(100, other=network) == 2
+    assert found(100, other=network) == 2
     assert found(*[4] * 100) == 2, "there are two openings"
-    assert processes_for([Match(fixed, fixed, 4000)], math.inf, cpu) == 1
-    assert found(4000, seconds=5.0) == 1 and found(4000, seconds=60.0) == 4
-    assert found(4000, device=torch.device("cuda")) == found(4000, device=torch.device("mps")) == 1
+    assert found(4000, seconds=5.0) == 1 and found(4000, device=torch.device("mps")) == 1
     assert found(4000, other=program) == 1
     with pytest.raises(ConfigError, match="processes=0: expected a whole number from 1 up"):
         play_matches(game, [Match(fixed, fixed, 2)], processes=0)
