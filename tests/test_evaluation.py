@@ -40,8 +40,8 @@ def other_game(tmp_path_factory) -> str:
 
 
 def test_every_game_is_kept_when_asked(run, tmp_path):
-    games = str(tmp_path / "games")
-    (result,) = evaluate_run(run, ["minimax"], 4, SMALL, device="cpu", save=games)
+    folder = str(tmp_path / "games")
+    (result,) = evaluate_run(run, ["minimax"], 4, SMALL, device="cpu", save=folder)
     assert result.player == "iteration 3" and result.evaluations == 4
     (path,) = (tmp_path / "games").iterdir()
     games = [
@@ -130,7 +130,7 @@ def test_an_engine_that_runs_is_closed_when_the_next_opponent_is_not_there(run, 
 
 
 def test_evaluate_from_a_shell(run, other, short_games, tmp_path, capsys):
-    small = ["--games", "2", "--candidates", "2", "--survivors", "1", "--device", "cpu"]
+    small = "--games 2 --candidates 2 --survivors 1 --device cpu".split()
     assert (
         main(["evaluate", run, "--opponent", other, *small, "--save", str(tmp_path), "--json"]) == 0
     )
@@ -147,27 +147,15 @@ def test_evaluate_from_a_shell(run, other, short_games, tmp_path, capsys):
 @pytest.mark.parametrize(
     "options",
     [
-        ["--opponent", "engine:/no/such/engine"],
-        ["--games", "3"],
-        ["--search", "guess"],
-        ["--search", "policy", "--candidates", "3"],
-        ["--save", "RUN/config.json"],
-        ["--opponent", "RUN@5"],
+        "--opponent engine:/no/such/engine",
+        "--games 3",
+        "--search policy --candidates 3",
+        "--save RUN/config.json",
+        "--opponent RUN@5",
     ],
 )
 def test_bad_input_from_a_shell_is_one_sentence(run, options, capsys):
-    assert (
-        main(
-            [
-                "evaluate",
-                run,
-                "--device",
-                "cpu",
-                *(option.replace("RUN", run) for option in options),
-            ]
-        )
-        == 2
-    )
+    assert main(["evaluate", run, "--device", "cpu", *options.replace("RUN", run).split()]) == 2
     captured = capsys.readouterr()
     assert (
         captured.err.startswith("chessnn_colab: ")
@@ -207,14 +195,14 @@ def test_a_snapshot_of_another_game_than_its_runs_is_refused(run, other_game, tm
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["evaluate", "RUN", "--opponent", "engine:stockfish"],
-        ["evaluate", "RUN", "--save", "games"],
-        ["tactics", "RUN"],
-        ["uci", "RUN"],
+        "evaluate RUN --opponent engine:stockfish",
+        "evaluate RUN --save games",
+        "tactics RUN",
+        "uci RUN",
     ],
 )
 def test_what_a_game_lacks_is_one_sentence(other_game, arguments, capsys):
-    assert main([other_game if word == "RUN" else word for word in arguments]) == 2
+    assert main(arguments.replace("RUN", other_game).split()) == 2
     captured = capsys.readouterr()
     assert (
         captured.err.startswith("chessnn_colab: the game 'tictactoe' has no ")

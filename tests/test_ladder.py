@@ -22,7 +22,7 @@ from chessnn_colab.search import SearchConfig
 from .small_run import TICTACTOE, make_run
 
 POLICY = SearchConfig(search="policy")
-SHELL = ["--games", "2", "--snapshots", "2", "--search", "policy", "--device", "cpu"]
+SHELL = "--games 2 --snapshots 2 --search policy --device cpu".split()
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +154,6 @@ def test_a_chess_run_meets_every_fixed_player_of_chess(tmp_path, capsys, monkeyp
     [
         ["--anchor", "kasparov"],
         ["--opponents", "random,kasparov"],
-        ["--games", "3"],
         ["--snapshots", "1"],
         ["--opponents", ""],
     ],
