@@ -90,12 +90,6 @@ def test_any_reader_of_safetensors_opens_it(file):
     assert_same_groups({"all": expected}, {"all": arrays})
 
 
-def test_saving_again_replaces_the_file(file):
-    save_checkpoint(file, {"weights": {"a": np.zeros(1)}}, {"game": "chess"})
-    assert os.listdir(file.parent) == [file.name]
-    assert load_checkpoint(file).metadata == {"game": "chess"}
-
-
 def test_another_game_and_another_format_are_refused(file, monkeypatch):
     with pytest.raises(CheckpointError, match="of the game 'chess', expected 'gomoku'"):
         load_checkpoint(file, game="gomoku")

@@ -163,15 +163,6 @@ def test_what_cannot_be_read_to_its_end_is_refused(run, tmp_path, name, make):
         with pytest.raises(ChessnnError, match=Path(name).name):
             loaders(run, tmp_path)[reader]()
             pytest.fail(reader)
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="needs /dev/zero")
-@pytest.mark.parametrize("make", [endless, silent, in_a_loop, os.mkdir])
-def test_what_cannot_be_read_to_its_end_is_not_restored(run, tmp_path, make):
-    (run / CHECKPOINT).unlink()
-    make(run / CHECKPOINT)
-    with pytest.raises(CheckpointError, match="can be loaded"):
-        restore_run(tmp_path / "restored", run, print)
     assert not (tmp_path / "restored").exists()
 
 
@@ -204,14 +195,10 @@ def test_strange_json_is_only_data_or_an_error_of_a_few_lines(run, tmp_path, nam
 ABSURD_ARRAYS = {
     "more than there is": {"dtype": "F32", "shape": [2**40], "data_offsets": [0, 8]},
     "beyond the end": {"dtype": "F32", "shape": [2**40], "data_offsets": [0, 2**42]},
-    "nothing, many times": {"dtype": "F32", "shape": [0, 2**62], "data_offsets": [0, 0]},
     "a product that overflows": {"dtype": "F32", "shape": [2**32, 2**32], "data_offsets": [0, 0]},
-    "dimensions": {"dtype": "F32", "shape": [1] * 100, "data_offsets": [0, 4]},
     "negative": {"dtype": "F32", "shape": [-2], "data_offsets": [0, 8]},
-    "backwards": {"dtype": "F32", "shape": [2], "data_offsets": [8, 0]},
     "objects": {"dtype": "O", "shape": [1], "data_offsets": [0, 8]},
     "no kind numpy has": {"dtype": "F8_E4M3", "shape": [8], "data_offsets": [0, 8]},
-    "half floats of another kind": {"dtype": "BF16", "shape": [4], "data_offsets": [0, 8]},
     "no array": [[]],
 }
 

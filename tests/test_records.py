@@ -26,11 +26,6 @@ def make_records(lengths=(3, 1, 4), seed=0) -> GameRecords:
     )
 
 
-def test_a_position_takes_at_most_128_bytes():
-    records = make_records((20,) * 50)
-    assert records.nbytes <= 128 * records.num_positions
-
-
 def test_games_are_joined_in_order():
     one, other = make_records((3, 1), seed=1), make_records((2, 5, 1), seed=2)
     both = GameRecords.concatenate([one, other])

@@ -64,6 +64,7 @@ def test_a_path_that_cannot_be_a_run_folder(tmp_path):
         ("", "cannot be a run folder"),
         ("bad\0name", "cannot be a run folder"),
         ("x" * 5000, "cannot be a run folder"),
+        ("~nobody-of-that-name/run", "cannot be a run folder"),
     ]
     for path, message in cases:
         for use in (RunFolder.open, lambda path: RunFolder.create_or_open(path, CONFIG)):
@@ -302,14 +303,6 @@ def test_rewind_forgets_what_came_later(run):
     assert sorted(os.listdir(run.games_folder)) == ["000005.pgn", "000005.txt", "mine.pgn"]
     assert [report["iteration"] for report in run.read_reports()] == [5]
     assert sorted(os.listdir(run.checkpoints_folder)) == ["000005.safetensors", "000010.set-aside"]
-    for iteration in (10, 15, 20):
-        run.save_checkpoint(iteration, groups(iteration), {})
-        run.prune()
-    assert sorted(os.listdir(run.checkpoints_folder)) == [
-        "000010.set-aside",
-        "000015.safetensors",
-        "000020.safetensors",
-    ]
 
 
 def test_snapshots_are_listed_in_order(run):

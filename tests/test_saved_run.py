@@ -56,13 +56,9 @@ def with_nan(array: np.ndarray) -> np.ndarray:
 NETWORKS = {
     "no network": None,
     "text": "small",
-    "a list": [8, 1],
-    "a number": 3,
     "an unknown setting": {"chanels": 8},
     "channels in words": {"channels": "eight"},
-    "channels a float": {"channels": 8.0},
     "true": {"blocks": True},
-    "none at all": {"channels": 0},
     "nan": {"score_limit": float("nan")},
     "others' jumps": {"jumps": [[0.5, 1]] * 73},
     "huge": {"channels": 10**12},
@@ -118,13 +114,10 @@ STATES = {
     "no iteration": ("iteration", None),
     "an iteration in words": ("iteration", "one"),
     "a negative": ("iteration", -1),
-    "half an iteration": ("iteration", 1.5),
     "another's iteration": ("iteration", 7),
     "no seconds": ("seconds", None),
     "nan seconds": ("seconds", float("nan")),
-    "a list": ("seconds", [1]),
     "true games": ("total_games", True),
-    "no positions": ("total_positions", None),
     "too many": ("updates", 10**40),
 }
 
@@ -146,15 +139,10 @@ GROUPS = {
     "no weights": lambda groups: changed(groups, "weights", None),
     "no optimizer": lambda groups: changed(groups, "optimizer", None),
     "no replay": lambda groups: changed(groups, "replay", None),
-    "weights of another": replaced("weights", WEIGHT, lambda array: array[:4]),
     "weights not numbers": replaced("weights", WEIGHT, with_nan),
     "half the moments": replaced("optimizer", MOMENT, lambda array: None),
     "moments of another": replaced("optimizer", MOMENT, lambda array: array[:4]),
     "moments not numbers": replaced("optimizer", MOMENT, with_nan),
-    "moments named oddly": lambda groups: {
-        **groups,
-        "optimizer": {"exp_avg": np.zeros(1, np.float32)},
-    },
     "moments in whole numbers": replaced("optimizer", MOMENT, lambda array: array.astype(np.int64)),
     "no actions": replaced("replay", "actions", lambda array: None),
     "too few actions": replaced("replay", "actions", lambda array: array[1:]),
@@ -201,11 +189,4 @@ def test_starting_from_a_checkpoint_without_weights(trained, tmp_path):
     with pytest.raises(
         CheckpointError, match="other.safetensors cannot be used: it has no 'weights'"
     ):
-        list(train(TrainConfig(**values)))
-    save_checkpoint(
-        tmp_path / "other.safetensors",
-        GROUPS["weights not numbers"](checkpoint.groups),
-        checkpoint.metadata,
-    )
-    with pytest.raises(CheckpointError, match="other.safetensors cannot be used: .*NaN"):
         list(train(TrainConfig(**values)))

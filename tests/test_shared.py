@@ -2,11 +2,9 @@
 sentence.
 """
 
-import json
 import os
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
@@ -16,9 +14,8 @@ from chessnn_colab.arena.evaluate import evaluate_run, find_player
 from chessnn_colab.arena.players import play_search
 from chessnn_colab.arena.puzzles import solved_over_run
 from chessnn_colab.arena.registry import match_game
-from chessnn_colab.errors import CheckpointError, ChessnnError, RunError
+from chessnn_colab.errors import CheckpointError, ChessnnError
 from chessnn_colab.network import build_network, to_arrays
-from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.runs.checkpoint import load_checkpoint, save_checkpoint
 from chessnn_colab.runs.files import encode_object
 from chessnn_colab.runs.folder import RATINGS_FILE, RunFolder
@@ -132,16 +129,19 @@ def test_the_command_line_shares_an_older_network(run, tmp_path, capsys):
         (["RUN", "FILE", "--snapshot", "4"], "has no snapshot 4: expected one of 0, 5"),
         (["NOTHING", "FILE"], "there is no run"),
         (["RUN", "RUN"], "exists: nothing was written"),
+        (["EMPTY", "FILE"], "has no snapshot of its weights yet"),
         (["RUN", "TAKEN"], "exists: nothing was written"),
         (["RUN", "NOTHING/deep/file"], "cannot save checkpoint"),
     ],
 )
 def test_what_cannot_be_shared_is_a_sentence(run, tmp_path, capsys, arguments, words):
     (tmp_path / "taken").write_text("precious")
+    RunFolder.create_or_open(tmp_path / "empty", {}).close()
     places = {
         "RUN": run,
         "FILE": str(tmp_path / "new"),
         "TAKEN": str(tmp_path / "taken"),
+        "EMPTY": str(tmp_path / "empty"),
         "NOTHING": str(tmp_path / "no"),
     }
     arguments = [places.get(word, word.replace("NOTHING", places["NOTHING"])) for word in arguments]
@@ -149,12 +149,6 @@ def test_what_cannot_be_shared_is_a_sentence(run, tmp_path, capsys, arguments, w
     error = capsys.readouterr().err
     assert words in error and error.count("\n") == 1
     assert (tmp_path / "taken").read_text() == "precious" and not (tmp_path / "new").exists()
-
-
-def test_a_run_without_a_network_has_nothing_to_share(tmp_path):
-    RunFolder.create_or_open(tmp_path / "empty", {}).close()
-    with pytest.raises(RunError, match="has no snapshot of its weights yet"):
-        share(tmp_path / "empty", tmp_path / "file")
 
 
 def loaders(file):
@@ -184,15 +178,6 @@ def test_nothing_in_a_hostile_file_is_executed(file, tmp_path):
         Path(file).write_bytes(content)
         refused(file, loaders(file))
     assert not marker.exists() and not list(tmp_path.rglob("escaped*"))
-
-
-def test_one_flipped_bit_anywhere_is_noticed(file):
-    data = Path(file).read_bytes()
-    for place in np.random.default_rng(0).integers(len(data), size=40):
-        damaged = bytearray(data)
-        damaged[place] ^= 1 << (place % 8)
-        Path(file).write_bytes(damaged)
-        refused(file, ["load"])
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="needs /dev/zero")
@@ -242,17 +227,6 @@ def test_a_network_for_another_board_is_refused(file):
     assert load_network(file, device="cpu")[0].config == TICTACTOE
 
 
-def test_weights_that_are_none_are_refused(file):
-    config = NetworkConfig.from_dict(load_checkpoint(file).metadata["network"])
-    weights = to_arrays(build_network(config, "cpu"))
-    for broken in (
-        {"stem.conv.weight": np.full_like(weights["stem.conv.weight"], np.nan)},
-        {"extra": np.zeros(3)},
-    ):
-        save_checkpoint(file, {"weights": {**weights, **broken}}, load_checkpoint(file).metadata)
-        refused(file, ["load", "player"])
-
-
 @pytest.mark.parametrize(
     "card", [None, [], "text", 5, {"a": "\x1b[2J\n" * 999, "b\n": {"deep": [1] * 999}}]
 )
@@ -270,4 +244,4 @@ def test_a_shared_tictactoe_network_plays(tmp_path):
         str(tmp_path / "file"), games=2, search=play_search("policy"), device="cpu"
     )
     assert results[0].games == 2
-    assert json.dumps(card_of(tmp_path / "file")["game"]) == '"tictactoe"'
+    assert card_of(tmp_path / "file")["game"] == "tictactoe"
