@@ -12,6 +12,7 @@ import torch
 from chessnn_colab import training
 from chessnn_colab.errors import CheckpointError, ConfigError, RunError, WorkerError
 from chessnn_colab.records import GameRecords
+from chessnn_colab.report import Report
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.training import train
 
@@ -24,6 +25,13 @@ def interrupt(*_):
 
 def latest(path: Path) -> dict:
     return RunFolder.open(path).latest_checkpoint().checkpoint.metadata
+
+
+def next_report(path: Path, iteration: int) -> Report:
+    """The report of the run's next iteration, which is `iteration`."""
+    (report,) = train(tiny(path, iterations=1))
+    assert report.iteration == iteration
+    return report
 
 
 def test_a_start_that_fails_leaves_no_settings_behind(tmp_path):
@@ -117,8 +125,7 @@ def test_a_diverged_network_is_not_saved_and_the_run_goes_on_from_before(tmp_pat
         list(reports)
     monkeypatch.undo()
     assert latest(tmp_path)["iteration"] == 1
-    (report,) = train(tiny(tmp_path, iterations=1))
-    assert report.iteration == 2 and np.isfinite(report.loss)
+    assert np.isfinite(next_report(tmp_path, 2).loss)
 
 
 def test_an_interrupt_before_a_report_is_written_leaves_its_iteration_to_the_next_start(
@@ -131,11 +138,8 @@ def test_an_interrupt_before_a_report_is_written_leaves_its_iteration_to_the_nex
     monkeypatch.undo()
     folder = RunFolder.open(tmp_path)
     assert latest(tmp_path)["iteration"] == len(folder.read_reports()) == 1
-    (report,) = train(tiny(tmp_path, iterations=1))
-    assert report.iteration == 2 and [entry["iteration"] for entry in folder.read_reports()] == [
-        1,
-        2,
-    ]
+    next_report(tmp_path, 2)
+    assert [entry["iteration"] for entry in folder.read_reports()] == [1, 2]
 
 
 def test_whatever_ends_a_run_it_is_saved_first(tmp_path):
@@ -178,8 +182,7 @@ def test_an_interrupt_while_it_closes_releases_everything(tmp_path, monkeypatch)
         reports.close()
     monkeypatch.undo()
     assert listener.events[-1] == ("close",)
-    (report,) = train(tiny(tmp_path, iterations=1))
-    assert report.iteration == 2
+    next_report(tmp_path, 2)
 
 
 def test_the_value_of_the_generator_tells_an_interrupt(tmp_path):

@@ -172,8 +172,6 @@ STRANGE_JSON = {
     "no number": b'{"iteration": NaN, "files": NaN, "format": NaN, "version": NaN}',
     "infinity": b'{"iteration": 1e999, "version": -Infinity}',
     "long number": b'{"iteration": %b, "version": %b}' % (b"9" * 5000, b"9" * 5000),
-    "large number": b'{"iteration": %b, "version": %b}' % (b"9" * 4000, b"9" * 4000),
-    "long text": b'{"format": "%b", "version": 1, "files": {}}' % (b"x" * 500_000),
     "no text": b"\0" * 500_000,
     "half a letter": b'{"iteration": "\\ud800", "format": "\\ud800", "files": {}}',
     "a seal that is none": b'{"seal": [], "iteration": 0}',

@@ -43,12 +43,8 @@ def test_a_new_run_has_its_parts(run):
     parts = [".lock", "checkpoints", "config.json", "games", "logs", "snapshots", "tensorboard"]
     assert sorted(os.listdir(run.path)) == parts
     assert RunFolder.open(run.path).config == {**CONFIG, "gpus": [0, 1]}
-    assert (run.checkpoints(), run.snapshots(), run.read_reports(), run.latest_checkpoint()) == (
-        [],
-        [],
-        [],
-        None,
-    )
+    assert run.checkpoints() == run.snapshots() == run.read_reports() == []
+    assert run.latest_checkpoint() is None
     assert run.messages == ()
 
 
@@ -180,20 +176,14 @@ def test_one_call_opens_all_of_a_run(tmp_path):
 
 
 def test_reports_come_back_in_order(run):
-    for iteration in range(1, 4):
-        run.append_report(
-            {"iteration": iteration, "loss": 1 / iteration, "endings": {"checkmate": 2}}
-        )
-    assert [report["iteration"] for report in run.read_reports()] == [1, 2, 3]
-    assert RunFolder.open(run.path).read_reports()[0] == {
-        "iteration": 1,
-        "loss": 1.0,
-        "endings": {"checkmate": 2},
-    }
+    reports = [{"iteration": 1 + i, "loss": 1 / (1 + i), "endings": {"mate": 2}} for i in range(3)]
+    for report in reports:
+        run.append_report(report)
+    assert RunFolder.open(run.path).read_reports() == reports
     run.rewind(2)
-    assert [report["iteration"] for report in run.read_reports()] == [1, 2]
-    run.append_report({"iteration": 3})
-    assert [report["iteration"] for report in run.read_reports()] == [1, 2, 3]
+    assert run.read_reports() == reports[:2]
+    run.append_report(reports[2])
+    assert run.read_reports() == reports
 
 
 def test_a_line_cut_at_any_byte_is_left_out_and_then_dropped(run):
@@ -340,17 +330,24 @@ def test_a_second_process_is_refused_by_name_until_the_first_is_killed(tmp_path)
         RunFolder.create_or_open(tmp_path, {}).close()
 
 
+def assert_not_open_for_writing(run: RunFolder) -> None:
+    for write in (
+        lambda: run.append_report({"iteration": 1}),
+        lambda: run.save_checkpoint(1, groups(), {}),
+        lambda: run.save_snapshot(1, {}, {}),
+        lambda: run.save_game_sample(1, "*"),
+        lambda: run.rewind(0),
+        run.prune,
+    ):
+        with pytest.raises(RunError, match="not open for writing"):
+            write()
+
+
 def test_a_later_opening_in_one_process_takes_over(tmp_path):
     first = RunFolder.create_or_open(tmp_path, CONFIG)
     second = RunFolder.create_or_open(tmp_path, CONFIG)
     second.append_report({"iteration": 1})
-    for write in (
-        lambda: first.append_report({"iteration": 1}),
-        first.prune,
-        lambda: first.rewind(0),
-    ):
-        with pytest.raises(RunError, match="not open for writing"):
-            write()
+    assert_not_open_for_writing(first)
     first.close()
     second.append_report({"iteration": 2})
     second.close()
@@ -358,15 +355,7 @@ def test_a_later_opening_in_one_process_takes_over(tmp_path):
 
 
 def test_a_run_opened_for_reading_cannot_be_written(run):
-    reader = RunFolder.open(run.path)
-    for write in (
-        lambda: reader.append_report({"iteration": 1}),
-        lambda: reader.save_checkpoint(1, groups(), {}),
-        lambda: reader.save_snapshot(1, {}, {}),
-        lambda: reader.save_game_sample(1, "*"),
-    ):
-        with pytest.raises(RunError, match="not open for writing"):
-            write()
+    assert_not_open_for_writing(RunFolder.open(run.path))
 
 
 def test_a_file_system_without_locks_is_said(tmp_path, monkeypatch):
