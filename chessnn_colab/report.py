@@ -61,7 +61,6 @@ class Report:
     firing_rates: dict[str, float] = field(default_factory=dict)
     seconds_selfplay: float = 0.0
     seconds_learning: float = 0.0
-    seconds_other: float = 0.0
     total_games: int = 0
     total_positions: int = 0
     total_updates: int = 0

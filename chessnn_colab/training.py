@@ -196,7 +196,6 @@ class Trainer:
             firing_rates=firing_rates(self.learner, self.replay),
             seconds_selfplay=played - started,
             seconds_learning=learned - played,
-            seconds_other=elapsed - (learned - started),
             total_games=self.total_games,
             total_positions=self.total_positions,
             total_updates=self.learner.updates,

@@ -25,7 +25,7 @@ def test_the_newest_run_is_taken_and_what_is_asked_for_comes_first(tmp_path):
         os.utime(tmp_path / name / "config.json", (number, number))
     (tmp_path / "empty").mkdir()
     (tmp_path / "a file").write_text("no run")
-    assert find_network("", tmp_path) == (run, f"The newest run, {run}.")
+    assert find_network("", tmp_path) == (run, f"This is the newest run, {run}.")
     old = str(tmp_path / "old")
     assert (
         find_network(old, tmp_path).run == old

@@ -136,12 +136,8 @@ def _encode_arrays(groups: Groups) -> tuple[dict[str, Any], list[memoryview]]:
             raise CheckpointError(f"checkpoint group {group!r}: expected a name without a slash")
         for name, value in members.items():
             parts = value if isinstance(value, tuple) else (value,)
+            parts = [np.asarray(part, order="C") for part in parts]
             first = parts[0]
-            if not isinstance(first, np.ndarray):
-                raise CheckpointError(
-                    f"cannot save {group}.{name}: expected a numpy array, "
-                    f"got {type(first).__name__}"
-                )
             if first.dtype.str not in _TYPES:
                 raise CheckpointError(f"cannot save {group}.{name}: numbers of type {first.dtype}")
             shape = list(first.shape)
@@ -149,7 +145,7 @@ def _encode_arrays(groups: Groups) -> tuple[dict[str, Any], list[memoryview]]:
                 shape[0] = sum(len(part) for part in parts)
             begin = end
             for part in parts:
-                contents.append(np.asarray(part, order="C").reshape(-1).view(np.uint8).data)
+                contents.append(part.reshape(-1).view(np.uint8).data)
                 end += part.nbytes
             entries[f"{group}/{name}"] = {
                 "dtype": _TYPES[first.dtype.str],

@@ -110,17 +110,14 @@ def find_network(wanted: str = "", folder: AnyPath = "runs") -> FoundNetwork:
             find_snapshot(*split_run(wanted))
             return FoundNetwork(wanted, f"The network of {wanted}.")
         except ChessnnError as error:
-            sentence = str(error).rstrip(".")
-            problem = f"{sentence[:1].upper()}{sentence[1:]}. "
+            problem = str(error).rstrip(".") + ". "
     newest = _newest_run(folder)
     if newest is None:
         return FoundNetwork(
             str(shipped_files()[-1]),
             f"{problem}This is the network that comes with the package: a run of twenty minutes.",
         )
-    if wanted:
-        return FoundNetwork(str(newest), f"{problem}Taken instead: the newest run, {newest}.")
-    return FoundNetwork(str(newest), f"The newest run, {newest}.")
+    return FoundNetwork(str(newest), f"{problem}This is the newest run, {newest}.")
 
 
 def _newest_run(folder: AnyPath) -> Path | None:
