@@ -21,6 +21,12 @@ CUDA_13_DRIVER = 580  # the first NVIDIA driver for CUDA 13
 # CUDA 13 has no code for GPUs before this compute capability. The last wheels for those are
 # CUDA 12.6 of torch 2.14 (pytorch/pytorch#190385).
 CUDA_13_CAPABILITY = (7, 5)
+NO_GPU = {
+    "Colab": "No GPU in this Colab runtime: Runtime > Change runtime type > T4 GPU, then run the "
+    "notebook again. Training works on the CPU too, slowly.",
+    "Kaggle": "No GPU in this Kaggle session: Settings > Accelerator > GPU T4 x2, then run the "
+    "notebook again.",
+}
 NO_CODE = "no kernel image is available"  # in CUDA's error, where torch has no code for a GPU
 MENDED_ON_MPS = "2.14"  # pytorch#175189, #187280 and #193487 are wrong on MPS before
 
@@ -70,12 +76,15 @@ def advice(facts: Facts, troubles: Sequence[str] = ()) -> tuple[str, ...]:
 
     troubles: why devices were passed over (DeviceChoice.troubles).
     """
-    texts = []
-    if not facts.machine.gpus:
-        texts += _no_gpu(facts)
-    for gpu in facts.machine.gpus:
-        if any(line.startswith(f"cuda:{gpu.index}:") and NO_CODE in line for line in troubles):
-            texts.append(_no_code(facts, gpu.name, gpu.capability))
+    texts = [
+        _no_code(facts, gpu.name, gpu.capability)
+        for gpu in facts.machine.gpus
+        if any(line.startswith(f"cuda:{gpu.index}:") and NO_CODE in line for line in troubles)
+    ]
+    if facts.driver_gpu and not facts.machine.gpus:
+        texts.append(_unseen(facts))
+    elif facts.place in NO_GPU and not facts.machine.gpus:
+        texts.append(NO_GPU[facts.place])
     if facts.machine.mps and TorchVersion(facts.torch_version) < MENDED_ON_MPS:
         texts.append(
             f"torch {facts.torch_version} has known faults on Apple GPUs. The check above looks "
@@ -89,23 +98,6 @@ def advice(facts: Facts, troubles: Sequence[str] = ()) -> tuple[str, ...]:
             "GOMP_SPINCOUNT=1000 before Python starts."
         )
     return tuple(texts)
-
-
-def _no_gpu(facts: Facts) -> list[str]:
-    """The advice where torch sees no CUDA GPU: none on a machine without one."""
-    if facts.driver_gpu:
-        return [_unseen(facts)]
-    if facts.place == "Colab":
-        return [
-            "No GPU in this Colab runtime: Runtime > Change runtime type > T4 GPU, then run the "
-            "notebook again. Training works on the CPU too, slowly."
-        ]
-    if facts.place == "Kaggle":
-        return [
-            "No GPU in this Kaggle session: Settings > Accelerator > GPU T4 x2, then run the "
-            "notebook again."
-        ]
-    return []
 
 
 def _unseen(facts: Facts) -> str:

@@ -13,7 +13,7 @@ import torch
 from .advice import Facts, advice, gather_facts, versions
 from .config import TrainConfig
 from .device_probe import COMPARED, probe
-from .devices import DeviceChoice, WorkerPlan, detect_device, plan_workers
+from .devices import DeviceChoice, WorkerPlan, detect_device, plan_workers, present
 from .errors import first_line
 from .games.registry import make_game
 from .network import SpikingNetwork, build_network
@@ -94,14 +94,12 @@ def check_device(device: str = "auto", game: str = "chess") -> CheckReport:
     facts = gather_facts()
     machine = facts.machine
     choice = detect_device(device, machine, functools.partial(probe, game=game))
-    timed = [choice.device]
-    if device == "auto":
-        timed = [f"cuda:{gpu.index}" for gpu in machine.gpus] + ["mps"] * machine.mps
+    timed = present(machine) if device == "auto" else dict.fromkeys((choice.device, "cpu"))
     return CheckReport(
         versions=versions(),
         facts=facts,
         choice=choice,
-        speeds=tuple(time_network(name, game) for name in dict.fromkeys((*timed, "cpu"))),
+        speeds=tuple(time_network(name, game) for name in timed),
         plan=plan_workers(machine, choice.device),
         advice=advice(facts, choice.troubles),
     )

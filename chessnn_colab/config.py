@@ -41,6 +41,10 @@ NETWORK_SETTINGS = ("channels", "blocks", "steps", "levels", "activation")
 FIXED_SETTINGS = frozenset({"preset", *NETWORK_SETTINGS})
 
 
+def _are_different(values: Any) -> bool:
+    return isinstance(values, (tuple, list)) and 0 < len(set(values)) == len(values)
+
+
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig(LearnerConfig, SearchConfig):
     """One training run: its own settings, and those of the search and the learner.
@@ -183,7 +187,10 @@ class TrainConfig(LearnerConfig, SearchConfig):
         COUNT,
     )
     gpus: tuple[int, ...] | None = setting(
-        None, "The numbers of the GPUs to use, such as 0,2. By default all.", WORKERS
+        None,
+        "The numbers of the GPUs to use, such as 0,2. By default all.",
+        WORKERS,
+        Check(_are_different, "different GPU numbers such as 0,2 (leave gpus out for all)"),
     )
     selfplay_device: str | None = setting(
         None, "The device that plays, such as cpu. By default the device that learns.", WORKERS

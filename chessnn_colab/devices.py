@@ -12,7 +12,7 @@ import torch
 from torch.nn import functional as F
 
 from .cpu import usable_cores
-from .errors import ConfigError, DeviceError, first_line
+from .errors import DeviceError, first_line
 
 MAX_CPU_WORKERS = 16
 # In the messages of MPS, of the CPU, and of cuDNN and cuBLAS.
@@ -124,7 +124,7 @@ def detect_device(
         return DeviceChoice(device, describe(device, machine), (*reasons, f"{device}: works"))
     raise DeviceError(
         f"device {str(requested)!r} does not work: {'; '.join(reasons)}; choose another of "
-        f"{', '.join(_present(machine))}, or auto"
+        f"{', '.join(present(machine))}, or auto"
     )
 
 
@@ -226,8 +226,7 @@ def plan_workers(
     gpus: play on these GPUs only, by torch's index. selfplay_device: play there instead, such as
     "cpu". learner_gpu: "shared", or "own" to keep workers off the GPU that trains if there is
     another. device_failure: "stop", or "cpu" to let a worker whose GPU does not work play on the
-    CPU. Raises ConfigError for `gpus` that are no numbers, DeviceError for devices that are not
-    there.
+    CPU. Raises DeviceError for devices that are not there.
     """
     trains_on = _candidates(device, machine, gpus)[0]
     plays_on = _candidates(selfplay_device or device, machine, gpus)[0]
@@ -235,7 +234,7 @@ def plan_workers(
         wanted = _picked(machine, gpus)
         spread = gpus is not None or device == "cuda:0"  # over all, whichever of them trains
         if (selfplay_device or ("cuda" if spread else device)) == plays_on:
-            wanted = [int(plays_on.removeprefix("cuda:"))]
+            wanted = [plays_on]
         reserved = trains_on if learner_gpu == "own" else ""
         return _plan_gpus(machine, wanted, reserved, workers, device_failure)
     if gpus is not None and not trains_on.startswith("cuda"):
@@ -251,13 +250,13 @@ def plan_workers(
 
 
 def _plan_gpus(
-    machine: Inventory, wanted: list[int], reserved: str, workers: int | None, device_failure: str
+    machine: Inventory, wanted: list[str], reserved: str, workers: int | None, device_failure: str
 ) -> WorkerPlan:
     """Plan workers on the GPUs `wanted`, without the one reserved for the learner if there is
     another.
     """
     notes = ()
-    others = [index for index in wanted if f"cuda:{index}" != reserved]
+    others = [device for device in wanted if device != reserved]
     if not others:
         notes = (
             "learner_gpu='own': no other of the chosen GPUs to play on (gpus names them), so the "
@@ -265,43 +264,40 @@ def _plan_gpus(
         )
     wanted = others or wanted
     total = workers or len(wanted)
-    devices = tuple(f"cuda:{wanted[worker % len(wanted)]}" for worker in range(total))
+    devices = tuple(wanted[worker % len(wanted)] for worker in range(total))
     threads = max(machine.cores // total, 1)
     return WorkerPlan(devices, threads, notes, device_failure)
 
 
-def _present(machine: Inventory) -> list[str]:
+def present(machine: Inventory) -> list[str]:
+    """The devices that are there, best first."""
     return [f"cuda:{gpu.index}" for gpu in machine.gpus] + ["mps"] * machine.mps + ["cpu"]
 
 
-def _picked(machine: Inventory, gpus: Sequence[int] | None) -> list[int]:
-    """Return the GPU numbers in `gpus` after checking them, or those of all GPUs for None."""
-    there = [gpu.index for gpu in machine.gpus]
-    if gpus is None:
-        return there
-    if isinstance(gpus, (int, str)) or not gpus or len(set(gpus)) < len(gpus):
-        raise ConfigError(
-            f"gpus={gpus!r}: expected different GPU numbers such as [0, 2] (leave gpus out for all)"
-        )
-    missing = [index for index in gpus if index not in there]
+def _picked(machine: Inventory, gpus: Sequence[int] | None) -> list[str]:
+    """Return the GPUs with the numbers `gpus`, or all GPUs for None. Raises DeviceError for one
+    that is not there.
+    """
+    there = [f"cuda:{gpu.index}" for gpu in machine.gpus]
+    wanted = there if gpus is None else [f"cuda:{index}" for index in gpus]
+    missing = [device for device in wanted if device not in there]
     if missing:
-        numbers = ", ".join(map(str, missing))
-        shown = ", ".join(_present(machine))
-        raise DeviceError(f"GPU {numbers} is not there: this machine shows {shown}")
-    return list(gpus)
+        shown = ", ".join(present(machine))
+        raise DeviceError(f"{', '.join(missing)} is not there: this machine shows {shown}")
+    return wanted
 
 
 def _candidates(requested: str, machine: Inventory, gpus: Sequence[int] | None) -> list[str]:
     """Return the devices that a setting may mean on this machine, best first. Raises DeviceError
     when there is none.
     """
-    present = _present(machine)
-    picked = [f"cuda:{index}" for index in _picked(machine, gpus)]
+    there = present(machine)
+    picked = _picked(machine, gpus)
     if requested == "auto":
-        return picked + [device for device in present if not device.startswith("cuda")]
-    found = picked if requested == "cuda" else [device for device in present if device == requested]
+        return picked + there[len(machine.gpus) :]
+    found = picked if requested == "cuda" else [device for device in there if device == requested]
     if not found:
         raise DeviceError(
-            f"device {requested!r} is not there: expected auto or one of {', '.join(present)}"
+            f"device {requested!r} is not there: expected auto or one of {', '.join(there)}"
         )
     return found

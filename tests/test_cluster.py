@@ -81,11 +81,7 @@ def test_a_machine_that_is_lost_is_a_dead_worker_and_the_call_completes(
     with RayPool(ToyJob, {"seconds": 0.25}, plan, on_message=messages.append) as pool:
         pool.set_weights(4, {"add": np.array([1])})
         received = pool.play([20, 20, 20], 1, lose)
-    assert [games(worker) for worker in received] == [
-        share(0, 20, 1),
-        share(1, 20, 1),
-        share(2, 20, 1),
-    ]
+    assert [games(worker) for worker in received] == shares([20, 20, 20], 1)
     assert (
         len(messages) == 1
         and "; its log is " in messages[0]

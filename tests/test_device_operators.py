@@ -15,6 +15,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from chessnn_colab.actor import Actor
+from chessnn_colab.device_probe import batch_of
 from chessnn_colab.games.base import finished
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.learner import Learner, LearnerConfig
@@ -86,17 +87,8 @@ def lockstep(monkeypatch, search: str) -> Lockstep:
     return Lockstep(actor, 16, 64, 0)
 
 
-def batch_of(game: Chess, count: int = 32) -> dict[str, np.ndarray]:
-    state = game.starts(count, "random-plies", torch.Generator().manual_seed(0))
-    best = game.legal_action_mask(state).float().topk(16, 1).indices.numpy().astype(np.uint16)
-    return {
-        "positions": game.pack(state).numpy(),
-        "actions": best[:, 0],
-        "policy_actions": best,
-        "policy_weights": np.full((count, 16), 1 / 16, np.float16),
-        "root_values": np.zeros(count, np.float16),
-        "value_targets": np.zeros(count, np.float16),
-    }
+def batch(game: Chess) -> dict[str, np.ndarray]:
+    return batch_of(game, game.starts(32, "random-plies", torch.Generator().manual_seed(0)))
 
 
 @pytest.fixture(scope="module")
@@ -116,8 +108,8 @@ def used() -> set[str]:
         on_cpu = Learner(
             SpikingNetwork(TINY, portable=True), game, LearnerConfig(precision="float32")
         )
-        learner.update(batch_of(game), None, np.random.default_rng(0))
-        learner.reestimate_norms([batch_of(game)])
+        learner.update(batch(game), None, np.random.default_rng(0))
+        learner.reestimate_norms([batch(game)])
     return operators.names - NOT_KERNELS
 
 

@@ -19,7 +19,7 @@ from chessnn_colab.devices import (
     playing_device,
     try_device,
 )
-from chessnn_colab.errors import ConfigError, DeviceError
+from chessnn_colab.errors import DeviceError
 
 
 def machine(
@@ -295,27 +295,14 @@ def test_workers_share_the_cores(there, settings, threads):
 
 
 @pytest.mark.parametrize(
-    "settings, message",
-    [
-        ({"gpus": []}, r"gpus=\[\]: expected different GPU numbers"),
-        ({"gpus": [0, 0]}, r"gpus=\[0, 0\]: expected different GPU numbers"),
-        ({"gpus": 0}, "gpus=0: expected different GPU numbers"),
-    ],
-)
-def test_settings_that_cannot_be_are_config_errors(settings, message):
-    with pytest.raises(ConfigError, match=message):
-        plan_workers(machine(gpus=2), **settings)
-
-
-@pytest.mark.parametrize(
     "there, settings, message",
     [
         (
             machine(gpus=2),
             {"gpus": [0, 5, -1]},
-            "GPU 5, -1 is not there: this machine shows cuda:0, cuda:1, cpu",
+            "cuda:5, cuda:-1 is not there: this machine shows cuda:0, cuda:1, cpu",
         ),
-        (machine(), {"gpus": [0]}, "GPU 0 is not there: this machine shows cpu"),
+        (machine(), {"gpus": [0]}, "cuda:0 is not there: this machine shows cpu"),
         (
             machine(gpus=2),
             {"gpus": [1], "device": "cpu"},

@@ -14,7 +14,7 @@ from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.search import SearchConfig
 from chessnn_colab.selfplay import play_games
 
-from .test_device_operators import batch_of
+from .test_device_operators import batch
 
 pytestmark = [
     pytest.mark.gpu,
@@ -55,7 +55,7 @@ def test_half_precisions_learn_what_float32_learns(precision):
         learner = Learner(
             build_network(TINY, "cuda"), Chess(device="cuda"), LearnerConfig(precision=name)
         )
-        losses[name] = [float(learner.update(batch_of(Chess())).loss) for _ in range(8)]
+        losses[name] = [float(learner.update(batch(Chess())).loss) for _ in range(8)]
     assert losses[precision][-1] < losses[precision][0]
     np.testing.assert_allclose(losses[precision], losses["float32"], rtol=0.1)
 

@@ -24,7 +24,7 @@ from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.search import SearchConfig
 from chessnn_colab.selfplay import Lockstep
 
-from .test_device_operators import batch_of
+from .test_device_operators import batch
 
 TINY = NetworkConfig(channels=8, blocks=1, value_hidden=8)
 
@@ -98,7 +98,7 @@ def test_an_update_stays_on_its_device(policy_gradient):
         LearnerConfig(precision="float32"),
         policy_gradient,
     )
-    losses = learner.update(batch_of(game), None, np.random.default_rng(0))
+    losses = learner.update(batch(game), None, np.random.default_rng(0))
     assert all(loss.is_meta and loss.shape == () for loss in losses)
     assert all(
         parameter.grad is not None and parameter.grad.is_meta
@@ -114,7 +114,7 @@ def test_batch_norms_are_reestimated_on_their_device(monkeypatch):
     )
     # The cumulative average reads a counter: on purpose, once per batch.
     monkeypatch.setattr(torch.Tensor, "__float__", lambda self: 1.0)
-    learner.reestimate_norms([batch_of(Chess())])
+    learner.reestimate_norms([batch(Chess())])
     assert not learner.network.training
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import statistics
 import time
 from collections.abc import Callable
@@ -18,8 +17,6 @@ from ..games.base import Game
 from ..games.registry import make_game
 from ..network import SpikingNetwork, build_network
 from ..network_config import NetworkConfig
-
-MAX_STARTS = 1024
 
 
 @dataclass(frozen=True)
@@ -94,9 +91,6 @@ def seconds_per_call(function: Callable[[], Any], device: str, seconds: float) -
 
 @torch.no_grad()
 def random_observations(game: Game, count: int) -> torch.Tensor:
-    """The observations of `count` positions of random play, at most MAX_STARTS different ones."""
+    """The observations of `count` positions of random play."""
     kind = "random-plies" if "random-plies" in game.start_shares else "standard"
-    observation = game.observe(
-        game.starts(min(count, MAX_STARTS), kind, torch.Generator().manual_seed(0))
-    )
-    return observation.repeat(math.ceil(count / MAX_STARTS), 1, 1, 1)[:count]
+    return game.observe(game.starts(count, kind, torch.Generator().manual_seed(0)))

@@ -19,7 +19,6 @@ from __future__ import annotations
 import inspect
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -43,15 +42,16 @@ NOT_KERNELS = {
     "new_empty",
     "new_empty_strided",
 }
+# The part that each room of the package belongs to.
 PARTS = {
-    "network.py": "network",
-    "layers.py": "network",
-    "actor.py": "search",
-    "search.py": "search",
-    "tree.py": "search",
-    "selfplay.py": "self_play",
+    "games": "rules",
+    "network": "network",
+    "layers": "network",
+    "actor": "search",
+    "search": "search",
+    "tree": "search",
+    "selfplay": "self_play",
 }
-PACKAGE = Path(__file__).parents[1]
 
 
 def bench_launches(setting: Setting) -> dict[str, Any]:
@@ -122,10 +122,8 @@ def _callers() -> list[tuple[str, str]]:
     found = []
     frame = inspect.currentframe()
     while frame is not None:
-        path = Path(frame.f_code.co_filename)
-        part = PARTS.get(path.name) if path.parent == PACKAGE else None
-        if path.is_relative_to(PACKAGE / "games"):
-            part = "rules"
+        module = frame.f_globals["__name__"].removeprefix("chessnn_colab.")
+        part = PARTS.get(module.partition(".")[0])
         if part:
             found.append((part, frame.f_code.co_name))
         frame = frame.f_back

@@ -75,8 +75,7 @@ def neighbours(count: int) -> Iterator[None]:
     """`count` processes that keep a core busy each, until the block ends."""
     processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
     try:
-        if processes:
-            time.sleep(0.2)  # they have started
+        time.sleep(0.2)  # they have started
         yield
     finally:
         for process in processes:
