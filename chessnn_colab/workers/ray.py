@@ -213,13 +213,14 @@ class ActorProcess:
         self._place: tuple[str, int] | None = None
         self._end = ""  # how it ended, in words
         self._ended = threading.Event()
-        actor_class: Any = ray.remote(
-            num_cpus=num_cpus,
-            num_gpus=num_gpus,
-            max_restarts=0,
-            concurrency_groups={"down": 1, "up": 1},
-            runtime_env={"env_vars": dict.fromkeys(THREAD_VARIABLES, str(threads))},
-        )(RayWorker)
+        options: dict[str, Any] = {
+            "num_cpus": num_cpus,
+            "num_gpus": num_gpus,
+            "max_restarts": 0,
+            "concurrency_groups": {"down": 1, "up": 1},
+            "runtime_env": {"env_vars": dict.fromkeys(THREAD_VARIABLES, str(threads))},
+        }
+        actor_class: Any = ray.remote(**options)(RayWorker)
         self._actor = actor_class.remote(blueprint, threads)
         threading.Thread(target=self._listen, daemon=True, name=f"worker-{index}-listen").start()
 
