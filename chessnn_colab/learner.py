@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -149,7 +150,8 @@ class Learner:
         check_shape("targets", targets, len(state.current_player), None)
         observation = self.game.observe(state)
         half = self.precision != torch.float32
-        with torch.autocast(self.device.type, self.precision, enabled=half):
+        # Some devices know no autocast, even one that is off.
+        with torch.autocast(self.device.type, self.precision) if half else nullcontext():
             rates, value_logits = self.network.features_and_value(observation)
         if self.device.type == "cpu":
             rows, actions = self.game.legal_actions(state)
