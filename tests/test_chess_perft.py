@@ -86,7 +86,7 @@ def test_a_position_without_moves_has_no_leaves(fen, depth):
     assert format_perft({}).splitlines()[-1] == "0"
 
 
-@pytest.mark.parametrize("depth", [0, -1, 100, 2.0, "3", None])
+@pytest.mark.parametrize("depth", [0, -1, 100, 2.5, "3", None])
 def test_a_bad_depth_is_refused(depth):
     with pytest.raises(ConfigError, match=f"depth {depth!r}.*expected"):
         perft(chess.STARTING_FEN, depth)

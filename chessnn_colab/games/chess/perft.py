@@ -25,7 +25,7 @@ def perft(fen: str, depth: int) -> dict[str, int]:
     No draw ends a sequence, as everywhere in perft. A position without a legal move gives {}.
     Raises NotationError for a bad FEN and ConfigError for a depth outside 1 to MAX_DEPTH.
     """
-    if not isinstance(depth, int) or not 1 <= depth <= MAX_DEPTH:
+    if depth not in range(1, MAX_DEPTH + 1):
         raise ConfigError(f"perft depth {depth!r}: expected a whole number from 1 to {MAX_DEPTH}")
     board = board_from_fen(fen)
     game = Chess()

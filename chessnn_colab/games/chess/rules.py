@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import chess
 import torch
 from torch import Tensor
 
 from ..base import Game, finished, random_plies, select, where
 from . import bitboards as bb
 from . import material, packing, starts, symmetry, transitions
-from .boards import boards_from_state
+from .boards import boards_from_state, position_from_boards
 from .endings import ENDINGS, Referee
 from .mates import CheckFinder
 from .moves import NUM_PLANES, PLANES, MoveGenerator, destinations
@@ -28,7 +29,6 @@ from .state import (
     HISTORY,
     PIECES,
     RIGHTS,
-    STANDARD_PIECES,
     ChessState,
     Position,
 )
@@ -88,13 +88,9 @@ class Chess(Game):
 
     def init(self, batch_size: int) -> ChessState:
         """The standard start position, `batch_size` times."""
-        pieces = torch.tensor(STANDARD_PIECES, dtype=torch.int64, device=self.device).repeat(
-            batch_size, 1
-        )
-        zero = torch.zeros(batch_size, dtype=torch.int64, device=self.device)
-        return self.from_position(
-            Position(pieces, zero + sum(CASTLING_ROOKS), zero, zero, zero, zero)
-        )
+        start = position_from_boards([chess.Board()], self.device)
+        columns = [column.expand(batch_size, *column.shape[1:]) for column in start]
+        return self.from_position(Position(*columns))
 
     def from_position(self, position: Position, repetitions: Tensor | None = None) -> ChessState:
         """New games that start from `position`, which is not checked: notation.board_from_fen

@@ -9,10 +9,6 @@ from torch import Tensor
 
 from .bitboards import signed
 
-_WHITE_PIECES = (0xFF00, 0x42, 0x24, 0x81, 0x08, 0x10)
-STANDARD_PIECES = _WHITE_PIECES + tuple(
-    signed(int.from_bytes(bits.to_bytes(8, "little"), "big")) for bits in _WHITE_PIECES
-)
 CASTLING_ROOKS = (1 << 7, 1 << 0, signed(1 << 63), 1 << 56)  # own h1, a1, the opponent's h8, a8
 EP_A = 1 << 40  # a6, the square behind an opponent's pawn that has just moved from a7 to a5
 HISTORY = 100  # keys kept per game: after this number of plies without a capture or a pawn move, the game is drawn

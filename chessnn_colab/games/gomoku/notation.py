@@ -1,12 +1,9 @@
-"""Gomoku as people write it: cells such as h8, and boards as text."""
+"""Gomoku's cells as people write them, such as h8."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ...errors import NotationError
 
-MARKS = ".XO"  # an empty cell, Black, White
 LETTERS = "abcdefghijklmnopqrst"
 
 
@@ -27,13 +24,3 @@ def parse_cell(text: str, size: int) -> int:
     if name not in names:
         raise NotationError(f"invalid cell {text!r:.40}: expected a1 to {names[size - 1]}")
     return names.index(name)
-
-
-def board_text(stones: Sequence[Sequence[int]]) -> str:
-    """A board of rows of 0, 1 and 2 as lines of text, with the names of its rows and columns."""
-    size = len(stones)
-    lines = [
-        f"{size - row:2} {' '.join(MARKS[mark] for mark in line)}"
-        for row, line in enumerate(stones)
-    ]
-    return "\n".join([*lines, "   " + " ".join(LETTERS[:size])])

@@ -18,11 +18,12 @@ from torch import Tensor
 from ...errors import ConfigError
 from ..base import Game, finished, line_outcome, square_symmetries, where
 from .lines import LineTables
-from .notation import board_text
+from .notation import LETTERS
 from .state import BLACK, EMPTY, ENDINGS, WHITE, GomokuState
 
 DEFAULT_SIZE, SMALLEST, LARGEST = 15, 5, 20
 PLANES = 5
+MARKS = ".XO"  # an empty cell, Black, White
 WORD = 63  # cells in one word: the sign bit stays free
 MAX_RANDOM_PLIES = 8  # of a start position: four stones each, so neither side can have won
 SPREAD = 2.0  # cells: how far from the centre the stones of a start position lie, as a standard deviation
@@ -150,8 +151,13 @@ class Gomoku(Game):
         """Each row as a board of X (Black), O (White) and points, with the names of rows and
         columns.
         """
-        boards = state.board.view(-1, self.size, self.size).tolist()
-        return [board_text(stones) for stones in boards]
+        letters = "   " + " ".join(LETTERS[: self.size])
+        texts = []
+        for stones in state.board.view(-1, self.size, self.size).tolist():
+            lines = [" ".join(MARKS[mark] for mark in line) for line in stones]
+            rows = [f"{self.size - row:2} {line}" for row, line in enumerate(lines)]
+            texts.append("\n".join([*rows, letters]))
+        return texts
 
     def after(self, lines: Sequence[Sequence[int]]) -> GomokuState:
         """The position after each of `lines` from the empty board, a row each, as fresh games: the
