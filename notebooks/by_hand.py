@@ -42,8 +42,8 @@ root = install_requirements()
 # %% tags=["parameters"]
 # @title Choices
 game_name = "chess"  # @param ["chess", "gomoku", "gomoku:9", "tictactoe", "2048"]
-rounds = 3  # @param {type:"slider", min:1, max:50, step:1}
-games_per_round = 64  # @param {type:"slider", min:16, max:1024, step:16}
+iterations = 3  # @param {type:"slider", min:1, max:50, step:1}
+games_per_iteration = 64  # @param {type:"slider", min:16, max:1024, step:16}
 match_games = 20  # @param {type:"slider", min:2, max:200, step:2}
 
 # %% [markdown]
@@ -111,7 +111,7 @@ logs.mkdir(parents=True, exist_ok=True)
 if before := globals().get("pool"):  # this cell again: the workers of before end
     before.close()
 pool = config.open_pool(network.config, plan, logs, print)
-shares = share_games(games_per_round, len(plan.devices))
+shares = share_games(games_per_iteration, len(plan.devices))
 
 pool.set_weights(version, to_arrays(network))
 told = "worker {}: {} games, {:,} plies".format
@@ -159,21 +159,21 @@ print(", ".join(f"{name} {float(value):.3f}" for name, value in losses._asdict()
 # %% [markdown]
 # ## The loop
 # Play, keep, learn; then the workers get the new weights. Batch norm is re-estimated after
-# learning. You should see a line for each round, then two curves. Both losses fall within a
-# round, and may jump between rounds, when new games come.
+# learning. You should see a line for each iteration, then two curves. Both losses fall within an
+# iteration, and may jump between iterations, when new games come.
 
 # %%
 history = []
-for _ in range(rounds):  # run this cell again, and it continues
+for _ in range(iterations):  # run this cell again, and it continues
     version += 1
     updates = max(1, round(records.num_positions * config.sample_reuse / config.batch_size))
     for done in range(1, updates + 1):
-        print(f"round {version}: update {done} of {updates}", end="\r")
+        print(f"iteration {version}: update {done} of {updates}", end="\r")
         losses = learner.update(replay.sample(config.batch_size, generator), generator=generator)
         history.append((float(losses.policy_loss), float(losses.value_loss)))
     learner.reestimate_norms(replay.sample(config.batch_size, generator) for _ in range(8))
     now = "policy loss {:.3f}, value loss {:.3f}".format(*history[-1])
-    print(f"round {version}: {learner.updates} updates, {now}")
+    print(f"iteration {version}: {learner.updates} updates, {now}")
     pool.set_weights(version, to_arrays(network))
     chunks = pool.play(
         shares, seed=version, on_update=lambda *counts: print(told(*counts), end="\r")
@@ -208,7 +208,7 @@ print(f"same weights: {same}")
 # ## A match
 # The network, before and after, against a player that moves at random. The search looks at as
 # many moves as in training, and plays a mate in one whenever there is one. You should see two
-# bars. After a few rounds they differ little; raise `rounds`, and the second one grows.
+# bars. After a few iterations they differ little; raise `iterations`, and the second one grows.
 
 # %%
 from chessnn_colab import (
@@ -226,7 +226,7 @@ if game.num_players == 2:
     before = build_network(config.network_config(game), choice.device, seed=config.seed).eval()
     players = [
         NetworkPlayer(arena, before, config, "untrained"),
-        NetworkPlayer(arena, network.eval(), config, f"after {version} rounds"),
+        NetworkPlayer(arena, network.eval(), config, f"after {version} iterations"),
     ]
     with watching() as watch:
         matches = [Match(player, find_player("random", arena), match_games) for player in players]

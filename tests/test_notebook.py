@@ -117,7 +117,7 @@ class Case(NamedTuple):
 
 
 EVALUATE = "train_minutes_if_none=0.02 games=2 search='policy' minutes_a_cell=0.05 ladder_snapshots=2 ladder_games=2"
-BY_HAND = "rounds=1 games_per_round=16 match_games=2"
+BY_HAND = "iterations=1 games_per_iteration=16 match_games=2"
 CASES = {
     "evaluate": Case(
         "evaluate",
@@ -132,7 +132,7 @@ CASES = {
         (
             "16 games, ",
             "policy_weights  float16",
-            "round 1: ",
+            "iteration 1: ",
             "same weights: True",
             "against random",
         ),

@@ -1,6 +1,6 @@
 """The cost of a busy neighbour: the pace of each part beside one and two processes that never rest.
 
-Idle and busy turns alternate in one run, and every ratio compares turns of one round, so that a
+Idle and busy turns alternate in one run, and every ratio compares turns of one cycle, so that a
 machine's slow hour touches both sides.
 """
 
@@ -23,7 +23,7 @@ from .clock import Setting
 from .rules import positions_per_second
 from .workers import Learning, started_workers
 
-ROUNDS = 5
+CYCLES = 5
 MATCH_GAMES = 32
 MATCH_PLIES = 4
 FIRST_GAMES_SECONDS = 2.0  # of play, from whose games the learner learns
@@ -36,7 +36,7 @@ def bench_neighbour(setting: Setting) -> dict[str, Any]:
     """The pace of rules, self-play on workers, learner and a match: idle, and as ratios beside one
     and two neighbours.
 
-    `NAME_ratio` is beside one, `NAME_ratio_two` beside two: medians over ROUNDS rounds. A neighbour
+    `NAME_ratio` is beside one, `NAME_ratio_two` beside two: medians over CYCLES cycles. A neighbour
     is a process that keeps one core busy.
     """
     plan = plan_workers(inventory(), setting.device)
@@ -49,17 +49,17 @@ def bench_neighbour(setting: Setting) -> dict[str, Any]:
             "learner": learning.updates_per_second,
             "match": lambda seconds: _match_pace(setting),
         }
-        return _alternated(paces, setting.seconds / (3 * ROUNDS))
+        return _alternated(paces, setting.seconds / (3 * CYCLES))
 
 
 def _alternated(paces: dict[str, Pace], seconds: float) -> dict[str, Any]:
     """Idle paces and the ratios, each turn of each part some `seconds` long."""
-    # By number of neighbours: the paces of each round.
+    # By number of neighbours: the paces of each cycle.
     turns: dict[int, list[dict[str, float]]] = {0: [], 1: [], 2: []}
-    for _ in range(ROUNDS):
-        for count, rounds in turns.items():
+    for _ in range(CYCLES):
+        for count, cycles in turns.items():
             with neighbours(count):
-                rounds.append({name: pace(seconds) for name, pace in paces.items()})
+                cycles.append({name: pace(seconds) for name, pace in paces.items()})
     figures: dict[str, Any] = {}
     for name in paces:
         figures[f"{name}_per_second"] = statistics.median(idle[name] for idle in turns[0])
@@ -67,7 +67,7 @@ def _alternated(paces: dict[str, Pace], seconds: float) -> dict[str, Any]:
             ratios = [busy[name] / idle[name] for idle, busy in zip(turns[0], turns[count])]
             figures[f"{name}_ratio{suffix}"] = statistics.median(ratios)
             figures[f"{name}_ratio{suffix}_range"] = [min(ratios), max(ratios)]
-    return {**figures, "rounds": ROUNDS}
+    return {**figures, "cycles": CYCLES}
 
 
 @contextmanager
