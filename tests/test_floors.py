@@ -158,30 +158,26 @@ def test_only_its_own_rooms_know_chess():
     assert not knowing
 
 
-def test_rules_know_nothing_above_them():
-    for name in NAMES:
-        if name.startswith("games."):
-            assert all(other.split(".")[0] in ("games", "errors") for other in ours(name)), name
+def test_search_and_network_know_no_game():
     for name in ("search", "tree", "network", "layers"):
         assert not {found for found in ours(name) if found.startswith("games")}, name
 
 
+def importing(*libraries: str) -> list[str]:
+    """The modules that import one of these libraries."""
+    return [
+        name for name in NAMES if {found.split(".")[0] for found in imports(name)} & {*libraries}
+    ]
+
+
 def test_only_views_draw():
-    drawing = []
-    for name in NAMES:
-        roots = {found.split(".")[0] for found in imports(name)}
-        if not name.startswith("views.") and roots & {"ipywidgets", "matplotlib", "IPython"}:
-            drawing.append(name)
-    assert not drawing
+    drawing = importing("ipywidgets", "matplotlib", "IPython")
+    assert [name for name in drawing if not name.startswith("views.")] == []
 
 
 def test_the_numpy_transport_knows_no_torch():
-    knowing = []
-    for name in NAMES:
-        roots = {found.split(".")[0] for found in imports(name)}
-        if name.startswith(TORCH_FREE) and name not in KNOW_TORCH and "torch" in roots:
-            knowing.append(name)
-    assert not knowing
+    knowing = [name for name in importing("torch") if name.startswith(TORCH_FREE)]
+    assert {*knowing} <= KNOW_TORCH
 
 
 def test_no_float64_and_no_global_randomness():

@@ -86,14 +86,6 @@ def test_measure_names_one_network_once(run):
     assert [result.player for result in results] == ["iteration 5"]
 
 
-def test_an_interrupted_measure_returns_what_there_is(run, monkeypatch, capsys):
-    interrupt_after(monkeypatch, 20)
-    results = measuring.measure(run, ["random"], (0, None), 600, POLICY, 600, device="cpu")
-    assert 20 <= sum(result.games for result in results) < 1200
-    assert all(result.interrupted for result in results)
-    assert "of 600 games had ended" in capsys.readouterr().out
-
-
 # The shell
 
 
@@ -165,20 +157,18 @@ def test_a_real_ctrl_c_on_a_real_terminal(run):
     assert "Traceback" not in end
 
 
-def test_progress_goes_to_stderr_and_the_result_to_stdout(run, capsys):
-    assert (
-        main(["evaluate", run, "--games", "4", "--search", "policy", "--device", "cpu", "--json"])
-        == 0
-    )
+@pytest.mark.parametrize(
+    "command, told, result",
+    [
+        ("evaluate {run} --games 4 --search policy", "0/4 games", ("games", 4)),
+        ("bench rules --seconds 0.05", "0/1 measurement", ("bench", "rules")),
+    ],
+)
+def test_progress_goes_to_stderr_and_the_result_to_stdout(run, capsys, command, told, result):
+    arguments = command.format(run=run).split()
+    assert main([*arguments, "--device", "cpu", "--json"]) == 0
     captured = capsys.readouterr()
-    assert json.loads(captured.out)["games"] == 4 and "0/4 games" in captured.err
-
-
-def test_bench_says_what_it_measures(capsys):
-    assert main(["bench", "rules", "--seconds", "0.05", "--device", "cpu", "--json"]) == 0
-    captured = capsys.readouterr()
-    assert json.loads(captured.out)["bench"] == "rules"
-    assert "0/1 measurement" in captured.err
+    assert result in json.loads(captured.out).items() and told in captured.err
 
 
 # watch

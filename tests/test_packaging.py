@@ -29,14 +29,9 @@ def project() -> dict:
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
-def test_pyproject_reads_requirements_txt():
-    assert project()["project"]["dynamic"] == ["dependencies"]
-    assert project()["tool"]["setuptools"]["dynamic"]["dependencies"] == {
-        "file": ["requirements.txt"]
-    }
-
-
-def test_requirements_stay_loose():
+def test_requirements_are_read_from_one_file_and_stay_loose():
+    dependencies = project()["tool"]["setuptools"]["dynamic"]["dependencies"]
+    assert dependencies == {"file": ["requirements.txt"]}
     names = {
         requirement.name: str(requirement.specifier)
         for requirement in requirements("requirements.txt")

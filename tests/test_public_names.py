@@ -69,7 +69,8 @@ def test_an_unknown_name_lists_the_known():
     "module, absent",
     [
         ("chessnn_colab", ["torch", "numpy", "IPython"]),
-        ("chessnn_colab.views.progress", ["torch", "ipywidgets", "matplotlib"]),
+        ("chessnn_colab.views.progress", ["torch", "ipywidgets", "matplotlib", "rich", "IPython"]),
+        ("chessnn_colab.views.progress.notebook", ["matplotlib.pyplot"]),
         ("chessnn_colab.records", ["torch"]),
         ("chessnn_colab.training", ["ipywidgets", "matplotlib", "torchaudio", "torchvision"]),
     ],

@@ -65,11 +65,13 @@ def test_a_twin_is_not_called_a_spiking_network():
     )
 
 
-def test_a_story_without_an_iteration_says_so_and_without_a_run_raises(tmp_path):
+def test_a_story_without_an_iteration_says_so_and_a_card_raises(tmp_path):
     RunFolder.create_or_open(tmp_path / "new", CONFIG).close()
     told = run_story(tmp_path / "new")
     assert "no iteration has finished yet" in str(told)
     assert "no iteration has finished yet" in told._repr_html_()
+    with pytest.raises(RunError, match="one finished iteration"):
+        result_card(tmp_path / "new")
     with pytest.raises(RunError, match="no run"):
         run_story(tmp_path / "nowhere")
 
@@ -196,9 +198,3 @@ def test_the_card_has_the_newest_game_that_somebody_won():
     assert best_sample(reports).iteration == 2
     assert best_sample(reports[2:]).iteration == 3
     assert best_sample([make_report(5, sample_game="")]).iteration == 5
-
-
-def test_a_run_without_an_iteration_has_no_card(tmp_path):
-    RunFolder.create_or_open(tmp_path / "new", CONFIG).close()
-    with pytest.raises(RunError, match="one finished iteration"):
-        result_card(tmp_path / "new")
