@@ -9,14 +9,12 @@ import dataclasses
 import json
 import signal
 import sys
-import types
 import typing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .config import TrainConfig
 from .errors import ChessnnError, Interrupted
-from .report import Report
 from .settings import GROUPS
 from .shell.bench import add_bench
 from .shell.measuring import add_measuring_commands
@@ -106,13 +104,8 @@ def add_config_options(parser: argparse.ArgumentParser) -> None:
 def field_types() -> list[Any]:
     """The type of each TrainConfig field, without the None of an optional one."""
     hints = typing.get_type_hints(TrainConfig)
-    types_ = []
-    for field in dataclasses.fields(TrainConfig):
-        hint = hints[field.name]
-        if isinstance(hint, types.UnionType):
-            hint = next(part for part in typing.get_args(hint) if part is not type(None))
-        types_.append(hint)
-    return types_
+    types = [hints[field.name] for field in dataclasses.fields(TrainConfig)]
+    return [(typing.get_args(kind) or [kind])[0] for kind in types]  # None stands behind the type
 
 
 def whole_numbers(text: str) -> tuple[int, ...]:
@@ -144,16 +137,13 @@ def run_train(options: argparse.Namespace) -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     names = [field.name for field in dataclasses.fields(TrainConfig)]
     config = TrainConfig(**{name: getattr(options, name) for name in names})
-    interrupted = False
-
-    def reports() -> Iterator[Report]:
-        nonlocal interrupted
-        interrupted = yield from train(config, make_progress())
-
-    for _ in reports():
-        pass
-    if interrupted:
-        raise Interrupted  # what was kept has been said
+    reports = train(config, make_progress())
+    try:
+        while True:
+            next(reports)
+    except StopIteration as end:
+        if end.value:  # it was interrupted, and has said what it kept
+            raise Interrupted from None
 
 
 if __name__ == "__main__":

@@ -33,11 +33,9 @@ def export_onnx(run: str, path: str, snapshot: int | None = None) -> Path:
     if Path(path).suffix != ".onnx":
         raise ConfigError(f"{path}: expected a file name that ends in .onnx")
     network, iteration = load_network(run, snapshot, "cpu")
-    program = onnx_program(network)
-    model = program.model_proto
-    for key, value in {"game": run_game(run), "iteration": str(iteration)}.items():
-        entry = model.metadata_props.add()
-        entry.key, entry.value = key, value
+    model = onnx_program(network).model_proto
+    model.metadata_props.add(key="game", value=run_game(run))
+    model.metadata_props.add(key="iteration", value=str(iteration))
     target = absolute(path)
     with refused(f"cannot save the ONNX file {target}", kind=CheckpointError):
         write_atomically(target, model.SerializeToString())
