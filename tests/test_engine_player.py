@@ -17,6 +17,7 @@ from chessnn_colab.arena.engine_processes import OUTSIDE_PATH, ProcessPlayer
 from chessnn_colab.arena.evaluate import find_player
 from chessnn_colab.arena.gomoku.board import GomokuBoard
 from chessnn_colab.arena.gomoku.engine import GomocupPlayer
+from chessnn_colab.arena.gomoku.game import match_text
 from chessnn_colab.arena.parallel import play_match
 from chessnn_colab.arena.players import RandomPlayer
 from chessnn_colab.arena.registry import match_game
@@ -119,13 +120,16 @@ def test_trouble_loses_the_game_and_not_the_match(player, protocol, trouble, set
     assert all(words in reason for reason in troubled.reasons), troubled.reasons
 
 
-def test_a_match_counts_the_forfeit_with_its_reason(player):
+def test_a_match_counts_and_saves_the_forfeit_with_its_reason(player):
     game = match_game("gomoku:9")
     troubled = player("Gomocup", "small")
     result = play_match(game, troubled, RandomPlayer(game), 2)
     troubled.close()
     assert result.losses == 2 and result.endings == {"forfeit": 2}
-    assert result.forfeits == ["fake-small: answered 'ERROR unsupported size', expected OK"]
+    (reason,) = result.forfeits
+    assert reason == "fake-small: answered 'ERROR unsupported size', expected OK"
+    first, second = match_text("gomoku:9", result).strip().split("\n\n")
+    assert f"Forfeit: {reason}" in first and "White wins" in first and "Black wins" in second
 
 
 def test_a_move_has_no_limit_but_the_players_own(player):

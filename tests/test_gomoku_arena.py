@@ -14,13 +14,11 @@ from chessnn_colab.arena.gomoku.alphabeta import (
     Windows,
     window_cells,
 )
-from chessnn_colab.arena.gomoku.game import match_text
 from chessnn_colab.arena.gomoku.heuristic import HeuristicPlayer
 from chessnn_colab.arena.gomoku.openings import book
 from chessnn_colab.arena.parallel import play_match
 from chessnn_colab.arena.players import play_search
 from chessnn_colab.arena.registry import arena_game, match_game
-from chessnn_colab.arena.result import FORFEIT, MatchGame, MatchResult
 from chessnn_colab.errors import CheckpointError, ConfigError
 from chessnn_colab.games.base import finished
 from chessnn_colab.games.registry import make_game
@@ -73,6 +71,10 @@ def test_the_heuristic_knows_the_rule():
     assert 39 not in chosen(HeuristicPlayer(exact), exact, moves), "six are of no use"
 
 
+def stones(board: list[int], colour: int) -> set[int]:
+    return {cell for cell, stone in enumerate(board) if stone == colour}
+
+
 def plain_worth(own: set[int], theirs: set[int], size: int, exact: bool, tables) -> float:
     """The pattern evaluation window by window: own stones by tables[0], theirs by tables[1]."""
     total = 0.0
@@ -92,9 +94,7 @@ def test_what_a_move_changes_is_the_evaluation_after_it_less_before(name):
     (gain, threat) = windows.gains(signed)
     after = windows.worth_after(signed)
     for row, board in enumerate(boards.tolist()):
-        own, theirs = (
-            {cell for cell, stone in enumerate(board) if stone == colour} for colour in (1, 2)
-        )
+        own, theirs = (stones(board, colour) for colour in (1, 2))
         before = plain_worth(own, theirs, game.size, game.exact, (WORTH, WORTH))
         for cell in set(range(game.size**2)) - own - theirs:
             one = plain_worth(own | {cell}, theirs, game.size, game.exact, (WORTH, WORTH))
@@ -114,9 +114,9 @@ def alpha_beta(game, state, depth: int, alpha: float = -1e9, beta: float = 1e9) 
         elif finished(after):
             worth = 0.0
         elif depth == 1:
+            mover = int(state.current_player)
             own, theirs = (
-                {cell for cell, stone in enumerate(after.board[0].tolist()) if stone == colour}
-                for colour in (int(state.current_player) + 1, 2 - int(state.current_player))
+                stones(after.board[0].tolist(), colour) for colour in (1 + mover, 2 - mover)
             )
             worth = plain_worth(own, theirs, game.size, game.exact, (WORTH, TO_MOVE))
         else:
@@ -214,25 +214,6 @@ def test_match_games_are_saved_and_shown(tmp_path):
         assert tuple(shown.drawing.actions[-len(game.actions) :]) == tuple(game.actions)
     with pytest.raises(ConfigError, match="cannot save games"):
         evaluate_run(run, ["random"], 2, search, device="cpu", save=str(files[0]))
-
-
-def test_a_forfeit_is_saved_with_its_reason():
-    opening = book(9)[0]
-    game = MatchGame(opening, True, 0.0, FORFEIT, (), "died with exit code 3")
-    text = match_text(
-        "gomoku:9",
-        MatchResult(
-            player="A",
-            opponent="B",
-            played=(game,),
-            evaluations=0,
-            opponent_evaluations=0,
-            milliseconds_a_move=1.0,
-            opponent_milliseconds_a_move=1.0,
-            asked=1,
-        ),
-    )
-    assert "Forfeit: died with exit code 3" in text and "White wins" in text
 
 
 def test_runs_of_other_sizes_and_rules_are_refused_by_name(tmp_path):

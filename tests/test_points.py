@@ -21,9 +21,8 @@ from chessnn_colab.records import POLICY_WIDTH, GameRecords
 from chessnn_colab.replay import FIELDS, ReplayBuffer
 from chessnn_colab.report import Report, score_names
 from chessnn_colab.runs.folder import RunFolder
-from chessnn_colab.search import Root, SearchConfig, Step
+from chessnn_colab.search import SearchConfig
 from chessnn_colab.selfplay import play_games
-from chessnn_colab.tree import Expansion
 from chessnn_colab.views.columns import detail_lines, iteration_line
 from chessnn_colab.views.curves import small_figure
 from chessnn_colab.views.panel import table_html
@@ -71,7 +70,7 @@ def test_the_config_says_which_head():
         {"score_limit": "many"},
         {"score_bins": 1},
     ):
-        with pytest.raises(ConfigError, match=f"network {next(iter(wrong))}="):
+        with pytest.raises(ConfigError, match=f"{next(iter(wrong))}="):
             NetworkConfig(**wrong)
 
 
@@ -223,36 +222,6 @@ def test_one_player_is_discounted_without_a_sign_and_paid_at_once():
     assert finished(state).all()
 
 
-class Lottery:
-    """A game for the searches: action 0 pays 1 for sure; action 1 pays 8 in one of eight cases,
-    nothing else. All ends.
-
-    An outcome is drawn by counting, so every eighth of action 1 wins.
-    """
-
-    def __init__(self):
-        self.asked = 0
-
-    def outcome(self, action):
-        case = torch.arange(self.asked, self.asked + len(action)) % 8
-        self.asked += len(action)
-        reward = torch.where(action == 0, 1.0, torch.where(case == 0, 8.0, 0.0))
-        return Step(reward, torch.zeros(len(action)), torch.zeros(len(action)))
-
-    def recurrent_fn(self, embedding, rows, action):
-        return self.outcome(torch.zeros_like(rows) if action is None else action), None
-
-    def expand(self, parent, action, node):
-        actions = torch.tensor([[0, 1]]).expand(len(action), 2)
-        return Expansion(self.outcome(action), actions, torch.zeros(len(action), 2))
-
-
-def root(batch):
-    return Root(
-        torch.tensor([[0, 1]]).repeat(batch, 1), torch.zeros(batch, 2), torch.zeros(batch), None
-    )
-
-
 @pytest.mark.parametrize("search", ["two-rung", "tree", "policy"])
 def test_every_search_plays_2048(search):
     game = make_game("2048")
@@ -328,24 +297,8 @@ def resolved(config):
 
 
 def test_a_report_tells_scores_in_place_of_wins():
-    report = Report.from_dict(
-        {
-            **dict.fromkeys(
-                ("iteration", "seconds", "plies", "draws", "buffer_size", "updates", "total_games"),
-                0,
-            ),
-            **dict.fromkeys(
-                ("positions_per_second", "games_per_second", "loss", "policy_loss", "value_loss"),
-                0.0,
-            ),
-            **dict.fromkeys(("entropy", "value_accuracy", "average_plies", "learning_rate"), 0.5),
-            "games": 10,
-            "wins": {},
-            "endings": {"no_moves": 10},
-            "scores": {"mean": 1234.5, "median": 1000.0, "best": 4000.0},
-            "reached": {"512": 0.4, "1024": 0.0},
-        }
-    )
+    scores = {"mean": 1234.5, "median": 1000.0, "best": 4000.0}
+    report = make_report(wins={}, scores=scores, reached={"512": 0.4, "1024": 0.0})
     assert Report.from_dict(report.to_dict()) == report
     line = iteration_line(report)
     assert "mean 1,234, median 1,000, best 4,000" in line and "draws" not in line
