@@ -68,7 +68,7 @@ def test_the_config_says_which_head():
         {"score_limit": -1.0},
         {"score_limit": float("inf")},
         {"score_limit": "many"},
-        {"score_bins": 1},
+        {"score_bins": 0},
     ):
         with pytest.raises(ConfigError, match=f"{next(iter(wrong))}="):
             NetworkConfig(**wrong)
