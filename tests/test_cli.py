@@ -40,7 +40,7 @@ def run(tmp_path_factory) -> str:
         "Generating 4 games on 2 workers",
         "Games per worker: [2, 2]",
         "| 2/2 workers done | 4/4 games",
-        "Completed 4 games in ",
+        "Completed 4/4 games in ",
         "Buffer: ",
     ):
         assert line in done.stdout
