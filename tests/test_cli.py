@@ -58,7 +58,7 @@ def test_watch_reads_a_run(run, capsys):
     title, head, row, totals = capsys.readouterr().out.rstrip().splitlines()
     assert (
         title.strip() == "run"
-        and head.split()[:3] == ["iteration", "time", "games"]
+        and head.split()[:2] == ["iteration", "games"]
         and row.split()[0] == "1"
     )
     (report,) = RunFolder.open(run).read_reports()
