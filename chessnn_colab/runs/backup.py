@@ -48,14 +48,10 @@ class Backup:
         _refuse_another_run(run, there)
         _refuse_a_later_one(run, there)
         self._copy = RunFolder.create_or_open(place, run.config, may_change=run.config)
-        try:
-            own = max(run.checkpoints(), default=0)
-            # A later checkpoint is damaged, or it would have been refused.
-            if max(self._copy.checkpoints(), default=0) > own:
-                self._copy.rewind(own)
-        except BaseException:
-            self._copy.close()
-            raise
+        own = max(run.checkpoints(), default=0)
+        # A later checkpoint is damaged, or it would have been refused.
+        if max(self._copy.checkpoints(), default=0) > own:
+            self._copy.rewind(own)
         self._thread: threading.Thread | None = None
         self._behind = False  # something was saved that no finished copy has
         self._messages: list[str] = list(self._copy.messages)

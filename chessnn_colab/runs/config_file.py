@@ -24,8 +24,6 @@ def write_config(
     Returns what has changed, in words, without the settings that say how long and where to train.
     Raises ConfigError that lists every setting that differs and is not in `may_change`, OSError.
     """
-    if saved == wanted and (folder / CONFIG_FILE).exists():
-        return ()
     differences = {
         name: f"{name} (was {_shown(saved, name)}, now {_shown(wanted, name)})"
         for name in sorted(saved.keys() | wanted.keys())
