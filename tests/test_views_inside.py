@@ -190,7 +190,8 @@ def test_silencing_moves_the_move_and_the_view_says_so(networks):
 
 def test_the_most_important_channel_is_named(small):
     seen = position(MATE)
-    (text,) = images(channel_importance(small, seen).html)
+    text = channel_importance(small, seen).html
+    assert len(images(text)) == len(layer_names(small))
     layer, number = re.search(r"Most depends on (.+), channel (\d+):", text).groups()
     whole, names = opinion(small, seen), {short: name for name, short in layer_names(small).items()}
     share = moved(whole, without(small, seen, names[layer], int(number) - 1))

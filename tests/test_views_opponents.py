@@ -29,7 +29,7 @@ def test_a_run_plays_and_shows_what_it_thinks(tmp_path):
     view = play_widget(make_run(tmp_path / "run", (1, 2)))
     assert view.opponent.name == "run iteration 2"
     view.set_evaluations(8)
-    view.controls._switch.value = True
+    view.controls.switch.value = True
     told = view.controls.thoughts.value
     assert "White wins" in told and "likeliest moves for White" in told and "cn-graph" not in told
     assert "</text>" in view.controls.squares.picture.value.split("%")[1], "an arrow has its share"
@@ -41,7 +41,7 @@ def test_a_run_plays_and_shows_what_it_thinks(tmp_path):
     )
     view.take_back()
     assert len(view._opinions) == 3
-    view.controls._switch.value = False
+    view.controls.switch.value = False
     assert view.controls.thoughts.value == ""
 
 
@@ -57,14 +57,14 @@ def test_opinions_of_another_line_are_forgotten(tmp_path):
     run = make_run(tmp_path / "run", (1,))
     view, other = (play_widget(run, evaluations=2) for _ in range(2))
     view.load("8/P6k/8/8/8/8/8/K7 w - - 0 1")
-    view.controls._switch.value = True
+    view.controls.switch.value = True
     view.new_game()
     assert len(view._opinions) == 1 and view.enter("e4") and len(view._opinions) == 3
-    view.controls._switch.value = False
+    view.controls.switch.value = False
     view.take_back()
     view.enter("d4")
-    view.controls._switch.value = True
-    other.controls._switch.value = True
+    view.controls.switch.value = True
+    other.controls.switch.value = True
     other.enter("d4")
     assert view._opinions == other._opinions
 

@@ -79,7 +79,7 @@ def test_every_move_of_a_long_game_takes_few_messages(game, side, messages, tmp_
         make_run(run, (1,)) if game == "chess" else make_gomoku_run(run, (1,), game), human=side
     )
     view.set_evaluations(1)
-    view.controls._switch.value = True
+    view.controls.switch.value = True
     for _ in range(12):
         if view.over:
             break

@@ -24,7 +24,6 @@ from ..games.chess.pgn import game_from_pgn
 from ..games.chess.rules import Chess
 from .drawing import EMPTY, Drawing, ground
 
-FEW_PIECES = 12  # men on the board, at most, for a start to be called an endgame
 RESULTS = {"1-0": "White won.", "0-1": "Black won.", "1/2-1/2": "drawn."}
 
 
@@ -121,16 +120,12 @@ class ChessDrawing(Drawing):
         return next((f"{reason}: drawn." for reason, holds in reasons.items() if holds), "")
 
     def opening_words(self) -> str:
-        """Whether the game starts with few pieces, as part of self-play's games do, or elsewhere
-        than usual.
-        """
+        """From how many pieces the game starts, where it is not the usual position."""
         start = self.board.root()
         if start.fen() == chess.STARTING_FEN:
             return ""
         men = len(start.piece_map())
-        if men <= FEW_PIECES:
-            return f"This game starts from {men} pieces: self-play practises such endgames too."
-        return "This game does not start from the usual position."
+        return f"This game starts from {men} pieces: self-play begins part of its games elsewhere."
 
     def states(self, first: int) -> list[Any]:
         """The positions of the game from number `first` on; each knows what has occurred before."""

@@ -24,7 +24,7 @@ from ...runs.networks import (
 )
 from ...text import percent
 from .maps import brightest, layer_maps, layer_strip
-from .position import SeenPosition, board_image, caption, moves_in_words, opinion, outcome_bar, row
+from .position import SeenPosition, opinion, row, thought_html
 from .show import Controlled
 
 MOST_STOPS = 8  # of the slider
@@ -113,8 +113,5 @@ def _name(iteration: int, positions: int | None) -> str:
 
 def _board(network: SpikingNetwork, seen: SeenPosition, name: str, size: int) -> str:
     """The board with the network's opinion and what it has learned from, `size` CSS pixels wide."""
-    thought = opinion(network, seen)
     words = f"Learned from {name}. {firing_in_words(network, seen)}"
-    likeliest = f"Likeliest: {moves_in_words(seen, thought)}."
-    board = board_image(seen, thought, size) + outcome_bar(seen, thought, size)
-    return board + caption(words, size) + caption(likeliest, size)
+    return thought_html(seen, opinion(network, seen), words, size)

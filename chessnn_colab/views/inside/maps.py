@@ -94,7 +94,7 @@ def firing_view(network: SpikingNetwork, seen: SeenPosition) -> Controlled:
 def boards_html(
     boards: Mapping[str, np.ndarray], size: int, colours: Colormap, highest: float
 ) -> str:
-    """Small boards [8, 8], each an image with its title above; White is below. size: CSS pixels of
+    """Small boards [height, width], each an image with its title above; White is below. size: CSS pixels of
     a board. highest: what is brightest.
     """
     parts = []

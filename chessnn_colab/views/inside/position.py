@@ -94,18 +94,21 @@ def board_image(seen: SeenPosition, thought: Opinion | None = None, size: int = 
     return picture_html(seen.drawing, size=size, arrows=unlabelled)
 
 
-def moves_in_words(seen: SeenPosition, thought: Opinion, count: int = 3) -> str:
-    """The likeliest moves in SAN with their probabilities: "Nf3 12 %, e4 9 %"."""
-    likeliest = list(zip(thought.actions, thought.probabilities))[:count]
-    return ", ".join(
-        f"{seen.drawing.move_text(action)} {percent(share)}" for action, share in likeliest
-    )
-
-
 def outcome_bar(seen: SeenPosition, thought: Opinion, width: int = BOARD) -> str:
     """White's win, draw and loss as one bar of HTML with its words, `width` CSS pixels wide."""
     bar = value_html(seen.drawing.players, thought)
     return f'<div style="max-width:{width}px;font-size:12px">{bar}</div>'
+
+
+def thought_html(seen: SeenPosition, thought: Opinion, words: str, size: int = BOARD) -> str:
+    """The board with a network's opinion, and below it `words` and the likeliest moves in SAN."""
+    likeliest = [
+        f"{seen.drawing.move_text(action)} {percent(share)}"
+        for action, share in zip(thought.actions[:3], thought.probabilities)
+    ]
+    board = board_image(seen, thought, size) + outcome_bar(seen, thought, size)
+    moves = f"Likeliest: {', '.join(likeliest)}."
+    return board + caption(words, size) + caption(moves, size)
 
 
 def row(*parts: str, gap: int = 20, width: int | None = None) -> str:

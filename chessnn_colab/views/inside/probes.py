@@ -99,7 +99,7 @@ def explained(features: np.ndarray, target: np.ndarray) -> float:
     half = len(target) // 2
     spread = features[:half].std(0)
     x = features[:, spread > 1e-6] / spread[spread > 1e-6]
-    x = np.concatenate((x, np.ones((len(x), 1))), 1).astype(np.float64)
+    x = np.c_[x, np.ones(len(x))].astype(np.float64)
     gram = x[:half].T @ x[:half] + SHRINKING * half * np.eye(x.shape[1])
     weights = np.linalg.solve(gram, x[:half].T @ target[:half])
     errors = x[half:] @ weights - target[half:]

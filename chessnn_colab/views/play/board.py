@@ -280,7 +280,7 @@ class PlayBoard(WidgetOrHtml):
         """Arrows, and what stands beside the board: the likeliest moves, the value now and over
         time.
         """
-        if self._network is None or not self.controls.thoughts_on:
+        if self._network is None or not self.controls.switch.value:
             return [], ""
         self._opinions += opinion_html.opinions(self.drawing, self._network, len(self._opinions))
         players = self.drawing.players

@@ -39,10 +39,10 @@ class Controls:
         self.game_text = ipywidgets.Textarea(rows=8, layout={"width": "100%", "height": "auto"})
         self._choices = _row([_button("", play.choose, number) for number in range(MOST_CHOICES)])
         self._choices.layout.display = "none"
-        self._switch = ipywidgets.ToggleButton(
+        self.switch = ipywidgets.ToggleButton(
             description="What it thinks", layout={"width": "auto"}
         )
-        self._switch.observe(lambda _: play.redraw(), names="value")
+        self.switch.observe(lambda _: play.redraw(), names="value")
         self.widget = ipywidgets.Box([self._left(play), self._right(play, evaluations)])
         self.widget.add_class("cn-table")
         self.widget.add_class(f"{self.squares.scope}-root")
@@ -71,7 +71,7 @@ class Controls:
             options = [(f"{counted(number, 'evaluation')} per move", number) for number in offered]
             choose = play.set_evaluations
             chosen.append(_dropdown(options, evaluations, choose, "cn-strength", "220px"))
-            chosen.append(self._switch)
+            chosen.append(self.switch)
         load = _button("Load", lambda: play.load(self.game_text.value))
         title = ipywidgets.HTML(
             "<b>The game as text.</b> Paste a position or a game here and press Load."
@@ -91,11 +91,6 @@ class Controls:
         if content.get("event") == "submit":
             loop = asyncio.get_running_loop()
             loop.call_later(SETTLES, lambda: play.enter(self.entry.value))
-
-    @property
-    def thoughts_on(self) -> bool:
-        """Whether the person wants to see what the network thinks."""
-        return bool(self._switch.value)
 
     def draw(
         self, play: Any, message: str, arrows: Sequence[Arrow], told: str | None, busy: bool
