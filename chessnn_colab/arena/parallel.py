@@ -23,7 +23,6 @@ from ..cpu import use_threads
 from ..devices import WorkerPlan, inventory, plan_workers
 from ..errors import ConfigError, WorkerError
 from ..games.base import Game
-from ..games.registry import make_game
 from ..settings import COUNT, require
 from ..workers.local import LocalPool
 from ..workers.protocol import Arrays
@@ -42,15 +41,10 @@ NEWS_SECONDS = 5.0  # between two estimates of the time left, while no game ends
 
 
 def play_match(
-    game: Game,
-    player: Player,
-    opponent: Player,
-    games: int,
-    seed: int = 0,
-    watch: Watch = unwatched,
+    game: Game, player: Player, opponent: Player, games: int, seed: int = 0
 ) -> MatchResult:
     """Play one match (see play_matches)."""
-    return play_matches(game, [Match(player, opponent, games)], seed, watch)[0]
+    return play_matches(game, [Match(player, opponent, games)], seed)[0]
 
 
 @use_threads(1)
@@ -191,7 +185,7 @@ def job_settings(runner: MatchRunner) -> dict[str, Any]:
     """The settings of MatchJob, all plain data."""
     places = list(runner.results.times)
     return {
-        "game": (runner.game.name, runner.game.max_plies),
+        "game": runner.game,
         "players": [player.player.recipe() for player in runner.results.times.values()],
         "matches": [
             (places.index(id(match.player)), places.index(id(match.opponent)), match.games)
@@ -205,15 +199,15 @@ def job_settings(runner: MatchRunner) -> dict[str, Any]:
 class MatchJob:
     """A worker's job (workers.protocol.Job): some of the games of several matches.
 
-    game: name and limit on plies. players: of each, a factory and its settings (Player.recipe).
-    matches: (player, opponent, games) with the players' numbers. ends_at: the time.time() after
-    which no game should last. seed: of the matches.
+    players: of each, a factory and its settings (Player.recipe). matches: (player, opponent, games)
+    with the players' numbers. ends_at: the time.time() after which no game should last. seed: of
+    the matches.
     """
 
     def __init__(
         self,
         device: str,
-        game: tuple[str, int],
+        game: Game,
         players: Sequence[tuple[Callable[..., Player], dict[str, Any]]],
         matches: Sequence[tuple[int, int, int]],
         ends_at: float,
@@ -221,8 +215,8 @@ class MatchJob:
     ):
         self.messages: list[str] = []
         self.device = device
-        self.game = make_game(*game, device)
-        made = [factory(self.game, **settings) for factory, settings in players]
+        self.game = game
+        made = [factory(game, **settings) for factory, settings in players]
         self.matches = [Match(made[one], made[other], games) for one, other, games in matches]
         self.ends_at = ends_at
         self.seed = seed

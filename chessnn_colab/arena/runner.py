@@ -28,7 +28,6 @@ class Board:
     """A game being played."""
 
     key: Key
-    opening: Opening
     chance: random.Random  # the game's own
     players: tuple[PlayerTime, ...]  # the one that moves first, and the second
     position: Any = None  # the game's board object, if one of the players wants boards
@@ -140,7 +139,9 @@ class MatchRunner:
         if self.starts is not None:
             state = select(self.starts, torch.tensor([number for _, number in keys]))
         else:
-            state, positions = self.arena.start(self.game, [board.opening for board in fresh])
+            state, positions = self.arena.start(
+                self.game, [self.opening(number) for _, number in keys]
+            )
             for board, position in zip(fresh, positions):
                 if any(player.player.wants_boards for player in board.players):
                     board.position = position
@@ -158,7 +159,7 @@ class MatchRunner:
         if number % 2:
             players = players[::-1]
         chance = random.Random(f"{self.seed}: {names}, game {number}")
-        return Board(key, self.opening(number), chance, players)
+        return Board(key, chance, players)
 
     def _move(self, player: PlayerTime) -> int:
         """Make every move that this player has to make now. Returns how many they are."""
@@ -233,7 +234,7 @@ class MatchRunner:
         player_is_first = len(board.players) == 1 or number % 2 == 0
         own = points if player_is_first else 1 - points
         self.results.ended[match][number] = MatchGame(
-            board.opening, player_is_first, own, ending, tuple(board.actions), **others
+            self.opening(number), player_is_first, own, ending, tuple(board.actions), **others
         )
 
     def _clear(self) -> None:
