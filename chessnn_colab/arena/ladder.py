@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations, pairwise, product
@@ -60,11 +60,11 @@ class Ladder:
         """A dict per player, best first: name, snapshot (None for a fixed player), rating, error,
         score (points per game) and games.
         """
-        points: dict[str, float] = defaultdict(float)
-        games: Counter[str] = Counter()
+        points = Counter()
+        games = Counter()
         for match in self.matches:
-            points[match.player] += match.score * match.games
-            points[match.opponent] += (1 - match.score) * match.games
+            won = match.score * match.games
+            points.update({match.player: won, match.opponent: match.games - won})
             games.update({match.player: match.games, match.opponent: match.games})
         return [
             {
