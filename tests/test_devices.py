@@ -12,7 +12,6 @@ from chessnn_colab.cpu import usable_cores
 from chessnn_colab.devices import (
     Gpu,
     Inventory,
-    describe,
     detect_device,
     inventory,
     plan_workers,
@@ -151,13 +150,6 @@ def test_try_device_notices_wrong_numbers(monkeypatch):
     monkeypatch.setattr(devices.F, "conv2d", lambda *_: torch.zeros(1))
     with pytest.raises(RuntimeError, match="computed 8 and 0.0, expected 8 and 324"):
         try_device("cpu")
-
-
-@pytest.mark.parametrize(
-    "device, name", [("cuda:1", "GPU 1: Tesla T4"), ("mps", "Apple GPU (MPS)"), ("cpu", "CPU")]
-)
-def test_names_for_people(device, name):
-    assert describe(device, machine(gpus=2)) == name
 
 
 def test_a_gpu_that_is_full_is_in_use_and_not_broken(monkeypatch):
