@@ -14,14 +14,14 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from chessnn_colab.actor import Actor
+from chessnn_colab.bench.launches import DeviceActor
 from chessnn_colab.device_probe import batch_of
 from chessnn_colab.games.base import finished
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.learner import Learner, LearnerConfig
 from chessnn_colab.network import SpikingNetwork, actor_copy
 from chessnn_colab.network_config import NetworkConfig
-from chessnn_colab.search import Root, SearchConfig
+from chessnn_colab.search import SearchConfig
 from chessnn_colab.selfplay import Lockstep
 
 yaml = pytest.importorskip("yaml")
@@ -76,15 +76,11 @@ class Operators(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-def lockstep(monkeypatch, search: str) -> Lockstep:
+def lockstep(search: str) -> Lockstep:
     """Self-play as another device than the CPU runs it, on a portable network (MPS)."""
-    monkeypatch.setattr(Root, "on_cpu", False)
     network = actor_copy(SpikingNetwork(TINY, portable=True).eval())
-    actor = Actor(
-        Chess(), network, SearchConfig(search=search, num_simulations=6, candidates=4, survivors=2)
-    )
-    actor.on_cpu = False
-    return Lockstep(actor, 16, 64, 0)
+    config = SearchConfig(search=search, num_simulations=6, candidates=4, survivors=2)
+    return Lockstep(DeviceActor(Chess(), network, config), 16, 64, 0)
 
 
 def batch(game: Chess) -> dict[str, np.ndarray]:
@@ -96,7 +92,7 @@ def used() -> set[str]:
     """The operators of a ply of each search, of an update and of batch norm's re-estimation."""
     with pytest.MonkeyPatch.context() as patch, Operators() as operators:
         for search in SEARCHES:
-            games = lockstep(patch, search)
+            games = lockstep(search)
             for _ in range(2):
                 games._ply()
         game = Chess()
@@ -136,7 +132,7 @@ def test_draws_of_exactly_zero_choose_no_illegal_move(monkeypatch, search):
         )
 
     monkeypatch.setattr(torch.Tensor, "exponential_", with_zeros)
-    games, played = lockstep(monkeypatch, search), 0
+    games, played = lockstep(search), 0
     step = games.game.step
 
     def checked(state, action):
