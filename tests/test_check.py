@@ -171,7 +171,9 @@ def test_every_device_is_compared_and_timed_and_the_fastest_is_named(monkeypatch
     monkeypatch.setattr(check, "gather_facts", lambda: facts)
     monkeypatch.setattr(check, "probe", lambda device, game: None)
     monkeypatch.setattr(
-        check, "time_network", lambda device, game: Speed(device, times[device], times[device])
+        check,
+        "time_network",
+        lambda device, game: Speed(device, times[device], times[device], "broken"),
     )
     found = check_device()
     assert [speed.device for speed in found.speeds] == ["cuda:0", "mps", "cpu"]
