@@ -57,14 +57,6 @@ def assert_same(some: list[dict[int, float]], others: list[dict[int, float]]) ->
         assert one == pytest.approx(other, abs=1e-3)
 
 
-def test_the_legal_actions_are_those_of_the_mask(positions):
-    game = Chess()
-    rows, actions = game.legal_actions(positions)
-    expected = game.legal_action_mask(positions).nonzero(as_tuple=True)
-    assert torch.equal(rows, expected[0]) and torch.equal(actions, expected[1])
-    assert torch.bincount(rows, minlength=3)[:3].tolist() == [0, 1, 218]
-
-
 @torch.no_grad()
 def test_a_list_of_actions_says_what_a_mask_says(positions):
     actor = opinionated()

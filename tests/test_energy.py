@@ -63,22 +63,26 @@ def test_the_verdict_falls_whichever_way_the_figures_say(additions, active, word
 
 
 @pytest.mark.parametrize("steps, levels", [(2, 1), (1, 4)])
-def test_zeros_are_counted_per_number_and_not_per_spike(steps, levels):
+def test_operations_are_counted_as_arithmetic_says(steps, levels):
+    """In a network of known size. Zeros are counted per number, not per spike."""
     network = lively(NetworkConfig(channels=16, blocks=1, steps=steps, levels=levels))
     x = planes(8)
-    energy = estimate_energy(network, x)
-    fired = {
-        name: float(counts.any(0).float().mean())
-        for name, counts in spike_counts(network, x).items()
-    }
-    convolution, heads = 64 * 9 * 16, 64 * 16 * 73 + (16 * 65 + 27) * 64
-    body = float(x.mean()) * convolution * 27
-    body += (
-        sum(share for name, share in fired.items() if name.startswith("blocks")) * convolution * 16
+    energy, counts = estimate_energy(network, x), spike_counts(network, x)
+    spikes = {name: float(count.sum(0).mean()) for name, count in counts.items()}
+    fired = {name: float(count.any(0).float().mean()) for name, count in counts.items()}
+    convolution, last = 64 * 9 * 16, 64 * 3
+    # The value head's rows and the policy's 1x1 convolution multiply rates.
+    heads = 64 * 16 * 73 + (16 * 65 + 27) * 64
+    stem = float(x.mean()) * convolution * 27
+    spiking, active = (
+        16 * convolution * (means["blocks.0.neurons1"] + means["blocks.0.neurons2"])
+        for means in (spikes, fired)
     )
     assert energy.slots == steps * levels
-    assert energy.active_macs - energy.active_head_macs == pytest.approx(body, rel=1e-3)
+    assert energy.synaptic_operations == pytest.approx(stem + spiking, rel=1e-3)
+    assert energy.macs == pytest.approx(heads + last)
+    assert energy.dense_macs == pytest.approx(convolution * (27 + 2 * 16) + heads + last)
+    assert energy.active_macs - energy.active_head_macs == pytest.approx(stem + active, rel=1e-3)
     least = fired["neurons"] * heads
-    assert (
-        least < energy.active_head_macs <= least + 64 * 3
-    )  # the value head's last layer, behind its ReLU
+    # The value head's last layer is behind its ReLU.
+    assert least < energy.active_head_macs <= least + last

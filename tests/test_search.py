@@ -5,10 +5,8 @@ import pytest
 import torch
 
 from chessnn_colab.actor import Actor
-from chessnn_colab.errors import ConfigError
-from chessnn_colab.games.base import select
 from chessnn_colab.games.chess.notation import action_from_move, move_from_action
-from chessnn_colab.games.chess.rules import ENDINGS, Chess
+from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.search import (
     ILLEGAL,
     Root,
@@ -190,62 +188,6 @@ def test_the_reply_refutes():
     output = actor.act(state_from_fens([fen], game), torch.Generator(), 0.0)
     weights = dict(zip(output.actions[0].tolist(), output.action_weights[0].tolist()))
     assert weights[luft] > 2 * weights[leaves]
-
-
-class OpenChess(Chess):
-    """Chess that shows the network the packed position itself."""
-
-    def observe(self, state):
-        return self.pack(state)
-
-
-class Oracle:
-    """Knows mates in one: as value, and as the reply that allows none."""
-
-    def __init__(self, game):
-        self.game = game
-
-    def features_and_value(self, packed):
-        value = 20 * self.mate_in_one(self.game.unpack(packed))
-        return packed, torch.stack((value, torch.zeros_like(value), torch.zeros_like(value)), 1)
-
-    def prior_logits_at(self, packed, rows, actions):
-        return self.prior_logits(packed)[rows, actions]
-
-    def prior_logits(self, packed):
-        state = self.game.unpack(packed)
-        logits = torch.zeros(len(packed), Chess.num_actions)
-        rows, actions = self.game.legal_action_mask(state).nonzero().unbind(1)
-        after = self.game.step(select(state, rows), actions)
-        logits[rows, actions] = -self.mate_in_one(after)
-        return logits
-
-    def mate_in_one(self, state):
-        rows, actions = self.game.legal_action_mask(state).nonzero().unbind(1)
-        mates = self.game.step(select(state, rows), actions).ending == ENDINGS.index("checkmate")
-        return torch.zeros(len(state.ply)).index_add(0, rows, mates.float()).clamp(max=1)
-
-
-@pytest.mark.parametrize(
-    "fen, key",
-    [
-        ("kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1", "a1a6"),  # Morphy's
-        ("r7/8/8/8/8/1p6/PP6/KBk5 b - - 0 1", "a8a3"),  # the same for Black
-    ],
-)
-def test_mate_in_two_is_found_with_values_that_know_mate_in_one(fen, key):
-    game = OpenChess()
-    actor = Actor(game, Oracle(game), SearchConfig(candidates=64, survivors=64))
-    action = actor.act(state_from_fens([fen], game), torch.Generator(), 0.0).action
-    assert move_from_action(int(action), chess.Board(fen)).uci() == key
-
-
-@pytest.mark.parametrize(
-    "settings", [{"search": "alphabeta"}, {"candidates": 4, "survivors": 8}, {"survivors": 0}]
-)
-def test_bad_settings_are_refused(settings):
-    with pytest.raises(ConfigError, match="expected"):
-        SearchConfig(**settings)
 
 
 def test_a_wrong_shape_is_named():

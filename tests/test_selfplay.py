@@ -15,11 +15,10 @@ from chessnn_colab.games.chess.rules import ENDINGS, Chess
 from chessnn_colab.network import actor_copy, build_network, to_arrays
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.records import GameRecords
-from chessnn_colab.search import Root, SearchConfig
+from chessnn_colab.search import SearchConfig
 from chessnn_colab.selfplay import Lockstep, SelfPlay, play_games, room_for
 
 from .test_chess_endings import expected_ending
-from .test_chess_moves import NothingReadBack
 
 TRUNCATED, CHECKMATE = ENDINGS.index("truncated"), ENDINGS.index("checkmate")
 FEW_PIECES = {"few-piece": 1.0}
@@ -130,21 +129,6 @@ def test_with_lambda_one_value_targets_are_the_movers_outcome_faded_by_the_dista
         assert records.value_targets[span[-1]] == 1.0  # who mates is who moves last
 
 
-@pytest.mark.parametrize("search", ["two-rung", "tree", "policy"])
-def test_a_ply_reads_nothing_back_where_the_host_would_wait(search, monkeypatch):
-    """The code for GPUs, run here: no size and no branch of a ply depends on the data, and nothing
-    is float64.
-    """
-    monkeypatch.setattr(Root, "on_cpu", False)
-    network = actor_copy(build_network(TINY, "cpu").eval())
-    actor = Actor(Chess(), network, SearchConfig(search=search, num_simulations=4))
-    actor.on_cpu = False
-    lockstep = Lockstep(actor, 4, 8, 0)
-    with NothingReadBack():
-        for _ in range(3):
-            lockstep._ply()
-
-
 def test_a_game_at_the_cap_is_labelled_by_material_never_as_a_mate(records):
     game = Chess()
     ends = np.cumsum(records.game_lengths)
@@ -196,12 +180,6 @@ def test_bootstrapped_targets_follow_from_the_next_and_what_the_search_said_ther
         labelled.any()
         and (records.value_targets[last[labelled]] == records.root_values[last[labelled]]).all()
     )
-
-
-def test_where_outcomes_alone_count_nothing_is_bootstrapped():
-    assert np.isnan(
-        played(stop_after=1, bootstrap_lambda=1.0, version=1, bootstrap_after=1).value_targets
-    ).any()
 
 
 def test_a_run_bootstraps_after_so_many_iterations():
@@ -356,11 +334,6 @@ def test_sampling_is_early_and_the_searchs_choice_late():
         (records.actions == records.policy_actions[:, 0]).mean() for records in (sampled, chosen)
     ]
     assert best_share[1] > best_share[0]
-
-
-def test_policy_search_plays_too():
-    records = played(games=8, search=SearchConfig(search="policy"))
-    assert records.num_games == 8 and (records.endings > 0).all()
 
 
 def test_assembler_keeps_a_game_whole_across_blocks():

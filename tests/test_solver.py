@@ -1,5 +1,7 @@
 """What the rules prove: wins that are played, losses that are not, values that are exact."""
 
+from dataclasses import replace
+
 import chess
 import numpy as np
 import pytest
@@ -7,7 +9,6 @@ import torch
 
 from chessnn_colab.actor import Actor
 from chessnn_colab.arena.chess.tactics import load_puzzles
-from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.base import forced_wins, select, start_positions, winning_actions
 from chessnn_colab.games.chess.boards import boards_from_state
 from chessnn_colab.games.chess.notation import (
@@ -25,7 +26,7 @@ from chessnn_colab.tree import tree_search
 from .chess_games import state_from_fens
 from .random_play import random_actions
 from .test_search import Ignorant
-from .test_tree import CASES, GOLDEN, Table
+from .test_tree import CASES, Table, golden_case
 
 MATE_IN_TWO = "kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1"  # Morphy's
 BACK_RANK = "6k1/5ppp/8/8/8/1N6/r4PPP/6K1 w - - 0 1"  # most moves of the knight allow mate
@@ -234,34 +235,17 @@ def test_the_tree_proves_a_mate_in_two():
 
 @pytest.mark.parametrize("number", CASES)
 def test_without_proofs_the_tree_is_the_same(number):
-    with np.load(GOLDEN) as file:
-        simulations, considered, value_scale, _, _ = file["cases"][number]
-        table = {
-            name.split(".")[1]: file[name] for name in file.files if name.startswith(f"{number}.")
-        }
+    table, config, considered, _ = golden_case(number)
     table["discount"] = np.where(
         table["discount"] == 0, table["discount"].dtype.type(0.5), table["discount"]
     )
+    gumbel = torch.from_numpy(table["gumbel"])
     outputs = []
     for solve in ("off", "all"):
-        config = SearchConfig(
-            search="tree",
-            num_simulations=int(simulations),
-            value_scale=float(value_scale),
-            solve=solve,
-        )
         game = Table(table, config.num_simulations + 1)
-        outputs.append(
-            tree_search(
-                game.root(), game.expand, config, torch.from_numpy(table["gumbel"]), int(considered)
-            )
-        )
+        own = replace(config, solve=solve)
+        outputs.append(tree_search(game.root(), game.expand, own, gumbel, considered))
     off, everything = outputs
     assert torch.equal(off.action, everything.action)
     torch.testing.assert_close(off.action_weights, everything.action_weights, atol=1e-4, rtol=0)
     torch.testing.assert_close(off.value, everything.value, atol=1e-4, rtol=0)
-
-
-def test_an_unknown_solver_is_refused():
-    with pytest.raises(ConfigError, match="expected one of off, all"):
-        SearchConfig(solve="some")

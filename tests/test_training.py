@@ -15,17 +15,14 @@ import numpy as np
 import pytest
 
 from chessnn_colab import device_probe, training
-from chessnn_colab.arena.evaluate import evaluate_run
-from chessnn_colab.arena.players import play_search
 from chessnn_colab.budget import Budget
 from chessnn_colab.config import TrainConfig, saved_config
 from chessnn_colab.devices import Gpu, Inventory, inventory
-from chessnn_colab.errors import CheckpointError, ChessnnError, ConfigError, RunError
+from chessnn_colab.errors import CheckpointError, ChessnnError, ConfigError
 from chessnn_colab.games.chess.pgn import game_from_pgn
 from chessnn_colab.games.chess.rules import ENDINGS
 from chessnn_colab.network import to_arrays
 from chessnn_colab.report import Report
-from chessnn_colab.runs.checkpoint import load_checkpoint, save_checkpoint
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.networks import load_network
 from chessnn_colab.training import share_games, train
@@ -133,11 +130,6 @@ def test_the_run_folder_holds_what_the_design_says(run):
     assert (folder / "games" / "000003.pgn").read_text().strip() == reports[-1].sample_game.strip()
 
 
-def test_learning_changes_the_weights(run):
-    first, last = weights(run[0], 0), weights(run[0], 3)
-    assert any(not np.array_equal(first[name], last[name]) for name in first)
-
-
 def test_same_seed_same_weights_other_seed_others(run, tmp_path):
     list(train(tiny(tmp_path / "again", iterations=3)))
     assert_same(weights(run[0]), weights(tmp_path / "again"))
@@ -189,17 +181,6 @@ def test_beginning_again_while_an_old_generator_lingers(tmp_path):
     lingering.close()
     assert report.iteration == 2
     assert [report["iteration"] for report in RunFolder.open(tmp_path).read_reports()] == [1, 2]
-
-
-def test_a_damaged_checkpoint_is_named_and_the_one_before_used(tmp_path):
-    list(train(tiny(tmp_path)))
-    path = tmp_path / "checkpoints" / "000002.safetensors"
-    content = bytearray(path.read_bytes())
-    content[-20] ^= 1
-    path.write_bytes(content)
-    listener = Listener()
-    (report,) = train(tiny(tmp_path, iterations=1), listener)
-    assert report.iteration == 2 and "000002" in listener.messages()
 
 
 def test_interrupt_keeps_everything_and_the_next_call_goes_on(tmp_path):
@@ -297,7 +278,6 @@ def test_an_interrupt_while_it_learns_keeps_the_next_games_that_came(tmp_path):
 
 @pytest.mark.parametrize("pool", ["inline", "local"])
 def test_a_tiny_time_budget_still_makes_an_iteration(tmp_path, pool):
-    started = time.monotonic()
     reports = list(
         train(
             tiny(
@@ -311,7 +291,6 @@ def test_a_tiny_time_budget_still_makes_an_iteration(tmp_path, pool):
             )
         )
     )
-    assert time.monotonic() - started < 0.02 * 60 + 20
     assert len(reports) >= 1 and reports[-1].plies > 0 and reports[0].updates >= 1
     assert RunFolder.open(tmp_path).checkpoints()[-1] == reports[-1].iteration
 
@@ -437,8 +416,9 @@ def test_from_another_runs_weights(run, tmp_path):
     assert_same(weights(tmp_path, 0), weights(run[0], 3))
 
 
-def test_policy_gradient_mode_runs(tmp_path):
-    (report,) = train(tiny(tmp_path, iterations=1, search="policy"))
+@pytest.mark.parametrize("search", ["policy", "tree"])
+def test_the_other_searches_run(tmp_path, search):
+    (report,) = train(tiny(tmp_path, iterations=1, search=search, num_simulations=4))
     assert math.isfinite(report.loss) and report.entropy > 0
 
 
@@ -473,51 +453,13 @@ def test_what_a_job_raises_reaches_the_caller_and_games_are_kept(tmp_path, monke
     )  # the lock is free again
 
 
-def test_evaluate_a_run(run, short_games):
-    (result,) = evaluate_run(
-        str(run[0]), ["random"], 4, play_search("two-rung", 2, 1), device="cpu"
-    )
-    assert result.games == 4 and result.player == "iteration 3" and result.evaluations == 4
-
-
-@pytest.mark.parametrize(
-    "call, error, words",
-    [
-        (lambda folder: load_network(str(folder / "nowhere")), RunError, "no run"),
-        (lambda folder: load_network(str(folder), 77, "cpu"), RunError, "no snapshot 77"),
-        (lambda folder: evaluate_run(str(folder), ["kasparov"]), ConfigError, "random, greedy"),
-        (lambda folder: evaluate_run(str(folder), games=0, device="cpu"), ConfigError, "games=0"),
-        (lambda folder: list(train(tiny(folder / "config.json"))), RunError, "config.json"),
-        (
-            lambda folder: list(train(tiny(folder / "config.json" / "below"))),
-            RunError,
-            "config.json",
-        ),
-        (
-            lambda folder: list(
-                train(tiny(folder / "new", from_checkpoint=str(folder / "nowhere")))
-            ),
-            ChessnnError,
-            "nowhere",
-        ),
-    ],
-)
-def test_bad_input_is_one_clear_error(run, call, error, words):
-    with pytest.raises(error, match=words):
-        call(run[0])
-
-
 @pytest.mark.parametrize(
     "changes, words",
     [
         ({"preset": "tpu"}, "cpu, t4"),
         ({"minutes": 0}, "minutes=0"),
         ({"workers": 0}, "workers=0"),
-        ({"iterations": 0}, "iterations=0"),
-        ({"games_per_iteration": 0}, "games_per_iteration=0"),
         ({"search": "guess"}, "two-rung"),
-        ({"pool": "cloud"}, "local, inline"),
-        ({"sample_reuse": 0}, "sample_reuse=0: expected more than 0"),
         ({"precision": "int3"}, "float32"),
         ({"candidates": 2, "survivors": 3}, "survivors <= candidates"),
         ({"overlap": True}, "overlap=True with pool='inline'"),
@@ -528,10 +470,9 @@ def test_bad_input_is_one_clear_error(run, call, error, words):
         ({"gpus": ()}, r"gpus=\(\): expected different GPU numbers"),
         ({"gpus": (0, 0)}, r"gpus=\(0, 0\): expected different GPU numbers"),
         ({"gpus": 0}, "gpus=0: expected different GPU numbers"),
-        ({"learning_rate": -1.0}, "learning_rate"),
         ({"seed": -1}, "seed=-1: expected a whole number from 0 up"),
         ({"replay_capacity": 3e5}, "replay_capacity=300000.0: expected a whole number"),
-        ({"max_plies": 16.0}, "max_plies=16.0: expected a whole number"),
+        ({"solve": "some"}, "expected one of off, all"),
         ({"batch_size": 1}, "batch_size=1: expected a whole number from 2 up"),
         ({"minutes": "20"}, "minutes='20': expected more than 0"),
         ({"value_scale": -0.3}, "value_scale=-0.3: expected a number from 0 up"),
@@ -554,15 +495,6 @@ def test_games_are_shared_out_evenly():
     assert share_games(10, 3) == [4, 3, 3]
     with pytest.raises(ConfigError, match="2 workers"):
         share_games(1, 2)
-
-
-def test_a_checkpoint_of_another_game_is_refused(run, tmp_path):
-    list(train(tiny(tmp_path, iterations=1)))
-    for path in (tmp_path / "checkpoints").iterdir():
-        saved = load_checkpoint(path)
-        save_checkpoint(path, saved.groups, {**saved.metadata, "game": "gomoku"})
-    with pytest.raises(CheckpointError):
-        list(train(tiny(tmp_path, iterations=1)))
 
 
 def test_a_cluster_without_ray_says_what_to_install(tmp_path, monkeypatch):

@@ -12,16 +12,12 @@ from torch import nn
 
 import chessnn_colab.tree as tree_module
 from chessnn_colab.actor import Actor
-from chessnn_colab.config import TrainConfig
-from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.base import concatenate, select
 from chessnn_colab.games.chess.notation import move_from_action, state_from_boards
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.network import build_network
 from chessnn_colab.network_config import NetworkConfig
-from chessnn_colab.records import GameRecords
 from chessnn_colab.search import ILLEGAL, Root, SearchConfig, Step, considered_visits
-from chessnn_colab.selfplay import play_games
 from chessnn_colab.tree import UNVISITED, Expansion, Tree, tree_search
 
 from .chess_games import state_from_fens
@@ -63,6 +59,18 @@ class Table:
         return Expansion(step, actions, self.table["logits"][after])
 
 
+def golden_case(number: int) -> tuple[dict[str, np.ndarray], SearchConfig, int, int]:
+    """The arrays of a golden case, its config, the actions considered and the depth limit."""
+    with np.load(GOLDEN) as file:
+        simulations, considered, value_scale, _, max_depth = file["cases"][number]
+        names = [name for name in file.files if name.startswith(f"{number}.")]
+        golden = {name.split(".")[1]: file[name] for name in names}
+    config = SearchConfig(
+        search="tree", num_simulations=int(simulations), value_scale=float(value_scale)
+    )
+    return golden, config, int(considered), int(max_depth)
+
+
 @pytest.fixture
 def grown(monkeypatch) -> list[Tree]:
     """The trees that tree_search makes."""
@@ -84,18 +92,11 @@ def by_row(array: torch.Tensor, tree: Tree) -> np.ndarray:
 
 @pytest.mark.parametrize("number", CASES)
 def test_the_trees_are_mctxs(number, grown, monkeypatch):
-    with np.load(GOLDEN) as file:
-        simulations, considered, value_scale, _, max_depth = file["cases"][number]
-        golden = {
-            name.split(".")[1]: file[name] for name in file.files if name.startswith(f"{number}.")
-        }
-    config = SearchConfig(
-        search="tree", num_simulations=int(simulations), value_scale=float(value_scale)
-    )
+    golden, config, considered, max_depth = golden_case(number)
     game = Table(golden, config.num_simulations + 1)
     gumbel = torch.from_numpy(golden["gumbel"])
-    monkeypatch.setattr(tree_module, "MAX_DEPTH", int(max_depth))
-    output = tree_search(game.root(), game.expand, config, gumbel, int(considered))
+    monkeypatch.setattr(tree_module, "MAX_DEPTH", max_depth)
+    output = tree_search(game.root(), game.expand, config, gumbel, considered)
     tree = grown[0]
     visits, children, node_values = (
         by_row(array, tree) for array in (tree.visits, tree.children, tree.node_values)
@@ -111,35 +112,6 @@ def test_the_trees_are_mctxs(number, grown, monkeypatch):
     np.testing.assert_allclose(node_values[there], golden["node_values"][there], atol=1e-5)
     np.testing.assert_allclose(output.action_weights, golden["action_weights"], atol=1e-5)
     np.testing.assert_allclose(output.value, golden["node_values"][:, 0], atol=1e-5)
-
-
-def test_the_golden_rows_differ_and_go_deep():
-    """What the parity rests on: rows that choose differently, missing actions, lines of several
-    plies or cut short.
-    """
-    with np.load(GOLDEN) as file:
-        for number in CASES:
-            assert len(set(file[f"{number}.action"].tolist())) > 1
-            assert file[f"{number}.invalid"].any() and not file[f"{number}.invalid"].all(1).any()
-        depths = [depth_of(file[f"{number}.children"][0]) for number in CASES]
-        simulations, limits = file["cases"][:, 0], file["cases"][:, 4]
-        cut = [
-            (file[f"{number}.children"] != UNVISITED).sum((1, 2)).min() < simulations[number]
-            for number in CASES
-        ]
-    assert max(depths) >= 4
-    assert [number for number in CASES if cut[number]] == [
-        number for number in CASES if 1 < limits[number] < 8
-    ]
-
-
-def depth_of(children: np.ndarray) -> int:
-    """The longest line of a tree, in plies; children [N, A]."""
-    depth, level = 0, [0]
-    while level:
-        level = [child for node in level for child in children[node] if child != UNVISITED]
-        depth += bool(level)
-    return depth
 
 
 def test_schedule_by_hand():
@@ -268,33 +240,3 @@ def test_rows_do_not_mind_each_other_nor_a_finished_game():
             alone.action_weights[0], together.action_weights[row], atol=1e-4, rtol=1e-4
         )
     assert torch.isfinite(together.action_weights).all() and torch.isfinite(together.value).all()
-
-
-def test_plays_legal_moves_and_deeper_than_its_limit_does_no_harm():
-    game = Chess()
-    network = build_network(NetworkConfig(channels=8, blocks=1, value_hidden=8), "cpu").eval()
-    actor = Actor(game, network, SearchConfig(search="tree", num_simulations=40), 2)
-    state = game.init(4)
-    for _ in range(6):
-        action = actor.act(state, torch.Generator().manual_seed(0), 0.0).action
-        assert game.legal_action_mask(state).gather(1, action.unsqueeze(1)).all()
-        state = game.step(state, action)
-
-
-def test_a_training_config_is_all_that_self_play_needs(grown):
-    config = TrainConfig(search="tree", num_simulations=5, max_plies=6, boards=4)
-    actor = Actor(Chess(config.max_plies), Blank(), config)
-    parts = []
-    play_games(actor, 4, 4, 0, lambda games, plies, records: parts.append(records) or True)
-    records = GameRecords.concatenate(parts)
-    assert records.num_games == 4 and records.num_positions > 4
-    assert (
-        all(tree.nowhere == 6 * tree.batch for tree in grown)
-        and len(grown) >= records.game_lengths.max()
-    )
-    assert ((records.policy_weights > 0).sum(1) > 1).any()
-
-
-def test_bad_settings_are_refused():
-    with pytest.raises(ConfigError, match="expected a whole number"):
-        SearchConfig(search="tree", num_simulations=0)
