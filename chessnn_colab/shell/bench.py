@@ -25,8 +25,6 @@ def add_bench(command: Callable[..., argparse.ArgumentParser]) -> None:
         "--game", default="chess", help="such as chess, gomoku or gomoku:9 (default: chess)"
     )
     bench.add_argument("--boards", type=int, help="games in lockstep (rules, self-play and memory)")
-    bench.add_argument("--search", default="two-rung")
-    bench.add_argument("--simulations", type=int, default=32, help="of the tree")
     bench.add_argument("--json", action="store_true")
 
 
@@ -43,8 +41,6 @@ def run_bench(options: argparse.Namespace) -> None:
             seconds=options.seconds,
             precision=options.precision,
             game=options.game,
-            search=options.search,
-            num_simulations=options.simulations,
             boards=options.boards,
             watch=watch,
         )

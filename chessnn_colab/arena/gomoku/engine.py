@@ -28,7 +28,6 @@ _SILENT = ("MESSAGE", "DEBUG", "SUGGEST", "")  # words in front of lines that an
 _MOVE = re.compile(r"\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\Z", re.ASCII)
 _OWN, _THEIRS = 1, 2  # in the lines of BOARD
 _GAME_TYPE = 1  # INFO: the opponent is a program
-_EXACT = 1  # INFO rule: exactly five
 
 
 class GomocupProcess:
@@ -93,7 +92,8 @@ class GomocupProcess:
             "INFO timeout_match 0",
             f"INFO max_memory {MEMORY}",
             f"INFO game_type {_GAME_TYPE}",
-            f"INFO rule {_EXACT if board.exact else 0}",
+            # 1: exactly five.
+            f"INFO rule {int(board.exact)}",
         )
         self._board = board.size, board.exact
 
