@@ -16,6 +16,7 @@ from .search import (
     Root,
     SearchConfig,
     Step,
+    considered_visits_table,
     padded,
     play_wins,
     sample_gumbel,
@@ -23,21 +24,30 @@ from .search import (
     two_rung,
 )
 from .shapes import check_shape
-from .tree import CONSIDERED, Expansion, tree_search
+from .tree import Expansion, tree_search
 
 # Columns kept for the root's likeliest legal actions. Hardly any position has more; what it loses
 # is the prior's tail.
 ROOT_ACTIONS = 128
 TREE_ACTIONS = 64  # the same for every node of a tree
+CONSIDERED = 16  # root actions that sequential halving of the tree begins with
 CACHED_ROWS = (
     256  # positions that a CPU's thread looks at in one go, so that they stay in its cache
 )
 
 
+class Noise(NamedTuple):
+    """What chance decides in a ply, drawn before it: the ply itself is then a pure function."""
+
+    gumbel: Tensor  # float32 [B, A], explores at the root
+    key: Tensor | None  # int64 [B], of the chance in the search, where the game has chance
+
+
 class Actor:
     """Chooses actions for batches of states. `network` should be an `actor_copy`.
 
-    considered: root actions that sequential halving of the tree begins with.
+    considered: root actions that sequential halving of the tree begins with. static: no size
+    follows from the data, so that the host never waits; None: on every device but the CPU.
     """
 
     def __init__(
@@ -46,6 +56,7 @@ class Actor:
         network: SpikingNetwork,
         config: SearchConfig,
         considered: int = CONSIDERED,
+        static: bool | None = None,
     ):
         self.game = game
         self.network = network
@@ -53,47 +64,61 @@ class Actor:
             config if game.num_players == 2 else replace(config, solve="off")
         )  # a win takes two
         self.discount = game.discount
-        self.considered = considered
-        self.on_cpu = game.device.type == "cpu"
+        self.static = game.device.type != "cpu" if static is None else static
         self.chance = cast(ChanceGame, game) if game.chance else None
         self.columns = min(TREE_ACTIONS, game.num_actions)  # of every node of a tree
+        self.schedules = considered_visits_table(
+            min(considered, self.columns), config.num_simulations, game.device
+        )
+        most = TREE_ACTIONS if config.search == "tree" else ROOT_ACTIONS
+        self.root_columns = min(most, game.num_actions)  # at most
 
-    @torch.no_grad()
+    def draw(self, rows: int, generator: torch.Generator, gumbel_scale: float = 1.0) -> Noise:
+        """The chance in one ply of `rows` positions. `generator` is on the states' device.
+
+        gumbel_scale: 1 explores as in training, 0 always takes what looks best.
+        """
+        device = self.game.device
+        shape = rows, self.root_columns
+        gumbel = torch.zeros(shape, device=device)
+        if gumbel_scale:
+            gumbel = gumbel_scale * sample_gumbel(gumbel, generator)
+        key = None
+        if self.chance is not None:
+            # MPS draws numbers of 32 bits with a sign.
+            largest = 2**31 - 1 if device.type == "mps" else 2**32
+            key = torch.randint(largest, (rows,), generator=generator, device=device)
+        return Noise(gumbel, key)
+
     def act(
         self, state: Any, generator: torch.Generator, gumbel_scale: float = 1.0
     ) -> PolicyOutput:
-        """One improved policy for every row of `state`; rows of finished games come out
-        meaningless.
-
-        gumbel_scale: 1 explores as in training, 0 always takes what looks best. `generator` is on
-        the states' device.
-        """
+        """One improved policy for every row of `state`, with noise as in `draw`."""
         check_shape("state.current_player", state.current_player, None)
+        noise = self.draw(len(state.current_player), generator, gumbel_scale)
+        # At play sums over a row are rounded alike, however wide the batch's widest row is.
+        return self.improve(state, noise, 1 if gumbel_scale else self.root_columns)
+
+    @torch.no_grad()
+    def improve(self, state: Any, noise: Noise, min_columns: int = 1) -> PolicyOutput:
+        """One improved policy for every row of `state`; rows of finished games come out
+        meaningless. The same arguments give the same policy.
+
+        min_columns: the policy has at least so many. With solve="all" the host waits for proofs.
+        """
         config = self.config
         if self.chance is not None:  # the search must not know what chance will do in the game
-            rows = state.plies_played.shape
-            # MPS draws numbers of 32 bits with a sign.
-            largest = 2**31 - 1 if self.game.device.type == "mps" else 2**32
-            fresh = torch.randint(largest, rows, generator=generator, device=self.game.device)
-            state = self.chance.reseed(state, fresh)
-        max_columns = self.columns
-        min_columns = self.columns
-        if config.search != "tree":
-            max_columns = ROOT_ACTIONS
-            # At play sums over a row are rounded alike, however wide the batch's widest row is.
-            min_columns = 1 if gumbel_scale else min(ROOT_ACTIONS, self.game.num_actions)
-        root = self.root(state, max_columns, min_columns)
-        logits = root.prior_logits
-        gumbel = (
-            gumbel_scale * sample_gumbel(logits, generator)
-            if gumbel_scale
-            else torch.zeros_like(logits)
-        )
+            assert noise.key is not None
+            state = self.chance.reseed(state, noise.key)
+        if config.search == "tree":
+            min_columns = self.columns
+        root = self.root(state, self.root_columns, min_columns)
+        gumbel = noise.gumbel[:, : root.actions.shape[1]]
         if config.search == "policy":
             return sample_prior(root, gumbel)
         if config.search == "tree":
             states = TreeStates(self, state, config.num_simulations + 1)
-            output = tree_search(root, states.expand, config, gumbel, self.considered)
+            output = tree_search(root, states.expand, config, gumbel, self.schedules)
         else:
             output = two_rung(root, self.recurrent_fn, config, gumbel)
         if config.solve == "off":
@@ -107,9 +132,8 @@ class Actor:
         """
         rates, value_logits = self._look(state)
         value = expected_value(value_logits, self.game.score_limit)
-        return Root(
-            *self.likeliest(state, rates, max_columns, min_columns), value, Evaluated(state, rates)
-        )
+        actions, logits = self.likeliest(state, rates, max_columns, min_columns)
+        return Root(actions, logits, value, Evaluated(state, rates), self.static)
 
     def recurrent_fn(
         self, evaluated: Evaluated, rows: Tensor, action: Tensor | None
@@ -135,9 +159,7 @@ class Actor:
         sign = torch.where(same_player, self.discount, -self.discount)
         discount = torch.where(after.terminated, 0.0, sign)
         value, proven = expected_value(value_logits, self.game.score_limit), None
-        if (
-            self.config.solve == "all" and self.on_cpu
-        ):  # elsewhere sizes that follow the data cost too much
+        if self.config.solve == "all":
             proven = (winning_actions(self.game, after) >= 0) & ~finished(after)
             value = torch.where(proven, 1.0, value)
         return Step(reward, discount, value, proven), Evaluated(after, rates)
@@ -153,7 +175,7 @@ class Actor:
         actions, logits = self._policy(state, rates)
         if logits.shape[1] > max_columns:
             kept, columns = logits.topk(max_columns, dim=1)
-            if self.on_cpu:  # in the order of a batch whose rows all fit
+            if not self.static:  # in the order of a batch whose rows all fit
                 columns = columns.sort(1).values
                 kept = logits.gather(1, columns)
             logits, actions = kept, actions.gather(1, columns)
@@ -164,8 +186,8 @@ class Actor:
         layer to layer.
         """
         rows = len(state.current_player)
-        cached = CACHED_ROWS * torch.get_num_threads()
-        if not self.on_cpu or rows <= cached:
+        cached = rows if self.static else CACHED_ROWS * torch.get_num_threads()
+        if rows <= cached:
             return self.network.features_and_value(self.game.observe(state))
         parts = [select(state, slice(first, first + cached)) for first in range(0, rows, cached)]
         rates, value_logits = zip(
@@ -183,7 +205,7 @@ class Actor:
         Elsewhere the host would have to wait for their number, so all logits are computed and
         masked.
         """
-        if not self.on_cpu:
+        if self.static:
             logits = self.network.prior_logits(
                 rates if rows is None else rates.index_select(0, rows)
             )

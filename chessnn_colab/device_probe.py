@@ -35,6 +35,7 @@ TOLERANCES = {torch.float32: 0.05, torch.float16: 0.5, torch.bfloat16: 0.9}
 SMALL = 1e-3  # of all gradients' norm: the denominator for a smaller gradient
 LOSS_SCALE = 1024.0  # keeps float16's small gradients from becoming zero
 SHARPER = 1000.0  # a new network's policy weights times this prefer some moves clearly
+TIE_BREAK = 10.0  # what the last action's logit has more than the first's
 CLEAR = 0.2  # a move is clear if its weight is larger than the second's by this
 AGREEMENT = 0.9  # the share of clear moves that must be the CPU's
 COMPARED = (
@@ -162,10 +163,20 @@ def _compare_gradients(
             )
 
 
+class Decided(Actor):
+    """An actor whose prior has no ties: among equal actions each device would take others."""
+
+    def _policy(
+        self, state: Any, rates: Tensor, rows: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        actions, logits = super()._policy(state, rates, rows)
+        return actions, logits + TIE_BREAK * actions / self.game.num_actions
+
+
 def one_ply(game: Game, network: SpikingNetwork, state: Any, search: str) -> PolicyOutput:
     """The policy of a search for `state` [B], without noise, in float32, without proofs."""
     config = SearchConfig(search=search, num_simulations=SIMULATIONS, solve="off")
-    actor = Actor(game, actor_copy(network, torch.float32), config)
+    actor = Decided(game, actor_copy(network, torch.float32), config)
     generator = torch.Generator(game.device).manual_seed(0)
     return actor.act(state, generator, gumbel_scale=0.0)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from .network import SpikingNetwork, expected_value, score_bins
 from .search import ILLEGAL
 from .settings import ABOVE_ZERO, LEARNING, Settings, one_of, setting
 from .shapes import check_shape
+from .transfer import to_device
 
 WEIGHT_DECAY = 1e-4
 CLIP_NORM = 1.0  # the largest norm of a gradient
@@ -82,6 +83,8 @@ class Learner:
             self.device.type, enabled=self.precision == torch.float16
         )
         self.updates = 0
+        # float16's scaler leaves out a step whose gradients are not finite.
+        self.optimizer.register_step_post_hook(self._count)
         time_convolutions(self.device)
 
     def update(
@@ -106,8 +109,10 @@ class Learner:
         nn.utils.clip_grad_norm_(self.network.parameters(), CLIP_NORM)
         self.scaler.step(self.optimizer)
         self.scaler.update()
-        self.updates += 1
         return Losses(*(loss.detach() for loss in losses))
+
+    def _count(self, *_: Any) -> None:
+        self.updates += 1
 
     def progress(self) -> dict[str, Any]:
         """Plain data for a checkpoint: the number of updates, and in float16 what scales the
@@ -149,9 +154,7 @@ class Learner:
         """
         check_shape("targets", targets, len(state.current_player), None)
         observation = self.game.observe(state)
-        half = self.precision != torch.float32
-        # Some devices know no autocast, even one that is off.
-        with torch.autocast(self.device.type, self.precision) if half else nullcontext():
+        with self._autocast():
             rates, value_logits = self.network.features_and_value(observation)
         if self.device.type == "cpu":
             rows, actions = self.game.legal_actions(state)
@@ -189,11 +192,14 @@ class Learner:
         try:
             for norm in norms:
                 norm.reset_running_stats()
-                norm.momentum = None  # a cumulative average
             self.network.train()
-            for batch in batches:
+            for count, batch in enumerate(batches, 1):
+                for norm in norms:
+                    # A cumulative average. Batch norm's own, momentum=None, makes the host wait.
+                    norm.momentum = 1 / count
                 state = self.game.unpack(self.to_tensors(batch)["positions"])
-                self.network.features_and_value(self.game.observe(state))
+                with self._autocast():
+                    self.network.features_and_value(self.game.observe(state))
         except BaseException:  # an interrupt saves the network: half of a mean is none
             self.network.load_state_dict(before)
             raise
@@ -202,18 +208,21 @@ class Learner:
                 norm.momentum = momentum
             self.network.eval()
 
+    def _autocast(self) -> AbstractContextManager[None]:
+        if self.precision == torch.float32:  # some devices know no autocast, even one that is off
+            return nullcontext()
+        return torch.autocast(self.device.type, self.precision)
+
     def to_tensors(self, batch: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
         """The arrays of a batch on the device, unsigned and half-precision ones in the types torch
         computes with.
-
-        The copies are blocking: the arrays die at once, and MPS would read freed memory
-        (pytorch#189690).
         """
         wider = {np.dtype(np.uint16): np.int64, np.dtype(np.float16): np.float32}
         arrays = {
-            name: array.astype(wider.get(array.dtype, array.dtype)) for name, array in batch.items()
+            name: array.astype(wider.get(array.dtype, array.dtype), copy=False)
+            for name, array in batch.items()
         }
-        return {name: torch.from_numpy(array).to(self.device) for name, array in arrays.items()}
+        return to_device(arrays, self.device)
 
 
 def losses_of(

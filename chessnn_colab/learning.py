@@ -51,6 +51,7 @@ def learn(
     collected: list[torch.Tensor] = []
     target_entropies: list[float] = []
     rate = 0.0
+    before = learner.updates
     progress.learning_update(0, updates)
     for done in range(1, updates + 1):
         rate = learner.config.learning_rate * budget.learning_rate_factor()
@@ -67,13 +68,20 @@ def learn(
             break
     with use_threads(threads.count):
         learner.reestimate_norms(replay.sample(batch_size, generator) for _ in range(NORM_BATCHES))
-    means = dict(zip(Losses._fields, torch.stack(collected).mean(0).tolist()))
+    made = learner.updates - before
+    skipped = len(collected) - made
+    if skipped:
+        progress.message(
+            f"{skipped} of {len(collected)} updates were left out: in float16 their gradients "
+            "were too large. A few at the start are usual; the loss is scaled down until it fits"
+        )
+    means = dict(zip(Losses._fields, torch.stack(collected).nanmean(0).tolist()))
     kl = (
         math.nan
         if learner.policy_gradient
         else means["policy_loss"] - float(np.mean(target_entropies))
     )
-    return {"updates": len(collected), "learning_rate": rate, "policy_kl": kl, **means}
+    return {"updates": made, "learning_rate": rate, "policy_kl": kl, **means}
 
 
 def most_threads(learner: Learner, batch_size: int) -> int:

@@ -12,7 +12,6 @@ network sees planes on a board; it knows no game.
 from __future__ import annotations
 
 import copy
-import functools
 import logging
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -49,7 +48,6 @@ def expected_value(value_logits: Tensor, score_limit: float = 0.0) -> Tensor:
     return probabilities[..., 0] - probabilities[..., 2]
 
 
-@functools.lru_cache(maxsize=16)
 def score_bins(limit: float, bins: int, device: torch.device) -> Tensor:
     """float32 [bins]: the scores that a score head's logits stand for, limit * (i / (bins - 1))^2.
 
@@ -59,10 +57,7 @@ def score_bins(limit: float, bins: int, device: torch.device) -> Tensor:
     it. MuZero takes the mean among transformed scores. Here it is the mean score itself, which that
     would put too low by the spread.
     """
-    with torch.inference_mode(
-        False
-    ):  # they are kept, and learning cannot use what was made in that mode
-        return limit * torch.linspace(0, 1, bins, device=device).square()
+    return limit * torch.linspace(0, 1, bins, device=device).square()
 
 
 class SpikingNetwork(nn.Module):

@@ -11,7 +11,6 @@ survivor. So a move costs three network calls, whatever its breadth. Names follo
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -41,11 +40,9 @@ class Root(NamedTuple):
     prior_logits: Tensor  # float32 [B, A]
     value: Tensor  # float32 [B], in [-1, 1] or points, for the player to move
     embedding: Any  # the positions themselves, in whatever form recurrent_fn takes
-
-    @property
-    def on_cpu(self) -> bool:
-        """Whether sizes may depend on the data: elsewhere the host would have to wait for them."""
-        return self.actions.device.type == "cpu"
+    # Whether no size may follow from the data. A CPU saves work by such sizes; for any other device
+    # the host would have to wait.
+    static: bool = False
 
 
 class Step(NamedTuple):
@@ -160,7 +157,7 @@ def two_rung(
     actions = root.actions.gather(1, columns).flatten()
     considered = scores.gather(1, columns)
     legal = considered > ILLEGAL / 2  # [B, m]
-    needed = legal.flatten() if root.on_cpu else None
+    needed = None if root.static else legal.flatten()
     rung = _ask(recurrent_fn, root.embedding, rows, actions, needed)
     first = rung[0]
     q = (first.reward + first.discount * first.value).view(-1, m)
@@ -198,7 +195,7 @@ def _after_best_reply(
     """
     first, children, row_of = rung
     unfinished = None
-    if root.on_cpu:
+    if not root.static:
         unfinished = legal[rows] & (first.discount[rows] != 0)
     second, _, _ = _ask(recurrent_fn, children, row_of[rows], None, unfinished)
     reply_value = second.reward + second.discount * second.value
@@ -330,13 +327,12 @@ def _rescale(q: Tensor, legal: Tensor, value: Tensor) -> Tensor:
     return (q - low) / (high - low).clamp(min=1e-8) * legal
 
 
-@functools.lru_cache(maxsize=64)
-def considered_visits_table(largest: int, num_simulations: int, device: torch.device) -> Tensor:
-    """int64 [largest + 1, num_simulations]: by number of actions considered, the visit count of those
+def considered_visits_table(most: int, num_simulations: int, device: torch.device) -> Tensor:
+    """int64 [most + 1, num_simulations]: by number of actions considered, the visit count of those
     to try next.
     """
     return torch.tensor(
-        [considered_visits(number, num_simulations) for number in range(largest + 1)], device=device
+        [considered_visits(number, num_simulations) for number in range(most + 1)], device=device
     )
 
 

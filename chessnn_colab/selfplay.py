@@ -1,32 +1,35 @@
 """Self-play: many games in lockstep on one device, finished ones replaced at once, records out as
 numpy.
 
-Nothing of a ply touches the host. Every few plies one block of rows is copied over, and `Assembler`
-cuts it into games. The games of a call are fixed beforehand: they are numbered, each with its own
-start position. Every one is played to its end, so a short game is never preferred to a long one. As
-games run out the batch shrinks.
+Nothing of a ply touches the host. Every few plies one block of rows is copied over. `Assembler`
+cuts it into games while the device plays the next block. The games of a call are fixed beforehand:
+they are numbered, each with its own start position. Every one is played to its end, so a short game
+is never preferred to a long one. As games run out the batch shrinks.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from .actor import Actor
+from .actor import Actor, Noise
 from .assembler import Assembler
 from .devices import choose_dtype, detect_device, out_of_memory, time_convolutions
 from .errors import ConfigError
 from .games.base import finished, select, start_positions, where
 from .games.registry import make_game
+from .graphs import Graphs, Replayed
 from .network import actor_copy, build_network, load_arrays
 from .network_config import NetworkConfig
 from .records import POLICY_WIDTH, GameRecords
 from .search import PolicyOutput, SearchConfig, padded, rows_of, sample_gumbel
+from .transfer import to_host
 
 BOARDS_ON_CPU = 64  # games in lockstep, unless a run says otherwise
 BOARDS = 512  # the same on a GPU
@@ -74,6 +77,7 @@ class SelfPlay:
         self._halved = False
         self.dtype = choose_dtype(precision, device)
         self._actor = self._new_actor()
+        self._graphs = graphs_for(self._actor)
 
     def describe(self) -> str:
         """The device's name, for people."""
@@ -107,13 +111,22 @@ class SelfPlay:
             before = done
             left = num_games - done
             try:
-                return play_games(self._actor, self.boards, left, seed, hand_over, self.version)
+                play_games(
+                    self._actor, self.boards, left, seed, hand_over, self.version, self._graphs
+                )
+                self._report_graphs()
+                return
             except (RuntimeError, MemoryError) as error:
                 if not out_of_memory(error):
                     raise
             # Here the error is gone, and with it the tensors of the frames that it held.
             self._halve_boards(num_games)
             seed += 1
+
+    def _report_graphs(self) -> None:
+        if self._graphs.trouble:
+            self.messages.append(f"{self.device}: {self._graphs.trouble}")
+            self._graphs.trouble = ""
 
     def _halve_boards(self, num_games: int) -> None:
         boards = min(self.boards, num_games)
@@ -136,42 +149,57 @@ class SelfPlay:
 
 
 def play_games(
-    actor: Actor, boards: int, num_games: int, seed: int, on_progress: OnProgress, version: int = 0
+    actor: Actor,
+    boards: int,
+    num_games: int,
+    seed: int,
+    on_progress: OnProgress,
+    version: int = 0,
+    graphs: Graphs | None = None,
 ) -> None:
     """Play `num_games` games in lockstep, telling `on_progress` every few plies; stops when it
     returns False.
 
     Games cut short that way are handed over too, as unfinished, and labelled as they stand (see
     Assembler.unfinished).
-    version: iterations that the network has learned for.
+    version: iterations that the network has learned for. graphs: what earlier calls found out
+    about replaying plies (see graphs_for).
     """
-    lockstep = Lockstep(actor, boards, num_games, seed)
+    lockstep = Lockstep(actor, boards, num_games, seed, graphs)
     game = actor.game
     bootstrap = version >= game.bootstrap_after
     td_lambda = game.bootstrap_lambda if bootstrap else game.td_lambda
     assembler = Assembler(game.endings.index("truncated"), game.discount, td_lambda, bootstrap)
-    while lockstep.active > 0:
-        block = lockstep.play_block()
-        if lockstep.ahead and lockstep.active > 0:
-            lockstep.begin_block()  # the device plays on while the host cuts games
-        games = assembler.add(block)
-        if not on_progress(assembler.games, assembler.plies, games):
-            if (rest := assembler.unfinished()).num_games:
-                on_progress(assembler.games, assembler.plies, rest)
-            return
+    goes_on = True
+    with ThreadPoolExecutor(1, "cut") as thread:
+        cutting = thread.submit(assembler.add, lockstep.play_block())
+        while goes_on and lockstep.active > 0:
+            block = lockstep.play_block()
+            games = cutting.result()
+            goes_on = on_progress(assembler.games, assembler.plies, games)
+            cutting = thread.submit(assembler.add, block)
+        games = cutting.result()
+    on_progress(assembler.games, assembler.plies, games)
+    if (rest := assembler.unfinished()).num_games:
+        on_progress(assembler.games, assembler.plies, rest)
+
+
+class Boards(NamedTuple):
+    """The games in progress."""
+
+    state: Any  # [B]
+    number: Tensor  # int64 [B], each board's game, -1 where there is none left
+    next_number: Tensor  # int64 [], of the game to start next
 
 
 class Lockstep:
     """The boards of one call of `play_games` and the games still to start."""
 
-    def __init__(self, actor: Actor, boards: int, num_games: int, seed: int):
+    def __init__(
+        self, actor: Actor, boards: int, num_games: int, seed: int, graphs: Graphs | None = None
+    ):
         self.actor, self.game = actor, actor.game
-        self.ahead = (
-            actor.game.device.type != "cpu"
-        )  # whether the device can play while the host does something else
-        self._begun: list[
-            dict[str, Tensor]
-        ] = []  # plies of the next block that the device has been given
+        self._replayed = Replayed(self.ply, graphs or graphs_for(actor))
         device = actor.game.device
         self.generator = torch.Generator(device).manual_seed(seed)
         on_host = torch.Generator().manual_seed(seed)
@@ -182,39 +210,38 @@ class Lockstep:
         ).to(device)
         boards = min(boards, num_games)
         self.active = boards
-        self.number = torch.arange(
-            boards, device=device
-        )  # [B] each board's game, -1 when there is none left
-        self.next_number = torch.tensor(boards, device=device)
-        self.state = select(self.starts, self.number)
-
-    def begin_block(self) -> None:
-        """Give the device the first ply of the next block.
-
-        One ply only: CUDA queues some thousand launches, which is one ply, and the host waits where
-        there are more. At a stop the ply is dropped.
-        """
-        self._begun.append(self._ply())
+        number = torch.arange(boards, device=device)
+        next_number = torch.tensor(boards, device=device)
+        self.boards = Boards(select(self.starts, number), number, next_number)
 
     def play_block(self) -> dict[str, np.ndarray]:
         """PLIES_A_BLOCK plies on every board, as arrays [plies, boards, ...] on the host."""
-        rows = [*self._begun, *(self._ply() for _ in range(PLIES_A_BLOCK - len(self._begun)))]
-        self._begun.clear()
+        rows = [self.play_ply() for _ in range(PLIES_A_BLOCK)]
         stacked = {name: torch.stack([row[name] for row in rows]) for name in rows[0]}
-        block = {
-            name: rows_.to(NARROW.get(name, rows_.dtype)).cpu().numpy()
-            for name, rows_ in stacked.items()
-        }
-        playing = self.number >= 0
-        self.active = int(playing.sum())
+        narrow = {name: rows_.to(NARROW.get(name, rows_.dtype)) for name, rows_ in stacked.items()}
+        playing = self.boards.number >= 0
+        block = to_host({**narrow, "active": playing.sum()})
+        self.active = int(block.pop("active"))
         self._shrink(playing)
         return block
 
-    def _ply(self) -> dict[str, Tensor]:
-        state, number = self.state, self.number
-        policy = self.actor.act(state, self.generator)
+    def play_ply(self) -> dict[str, Tensor]:
+        """One ply on every board; returns its row of the block."""
+        boards = len(self.boards.number)
+        noise = self.actor.draw(boards, self.generator)
+        choice = sample_gumbel(noise.gumbel, self.generator)
+        row, self.boards = self._replayed(boards, self.boards, noise, choice)
+        return row
+
+    def ply(self, boards: Boards, noise: Noise, choice: Tensor) -> tuple[dict[str, Tensor], Boards]:
+        """The row and the boards after one ply. It is a function of its arguments alone.
+
+        choice: float32 [B, columns], the noise that draws the action played from the policy.
+        """
+        state, number = boards.state, boards.number
+        policy = self.actor.improve(state, noise)
         sampling = state.plies_played < self.sample_until[number.clamp(min=0)]
-        action = torch.where(sampling, sample_actions(policy, self.generator), policy.action)
+        action = torch.where(sampling, sample_actions(policy, choice), policy.action)
         after = self.game.step(state, action)
         ended = finished(after) & (number >= 0)
         row = {
@@ -230,8 +257,7 @@ class Lockstep:
             **({"reward": after.rewards[:, 0]} if self.game.score_limit else {}),
             **best_actions(policy),
         }
-        self._restart(after, ended)
-        return row
+        return row, self._restart(after, ended, boards)
 
     def _outcome(self, state: Any) -> Tensor:
         """float32 [B]: what the game was worth to the first player; for a game at the cap, its
@@ -244,19 +270,26 @@ class Lockstep:
         label = self.game.truncation_value(state)
         return torch.where(state.current_player == 0, label, -label)
 
-    def _restart(self, after: Any, ended: Tensor) -> None:
-        started = self.next_number + ended.cumsum(0)
-        number = torch.where(started <= self.num_games, started - 1, -1)
-        self.number, self.next_number = torch.where(ended, number, self.number), started[-1]
-        fresh = select(self.starts, self.number.clamp(min=0))
-        self.state = where(ended & (self.number >= 0), fresh, after)
+    def _restart(self, after: Any, ended: Tensor, boards: Boards) -> Boards:
+        started = boards.next_number + ended.cumsum(0)
+        fresh_number = torch.where(started <= self.num_games, started - 1, -1)
+        number = torch.where(ended, fresh_number, boards.number)
+        fresh = select(self.starts, number.clamp(min=0))
+        state = where(ended & (number >= 0), fresh, after)
+        return Boards(state, number, started[-1])
 
     def _shrink(self, playing: Tensor) -> None:
         """Drop boards that have no game any more."""
         size = room_for(self.active, self.game.device.type == "cpu")
         if size < len(playing):
             kept = rows_of(playing, size)
-            self.state, self.number = select(self.state, kept), self.number[kept]
+            state, number, next_number = self.boards
+            self.boards = Boards(select(state, kept), number[kept], next_number)
+
+
+def graphs_for(actor: Actor) -> Graphs:
+    """Replay plies on CUDA, but for a search with proofs, whose sizes follow from the positions."""
+    return Graphs(on=actor.game.device.type == "cuda" and actor.config.solve == "off")
 
 
 def room_for(active: int, on_cpu: bool) -> int:
@@ -267,10 +300,11 @@ def room_for(active: int, on_cpu: bool) -> int:
     return FEW_ROWS * (blocks if on_cpu else 2 ** math.ceil(math.log2(blocks)))
 
 
-def sample_actions(policy: PolicyOutput, generator: torch.Generator) -> Tensor:
-    """int64 [B]: actions drawn from the improved policy."""
-    logits = policy.action_weights.log() + sample_gumbel(policy.action_weights, generator)
-    return policy.actions.gather(1, logits.argmax(1, keepdim=True)).squeeze(1)
+def sample_actions(policy: PolicyOutput, noise: Tensor) -> Tensor:
+    """int64 [B]: actions drawn from the improved policy by Gumbel noise [B, columns]."""
+    weights = policy.action_weights
+    column = (weights.log() + noise[:, : weights.shape[1]]).argmax(1, keepdim=True)
+    return policy.actions.gather(1, column).squeeze(1)
 
 
 def best_actions(policy: PolicyOutput) -> dict[str, Tensor]:

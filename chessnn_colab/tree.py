@@ -23,19 +23,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from .search import (
-    ILLEGAL,
-    MAXVISIT_INIT,
-    PolicyOutput,
-    Root,
-    SearchConfig,
-    Step,
-    check_root,
-    considered_visits_table,
-)
+from .search import ILLEGAL, MAXVISIT_INIT, PolicyOutput, Root, SearchConfig, Step, check_root
 
 UNVISITED = -1
-CONSIDERED = 16  # root actions that sequential halving begins with
 MAX_DEPTH = 12  # plies that a simulation goes down at most
 
 
@@ -64,7 +54,7 @@ class Tree:
     """
 
     def __init__(self, root: Root, nodes: int):
-        like, self.on_cpu = root.prior_logits, root.on_cpu
+        like, self.static = root.prior_logits, root.static
         self.batch, self.columns = like.shape
         self.nowhere = nodes * self.batch
         rows = self.nowhere + 1
@@ -106,19 +96,18 @@ class Tree:
 
 
 def tree_search(
-    root: Root, expand: ExpandFn, config: SearchConfig, gumbel: Tensor, considered: int = CONSIDERED
+    root: Root, expand: ExpandFn, config: SearchConfig, gumbel: Tensor, schedules: Tensor
 ) -> PolicyOutput:
     """`config.num_simulations` evaluations from every row of `root`; gumbel [B, A] is its noise.
 
-    considered: root actions that sequential halving begins with.
+    schedules: search.considered_visits_table of the root actions that sequential halving begins
+    with, at most as many as there are columns.
     """
     check_root(root, gumbel)
     tree = Tree(root, config.num_simulations + 1)
     batch, logits = tree.batch, root.prior_logits
-    considered = min(considered, tree.columns)
-    table = considered_visits_table(considered, config.num_simulations, gumbel.device)
-    legal = (logits > ILLEGAL / 2).sum(1).clamp(max=considered)
-    schedule = table[legal].to(gumbel.dtype).t()  # [num_simulations, B]
+    legal = (logits > ILLEGAL / 2).sum(1).clamp(max=len(schedules) - 1)
+    schedule = schedules[legal].to(gumbel.dtype).t()  # [num_simulations, B]
     completed = torch.zeros_like(gumbel)
     for simulation in range(config.num_simulations):
         scores = _score(schedule[simulation], gumbel, logits, completed, tree.visits[:batch])
@@ -164,7 +153,7 @@ def _descend(tree: Tree, number: int) -> Path:
         for level, here in zip((nodes, children, edges), (node, child, edge)):
             level.append(here)
         node = torch.where(new, tree.nowhere, child)
-        if tree.on_cpu and bool((node == tree.nowhere).all()):
+        if not tree.static and bool((node == tree.nowhere).all()):
             break  # elsewhere this question would cost more than another level
     nodes, children, edges = torch.stack(nodes), torch.stack(children), torch.stack(edges)
     children = torch.where(children == UNVISITED, tree.roots + number * tree.batch, children)

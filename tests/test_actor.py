@@ -14,7 +14,7 @@ from chessnn_colab.games.base import concatenate, select
 from chessnn_colab.games.chess.rules import ENDINGS, Chess
 from chessnn_colab.network import SpikingNetwork, actor_copy, build_network
 from chessnn_colab.network_config import NetworkConfig
-from chessnn_colab.search import ILLEGAL, Root, SearchConfig
+from chessnn_colab.search import ILLEGAL, SearchConfig
 
 from .chess_games import state_from_fens
 
@@ -62,17 +62,17 @@ def test_a_list_of_actions_says_what_a_mask_says(positions):
     actor = opinionated()
     rates, _ = actor.network.features_and_value(actor.game.observe(positions))
     opinions = []
-    for actor.on_cpu in (True, False):
+    for actor.static in (False, True):
         opinions.append(as_dicts(*actor.likeliest(positions, rates, 4672)))
     assert_same(*opinions)
     assert [len(row) for row in opinions[0][:3]] == [0, 1, 218]
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("on_cpu", [True, False])
-def test_the_likeliest_are_kept_and_room_is_left(positions, on_cpu):
+@pytest.mark.parametrize("static", [True, False])
+def test_the_likeliest_are_kept_and_room_is_left(positions, static):
     actor = opinionated()
-    actor.on_cpu = on_cpu
+    actor.static = static
     rates, _ = actor.network.features_and_value(actor.game.observe(positions))
     everything = as_dicts(*actor.likeliest(positions, rates, 4672))
     actions, logits = actor.likeliest(positions, rates, 5, 5)
@@ -91,7 +91,7 @@ def test_the_reply_is_the_likeliest(positions):
     seen = actor.root(positions).embedding
     rows = torch.tensor([5, 2, 2, 40, 1])
     played = []
-    for actor.on_cpu in (True, False):
+    for actor.static in (False, True):
         played.append(actor.recurrent_fn(seen, rows, None)[1].state.pieces)
     assert torch.equal(*played)
     best = torch.tensor(
@@ -138,8 +138,11 @@ def test_what_nobody_wants_to_know_is_not_asked(positions, monkeypatch):
         "features_and_value",
         lambda planes: looked.append(len(planes)) or original(planes),
     )
-    for on_cpu in (True, False):
-        monkeypatch.setattr(Root, "on_cpu", on_cpu)
+    root = actor.root
+    for static in (False, True):
+        monkeypatch.setattr(
+            actor, "root", lambda *args, static=static: root(*args)._replace(static=static)
+        )
         outputs.append(actor.act(positions, torch.Generator().manual_seed(1)))
     left_out, asked = looked[:3], looked[3:]
     assert asked == [30, 30 * 8, 30 * 4] and left_out[0] == 30

@@ -28,7 +28,6 @@ from chessnn_colab.arena.result import (
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.base import select
 from chessnn_colab.games.chess.boards import boards_from_state
-from chessnn_colab.games.chess.material import balance
 from chessnn_colab.games.chess.notation import action_from_move, move_from_action, parse_move
 from chessnn_colab.games.chess.pgn import game_from_pgn
 from chessnn_colab.games.chess.rules import Chess
@@ -124,7 +123,9 @@ class Wanderer(RandomPlayer):
     def choose(self, state, generator, boards=None):
         rows, actions = self.game.legal_actions(state)
         scores = torch.full((len(state.ply), self.game.num_actions), -torch.inf)
-        scores[rows, actions] = balance(self.game.step(select(state, rows), actions).pieces)
+        scores[rows, actions] = self.game.material.balance(
+            self.game.step(select(state, rows), actions).pieces
+        )
         return one_of_the_best(scores, generator)
 
 

@@ -80,7 +80,7 @@ def lockstep(search: str) -> Lockstep:
     """Self-play as another device than the CPU runs it, on a portable network (MPS)."""
     network = actor_copy(SpikingNetwork(TINY, portable=True).eval())
     config = SearchConfig(search=search, num_simulations=6, candidates=4, survivors=2)
-    return Lockstep(DeviceActor(Chess(), network, config), 16, 64, 0)
+    return Lockstep(Actor(Chess(), network, config, static=True), 16, 64, 0)
 
 
 def batch(game: Chess) -> dict[str, np.ndarray]:
@@ -94,7 +94,7 @@ def used() -> set[str]:
         for search in SEARCHES:
             games = lockstep(search)
             for _ in range(2):
-                games._ply()
+                games.play_ply()
         game = Chess()
         learner = Learner(
             SpikingNetwork(TINY, portable=True), game, LearnerConfig(precision="float32")
@@ -138,12 +138,12 @@ def test_draws_of_exactly_zero_choose_no_illegal_move(monkeypatch, search):
     def checked(state, action):
         nonlocal played
         legal = games.game.legal_action_mask(state).gather(1, action.unsqueeze(1)).squeeze(1)
-        if len(action) == len(games.state.current_player):
-            assert (legal | finished(state))[games.number >= 0].all()
+        if len(action) == len(games.boards.number):
+            assert (legal | finished(state))[games.boards.number >= 0].all()
             played += len(action)
         return step(state, action)
 
     monkeypatch.setattr(games.game, "step", checked)
     for _ in range(6):
-        games._ply()
+        games.play_ply()
     assert played >= 6 * 16

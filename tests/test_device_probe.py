@@ -4,9 +4,7 @@ import pytest
 import torch
 
 from chessnn_colab import device_probe as module
-from chessnn_colab.bench.launches import DeviceActor
 from chessnn_colab.games.chess.rules import Chess
-from chessnn_colab.learner import Learner
 from chessnn_colab.network import SpikingNetwork
 
 probe = module.probe.__wrapped__  # without its memory of what was probed
@@ -15,36 +13,6 @@ probe = module.probe.__wrapped__  # without its memory of what was probed
 @pytest.mark.parametrize("game", ["chess", "tictactoe", "gomoku:9", "2048"])
 def test_what_works_passes(game):
     probe("cpu", game)
-
-
-def test_the_code_for_other_devices_agrees_with_the_cpus(monkeypatch):
-    """That code on CPU tensors: portable neurons, all logits masked, searches of one shape."""
-    game = Chess()
-    network = module.probe_network(game)
-    portable = SpikingNetwork(network.config, portable=True)
-    portable.load_state_dict(network.state_dict())
-    state, _ = module._compare_rules(game, game)
-    batch = module.batch_of(game, state)
-    expected = module.gradients(game, network, batch, torch.float32)
-
-    class DeviceLearner(Learner):
-        def to_tensors(self, batch):
-            tensors = super().to_tensors(batch)
-            self.device = torch.device("meta")  # from here on only its type is read
-            return tensors
-
-    monkeypatch.setattr(module, "Learner", DeviceLearner)
-    found = module.gradients(game, portable, batch, torch.float32)
-    assert found.keys() == expected.keys()
-    for name, gradient in expected.items():
-        assert (found[name] - gradient).norm() <= 1e-3 * gradient.norm(), name
-    portable.load_state_dict(network.state_dict())
-    for name in module.SEARCHES:
-        policy = module.one_ply(game, network, state, name)
-        with monkeypatch.context() as patch:
-            patch.setattr(module, "Actor", DeviceActor)
-            other = module.one_ply(game, portable, state, name)
-        module._compare_policies(game, state, policy, other, name)
 
 
 @pytest.fixture

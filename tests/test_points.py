@@ -196,7 +196,6 @@ def test_a_network_that_has_played_a_match_can_learn_afterwards():
     game = make_game("2048")
     rows = 4
     network = small_network(game)
-    score_bins.cache_clear()
     NetworkPlayer(game, network, SearchConfig(candidates=2, survivors=1)).choose(
         game.init(rows), torch.Generator()
     )

@@ -273,10 +273,10 @@ def test_boards_whose_games_are_over_are_left_behind():
         lockstep.play_block()
         assert (
             lockstep.active == 0
-            or len(lockstep.number) == len(lockstep.state.ply) < lockstep.active + 16
+            or len(lockstep.boards.number) == len(lockstep.boards.state.ply) < lockstep.active + 16
         )
-        assert (lockstep.number >= 0).sum() == lockstep.active
-        sizes.add(len(lockstep.number))
+        assert (lockstep.boards.number >= 0).sum() == lockstep.active
+        sizes.add(len(lockstep.boards.number))
     assert sizes == {64, 48, 16}
     assert [room_for(active, on_cpu=True) for active in (0, 1, 16, 17, 100)] == [
         16,
@@ -372,8 +372,8 @@ def job_that_runs_out(monkeypatch, above: int, after: int = 3, **settings) -> Se
     original, blocks = Lockstep.play_block, []
 
     def play_block(lockstep):
-        blocks.append(len(lockstep.number))
-        if len(lockstep.number) > above and len(blocks) > after:
+        blocks.append(len(lockstep.boards.number))
+        if len(lockstep.boards.number) > above and len(blocks) > after:
             raise RuntimeError(
                 "DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"
             )

@@ -26,7 +26,7 @@ from chessnn_colab.tree import tree_search
 from .chess_games import state_from_fens
 from .random_play import random_actions
 from .test_search import Ignorant
-from .test_tree import CASES, Table, golden_case
+from .test_tree import CASES, Table, golden_case, schedules_of
 
 MATE_IN_TWO = "kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1"  # Morphy's
 BACK_RANK = "6k1/5ppp/8/8/8/1N6/r4PPP/6K1 w - - 0 1"  # most moves of the knight allow mate
@@ -244,7 +244,8 @@ def test_without_proofs_the_tree_is_the_same(number):
     for solve in ("off", "all"):
         game = Table(table, config.num_simulations + 1)
         own = replace(config, solve=solve)
-        outputs.append(tree_search(game.root(), game.expand, own, gumbel, considered))
+        schedules = schedules_of(game.root(), considered, own.num_simulations)
+        outputs.append(tree_search(game.root(), game.expand, own, gumbel, schedules))
     off, everything = outputs
     assert torch.equal(off.action, everything.action)
     torch.testing.assert_close(off.action_weights, everything.action_weights, atol=1e-4, rtol=0)

@@ -17,7 +17,14 @@ from chessnn_colab.games.chess.notation import move_from_action, state_from_boar
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.network import build_network
 from chessnn_colab.network_config import NetworkConfig
-from chessnn_colab.search import ILLEGAL, Root, SearchConfig, Step, considered_visits
+from chessnn_colab.search import (
+    ILLEGAL,
+    Root,
+    SearchConfig,
+    Step,
+    considered_visits,
+    considered_visits_table,
+)
 from chessnn_colab.tree import UNVISITED, Expansion, Tree, tree_search
 
 from .chess_games import state_from_fens
@@ -90,13 +97,19 @@ def by_row(array: torch.Tensor, tree: Tree) -> np.ndarray:
     return array[: tree.nowhere].unflatten(0, (-1, tree.batch)).transpose(0, 1).numpy()
 
 
+def schedules_of(root: Root, considered: int, simulations: int) -> torch.Tensor:
+    most = min(int(considered), root.actions.shape[1])
+    return considered_visits_table(most, int(simulations), torch.device("cpu"))
+
+
 @pytest.mark.parametrize("number", CASES)
 def test_the_trees_are_mctxs(number, grown, monkeypatch):
     golden, config, considered, max_depth = golden_case(number)
     game = Table(golden, config.num_simulations + 1)
     gumbel = torch.from_numpy(golden["gumbel"])
     monkeypatch.setattr(tree_module, "MAX_DEPTH", max_depth)
-    output = tree_search(game.root(), game.expand, config, gumbel, considered)
+    schedules = schedules_of(game.root(), considered, config.num_simulations)
+    output = tree_search(game.root(), game.expand, config, gumbel, schedules)
     tree = grown[0]
     visits, children, node_values = (
         by_row(array, tree) for array in (tree.visits, tree.children, tree.node_values)

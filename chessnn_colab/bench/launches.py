@@ -1,7 +1,7 @@
 """Count the operators that one ply of self-play runs on a device: in eager mode a GPU's host pays 5
 to 8 us for each.
 
-The rule. One ply of self-play as shipped (`Lockstep._ply`: search, step, packing, restarts) runs on
+The rule. One ply of self-play as shipped (`Lockstep.play_ply`: search, step, packing, restarts) runs on
 CPU tensors along the path of every device but the CPU, with batch norm folded and portable neurons.
 Every operator that reaches torch's dispatcher counts as one kernel, except those that compute
 nothing: views (the schema says that the result is a view), `_unsafe_view`, and allocations without
@@ -24,11 +24,10 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ..actor import ROOT_ACTIONS, Actor
-from ..games.base import Game
+from ..actor import Actor
 from ..games.registry import make_game
 from ..network import SpikingNetwork, actor_copy
-from ..search import Root, SearchConfig
+from ..search import SearchConfig
 from ..selfplay import Lockstep
 from .clock import Setting
 
@@ -76,10 +75,11 @@ def count_ply(
 ) -> Kernels:
     """The kernels of the second ply of BOARDS games; network is a NetworkConfig."""
     rules = make_game(game)
-    actor = DeviceActor(rules, actor_copy(SpikingNetwork(network, portable=True), dtype), search)
+    copy = actor_copy(SpikingNetwork(network, portable=True), dtype)
+    actor = Actor(rules, copy, search, static=True)
     games = Lockstep(actor, BOARDS, 4 * BOARDS, 0)
     # play_block would add copies to the host.
-    ply = games._ply  # pyright: ignore[reportPrivateUsage]
+    ply = games.play_ply
     ply()
     with Kernels() as kernels:
         ply()
@@ -128,21 +128,3 @@ def _callers() -> list[tuple[str, str]]:
             found.append((part, frame.f_code.co_name))
         frame = frame.f_back
     return found
-
-
-class DeviceRoot(Root):
-    """A root whose search takes the path of a device other than the CPU."""
-
-    on_cpu = False  # pyright: ignore[reportAssignmentType, reportIncompatibleMethodOverride]
-
-
-class DeviceActor(Actor):
-    """An actor on the CPU that takes the path of every other device."""
-
-    def __init__(self, game: Game, network: SpikingNetwork, config: SearchConfig):
-        super().__init__(game, network, config)
-        self.on_cpu = False
-
-    def root(self, state: Any, max_columns: int = ROOT_ACTIONS, min_columns: int = 1) -> Root:
-        """As Actor.root."""
-        return DeviceRoot(*super().root(state, max_columns, min_columns))

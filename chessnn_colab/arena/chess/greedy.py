@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from ...games.base import select
-from ...games.chess.material import balance
 from ...games.chess.rules import Chess, ChessState
 from ..players import Player, one_of_the_best
 
@@ -30,5 +29,7 @@ class GreedyPlayer(Player):
         rows, actions = self.game.legal_actions(state)
         children = self.game.step(select(state, rows), actions)
         scores = state.rewards.new_full((len(state.ply), self.game.num_actions), -torch.inf)
-        scores[rows, actions] = -balance(children.pieces)  # which the opponent sees
+        scores[rows, actions] = -self.game.material.balance(
+            children.pieces
+        )  # which the opponent sees
         return one_of_the_best(scores, generator)

@@ -18,11 +18,11 @@ import chess
 import torch
 from torch import Tensor
 
-from ...actor import Actor, TreeStates
+from ...actor import CONSIDERED, Actor, TreeStates
 from ...games.base import forced_wins
 from ...games.chess.notation import action_from_move, move_from_action, state_from_boards
 from ...games.chess.rules import Chess
-from ...search import PolicyOutput, sample_prior
+from ...search import PolicyOutput, considered_visits_table, sample_prior
 from ...tree import Expansion, tree_search
 from .limits import MOST_SIMULATIONS, Limits
 
@@ -107,7 +107,8 @@ class Search:
 
         self._before_evaluation()
         root = actor.root(self.state, actor.columns, actor.columns)
-        return tree_search(root, expand, config, torch.zeros_like(root.prior_logits))
+        schedules = considered_visits_table(CONSIDERED, num_simulations, actor.game.device)
+        return tree_search(root, expand, config, torch.zeros_like(root.prior_logits), schedules)
 
     def _before_evaluation(self) -> None:
         """Raise _Stopped if the search must end; else count one more evaluation."""

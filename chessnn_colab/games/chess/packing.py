@@ -7,7 +7,6 @@ repetitions (15-16), player (17) and ply (18-33).
 
 from __future__ import annotations
 
-import functools
 from typing import NamedTuple
 
 import torch
@@ -19,11 +18,10 @@ from .state import CASTLING_ROOKS, CLOCK, EP_A, EP_SQUARE, PLY, RIGHTS, ChessSta
 WORDS = 5
 
 
-def pack(state: ChessState) -> Tensor:
+def pack(state: ChessState, tables: Tables) -> Tensor:
     """int64 [B, 5]: the positions with their repetition counts, but without the keys of earlier
     positions.
     """
-    tables = _Tables.on(state.words.device)
     # No two pieces share a square: a sum is a union.
     words = (state.pieces.unsqueeze(1) & tables.pieces).sum(2)
     flags = (state.words.index_select(1, tables.columns) & tables.squares) != 0
@@ -32,7 +30,7 @@ def pack(state: ChessState) -> Tensor:
     return torch.cat((words, extra), 1)
 
 
-class _Tables(NamedTuple):
+class Tables(NamedTuple):
     """The tables of `pack` and `unpack`, on one device."""
 
     pieces: (
@@ -46,8 +44,7 @@ class _Tables(NamedTuple):
     shifts: Tensor  # int64 [5], where they stand in the fifth word
 
     @staticmethod
-    @functools.lru_cache(maxsize=16)
-    def on(device: torch.device) -> _Tables:
+    def on(device: torch.device) -> Tables:
         """The tables on `device`."""
         lists = (
             [[-(number >> bit & 1) for number in range(1, 13)] for bit in range(4)],
@@ -58,12 +55,11 @@ class _Tables(NamedTuple):
             [127, 1, 0, 3, 65535],
             [8, 17, 0, 15, 18],
         )
-        return _Tables(*(torch.tensor(values, device=device) for values in lists))
+        return Tables(*(torch.tensor(values, device=device) for values in lists))
 
 
-def unpack(packed: Tensor) -> tuple[Position, Tensor]:
+def unpack(packed: Tensor, tables: Tables) -> tuple[Position, Tensor]:
     """The positions in the words int64 [B, 5] of `pack`, and their repetition counts int64 [B]."""
-    tables = _Tables.on(packed.device)
     # A square has a piece where all four bits are those of the piece's number.
     differing = packed[:, :4].t().unsqueeze(2) ^ tables.pieces.unsqueeze(1)  # [4, B, 12]
     extra = packed[:, 4:]

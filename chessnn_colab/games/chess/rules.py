@@ -16,9 +16,10 @@ from torch import Tensor
 
 from ..base import Game, finished, random_plies, select, where
 from . import bitboards as bb
-from . import material, packing, starts, symmetry, transitions
+from . import packing, starts, symmetry, transitions
 from .boards import boards_from_state, position_from_boards
 from .endings import ENDINGS, Referee
+from .material import Material
 from .mates import CheckFinder
 from .moves import NUM_PLANES, PLANES, MoveGenerator, destinations
 from .state import (
@@ -70,6 +71,8 @@ class Chess(Game):
         self.action_images = torch.stack(
             (torch.arange(self.num_actions), symmetry.mirror_actions())
         ).to(self.device)
+        self.material = Material(self.device)
+        self._packing = packing.Tables.on(self.device)
         self._generator = MoveGenerator(self.device)
         self._checks = CheckFinder(self.device)
         self._referee = Referee(max_plies, self.device)
@@ -187,13 +190,13 @@ class Chess(Game):
         """int64 [B, 5]: the positions with their repetition counts, but without the keys of earlier
         positions.
         """
-        return packing.pack(state)
+        return packing.pack(state, self._packing)
 
     def unpack(self, packed: Tensor) -> ChessState:
         """The states in the words int64 [B, 5] of `pack`: repetition counts are kept, earlier
         positions are not.
         """
-        return self.from_position(*packing.unpack(packed))
+        return self.from_position(*packing.unpack(packed, self._packing))
 
     def augment(self, packed: Tensor, chance: Tensor) -> tuple[Tensor, Tensor]:
         """`packed` int64 [B, 5], half of the positions mirrored among those in which neither side
@@ -212,7 +215,7 @@ class Chess(Game):
 
         0.5 tanh(material / 5): less than a mate is worth, so that there is a reason to mate.
         """
-        return 0.5 * torch.tanh(material.balance(state.pieces) / 5)
+        return 0.5 * torch.tanh(self.material.balance(state.pieces) / 5)
 
     def starts(self, count: int, kind: str, generator: torch.Generator) -> ChessState:
         """`count` start positions of a kind in `start_shares` (see the module starts); `generator`

@@ -1,0 +1,124 @@
+"""A pure function of tensors, recorded once for each size and replayed as one launch.
+
+On a GPU a ply is thousands of launches, some microseconds of the host's time each, and the GPU
+waits for them. A CUDA graph holds them all. It reads and writes always the same memory, so inputs
+are copied in and results copied out.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+PROOFS = 2  # calls, with other inputs than were recorded, that must agree with the function itself
+Function = Callable[..., Any]
+
+
+def map_tensors(function: Callable[..., Tensor], *trees: Any) -> Any:
+    """A tree like `trees` whose tensors are `function` of theirs.
+
+    A tree is a tensor, None, or a tuple, a NamedTuple, a dict or a dataclass of trees.
+    """
+    first = trees[0]
+    if isinstance(first, Tensor):
+        return function(*trees)
+    if isinstance(first, dict):
+        return {name: map_tensors(function, *(tree[name] for tree in trees)) for name in first}
+    if isinstance(first, tuple):
+        parts = [map_tensors(function, *some) for some in zip(*trees)]
+        return type(first)(*parts) if hasattr(first, "_fields") else tuple(parts)
+    if dataclasses.is_dataclass(first):
+        values = [vars(tree) for tree in trees]
+        return dataclasses.replace(first, **map_tensors(function, *values))  # pyright: ignore[reportArgumentType]
+    return first
+
+
+@dataclass
+class Recording:
+    """A function's launches, and the memory that they read and write."""
+
+    inputs: Any
+    outputs: Any
+    replay: Callable[[], object]
+
+    def run(self, inputs: Any) -> Any:
+        """What the function returns for `inputs`, in memory of its own."""
+        map_tensors(lambda kept, given: kept.copy_(given), self.inputs, inputs)
+        self.replay()
+        return map_tensors(torch.clone, self.outputs)
+
+
+def record(function: Function, inputs: Any) -> Recording:
+    """Record `function` as a CUDA graph, for inputs of these sizes. Raises RuntimeError."""
+    kept = map_tensors(torch.clone, inputs)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+        outputs = function(*kept)
+    return Recording(kept, outputs, graph.replay)
+
+
+@dataclass
+class Graphs:
+    """Whether functions are replayed on a device, and why not.
+
+    A size is replayed after it has agreed with the function itself, bit for bit, PROOFS times.
+    """
+
+    on: bool
+    trouble: str = ""
+    proofs: dict[int, int] = field(default_factory=dict)  # by size
+    record: Callable[[Function, Any], Recording] = record
+
+    def fail(self, reason: str) -> None:
+        """Replay nothing from now on."""
+        self.on = False
+        self.trouble = f"plies run launch by launch, because a CUDA graph {reason}"
+
+
+class Replayed:
+    """`function`, replayed where `graphs` allows it.
+
+    The function must be pure, and no size in it may follow from data.
+    """
+
+    def __init__(self, function: Function, graphs: Graphs):
+        self.function = function
+        self.graphs = graphs
+        self._recordings: dict[int, Recording] = {}
+
+    def __call__(self, size: int, *inputs: Any) -> Any:
+        """function(*inputs). The same `size` means the same shapes."""
+        recording = self._recordings.get(size)
+        if recording is not None and self.graphs.on:
+            found = recording.run(inputs)
+            if self.graphs.proofs.get(size, 0) >= PROOFS:
+                return found
+            return self._prove(size, found, inputs)
+        # The first call also warms up: libraries choose their kernels, tables are made.
+        outputs = self.function(*inputs)
+        if self.graphs.on:
+            try:
+                self._recordings[size] = self.graphs.record(self.function, inputs)
+            except RuntimeError as error:
+                self.graphs.fail(f"could not be recorded ({str(error).splitlines()[0]})")
+        return outputs
+
+    def _prove(self, size: int, found: Any, inputs: Any) -> Any:
+        expected = self.function(*inputs)
+        differing: list[Tensor] = []
+
+        def compare(one: Tensor, other: Tensor) -> Tensor:
+            if not torch.equal(one, other):
+                differing.append(one)
+            return one
+
+        map_tensors(compare, expected, found)
+        if differing:
+            self.graphs.fail("computed something else")
+        self.graphs.proofs[size] = self.graphs.proofs.get(size, 0) + 1
+        return expected

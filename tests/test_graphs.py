@@ -1,0 +1,112 @@
+"""A ply is one graph of its inputs, and its replay is the ply.
+
+No GPU: dynamo traces the ply whole, and a stand-in for a CUDA graph runs the function again on the
+memory that was recorded.
+"""
+
+import numpy as np
+import pytest
+import torch
+
+from chessnn_colab.actor import Actor
+from chessnn_colab.device_probe import probe_network
+from chessnn_colab.games.registry import make_game
+from chessnn_colab.graphs import Graphs, Recording, map_tensors
+from chessnn_colab.network import actor_copy
+from chessnn_colab.search import SearchConfig
+from chessnn_colab.selfplay import Lockstep
+
+GAMES = ("chess", "gomoku:7", "2048", "tictactoe")
+SEARCHES = ("two-rung", "tree", "policy")
+
+
+def lockstep(name: str, search: str, graphs: Graphs | None = None) -> Lockstep:
+    """Games on the CPU as every other device plays them."""
+    game = make_game(name, max_plies=12)
+    config = SearchConfig(search=search, num_simulations=3, candidates=4, survivors=2)
+    network = actor_copy(probe_network(game), torch.float32)
+    return Lockstep(Actor(game, network, config, static=True), 20, 48, 0, graphs)
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("name", GAMES)
+def test_a_ply_is_one_graph(name, search):
+    games = lockstep(name, search)
+    games.play_block()
+    noise = games.actor.draw(len(games.boards.number), games.generator)
+    inputs = games.boards, noise, noise.gumbel.flip(0)
+    torch.compiler.reset()
+    with torch.no_grad():
+        row, boards = torch.compile(games.ply, backend="eager", fullgraph=True)(*inputs)
+        expected_row, expected_boards = games.ply(*inputs)
+    assert_equal(row, expected_row)
+    assert_equal(boards, expected_boards)
+
+
+def assert_equal(found, expected) -> None:
+    differing = []
+
+    def compare(one, other):
+        if not torch.equal(one, other):
+            differing.append(one)
+        return one
+
+    map_tensors(compare, found, expected)
+    assert differing == []
+
+
+def stand_in(function, inputs) -> Recording:
+    """A graph that reads what was recorded, and nothing else."""
+    kept = map_tensors(torch.clone, inputs)
+    outputs = function(*kept)
+
+    def replay() -> None:
+        map_tensors(lambda one, new: one.copy_(new), outputs, function(*kept))
+
+    return Recording(kept, outputs, replay)
+
+
+def stale(function, inputs) -> Recording:
+    """A graph that does not read its inputs again."""
+    recording = stand_in(function, inputs)
+    recording.replay = lambda: None
+    return recording
+
+
+def refused(function, inputs) -> Recording:
+    raise RuntimeError("operation not permitted when stream is capturing\nmore")
+
+
+def blocks(graphs: Graphs | None) -> list[dict[str, np.ndarray]]:
+    """All games, whose boards become fewer."""
+    games = lockstep("tictactoe", "two-rung", graphs)
+    played = []
+    while games.active:
+        played.append(games.play_block())
+    return played
+
+
+def assert_same_blocks(found, expected) -> None:
+    assert [len(block["number"][0]) for block in found] == [
+        len(block["number"][0]) for block in expected
+    ]
+    for one, other in zip(found, expected):
+        for name, array in one.items():
+            np.testing.assert_array_equal(array, other[name])
+
+
+def test_replayed_plies_are_the_plies_at_every_size():
+    graphs = Graphs(on=True, record=stand_in)
+    assert_same_blocks(blocks(graphs), blocks(None))
+    assert graphs.on and len(graphs.proofs) > 1
+
+
+@pytest.mark.parametrize(
+    "record, reason",
+    [(stale, "computed something else"), (refused, "could not be recorded .*capturing")],
+)
+def test_a_graph_that_is_wrong_is_not_used_and_the_reason_is_kept(record, reason):
+    graphs = Graphs(on=True, record=record)
+    assert_same_blocks(blocks(graphs), blocks(None))
+    assert not graphs.on
+    assert reason.split(" .*")[0] in graphs.trouble

@@ -1,0 +1,116 @@
+"""The package on a second device, made in Python (see other_device): a ply, an update, a match, a
+whole run. On a GPU each wait for the device costs what some hundred launches cost.
+"""
+
+import pytest
+import torch
+
+from . import other_device
+
+if not other_device.available():
+    pytest.skip("this torch lets Python make no device", allow_module_level=True)
+
+from chessnn_colab import config as settings
+from chessnn_colab import devices
+from chessnn_colab.actor import Actor
+from chessnn_colab.arena.chess.greedy import GreedyPlayer
+from chessnn_colab.arena.players import RandomPlayer
+from chessnn_colab.config import TrainConfig
+from chessnn_colab.device_probe import batch_of, probe, probe_network
+from chessnn_colab.devices import WorkerPlan
+from chessnn_colab.games.registry import make_game
+from chessnn_colab.learner import Learner, LearnerConfig
+from chessnn_colab.network import actor_copy
+from chessnn_colab.search import SearchConfig
+from chessnn_colab.selfplay import Lockstep
+from chessnn_colab.training import train
+
+from .test_device_operators import NOT_KERNELS, has_kernel, table
+
+DEVICE = other_device.NAME
+GAMES = ("chess", "gomoku:7", "2048", "tictactoe")
+SEARCHES = ("two-rung", "tree", "policy")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def device():
+    other_device.install()
+    with other_device.Factories():
+        yield
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("name", GAMES)
+def test_nothing_waits_in_a_ply_and_a_block_waits_once(name, search):
+    game = make_game(name, device=DEVICE)
+    network = actor_copy(probe_network(game), torch.float32)
+    lockstep = Lockstep(
+        Actor(game, network, SearchConfig(search=search, num_simulations=3)), 4, 8, 0
+    )
+    with other_device.recorded() as waits:
+        lockstep.play_ply()
+    assert waits == {}
+    with other_device.recorded() as waits:
+        lockstep.play_block()
+    assert waits.total() <= 2
+
+
+@pytest.mark.parametrize("precision, most", [("float32", 0), ("bfloat16", 0), ("float16", 1)])
+def test_an_update_does_not_wait_and_norms_do_not(precision, most):
+    """In float16 the host must know whether the gradients are finite."""
+    here = make_game("chess", device="cpu")
+    game = make_game("chess", device=DEVICE)
+    batch = batch_of(here, here.init(8))
+    learner = Learner(probe_network(game), game, LearnerConfig(precision=precision))
+    learner.update(batch)
+    with other_device.recorded() as waits:
+        learner.update(batch)
+    assert waits.total() <= most
+    with other_device.recorded() as waits:
+        learner.reestimate_norms([batch, batch])
+    assert waits == {}
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_rules_gradients_and_searches_are_the_cpus(name):
+    probe(DEVICE, name)
+
+
+@pytest.mark.parametrize("player", [RandomPlayer, GreedyPlayer])
+def test_players_choose_there(player):
+    game = make_game("chess", device=DEVICE)
+    chosen = player(game).choose(game.init(3), torch.Generator())
+    assert chosen.device.type == DEVICE and chosen.shape == (3,)
+
+
+def test_a_run_trains_and_resumes_there(tmp_path, monkeypatch):
+    monkeypatch.setattr(devices, "_present", lambda machine: [DEVICE, "cpu"])
+    monkeypatch.setattr(settings, "plan_workers", lambda *_, **__: WorkerPlan((DEVICE,), 1))
+    run = tmp_path / "run"
+    for iteration in (1, 2):
+        config = TrainConfig(
+            run=str(run),
+            game="tictactoe",
+            device=DEVICE,
+            pool="inline",
+            channels=8,
+            blocks=1,
+            boards=4,
+            games_per_iteration=8,
+            batch_size=16,
+            iterations=1,
+        )
+        assert [report.iteration for report in train(config)] == [iteration]
+
+
+def test_every_operator_that_ran_is_there_on_cuda_and_mps():
+    """After the tests above: what they called, looked up in torch's own table."""
+    names = {name for name, _ in other_device.operators} - NOT_KERNELS
+    assert len(names) > 100
+    missing = [
+        f"{name} on {device}"
+        for name in sorted(names & set(table()))
+        for device in ("CUDA", "MPS")
+        if not has_kernel(name, device)
+    ]
+    assert missing == []
