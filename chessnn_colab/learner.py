@@ -208,7 +208,7 @@ class Learner:
                 norm.momentum = momentum
             self.network.eval()
 
-    def _autocast(self) -> AbstractContextManager[None]:
+    def _autocast(self) -> AbstractContextManager[Any]:
         if self.precision == torch.float32:  # some devices know no autocast, even one that is off
             return nullcontext()
         return torch.autocast(self.device.type, self.precision)

@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).parent.parent / "chessnn_colab"
 # From the ground up. Rooms on one floor do not import each other.
 FLOORS = """
 errors
-budget report cpu memory text install settings shapes
+budget report cpu memory text install settings shapes transfer graphs
 games
 network_config search records devices
 layers tree assembler replay advice

@@ -84,7 +84,7 @@ def test_players_choose_there(player):
 
 
 def test_a_run_trains_and_resumes_there(tmp_path, monkeypatch):
-    monkeypatch.setattr(devices, "_present", lambda machine: [DEVICE, "cpu"])
+    monkeypatch.setattr(devices, "present", lambda machine: [DEVICE, "cpu"])
     monkeypatch.setattr(settings, "plan_workers", lambda *_, **__: WorkerPlan((DEVICE,), 1))
     run = tmp_path / "run"
     for iteration in (1, 2):
