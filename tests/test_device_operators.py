@@ -14,6 +14,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from chessnn_colab.actor import Actor
 from chessnn_colab.device_probe import batch_of
 from chessnn_colab.games.base import finished
 from chessnn_colab.games.chess.rules import Chess

@@ -1,5 +1,7 @@
 """Self-play: whole games, all of them, honest labels, packed small, the same for the same seed."""
 
+import threading
+
 import chess
 import numpy as np
 import pytest
@@ -79,19 +81,24 @@ def test_same_seed_same_games_other_seed_other_games(records):
     )
 
 
-@pytest.mark.parametrize("stop_after", [None, 7])
-def test_a_device_that_plays_ahead_of_the_host_plays_the_same_games(monkeypatch, stop_after):
-    """As away from the CPU, where a block takes the device alone."""
-    begin = Lockstep.__init__
+def test_a_block_is_cut_while_the_next_is_played(monkeypatch):
+    next_begun = threading.Event()
+    play_block, add = Lockstep.play_block, Assembler.add
+    blocks = []
 
-    def ahead(lockstep, *rest):
-        begin(lockstep, *rest)
-        lockstep.ahead = True
+    def noted(lockstep):
+        blocks.append(lockstep)
+        if len(blocks) == 2:
+            next_begun.set()
+        return play_block(lockstep)
 
-    before = played(stop_after=stop_after).to_arrays()
-    monkeypatch.setattr(Lockstep, "__init__", ahead)
-    for name, array in played(stop_after=stop_after).to_arrays().items():
-        np.testing.assert_array_equal(array, before[name])
+    def waiting(assembler, block):
+        assert next_begun.wait(60)
+        return add(assembler, block)
+
+    monkeypatch.setattr(Lockstep, "play_block", noted)
+    monkeypatch.setattr(Assembler, "add", waiting)
+    assert played().num_games
 
 
 def test_python_chess_agrees_with_every_game_move_by_move(records):
