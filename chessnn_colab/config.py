@@ -10,12 +10,14 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from .budget import DEFAULT_MINUTES
 from .devices import Inventory, WorkerPlan, plan_workers
 from .errors import ConfigError
 from .games.base import Game
 from .games.registry import check_reward, rules
 from .learner import LearnerConfig
 from .network_config import PRESETS, NetworkConfig
+from .presets import choose_preset
 from .runs.folder import RunFolder, folder_path, own_folder
 from .search import SearchConfig
 from .selfplay import BOARDS, BOARDS_ON_CPU, SelfPlay
@@ -76,7 +78,8 @@ class TrainConfig(LearnerConfig, SearchConfig):
     )
     preset: str = setting(
         "auto",
-        "The size of the network: cpu, t4, a100 or h100. auto chooses by the device.",
+        "The size of the network: cpu, t4, a100 or h100. auto chooses by the device, its free "
+        "memory and the minutes, and says why.",
         FIRST,
         one_of("auto", *PRESETS),
     )
@@ -284,13 +287,14 @@ class TrainConfig(LearnerConfig, SearchConfig):
         machine: Inventory,
         plan: WorkerPlan,
         saved: Mapping[str, Any] | None = None,
+        say: Callable[[str], None] = lambda text: None,
     ) -> ResolvedTrainConfig:
         """The config with every setting filled in that the saved run, the device, the workers or
         the preset decide.
 
         saved: the settings of a run that is resumed (see `saved_config`); empty for a new run. With preset "auto" the
-        network is that of the run, on any device. Raises ConfigError when the run plays another
-        game, or for another reward.
+        network is that of the run, on any device. say: gets the reason when a preset is chosen.
+        Raises ConfigError when the run plays another game, or for another reward.
         """
         values = self.to_dict()
         if saved:
@@ -300,7 +304,9 @@ class TrainConfig(LearnerConfig, SearchConfig):
                     if values[name] in (None, "auto"):
                         values[name] = saved[name]
         if values["preset"] == "auto":
-            values["preset"] = _preset_for(device, machine, plan)
+            minutes = self.total_minutes or self.minutes or DEFAULT_MINUTES
+            values["preset"], reason = choose_preset(device, machine, plan, minutes)
+            say(reason)
         on_cpu = plan.devices[0] == "cpu"
         workers = len(plan.devices)
         boards = self.boards or (BOARDS_ON_CPU if on_cpu else BOARDS)
@@ -391,22 +397,3 @@ def saved_config(run: str) -> dict[str, Any] | None:
     if not (folder_path(run) / "config.json").is_file():
         return None
     return dict(RunFolder.open(run).config)
-
-
-def _preset_for(device: str, machine: Inventory, plan: WorkerPlan) -> str:
-    """The largest preset for which every GPU that learns or plays has the memory."""
-    # Cores that play could not keep up with a larger one. An Apple GPU was never measured: by
-    # arithmetic a base M2 is slower with a larger one than its own CPU with this.
-    if device == "mps" or "cpu" in (device, plan.devices[0]):
-        return "cpu"
-    used = {
-        int(name.partition(":")[2] or 0)
-        for name in (device, *plan.devices)
-        if name.startswith("cuda")
-    }
-    gpus = [gpu for gpu in machine.gpus if gpu.index in used]
-    smallest = min(gpus, key=lambda gpu: (gpu.memory, gpu.capability), default=None)
-    if smallest is None or smallest.memory < 30 * 2**30:
-        return "t4"
-    # An A100 of 80 GB reports as much memory as an H100: the generation tells them apart.
-    return "h100" if smallest.memory > 70 * 2**30 and smallest.capability >= (9, 0) else "a100"

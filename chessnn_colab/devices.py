@@ -4,6 +4,7 @@ which device.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -70,7 +71,7 @@ class WorkerPlan:
     threads: int
     notes: tuple[str, ...] = ()
     device_failure: str = "stop"  # or "cpu": where a worker plays whose device does not work
-    workers_per_gpu: int = 1  # on a Ray cluster
+    workers_per_gpu: int = 1  # that share a GPU, at most
 
 
 def inventory() -> Inventory:
@@ -137,6 +138,14 @@ def _why_not(device: str, error: Exception) -> str:
     except RuntimeError:  # asking takes memory, too
         return "in use: all of its memory is taken"
     return f"in use: {(total - free) / 1e9:.1f} of {total / 1e9:.1f} GB taken"
+
+
+def free_memory(device: str, total: int) -> int:
+    """The bytes of a GPU that no program has taken; `total` where it cannot be asked."""
+    try:
+        return torch.cuda.mem_get_info(device)[0]
+    except Exception:  # whatever a broken driver raises; the worker there will say so
+        return total
 
 
 def try_device(device: str) -> None:
@@ -266,7 +275,7 @@ def _plan_gpus(
     total = workers or len(wanted)
     devices = tuple(wanted[worker % len(wanted)] for worker in range(total))
     threads = max(machine.cores // total, 1)
-    return WorkerPlan(devices, threads, notes, device_failure)
+    return WorkerPlan(devices, threads, notes, device_failure, math.ceil(total / len(wanted)))
 
 
 def present(machine: Inventory) -> list[str]:

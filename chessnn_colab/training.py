@@ -76,7 +76,9 @@ class Trainer:
         try:
             self.budget = Budget(config.minutes, config.iterations, config.total_minutes)
             self._say([*choice.troubles, f"Primary training device: {choice}", *self.plan.notes])
-            self.config = config.resolve(choice.device, machine, self.plan, self.folder.config)
+            self.config = config.resolve(
+                choice.device, machine, self.plan, self.folder.config, self.progress.message
+            )
             self._make_parts(choice.device)
             if latest is None and config.from_checkpoint:
                 source = config.from_checkpoint

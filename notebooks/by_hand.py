@@ -65,7 +65,7 @@ config = TrainConfig(
     run=str(root / "runs" / f"{game_name.replace(':', '-')}-by-hand"), game=game_name
 )
 plan = config.worker_plan(choice.device, machine)
-config = config.resolve(choice.device, machine, plan)
+config = config.resolve(choice.device, machine, plan, say=print)
 game = make_game(game_name, config.max_plies, choice.device)
 start = game.init(1)
 print(f"{choice.device}: {'; '.join(choice.reasons)}", *game.to_text(start), sep="\n")

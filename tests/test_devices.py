@@ -353,25 +353,65 @@ def test_a_precision_by_name_and_that_of_a_mac():
     assert devices.choose_dtype("auto", "mps") is torch.float32
 
 
+CARDS = Inventory(
+    tuple(
+        Gpu(index, "GPU", gib * 2**30, capability)
+        for index, gib, capability in ((0, 15, (7, 5)), (1, 80, (8, 0)), (2, 80, (9, 0)))
+    ),
+    True,
+    4,
+)
+
+
 @pytest.mark.parametrize(
-    "device, gpus, preset",
+    "device, gpus, minutes, preset, reason",
     [
-        ("cuda:0", None, "t4"),  # a small one is among those that play
-        ("cuda:2", (2,), "h100"),
-        ("cuda:1", (1, 2), "a100"),
-        ("mps", None, "cpu"),
-        ("cpu", None, "cpu"),
+        ("cuda:0", (0,), 5, "cpu", "with t4 make about 2.3 million positions"),
+        ("cuda:0", (0,), None, "t4", "20 minutes with t4 make about 9.4 million positions"),
+        ("cuda:1", (1,), 20, "t4", "it pays from 5 million on"),
+        ("cuda:1", (1,), 60, "a100", "it pays from 27 million on"),
+        ("cuda:1", (1, 2), 40, "a100", "40 minutes with a100 make about 29.5 million"),
+        ("cuda:2", (2,), 5, "t4", "5 minutes with t4"),
+        ("cuda:2", (2,), 20, "a100", "20 minutes with a100"),
+        ("cuda:2", (2,), 240, "h100", "240 minutes with h100"),
+        ("cuda:0", None, 60, "t4", "make about 44.3 million"),  # three play, as slow ones
+        ("mps", None, 240, "cpu", "no Apple GPU has been measured"),
+        ("cpu", None, 240, "cpu", "cores are too slow"),
     ],
 )
-def test_the_preset_fits_every_gpu_that_learns_or_plays(device, gpus, preset):
-    sizes = ((0, 8, (7, 5)), (1, 80, (8, 0)), (2, 80, (9, 0)))
-    there = Inventory(
-        tuple(Gpu(i, "GPU", gib * 2**30, capability) for i, gib, capability in sizes), True, 4
+def test_the_preset_fits_the_gpus_that_learn_or_play_and_the_minutes(
+    device, gpus, minutes, preset, reason
+):
+    plan = plan_workers(CARDS, device, gpus=gpus)
+    config = TrainConfig(gpus=gpus, minutes=minutes)
+    said = []
+    assert config.resolve(device, CARDS, plan, say=said.append).preset == preset
+    assert len(said) == 1 and said[0].startswith(f"Preset {preset} (") and reason in said[0]
+    cores = plan_workers(CARDS, device, gpus=gpus, selfplay_device="cpu")
+    assert config.resolve(device, CARDS, cores).preset == "cpu", "cores play"
+    session = TrainConfig(gpus=gpus, minutes=1, total_minutes=minutes or 20)
+    assert session.resolve(device, CARDS, plan).preset == preset, "one of several sessions"
+
+
+@pytest.mark.parametrize(
+    "free, preset, reason",
+    [
+        (60e9, "h100", "240 minutes with h100"),
+        (8e9, "a100", "240 minutes with a100"),
+        (4.2e9, "t4", "240 minutes with t4"),
+        (1.4e9, "cpu", "t4 needs 3 GB of a GPU, and 1.4 GB are free"),
+    ],
+)
+def test_the_preset_fits_the_memory_that_is_free(free, preset, reason, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        torch.cuda, "mem_get_info", lambda device: asked.append(device) or (int(free), int(80e9))
     )
-    plan = plan_workers(there, device, gpus=gpus)
-    assert TrainConfig(gpus=gpus).resolve(device, there, plan).preset == preset
-    cores = plan_workers(there, device, gpus=gpus, selfplay_device="cpu")
-    assert TrainConfig(gpus=gpus).resolve(device, there, cores).preset == "cpu", "cores play"
+    plan = plan_workers(CARDS, "cuda:2", gpus=(2,))
+    said = []
+    config = TrainConfig(gpus=(2,), minutes=240)
+    assert config.resolve("cuda:2", CARDS, plan, say=said.append).preset == preset
+    assert asked == ["cuda:2"] and reason in said[0]
 
 
 def test_matches_of_an_apple_gpu_are_played_on_its_cpu():

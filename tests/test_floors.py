@@ -13,7 +13,7 @@ errors
 budget report cpu memory text install settings shapes transfer graphs
 games
 network_config search records devices
-layers tree assembler replay advice
+layers tree assembler replay advice presets
 network
 spikes learner actor
 selfplay iteration learning

@@ -23,8 +23,8 @@ MOMENTS = (1.0, 3.0, 10.0, 20.0, 60.0, 180.0)  # minutes
 
 
 def what_to_expect(config: TrainConfig) -> str:
-    """Lines that say how strong a run of `config` is likely to get, and how much disk it takes.
-    Raises ConfigError and DeviceError.
+    """Lines that say which preset is chosen and why, how strong a run of `config` is likely to get,
+    and how much disk it takes. Raises ConfigError and DeviceError.
 
     The disk is computed from the settings. The strength is that of the reference run that comes
     with the package, on the machine that it names; without one for this game and preset there is
@@ -33,8 +33,8 @@ def what_to_expect(config: TrainConfig) -> str:
     machine = inventory()
     device = detect_device(config.device, machine, gpus=config.gpus).device
     plan = config.worker_plan(device, machine)
-    resolved = config.resolve(device, machine, plan, saved_config(config.run))
-    lines = []
+    lines: list[str] = []
+    resolved = config.resolve(device, machine, plan, saved_config(config.run), lines.append)
     if reference := reference_for(resolved.to_dict()):
         lines.append(f"A normal run on {reference['machine']} ({reference['date']}):")
         for measure, points in reference["curves"].items():
