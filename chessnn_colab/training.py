@@ -68,6 +68,8 @@ class Trainer:
         self.progress = progress
         machine = inventory()
         probe = probe_for(config.game, machine)
+        if probe is not None and config.device != "cpu":
+            progress.message("Trying the GPU, and comparing it with the CPU")
         choice = detect_device(config.device, machine, probe, config.gpus)
         self.plan = config.worker_plan(choice.device, machine)
         self.folder, latest = open_run(config.run, config.copy_to, progress.message)

@@ -400,6 +400,8 @@ def test_a_device_that_is_passed_over_is_named(tmp_path, monkeypatch):
         "cuda:0: there, but broken: the rules of chess come out wrong there" in listener.messages()
     )
     assert "Primary training device: cpu (CPU)" in listener.messages()
+    assert listener.messages().startswith("Trying the GPU, and comparing it with the CPU")
+    assert "Preset" not in listener.messages(), "the preset was asked for"
 
 
 def test_what_ray_makes_of_sigterm_keeps_everything(tmp_path):

@@ -75,6 +75,7 @@ def test_lines_of_self_play_keep_the_form_that_users_know():
         model.worker_update(worker, 100, 8_000)
     model.finish_selfplay(24.1)
     lines = stream.getvalue().splitlines()
+    assert lines.pop(3) == "Choosing kernels, once: the first plies on a GPU are slow"
     assert lines[3] == "[   12.3s] GPU 2: completed 100 games | 1/8 workers done | 100/800 games"
     assert lines[-2].endswith("| 8/8 workers done | 800/800 games")
     assert lines[-1] == "Completed 800/800 games in 24.1s (33.2 games/s)"
@@ -234,6 +235,18 @@ def test_one_worker_has_one_bar_and_several_one_each():
     model.worker_update(0, 30, 3_000)
     assert model.worker_bars() == (Bar("GPU 0", 30, 100, "30/100 | 300/s"), Bar("GPU 1", 0, 50))
     assert model.bars()[1].note == "30/150 games | 300 positions/s"
+
+
+def test_the_first_plies_on_a_gpu_are_said_to_be_slow_until_one_has_been_played():
+    model, clock = live()
+    for device, phase in (("CPU", "playing"), ("GPU 0: Tesla T4", "choosing kernels, once")):
+        model.start_selfplay([64], [device])
+        assert f"| {phase} |" in model.header() and model.bars()[1].name == phase
+    clock.now += 50
+    model.worker_update(0, 0, 4_096)
+    assert "| playing |" in model.header()
+    model.start_selfplay([64], ["GPU 0: Tesla T4"])
+    assert "| playing |" in model.header(), "it does so once"
 
 
 def test_workers_that_play_beside_the_learner_leave_its_bar_alone():

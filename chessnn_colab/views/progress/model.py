@@ -16,6 +16,9 @@ DRAWS_PER_SECOND = 4.0
 HEARTBEAT_SECONDS = 15.0  # a line at least as often as this
 STARTING, PLAYING, LEARNING = "starting workers", "playing", "learning"
 MEASURING, SAVING = "measuring strength", "saving"
+# cuDNN times its ways to convolve at each new shape (devices.time_convolutions), and CUDA loads
+# code, so the first plies of a session take many times as long as later ones.
+CHOOSING = "choosing kernels, once"
 
 
 class Face:
@@ -84,11 +87,15 @@ class LiveProgress(Progress):
         self._play_began = self._now()
         names = lines.worker_names(devices)
         bars = tuple(Bar(name, 0, games) for name, games in zip(names, games_per_worker))
+        first = not any(self._plies)
         self._plies = [0] * len(bars)
         games = counted(sum(games_per_worker), "game")
         self._write(f"Generating {games} on {counted(len(bars), 'worker')}")
         self._write(f"Games per worker: {list(games_per_worker)}")
         self._show_games(bars)
+        if first and any(device.startswith("GPU") for device in devices):
+            self._write("Choosing kernels, once: the first plies on a GPU are slow")
+            self._show(Bar(CHOOSING, 0, 1, "the first plies on a GPU are slow"))
 
     def worker_update(self, worker: int, games: int, plies: int) -> None:
         bars = list(self._games.bars)
