@@ -15,6 +15,11 @@ os.environ.setdefault("CHESSNN_UI", "text")
 if "CHESSNN_GPU_PIECE" not in os.environ:
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
+from . import other_device
+
+if other_device.available():
+    other_device.install()  # torch's autograd counts the devices once, at the first backward
+
 
 @pytest.fixture
 def short_games(monkeypatch) -> None:

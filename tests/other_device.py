@@ -253,8 +253,6 @@ class Factories(TorchFunctionMode):
 
 def install() -> None:
     """Make the device, once per process."""
-    if _kept:
-        return
     backend_registration._setup_privateuseone_for_python_backend(
         NAME, backend_module=DeviceModule()
     )

@@ -34,7 +34,6 @@ SEARCHES = ("two-rung", "tree", "policy")
 
 @pytest.fixture(scope="module", autouse=True)
 def device():
-    other_device.install()
     with other_device.Factories():
         yield
 
