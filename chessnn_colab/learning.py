@@ -70,12 +70,14 @@ def learn(
         learner.reestimate_norms(replay.sample(batch_size, generator) for _ in range(NORM_BATCHES))
     made = learner.updates - before
     skipped = len(collected) - made
+    losses = torch.stack(collected)
     if skipped:
+        losses = losses[losses.isfinite().all(1)]
         progress.message(
             f"{skipped} of {len(collected)} updates were left out: in float16 their gradients "
             "were too large. A few at the start are usual; the loss is scaled down until it fits"
         )
-    means = dict(zip(Losses._fields, torch.stack(collected).nanmean(0).tolist()))
+    means = dict(zip(Losses._fields, losses.mean(0).tolist()))
     kl = (
         math.nan
         if learner.policy_gradient

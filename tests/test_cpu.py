@@ -63,12 +63,14 @@ def threads_of_updates(monkeypatch, budget: Budget, channels: int = 64) -> list[
     monkeypatch.setattr("chessnn_colab.learning.time.perf_counter", lambda: now[0])
 
     def update(*args):
+        learner.updates += 1
         counts.append(torch.get_num_threads())
         now[0] += {4: 2.0, 2: 1.0, 1: 1.5}[counts[-1]]
         return Losses(*torch.zeros(len(Losses._fields)))
 
     learner = SimpleNamespace(
         update=update,
+        updates=0,
         reestimate_norms=lambda batches: counts.append(torch.get_num_threads()),
         device=torch.device("cpu"),
         config=SimpleNamespace(learning_rate=0.001),

@@ -1,12 +1,14 @@
 """Learning: targets, losses, masks, what one batch teaches; and the replay it comes from."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
 from chessnn_colab import learner as learner_module
+from chessnn_colab.budget import Budget
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.learner import (
@@ -17,10 +19,12 @@ from chessnn_colab.learner import (
     masked_log_policy,
     wdl_target,
 )
+from chessnn_colab.learning import learn
 from chessnn_colab.network import build_network, to_arrays
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.records import GameRecords
 from chessnn_colab.replay import ReplayBuffer
+from chessnn_colab.report import Progress
 from chessnn_colab.runs.training_state import load_optimizer_arrays, optimizer_arrays
 from chessnn_colab.selfplay import POLICY_WIDTH
 
@@ -183,6 +187,21 @@ def test_the_loss_scale_is_saved_and_comes_back():
     plain = learner_of()
     plain.restore_progress(saved)  # a run that went on in another precision
     assert plain.progress() == {"updates": 4}
+
+
+def test_an_update_that_float16_cannot_make_is_told_and_not_counted():
+    learner = learner_of()
+    learner.scaler = torch.amp.GradScaler("cpu", init_scale=3e38)
+    replay = SimpleNamespace(sample=lambda size, generator: batch_of())
+    said = []
+    progress = Progress()
+    progress.message = said.append
+    found = learn(
+        learner, replay, 4, 8, Budget(None, 1), progress, np.random.default_rng(0), lambda: None
+    )
+    assert 0 < found["updates"] == learner.updates < 4
+    assert np.isfinite(found["loss"])
+    assert said[0].startswith(f"{4 - found['updates']} of 4 updates were left out: in float16")
 
 
 @pytest.mark.parametrize(
