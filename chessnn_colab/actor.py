@@ -60,18 +60,22 @@ class Actor:
     ):
         self.game = game
         self.network = network
-        self.config = (
-            config if game.num_players == 2 else replace(config, solve="off")
-        )  # a win takes two
         self.discount = game.discount
         self.static = game.device.type != "cpu" if static is None else static
         self.chance = cast(ChanceGame, game) if game.chance else None
         self.columns = min(TREE_ACTIONS, game.num_actions)  # of every node of a tree
+        self.considered = min(considered, self.columns)
+        self.look_ahead(config)
+
+    def look_ahead(self, config: SearchConfig) -> None:
+        """Search as `config` says from now on."""
+        # A win takes two.
+        self.config = config if self.game.num_players == 2 else replace(config, solve="off")
         self.schedules = considered_visits_table(
-            min(considered, self.columns), config.num_simulations, game.device
+            self.considered, config.num_simulations, self.game.device
         )
         most = TREE_ACTIONS if config.search == "tree" else ROOT_ACTIONS
-        self.root_columns = min(most, game.num_actions)  # at most
+        self.root_columns = min(most, self.game.num_actions)  # at most
 
     def draw(self, rows: int, generator: torch.Generator, gumbel_scale: float = 1.0) -> Noise:
         """The chance in one ply of `rows` positions. `generator` is on the states' device.

@@ -75,7 +75,7 @@ class NetworkOpponent(Opponent):
 
     @evaluations.setter
     def evaluations(self, number: int) -> None:
-        self.actor.config = replace(search_of(number), solve=self.actor.config.solve)
+        self.actor.look_ahead(replace(search_of(number), solve=self.actor.config.solve))
 
     @torch.no_grad()
     @use_threads(1)

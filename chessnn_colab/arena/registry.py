@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 import torch
 
-from ..devices import playing_device
+from ..devices import MANY_BOARDS, playing_device
 from ..games.base import Game
 from ..games.registry import family, make_game
 from .chess.game import chess_game
@@ -34,9 +34,10 @@ def arena_game(game: str) -> ArenaGame:
     return ArenaGame(game, {"random": RandomPlayer})
 
 
-def match_game(name: str, device: torch.device | str = "cpu") -> Game:
-    """The rules of a game with the limit on plies that its matches have, on playing_device(device).
+def match_game(name: str, device: torch.device | str = "cpu", boards: int = MANY_BOARDS) -> Game:
+    """The rules of a game with the limit on plies that its matches have, on
+    devices.playing_device(device, boards).
 
     Raises ConfigError for an unknown name.
     """
-    return make_game(name, arena_game(name).max_plies, playing_device(device))
+    return make_game(name, arena_game(name).max_plies, playing_device(device, boards))

@@ -55,7 +55,7 @@ class Engine:
         self.num_simulations = 128
         self.board = chess.Board()
         network, self.iteration = load_network(run, snapshot, device)
-        own_device = playing_device(next(network.parameters()).device)
+        own_device = playing_device(next(network.parameters()).device, boards=1)
         network = actor_copy(network, choose_dtype("auto", own_device)).to(own_device)
         config = replace(PLAY_SEARCH, solve="all")
         self.actor = Actor(Chess(NO_CAP, own_device), network, config, CONSIDERED)

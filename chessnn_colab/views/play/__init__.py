@@ -80,9 +80,9 @@ def find_opponent(source: Any, game: str = "chess", device: str = "auto") -> Opp
     if isinstance(source, Opponent):
         return source
     if isinstance(source, SpikingNetwork):
-        rules = match_game(game, next(source.parameters()).device)
+        rules = match_game(game, next(source.parameters()).device, boards=1)
         return NetworkOpponent(rules, NetworkPlayer(rules, source, name="the network"))
-    rules = match_game(own_game(source) or game, detect_device(device).device)
+    rules = match_game(own_game(source) or game, detect_device(device).device, boards=1)
     if not isinstance(source, str | Path):
         return Opponent(rules, FunctionPlayer(source))
     player = find_player(str(source), rules)
