@@ -65,13 +65,16 @@ def rounded(x: Tensor, levels: int) -> Tensor:
     return x.clamp(0, levels).round_()
 
 
-@functools.cache
 def rounds_at_once(device: torch.device) -> bool:
-    """Whether a device clamps and rounds in one pass over memory, by torch's operator for
-    quantization, and exactly. On a CPU that operator is twelve times slower than two passes.
+    """Whether a device clamps and rounds in one pass over memory: CUDA, by torch's operator for
+    quantization. On a CPU that operator is twelve times slower than two passes.
     """
-    if device.type != "cuda":
-        return False
+    return device.type == "cuda" and quantizes_exactly(device)
+
+
+@functools.cache
+def quantizes_exactly(device: torch.device) -> bool:
+    """Whether torch's operator for quantization rounds on `device` as two passes do."""
     numbers = torch.arange(-24, 96, device=device) / 8
     try:
         for dtype in (torch.float32, torch.float16, torch.bfloat16):
