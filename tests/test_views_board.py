@@ -65,7 +65,7 @@ def test_a_start_with_few_pieces_is_told():
     position = drawing()
     assert not position.opening_words()
     position.load("4k3/8/8/8/8/8/4p3/K7 b - - 0 31")
-    assert "starts from 3 pieces" in position.opening_words()
+    assert "with 3 pieces" in position.opening_words()
     position.push(position.parse("e1=Q"))
     assert position.moves() == [("31...", "e1=Q+")]
 

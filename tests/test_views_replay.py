@@ -74,8 +74,8 @@ def test_moves_are_numbered_from_any_start_and_headers_cannot_break_out():
     html = replay.game_replay(played_game(pgn)).html
     (game,) = held(html)
     assert [ply["n"] for ply in game["plies"]] == ["31...", "32."]
-    assert "starts from 3 pieces" in game["note"]
-    assert "starts from 3 pieces" in html.split("<script")[0]
+    assert "with 3 pieces" in game["note"]
+    assert "with 3 pieces" in html.split("<script")[0]
     assert "</script><b>x" not in html and game["players"] == "</script><b>x - ?"
     assert game["end"] == "Stopped without a result."
 

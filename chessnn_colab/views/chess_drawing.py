@@ -120,12 +120,12 @@ class ChessDrawing(Drawing):
         return next((f"{reason}: drawn." for reason, holds in reasons.items() if holds), "")
 
     def opening_words(self) -> str:
-        """From how many pieces the game starts, where it is not the usual position."""
+        """With how many pieces the game starts, where it is not the usual position."""
         start = self.board.root()
         if start.fen() == chess.STARTING_FEN:
             return ""
         men = len(start.piece_map())
-        return f"This game starts from {men} pieces: self-play begins part of its games elsewhere."
+        return f"This game starts from another position than usual, with {men} pieces."
 
     def states(self, first: int) -> list[Any]:
         """The positions of the game from number `first` on; each knows what has occurred before."""

@@ -63,16 +63,21 @@ def draw_strength(
     points: Sequence[Strength],
     reference: Reference | None = None,
     minutes: float | None = None,
+    room: float = 1.28,
 ) -> None:
     """Strength over minutes: a line per measure. A game with points instead of wins has its games'
     mean score.
+
+    room: the axis's height as a multiple of its highest value; the legend uses the space above.
     """
     scored = [report for report in reports if "mean" in report.scores]
     ends = [point.seconds / 60 for point in (*points, *scored)]
     axis.set(title="Is it getting stronger?", xlabel="minutes of training")
+    axis.locator_params(nbins=6, steps=(1, 2, 5, 10))
     if points:
         _draw_measures(axis, points, reference)
-        axis.set_ylim(bottom=0)
+        axis.set_ylim(0, room * max(point.high for point in points))
+        axis.set_yticks([tick for tick in axis.get_yticks() if tick <= 1])
     elif scored:
         means = np.array([report.scores["mean"] for report in scored])
         draw_line(axis, np.array(ends), means, BLUE, "points per game, mean")
@@ -81,7 +86,7 @@ def draw_strength(
         text = "measured between iterations" if minutes else "this run did not measure its strength"
         axis.text(0.5, 0.5, text, transform=axis.transAxes, ha="center")
     if ends:
-        axis.legend(fontsize=8, handlelength=1.4, borderpad=0.1)
+        axis.legend(loc="upper left", fontsize=8, handlelength=1.4, borderpad=0.1)
     axis.set_xlim(0, 1.04 * max([0.1, minutes or 0.0, *ends]))
 
 

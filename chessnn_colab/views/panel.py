@@ -41,7 +41,8 @@ def box(content: str, style: str = "") -> str:
 def live_html(header: str, bars: Sequence[Bar], workers: Sequence[Bar]) -> str:
     """The part that moves: the header, the bars, and smaller those of workers."""
     head = div(f"font-size:17px;font-weight:600;height:30px;{ONE_LINE}", html.escape(header))
-    rows = "".join(_bar(bar, 12, 190, 250) for bar in bars)
+    name_width = 8 * max([18, *(len(bar.name) for bar in bars)])  # CSS pixels
+    rows = "".join(_bar(bar, 12, name_width, 250) for bar in bars)
     each = "".join(div("width:48.5%;min-width:0", _bar(bar, 6, 90, 140)) for bar in workers)
     grid = div("display:flex;flex-wrap:wrap;justify-content:space-between", each)
     return box(head + rows + grid)
@@ -69,10 +70,7 @@ def table_html(reports: Sequence[Report], rows: int = TABLE_ROWS) -> str:
     heads, texts = table_rows(reports, rows)
     empty = [[""] * len(heads)] * (rows - len(texts))
     lines = _cells(heads, "th") + "".join(_cells(row, "td") for row in texts[::-1] + empty)
-    style = (
-        "border-collapse:collapse;width:100%;min-width:940px;margin-top:6px;border:0;"
-        "table-layout:fixed;font-size:12px"
-    )
+    style = "border-collapse:collapse;width:100%;margin-top:6px;border:0;font-size:12px"
     return div("overflow-x:auto", f'<table style="{style}">{lines}</table>') + quiet(TABLE_NOTE)
 
 

@@ -142,9 +142,8 @@ def _arrow_svg(start: tuple[int, int], tip: tuple[int, int], arrow: Arrow) -> st
     if length:
         across, down = ((end - begin) / length for begin, end in zip(start, tip))
         turn = f"{across} {down} {-down} {across}"
-        point = length - width
-        neck = point - 1.5 * width
-        outline = f"M0 0H{neck}V{width}L{point} 0L{neck} {-width}V0"
+        neck = length - 9 - width / 2
+        outline = f"M0 0H{neck}V6l9 -6l-9 -6V0"
         shape = f'<path d="{outline}" fill="{arrow.colour}" stroke-linejoin="round"/>'
     return f'<g transform="matrix({turn} {start[0] + CELL / 2} {start[1] + CELL / 2})" {style}>{shape}</g>'
 

@@ -57,7 +57,8 @@ def summary_html(
     sentences = plain_lines(strength_sentences(points))
     tiles = "".join(_tile(name, figure) for name, figure in best_facts(reports).items())
     tiles = div("display:flex;flex-wrap:wrap;gap:8px;margin:8px 0", tiles)
-    return box(head + sentences + tiles + plain_lines([network_words(config), *messages]))
+    small = div("font-size:12px;opacity:0.8", plain_lines([network_words(config), *messages]))
+    return box(head + sentences + tiles + small)
 
 
 def headline(config: Mapping[str, Any], reports: Sequence[Report]) -> str:

@@ -71,9 +71,10 @@ def _draw_match(axis: Axes, row: int, result: Any) -> None:
         axis.barh(row, share, left=left, height=0.56, color=colour, alpha=0.75, label=kind)
         left += share
     low, high = result.interval
-    axis.hlines(row, low, high, color=ON_BARS, lw=1.8)
-    label = "score, 95 % interval"
-    axis.plot(result.score, row, "o", color=ON_BARS, ms=6, clip_on=False, label=label)
+    # Rounding may leave the score a hair outside its interval; an error bar cannot be negative.
+    errors = [[max(0.0, result.score - low)], [max(0.0, high - result.score)]]
+    style = {"fmt": "o", "color": ON_BARS, "ms": 6, "lw": 1.8, "capsize": 5, "clip_on": False}
+    axis.errorbar(result.score, row, xerr=errors, label="score, 95 % interval", **style)
     counts = f"+{result.wins} ={result.draws} -{result.losses}"
     text = f"{100 * result.score:.1f} % [{100 * low:.1f}, {100 * high:.1f}]   {counts}"
     axis.annotate(text, (1.02, row), va="center", annotation_clip=False)
@@ -116,9 +117,9 @@ def puzzle_curves(shares: Mapping[int, Mapping[str, float]], run: str | Path) ->
     figure, panels = _training_panels("puzzles solved")
     for column, axis in enumerate(panels):
         amounts = [played[iteration][column] for iteration in iterations]
-        for kind in kinds:
+        for kind, marker in zip(kinds, "osD^v"):
             solved = [shares[iteration][kind] for iteration in iterations]
-            axis.plot(amounts, solved, marker="o", ms=5, lw=1.8, label=kind.replace("-", " "))
+            axis.plot(amounts, solved, marker=marker, ms=5, lw=1.8, label=kind.replace("-", " "))
         axis.set_ylim(-0.02, 1.02)
         axis.yaxis.set_major_formatter(PERCENT)
     legend_above(panels[0])
@@ -139,5 +140,6 @@ def _training_panels(y: str) -> tuple[Figure, Sequence[Axes]]:
     figure = Figure(figsize=(10.0, 3.8))
     panels = figure.subplots(1, 2, sharey=True)
     panels[0].set(xlabel="games of self-play", ylabel=y)
+    panels[0].xaxis.set_major_formatter("{x:,g}")
     panels[1].set_xlabel("minutes of training")
     return figure, panels

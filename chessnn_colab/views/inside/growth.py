@@ -70,7 +70,7 @@ def growth(
     large, small = {}, []
     for iteration, network in networks.items():
         name = names[iteration]
-        fired = layer_strip(network, seen, 76, max_rate)
+        fired = layer_strip(network, seen, 72, max_rate)
         large[iteration] = row(_board(network, seen, name, 340), fired)
         fired = layer_strip(network, seen, 48, max_rate)
         small.append(_board(network, seen, name, 225) + fired)

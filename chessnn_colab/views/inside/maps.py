@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 from ipywidgets import Dropdown
-from matplotlib.colors import Colormap, LinearSegmentedColormap, ListedColormap
+from matplotlib.colors import Colormap, LinearSegmentedColormap
 from matplotlib.image import imsave
 
 from ...network import SpikingNetwork
@@ -26,17 +26,19 @@ PLANES = (
     "they castle long", "seen before", "in check", "always lit", *(f"{plies} quiet" for plies in (8, 16, 32, 56, 80)),
 )  # fmt: skip
 GAP = 9  # CSS pixels between two small boards
-PIXELS = 8  # of a square of a small board, so that a page that scales it keeps its edges
+# Pixels of a square of a small board: those on two of its edges are paler, which draws a grid. A
+# board whose CSS pixels are a multiple of its squares has even lines.
+SQUARE = np.pad(np.ones((15, 15)), (1, 0), constant_values=0.6)
 LIGHT = LinearSegmentedColormap.from_list(
     "light", [NO_FIRE, "#8C6D31", "#D9A441", FULL_FIRE, "#FFF6DC"]
 )
-UNLIT_LIT = ListedColormap([NO_FIRE, FULL_FIRE])
+UNLIT_LIT = LinearSegmentedColormap.from_list("unlit lit", [NO_FIRE, FULL_FIRE])
 
 
 def input_planes(seen: SeenPosition) -> HtmlImage:
     """The 27 planes that the network sees, beside the board."""
     planes = seen.seen_from_white(seen.planes[0].numpy())
-    maps = boards_html(dict(zip(PLANES, planes)), 66, UNLIT_LIT, 1)
+    maps = boards_html(dict(zip(PLANES, planes)), 64, UNLIT_LIT, 1)
     return HtmlImage(row(board_image(seen), maps))
 
 
@@ -58,7 +60,7 @@ def brightest(maps: Mapping[str, np.ndarray]) -> float:
 
 
 def layer_strip(
-    network: SpikingNetwork, seen: SeenPosition, size: int = 76, max_rate: float = 0.0
+    network: SpikingNetwork, seen: SeenPosition, size: int = 72, max_rate: float = 0.0
 ) -> str:
     """A small board for each layer, as HTML: how often the neurons of each square fire, on one
     scale for all layers.
@@ -69,7 +71,7 @@ def layer_strip(
     titled = {}
     for name, board in maps.items():
         rate = percent(float(board.mean())) if board.any() else "silent"
-        titled[f"{name}: {rate}".replace(" %", "\u00a0%")] = board
+        titled[f"{name}\n{rate}"] = board
     return boards_html(titled, size, LIGHT, max_rate or brightest(maps))
 
 
@@ -79,7 +81,7 @@ def channel_grid(network: SpikingNetwork, seen: SeenPosition, layer: str) -> str
     titled = {f"{number}: {board.sum():.0f}": board for number, board in enumerate(spikes, 1)}
     silent = sum(not board.any() for board in spikes)
     words = f"{layer}: {len(spikes)} channels, {silent} of them silent."
-    grid = boards_html(titled, 88, LIGHT, slots(network))
+    grid = boards_html(titled, 80, LIGHT, slots(network))
     return grid + caption(f"{words} Above each board: its number, and its spikes here.", 800)
 
 
@@ -94,12 +96,13 @@ def firing_view(network: SpikingNetwork, seen: SeenPosition) -> Controlled:
 def boards_html(
     boards: Mapping[str, np.ndarray], size: int, colours: Colormap, highest: float
 ) -> str:
-    """Small boards [height, width], each an image with its title above; White is below. size: CSS pixels of
-    a board. highest: what is brightest.
+    """Small boards [height, width], each an image with its title above; White is below. size: CSS
+    pixels of a board; a row has room for 710. highest: what is brightest.
     """
     parts = []
     for title, board in boards.items():
-        squares = np.kron(board[::-1], np.ones((PIXELS, PIXELS)))
+        middle = highest / 2
+        squares = np.kron(board[::-1] - middle, SQUARE) + middle
         png = io.BytesIO()
         imsave(png, squares, vmin=0, vmax=highest, cmap=colours, format="png")
         data = base64.b64encode(png.getvalue()).decode()
@@ -108,5 +111,5 @@ def boards_html(
             f'<img src="data:image/png;base64,{data}" alt="{title}" width="{size}" style="{style}">'
         )
         parts.append(f"{title}{image}")
-    words = f"max-width:{9 * (size + GAP)}px;font-size:11px;line-height:1.3"
+    words = "max-width:710px;font-size:11px;line-height:1.3;white-space:pre-line;text-align:center"
     return f'<div style="{words}">{row(*parts, gap=GAP, width=size)}</div>'
