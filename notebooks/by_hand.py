@@ -8,7 +8,7 @@
 # run and writes reports.
 
 # %% cellView="form" jupyter={"source_hidden": true} tags=["fetch"]
-# @title Get the code: from the folder around this notebook, or from its repository { display-mode: "form" }
+# @title Get the code: from the folder around this notebook, or from its repository
 import importlib
 import subprocess
 import sys
@@ -30,7 +30,7 @@ if find_spec("chessnn_colab") is None:
     importlib.invalidate_caches()
 
 # %% cellView="form" jupyter={"source_hidden": true}
-# @title Install what is missing (torch stays as it is) { display-mode: "form" }
+# @title Install what is missing (torch stays as it is)
 from chessnn_colab import install_requirements
 
 root = install_requirements()

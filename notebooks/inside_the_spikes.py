@@ -7,7 +7,7 @@
 # Every section has one idea. You need not have met a spiking network before.
 
 # %% cellView="form" jupyter={"source_hidden": true} tags=["fetch"]
-# @title Get the code: from the folder around this notebook, or from its repository { display-mode: "form" }
+# @title Get the code: from the folder around this notebook, or from its repository
 import importlib
 import subprocess
 import sys
@@ -29,7 +29,7 @@ if find_spec("chessnn_colab") is None:
     importlib.invalidate_caches()
 
 # %% cellView="form" jupyter={"source_hidden": true}
-# @title Install what is missing (torch stays as it is) { display-mode: "form" }
+# @title Install what is missing (torch stays as it is)
 from chessnn_colab import install_requirements
 
 root = install_requirements()
@@ -61,7 +61,7 @@ probe_positions = 3000  # @param {type:"slider", min:500, max:20000, step:500}
 # the end.
 
 # %% cellView="form" jupyter={"source_hidden": true}
-# @title One neuron, drawn { display-mode: "form" }
+# @title One neuron, drawn
 import matplotlib.pyplot as plt
 import numpy as np
 from ipywidgets import FloatSlider
@@ -115,7 +115,7 @@ Controlled(draw_neuron, {"leak": leak, "threshold": threshold})
 # the layer below has finished.
 
 # %% cellView="form" jupyter={"source_hidden": true}
-# @title Two staircases { display-mode: "form" }
+# @title Two staircases
 import torch
 
 from chessnn_colab import NetworkConfig, SpikingLayer, show
@@ -167,7 +167,7 @@ input_planes(seen)
 # fire nothing.
 
 # %% cellView="form" jupyter={"source_hidden": true}
-# @title The channel that fires most { display-mode: "form" }
+# @title The channel that fires most
 from chessnn_colab import firing_maps
 
 with torch.no_grad():

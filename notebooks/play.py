@@ -6,7 +6,7 @@
 # network comes with the package.
 
 # %% cellView="form" jupyter={"source_hidden": true} tags=["fetch"]
-# @title Get the code: from the folder around this notebook, or from its repository { display-mode: "form" }
+# @title Get the code: from the folder around this notebook, or from its repository
 import importlib
 import subprocess
 import sys
@@ -28,7 +28,7 @@ if find_spec("chessnn_colab") is None:
     importlib.invalidate_caches()
 
 # %% cellView="form" jupyter={"source_hidden": true}
-# @title Install what is missing (torch stays as it is) { display-mode: "form" }
+# @title Install what is missing (torch stays as it is)
 from chessnn_colab import install_requirements
 
 root = install_requirements()
@@ -37,7 +37,7 @@ root = install_requirements()
 # ## Choose
 # Nothing needs to be changed. `network` is the folder of a run such as `runs/chess`, or
 # `runs/chess@5` for its fifth iteration, or a file made by `share`. Left empty, it is the newest
-# run here, or else the network that comes with the package. `you_play` is your side (in
+# trained run of chess here, or else the network that comes with the package. `you_play` is your side (in
 # tic-tac-toe x or o); if it is empty, you move first. `opponent` plays against the network in the
 # section *Watch*: another run, `random`, and in chess also `greedy`, `minimax` or
 # `engine:/path/to/stockfish`.

@@ -1,11 +1,12 @@
-"""Which network plays when somebody opens the board: the one asked for, the newest run, or the one
-that is shipped.
+"""Which network plays when somebody opens the board: the one asked for, the newest trained run of
+chess, or the one that is shipped.
 """
 
 import os
+from dataclasses import replace
 
 from chessnn_colab.runs.networks import find_network, shipped_files
-from tests.small_run import make_run
+from tests.small_run import CONFIG, make_run
 
 
 def test_without_any_run_the_shipped_network_is_taken_and_said(tmp_path):
@@ -19,13 +20,19 @@ def test_without_any_run_the_shipped_network_is_taken_and_said(tmp_path):
     )
 
 
-def test_the_newest_run_is_taken_and_what_is_asked_for_comes_first(tmp_path):
+def test_the_newest_trained_run_of_chess_is_taken_and_what_is_asked_for_comes_first(tmp_path):
     for number, name in enumerate(("old", "young")):
         run = make_run(tmp_path / name, (1, 2))
         os.utime(tmp_path / name / "config.json", (number, number))
     (tmp_path / "empty").mkdir()
     (tmp_path / "a file").write_text("no run")
-    assert find_network("", tmp_path) == (run, f"This is the newest run, {run}.")
+    assert find_network("", tmp_path) == (run, f"This is the newest trained run of chess, {run}.")
+    for name, iterations, game, config in (
+        ("untrained", (0,), "chess", CONFIG),
+        ("gomoku", (1,), "gomoku:9", replace(CONFIG, planes=5, height=9, width=9, actions=81)),
+    ):
+        make_run(tmp_path / name, iterations, game, config)
+    assert find_network("", tmp_path).run == run
     old = str(tmp_path / "old")
     assert (
         find_network(old, tmp_path).run == old
@@ -39,7 +46,7 @@ def test_a_run_without_the_network_asked_for_says_what_it_has(tmp_path):
     assert (
         found.run == run
         and "expected one of 1, 2" in found.sentence
-        and "newest run" in found.sentence
+        and "newest trained run" in found.sentence
     )
     with open(tmp_path / "broken.safetensors", "w") as file:
         file.write("no")

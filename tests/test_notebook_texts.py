@@ -133,6 +133,8 @@ def test_the_code_that_fetches_and_installs_is_folded_and_the_same_everywhere(pa
     for cell in (first, second):
         assert cell.metadata.cellView == "form" and cell.metadata.jupyter.source_hidden
         assert cell.source.startswith("# @title ")
+    for cell in cells(path, "code"):  # Lab shows the title of a folded cell as it stands
+        assert "display-mode" not in cell.source
     assert (
         len([line for line in second.source.splitlines() if line and not line.startswith("#")]) <= 3
     )

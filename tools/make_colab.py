@@ -21,7 +21,7 @@ NETWORKS = ".safetensors"  # four fifths of the package's size; this notebook tr
 # The cell that takes the place of the one tagged "fetch". A zip file without compression is
 # compressed as a whole: half the size. Runs stand outside the folder, so that a newer notebook goes
 # on with them.
-UNPACK = """# @title Get the code: it is packed in this cell {{ display-mode: "form" }}
+UNPACK = """# @title Get the code: it is packed in this cell
 import base64
 import io
 import lzma

@@ -18,7 +18,7 @@ import torch
 
 from ..devices import detect_device, out_of_memory
 from ..errors import CheckpointError, ChessnnError, RunError
-from ..games.registry import make_game, rules
+from ..games.registry import make_game
 from ..network import SpikingNetwork, build_network, check_fit, load_arrays
 from ..network_config import NetworkConfig
 from .checkpoint import Checkpoint, load_checkpoint
@@ -97,8 +97,8 @@ def find_snapshot(run: AnyPath, iteration: int | None = None) -> tuple[int, Path
 
 
 def find_network(wanted: str = "", folder: AnyPath = "runs") -> FoundNetwork:
-    """`wanted` if it has a network, else the newest run in `folder`, else the network that comes
-    with the package.
+    """`wanted` if it has a network, else the newest trained run of chess in `folder`, else the
+    network that comes with the package.
 
     wanted: RUN, RUN@ITERATION or a shared file; "" is any. When it has no such network, the
     sentence says why another one was taken. Raises CheckpointError only in a copy of the package
@@ -111,20 +111,20 @@ def find_network(wanted: str = "", folder: AnyPath = "runs") -> FoundNetwork:
             return FoundNetwork(wanted, f"The network of {wanted}.")
         except ChessnnError as error:
             problem = str(error).rstrip(".") + ". "
-    newest = _newest_run(folder)
+    newest = _newest_chess_run(folder)
     if newest is None:
         return FoundNetwork(
             str(shipped_files()[-1]),
             f"{problem}This is the network that comes with the package: a run of twenty minutes.",
         )
-    return FoundNetwork(str(newest), f"{problem}This is the newest run, {newest}.")
+    return FoundNetwork(str(newest), f"{problem}This is the newest trained run of chess, {newest}.")
 
 
-def _newest_run(folder: AnyPath) -> Path | None:
-    """The newest run below `folder` that has a network and is of a game for two."""
+def _newest_chess_run(folder: AnyPath) -> Path | None:
+    """The newest run of chess below `folder` that has a network after an iteration or more."""
     for run in list_runs(folder):
         with suppress(ChessnnError):  # a damaged run
-            if rules(run.game).num_players == 2 and networks(run.path):
+            if run.game == "chess" and max(networks(run.path), default=0) > 0:
                 return run.path
     return None
 
