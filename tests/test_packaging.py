@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 from make_notebook import notebook_text  # noqa: E402
 
 
-def requirements(name: str) -> list[Requirement]:
+def requirements(name: str | Path) -> list[Requirement]:
     lines = (
         line.split("#")[0].strip()
         for line in (ROOT / name).read_text(encoding="utf-8").splitlines()
@@ -55,6 +55,19 @@ def test_constraints_pin_what_is_required_and_what_is_installed():
             continue  # Ray is not there for the newest Python
         assert requirement.specifier.contains(pins[requirement.name]), requirement.name
         assert version(requirement.name).split("+")[0] == pins[requirement.name], requirement.name
+
+
+def test_the_pins_of_a_place_go_in_place_of_those_that_are_there(tmp_path):
+    """As the workflow does for Colab's and Kaggle's torch."""
+    (tmp_path / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci" / "pin", tmp_path / ".ci")
+    shutil.copy(ROOT / "constraints.txt", tmp_path)
+    pins = ("torch==2.10.0", "setuptools==81.0.0")
+    subprocess.run([tmp_path / ".ci" / "pin", *pins], check=True)
+    before = {str(pin) for pin in requirements("constraints.txt")}
+    after = {str(pin) for pin in requirements(tmp_path / "constraints.txt")}
+    assert after - before == {*pins}
+    assert {Requirement(pin).name for pin in before - after} == {"torch", "setuptools"}
 
 
 def test_every_package_folder_is_shipped():
