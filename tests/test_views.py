@@ -15,6 +15,7 @@ from chessnn_colab.views.progress.model import Face, LiveProgress
 from chessnn_colab.views.progress.notebook import NotebookFace
 from chessnn_colab.views.progress.terminal import TerminalFace
 from chessnn_colab.views.progress.text import TextFace
+from chessnn_colab.views.style import GREEN
 from tests.sample_reports import make_report, make_strength
 
 COLOUR = r"\x1b\[(?:[0-9;]*;)?[39][0-7]m"
@@ -101,9 +102,35 @@ def test_a_restarted_worker_does_not_count_backwards_and_ends_once():
     clock.now += 20
     for games in (5, 10, 7, 10):
         model.worker_update(0, games, 100 * games)
-    assert model.worker_bars()[0] == Bar("CPU worker 0", 10, 10, "10/10 | 50/s")
+    assert model.worker_bars()[0] == Bar("CPU worker 0", 10, 10, "10/10 in 20s")
     line = "[   20.0s] CPU worker 0: completed 10 games | 1/2 workers done | 10/11 games"
     assert stream.getvalue().splitlines().count(line) == 1
+    clock.now += 60
+    model.worker_update(0, 10, 1_000)
+    assert model.worker_bars()[0].note == "10/10 in 20s"
+
+
+def test_a_worker_that_has_finished_is_green_with_a_tick_and_one_that_was_cut_says_so(
+    places, monkeypatch
+):
+    monkeypatch.setenv("TERM", "xterm-256color")
+    for face in (NotebookFace(), TerminalFace(stream := Terminal())):
+        clock = Clock()
+        model = LiveProgress(face, clock)
+        model.start_run(session(workers=2))
+        model.start_selfplay([64, 64], ["CPU", "CPU"])
+        clock.now += 10
+        model.worker_update(0, 64, 3_000)
+        model.worker_update(1, 14, 2_900)
+        model.finish_selfplay(10.0)
+        model.learning_update(1, 9)
+        model.close()
+    bars = next(shown for shown in places[0] if "learning" in shown)
+    assert bars.count(GREEN) == bars.count("✓") == 1 and "✓ 64/64 in 10s" in bars
+    assert "14/64, time is up" in bars and 'aria-valuenow="21.9"' in bars
+    drawn = stream.getvalue()
+    assert "64/64 in 10s" in drawn and "14/64, time is up" in drawn
+    assert re.search(r"\x1b\[[0-9;]*32m[^\x1b]*━", drawn), "a finished bar is green"
 
 
 def test_an_iteration_as_a_line_names_the_players_of_any_game_and_what_is_missing():

@@ -15,7 +15,7 @@ from ..arena.progress import Bar
 from ..report import Report, Strength
 from .columns import table_rows
 from .curves import SMALL_PANELS, Reference, small_figure, strength_figure
-from .style import BLUE, PAGE_WIDTH, figure_html
+from .style import BLUE, GREEN, PAGE_WIDTH, figure_html
 
 FONT = "font-family:system-ui,sans-serif;line-height:1.4"
 FAINT, LINE = "rgba(128,132,140,0.22)", "rgba(128,132,140,0.35)"
@@ -91,18 +91,21 @@ def messages_html(messages: Sequence[str]) -> str:
 
 
 def _bar(bar: Bar, thick: int, name_width: int, note_width: int) -> str:
-    """A line with name, bar and note; widths and thickness in CSS pixels."""
+    """A line with name, bar and note, green with a tick once all is done; widths and thickness in
+    CSS pixels.
+    """
+    colour, tick = (GREEN, "✓ ") if bar.share == 1 else (BLUE, "")
     done = f"{100 * bar.share:.1f}"
     name = html.escape(bar.name)
     shape = f"height:{thick}px;border-radius:{thick}px"
     track = f"flex:1 1 200px;min-width:60px;{shape};background:{FAINT};overflow:hidden"
-    fill = f"width:{done}%;{shape};background:{BLUE};float:left;transition:none"
+    fill = f"width:{done}%;{shape};background:{colour};float:left;transition:none"
     return div(
         "display:flex;align-items:center;gap:12px;height:22px",
         div(f"flex:0 0 {name_width}px;{ONE_LINE}", name)
         + f'<div role="progressbar" aria-label="{name}" aria-valuenow="{done}" style="{track}">'
         f'<div class="progress-bar" style="{fill}"></div></div>'
-        + div(f"flex:0 1 {note_width}px;{ONE_LINE};opacity:0.75", html.escape(bar.note)),
+        + div(f"flex:0 1 {note_width}px;{ONE_LINE};opacity:0.75", tick + html.escape(bar.note)),
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ...arena.progress import Bar, MatchProgress
 from ...report import Progress, Report, Session, Strength, strength_points
-from ...text import clock, counted
+from ...text import clock, counted, duration
 from ..columns import detail_lines, iteration_line, strength_sentences
 from . import lines
 
@@ -100,15 +100,24 @@ class LiveProgress(Progress):
     def worker_update(self, worker: int, games: int, plies: int) -> None:
         bars = list(self._games.bars)
         before = bars[worker]
+        if before.ended:  # its seconds stay
+            return
         # A restarted worker counts from the games that were kept; what is shown never goes down.
         games = max(games, int(before.done))
         self._plies[worker] = max(plies, self._plies[worker])
-        pace = lines.rate(self._plies[worker], self._now() - self._play_began)
-        note = f"{games}/{before.total} | {pace}/s"
+        seconds = self._now() - self._play_began
+        pace = f" | {lines.rate(self._plies[worker], seconds)}/s"
+        pace = f" in {duration(seconds)}" if games >= before.total else pace
+        note = f"{games}/{before.total}{pace}"
         bars[worker] = replace(before, done=games, note=note)
         self._show_games(tuple(bars))
 
     def finish_selfplay(self, seconds: float) -> None:
+        bars = []
+        for bar in self._games.bars:
+            note = bar.note if bar.ended else f"{bar.done}/{bar.total}, time is up"
+            bars.append(replace(bar, note=note))
+        self._games = replace(self._games, bars=tuple(bars))
         pace = lines.rate(self._games.done, seconds, 1)
         games = lines.games_done(self._games)
         self._write(f"Completed {games} in {seconds:.1f}s ({pace} games/s)")
@@ -137,7 +146,7 @@ class LiveProgress(Progress):
         self._done += 1
         self.face.message(iteration_line(report))
         self._write(*detail_lines(report))
-        self._show(Bar(SAVING, 1, 1))
+        self._show(Bar(SAVING, 0, 1))
 
     def close(self) -> None:
         if not self.ended:

@@ -15,7 +15,7 @@ from rich.text import Text
 from .model import Face, LiveProgress
 
 BAR_WIDTH = 32
-BAR_STYLE = "bright_blue"
+BAR_STYLE, FULL_STYLE = "bright_blue", "green"
 
 
 class TerminalFace(Face):
@@ -55,7 +55,7 @@ def picture(model: LiveProgress) -> Group:
     rows = Table.grid(padding=(0, 1))
     for bar in (*model.bars(), *model.worker_bars()):
         drawn = ProgressBar(
-            1.0, bar.share, BAR_WIDTH, complete_style=BAR_STYLE, finished_style=BAR_STYLE
+            1.0, bar.share, BAR_WIDTH, complete_style=BAR_STYLE, finished_style=FULL_STYLE
         )
         rows.add_row(Text(bar.name), drawn, Text(bar.note, style="dim"))
     return Group(Text(model.header(), style="bold"), rows)
