@@ -24,11 +24,11 @@ from .selfplay import BOARDS, BOARDS_ON_CPU, SelfPlay
 from .settings import (
     ABOVE_ZERO,
     COUNT,
+    COUNT_FROM_ZERO,
     FIRST,
     LEARNING,
     NETWORK,
     RUN,
-    SEED,
     SELF_PLAY,
     WORKERS,
     Check,
@@ -89,7 +89,7 @@ class TrainConfig(LearnerConfig, SearchConfig):
         FIRST,
     )
 
-    seed: int = setting(0, "The seed of weights, games and batches.", RUN, SEED)
+    seed: int = setting(0, "The seed of weights, games and batches.", RUN, COUNT_FROM_ZERO)
     total_minutes: float | None = setting(
         None,
         "The length of the learning rate's schedule over all sessions. By default each session "
@@ -169,6 +169,14 @@ class TrainConfig(LearnerConfig, SearchConfig):
     sample_reuse: float = setting(
         3.0, "How often each position is learned from, on average.", LEARNING, ABOVE_ZERO
     )
+    bootstrap_after: int | None = setting(
+        None,
+        "The number of positions after which value targets look at the search's values instead "
+        "of the material. 0 is from the first game on. By default the game decides: chess "
+        "200,000.",
+        LEARNING,
+        COUNT_FROM_ZERO,
+    )
     batch_size: int | None = setting(
         None,
         "The positions per update. By default the device decides.",
@@ -240,6 +248,11 @@ class TrainConfig(LearnerConfig, SearchConfig):
         if self.run == "auto":
             object.__setattr__(self, "run", own_folder(game.name))
         check_reward(self.game, self.reward)
+        if self.bootstrap_after is not None and game.reward_kinds:
+            raise ConfigError(
+                f"bootstrap_after={self.bootstrap_after} for the game {game.name!r}: expected none, "
+                "because its value targets always look at the search's values"
+            )
         if self.overlap and self.pool == "inline":
             raise ConfigError(
                 "overlap=True with pool='inline': workers play beside the learner only in "
@@ -346,7 +359,7 @@ class TrainConfig(LearnerConfig, SearchConfig):
 
     def job_settings(self, network: NetworkConfig) -> dict[str, Any]:
         """The arguments of a worker's selfplay.SelfPlay, as plain data that crosses processes."""
-        own = ("game", "boards", "max_plies", "reward", "precision")
+        own = ("game", "boards", "max_plies", "reward", "precision", "bootstrap_after")
         search = {field.name: getattr(self, field.name) for field in fields(SearchConfig)}
         return {
             "network": network.to_dict(),

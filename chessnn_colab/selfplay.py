@@ -52,6 +52,7 @@ class SelfPlay:
 
     network and search are the fields of their configs as plain dicts, so that they cross processes.
     boards: games in lockstep; None: by the device. max_plies and reward: see games.registry.make_game.
+    bootstrap_after: positions; None: the game decides (see games.base.Game).
     """
 
     def __init__(
@@ -64,16 +65,19 @@ class SelfPlay:
         max_plies: int | None = None,
         reward: str | None = None,
         precision: str = "auto",
+        bootstrap_after: int | None = None,
     ):
         self._device_name = detect_device(device).name
         time_convolutions(device)
         self.device = device
         self.messages: list[str] = []  # for the user
         self.game = make_game(game, max_plies, device, reward)
+        if bootstrap_after is not None:
+            self.game.bootstrap_after = bootstrap_after
         self.boards = boards or (BOARDS_ON_CPU if device == "cpu" else BOARDS)
         self.search = SearchConfig(**search)
         self.network = build_network(NetworkConfig.from_dict(network), device)
-        self.version = -1
+        self.version = 0
         self._halved = False
         self.dtype = choose_dtype(precision, device)
         self._actor = self._new_actor()
@@ -84,7 +88,9 @@ class SelfPlay:
         return self._device_name
 
     def set_weights(self, version: int, arrays: Mapping[str, np.ndarray]) -> None:
-        """Play with these weights (network.to_arrays) from the next call of `play` on. Raises
+        """Play with these weights (network.to_arrays) from the next call of `play` on.
+
+        version: the number of positions that were played before, as play_games wants it. Raises
         ConfigError.
         """
         load_arrays(self.network, arrays)
@@ -162,7 +168,8 @@ def play_games(
 
     Games cut short that way are handed over too, as unfinished, and labelled as they stand (see
     Assembler.unfinished).
-    version: iterations that the network has learned for. graphs: what earlier calls found out
+    version: positions that the run had played before, which decide on the value targets (see
+    Game.bootstrap_after). graphs: what earlier calls found out
     about replaying plies (see graphs_for).
     """
     lockstep = Lockstep(actor, boards, num_games, seed, graphs)

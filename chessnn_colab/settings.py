@@ -35,7 +35,9 @@ def _is_number(value: Any) -> bool:
 
 
 COUNT = Check(lambda value: isinstance(value, int) and value >= 1, "a whole number from 1 up")
-SEED = Check(lambda value: isinstance(value, int) and value >= 0, "a whole number from 0 up")
+COUNT_FROM_ZERO = Check(
+    lambda value: isinstance(value, int) and value >= 0, "a whole number from 0 up"
+)
 ABOVE_ZERO = Check(lambda value: _is_number(value) and value > 0, "more than 0")
 FROM_ZERO = Check(lambda value: _is_number(value) and value >= 0, "a number from 0 up")
 

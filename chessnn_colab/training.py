@@ -84,7 +84,10 @@ class Trainer:
             self._make_parts(choice.device)
             if latest is None and config.from_checkpoint:
                 source = config.from_checkpoint
-                self._say([load_initial_weights(source, self.network, self.game.name)])
+                self.positions_before, sentence = load_initial_weights(
+                    source, self.network, self.game.name
+                )
+                self.progress.message(sentence)
             self.folder.settle(self.config.to_dict(), CHANGEABLE)
             self._restore_or_begin(latest)
             self.tensorboard = TensorBoard(self.folder.tensorboard_folder, self.iteration)
@@ -116,6 +119,7 @@ class Trainer:
         self.iteration = 0
         self.total_games = 0
         self.total_positions = 0
+        self.positions_before = 0  # see Counts
         self.seconds = 0.0
         self._iteration_seconds = 0.0
         self._learning_per_play = LEARNING_PER_PLAY
@@ -218,7 +222,8 @@ class Trainer:
     def _begin_play(self) -> float:
         self.progress.start_selfplay(self.games_per_worker, self.pool.descriptions)
         began = time.monotonic()
-        self.pool.set_weights(self.iteration, to_arrays(self.network))
+        positions = self.positions_before + self.total_positions
+        self.pool.set_weights(positions, to_arrays(self.network))
         self.pool.begin(self.games_per_worker, self._seed(0), self.progress.worker_update)
         self._play_began = began
         return began
@@ -322,6 +327,7 @@ class Trainer:
             "seconds": self.seconds,
             "total_games": self.total_games,
             "total_positions": self.total_positions,
+            "positions_before": self.positions_before,
             **self.learner.progress(),
         }
         groups = state_to_save(self.learner, self.replay)
@@ -347,7 +353,9 @@ class Trainer:
             self.learner,
             self.config.replay_capacity,
         )
-        self.iteration, self.seconds, self.total_games, self.total_positions, _ = counts
+        self.iteration, self.seconds = counts.iteration, counts.seconds
+        self.total_games, self.total_positions = counts.total_games, counts.total_positions
+        self.positions_before = counts.positions_before
         self.budget.seconds_before = self.seconds
         self.network.eval()
         self.folder.rewind(self.iteration)

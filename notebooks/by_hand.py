@@ -92,6 +92,7 @@ print(
 plt.bar(range(len(untrained)), untrained)
 plt.gca().set(xlabel="legal action at the start", ylabel="probability")
 version = 0  # of its weights
+positions = 0  # played so far
 show(
     plt.gcf(), f"Probabilities of the legal actions: {untrained.min():.1%} to {untrained.max():.1%}"
 )
@@ -113,10 +114,11 @@ if before := globals().get("pool"):  # this cell again: the workers of before en
 pool = config.open_pool(network.config, plan, logs, print)
 shares = share_games(games_per_iteration, len(plan.devices))
 
-pool.set_weights(version, to_arrays(network))
+pool.set_weights(positions, to_arrays(network))
 told = "worker {}: {} games, {:,} plies".format
 chunks = pool.play(shares, seed=version, on_update=lambda *counts: print(told(*counts), end="\r"))
 records = concatenate_worker_games(chunks, game)
+positions += records.num_positions
 size = records.nbytes / records.num_positions
 print(f"\n{records.num_games} games, {records.num_positions:,} positions, {size:.0f} bytes each")
 plt.hist(records.game_lengths, bins=30)
@@ -174,12 +176,13 @@ for _ in range(iterations):  # run this cell again, and it continues
     learner.reestimate_norms(replay.sample(config.batch_size, generator) for _ in range(8))
     now = "policy loss {:.3f}, value loss {:.3f}".format(*history[-1])
     print(f"iteration {version}: {learner.updates} updates, {now}")
-    pool.set_weights(version, to_arrays(network))
+    pool.set_weights(positions, to_arrays(network))
     chunks = pool.play(
         shares, seed=version, on_update=lambda *counts: print(told(*counts), end="\r")
     )
     records = concatenate_worker_games(chunks, game)
     replay.add(records)
+    positions += records.num_positions
 figure, axes = plt.subplots(1, 2)
 for axis, name, curve in zip(axes, ("policy loss", "value loss"), zip(*history)):
     axis.plot(curve)

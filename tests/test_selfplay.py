@@ -9,6 +9,7 @@ import torch
 
 from chessnn_colab.actor import Actor
 from chessnn_colab.assembler import Assembler, td_returns
+from chessnn_colab.config import TrainConfig
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.base import finished, start_positions
 from chessnn_colab.games.chess.boards import boards_from_state
@@ -170,7 +171,7 @@ def test_bootstrapped_targets_follow_from_the_next_and_what_the_search_said_ther
     """Games at the cap and those that the clock stops are worth what their last search said; a mate
     is a mate.
     """
-    records = played(stop_after=stop_after, version=1, bootstrap_after=1, **MATING)
+    records = played(stop_after=stop_after, version=200_000, **MATING)
     signs = np.where(
         Chess().unpack(torch.from_numpy(records.positions)).current_player.numpy() == 0, 1, -1
     )
@@ -189,19 +190,22 @@ def test_bootstrapped_targets_follow_from_the_next_and_what_the_search_said_ther
     )
 
 
-def test_a_run_bootstraps_after_so_many_iterations():
-    job = SelfPlay("cpu", TINY.to_dict(), {"candidates": 2, "survivors": 1}, boards=4, max_plies=12)
-    job.game.bootstrap_after = 2
+@pytest.mark.parametrize("bootstrap_after", [0, 150])
+def test_a_run_bootstraps_after_so_many_positions(bootstrap_after):
+    config = TrainConfig(
+        candidates=2, survivors=1, boards=4, max_plies=12, bootstrap_after=bootstrap_after
+    )
+    job = SelfPlay("cpu", **config.job_settings(TINY))
     arrays, targets = to_arrays(job.network), []
-    for version in (0, 1, 2, 3):
-        job.set_weights(version, arrays)
+    for positions in (0, 149, 150, 300):
+        job.set_weights(positions, arrays)
         job.play(4, 0, lambda games, plies, new: targets.append(new) or True)
         records = GameRecords.concatenate([GameRecords.from_arrays(new) for new in targets if new])
         last = np.cumsum(records.game_lengths) - 1
         capped = last[records.endings == TRUNCATED]
         assert len(capped) and (
             records.value_targets[capped] == records.root_values[capped]
-        ).all() == (version >= 2)
+        ).all() == (positions >= bootstrap_after)
         targets.clear()
 
 

@@ -25,6 +25,7 @@ from chessnn_colab.network import to_arrays
 from chessnn_colab.report import Report
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.networks import load_network
+from chessnn_colab.selfplay import SelfPlay
 from chessnn_colab.training import share_games, train
 from chessnn_colab.workers.pool import Pool
 
@@ -235,13 +236,13 @@ def test_interrupt_during_learning_counts_the_games_and_leaves_the_untrained_sna
 
 
 def test_overlap_plays_the_next_games_while_it_learns_one_version_behind(tmp_path, monkeypatch):
-    versions, during = [], []
+    sent, during = [], []
     original_begin, original_learn = Pool.begin, training.Trainer._learn
     monkeypatch.setattr(
         Pool,
         "begin",
         lambda pool, *rest: (
-            versions.append(pickle.loads(pool._weights)[1]),
+            sent.append(pickle.loads(pool._weights)[1:]),
             original_begin(pool, *rest),
         )[1],
     )
@@ -256,7 +257,10 @@ def test_overlap_plays_the_next_games_while_it_learns_one_version_behind(tmp_pat
     reports = list(
         train(tiny(tmp_path / "run", pool="local", workers=1, overlap=True, iterations=4))
     )
-    assert versions == [0, 0, 1, 2] and during == [True, True, True, False]
+    assert during == [True, True, True, False]
+    for (_, arrays), iteration in zip(sent, (0, 0, 1, 2), strict=True):
+        assert_same(arrays, weights(tmp_path / "run", iteration))
+    assert [positions for positions, _ in sent] == [0, *(r.total_positions for r in reports[:3])]
     assert [report.games for report in reports] == [6] * 4
     assert reports[-1].total_positions == sum(report.plies for report in reports)
     again = tiny(tmp_path / "run", pool="local", workers=1, overlap=True)
@@ -418,6 +422,24 @@ def test_from_another_runs_weights(run, tmp_path):
     assert_same(weights(tmp_path, 0), weights(run[0], 3))
 
 
+def test_value_targets_go_on_where_the_run_was_that_gave_the_weights(run, tmp_path, monkeypatch):
+    seen = []
+    set_weights = SelfPlay.set_weights
+
+    def see(job, version, arrays):
+        seen.append(version)
+        set_weights(job, version, arrays)
+
+    monkeypatch.setattr(SelfPlay, "set_weights", see)
+    before = run[1][-1].total_positions
+    (first,) = train(tiny(tmp_path / "second", iterations=1, from_checkpoint=str(run[0])))
+    (again,) = train(tiny(tmp_path / "second", iterations=1))
+    list(train(tiny(tmp_path / "third", iterations=1, from_checkpoint=str(tmp_path / "second"))))
+    plies = [0, first.plies, first.plies + again.plies]
+    assert seen[::2] == [before + played for played in plies]
+    assert again.total_positions == plies[2], "the report counts the run's own positions"
+
+
 @pytest.mark.parametrize("search", ["policy", "tree"])
 def test_the_other_searches_run(tmp_path, search):
     (report,) = train(tiny(tmp_path, iterations=1, search=search, num_simulations=4))
@@ -472,7 +494,8 @@ def test_what_a_job_raises_reaches_the_caller_and_games_are_kept(tmp_path, monke
         ({"gpus": ()}, r"gpus=\(\): expected different GPU numbers"),
         ({"gpus": (0, 0)}, r"gpus=\(0, 0\): expected different GPU numbers"),
         ({"gpus": 0}, "gpus=0: expected different GPU numbers"),
-        ({"seed": -1}, "seed=-1: expected a whole number from 0 up"),
+        ({"bootstrap_after": -1}, "bootstrap_after=-1: expected a whole number from 0 up"),
+        ({"game": "2048", "bootstrap_after": 0}, "for the game '2048': expected none"),
         ({"replay_capacity": 3e5}, "replay_capacity=300000.0: expected a whole number"),
         ({"solve": "some"}, "expected one of off, all"),
         ({"batch_size": 1}, "batch_size=1: expected a whole number from 2 up"),

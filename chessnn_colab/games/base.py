@@ -7,6 +7,7 @@ The names are pgx's (https://github.com/sotetsuk/pgx): ``init``, ``step``, ``obs
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
@@ -14,8 +15,6 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import torch
 from torch import Tensor
-
-NEVER = 10**9  # more iterations than any run has
 
 
 class Game(Protocol):
@@ -43,15 +42,16 @@ class Game(Protocol):
     endings: tuple[str, ...]  # kinds of ending; the first is "unfinished", the last "truncated"
     # Kind of start position -> its share of self-play's games; the shares sum to 1.
     start_shares: Mapping[str, float]
-    # Plies after which self-play stops a game. A run may set this and the next five.
+    # Plies after which self-play stops a game. A run may set this (`max_plies`).
     self_play_plies: int
     sampling_plies: int  # a game samples its moves until a random ply below this
     discount: float  # what a win is worth one ply later, in search and in value targets
     # 1: value targets are the outcome alone; below 1: mixed with truncation_value of the next plies.
     td_lambda: float = 1.0
-    # Iterations after which value targets use the search's values instead of truncation_value.
-    bootstrap_after: int = NEVER
-    bootstrap_lambda: float = 0.95  # td_lambda after these iterations
+    # Positions of a run after which value targets use the search's values instead of
+    # truncation_value. A run may set this; by default that is never.
+    bootstrap_after: float = math.inf
+    bootstrap_lambda: float = 0.95  # td_lambda after these positions
     chance: bool = False  # whether a step depends on chance too (see ChanceGame)
     # Of a game that pays points: each setting of `reward`, with its highest return.
     reward_kinds: Mapping[str, float] = MappingProxyType({})

@@ -31,24 +31,32 @@ class Counts(NamedTuple):
     total_games: int
     total_positions: int
     updates: int
+    # Positions that its first weights had been trained with, in the runs that it began from.
+    positions_before: int = 0
 
 
-def load_initial_weights(other: str, network: SpikingNetwork, game: str) -> str:
-    """Give `network` the last weights of another run, of the same shape. Returns a sentence.
+def load_initial_weights(other: str, network: SpikingNetwork, game: str) -> tuple[int, str]:
+    """Give `network` the last weights of another run, of the same shape. Returns the number of
+    positions that they have been trained with, and a sentence.
 
     Raises RunError or CheckpointError when they cannot be read, ConfigError when they do not fit.
     """
     iteration, path = find_snapshot(other)
     checkpoint = load_checkpoint(path, game)
     weights, saved = saved_network(path, checkpoint)
+    with as_checkpoint_error(path):
+        counts = _counts(checkpoint.metadata)
+        positions = counts.positions_before + counts.total_positions
     load_arrays(network, weights)
-    sentence = f"Starting from the weights of {other}, iteration {iteration}"
+    sentence = (
+        f"Starting from the weights of {other}, iteration {iteration}, {positions:,} positions"
+    )
     if saved.levels != network.config.levels:
         sentence += (
             f"; its neurons now fire up to {network.config.levels} spikes in a step, "
             f"instead of {saved.levels}"
         )
-    return sentence
+    return positions, sentence
 
 
 def state_to_save(learner: Learner, replay: ReplayBuffer) -> Groups:
@@ -76,7 +84,7 @@ def restore_state(
     check_game(path, checkpoint.metadata, learner.game.name)
     with as_checkpoint_error(path):
         groups, metadata = checkpoint.groups, checkpoint.metadata
-        counts = Counts(*(_count(name, metadata[name]) for name in Counts._fields))
+        counts = _counts(metadata)
         if int(path.stem) != counts.iteration:
             raise ValueError(f"it was saved at iteration {counts.iteration}")
         replay = ReplayBuffer.from_arrays(
@@ -124,6 +132,11 @@ def load_optimizer_arrays(
             tensor = torch.empty_like(like, device="cpu").copy_(tensor)
         state.setdefault(int(number), {})[name] = tensor
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
+
+
+def _counts(metadata: Mapping[str, Any]) -> Counts:
+    known = {**Counts._field_defaults, **metadata}
+    return Counts(*(_count(name, known[name]) for name in Counts._fields))
 
 
 def _count(name: str, value: Any) -> Any:

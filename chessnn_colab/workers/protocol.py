@@ -35,7 +35,9 @@ class Job(Protocol):
         ...
 
     def set_weights(self, version: int, arrays: Arrays) -> None:
-        """Use these weights from the next call of `play` on."""
+        """Use these weights from the next call of `play` on. version: a number that the job
+        understands; a later one is not lower.
+        """
 
     def play(
         self, games: Any, seed: int, on_progress: Callable[[int, int, Arrays | None], bool], /

@@ -62,7 +62,7 @@ class Chess(Game):
     sampling_plies = 30
     discount = 0.99
     td_lambda = 0.85
-    bootstrap_after = 16
+    bootstrap_after = 200_000
 
     def __init__(self, max_plies: int = 512, device: torch.device | str = "cpu"):
         self.max_plies = max_plies
