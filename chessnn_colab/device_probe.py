@@ -45,9 +45,10 @@ COMPARED = (
 
 
 @functools.cache
-def probe(device: str, game: str = "chess") -> None:
+def probe(device: str, game: str = "chess") -> dict[str, float]:
     """Do the package's own work on `device` and on the CPU, and compare (see the module's text).
 
+    Returns, by precision, how far the furthest gradient is from the CPU's, as a share of its norm.
     Raises RuntimeError with what differs, or what the device raises. A device is probed once per
     process.
     """
@@ -60,18 +61,21 @@ def probe(device: str, game: str = "chess") -> None:
     copy.load_state_dict(network.state_dict())
     batch = batch_of(here, state)
     expected = gradients(here, network, batch, torch.float32)
+    furthest = {}
     with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
         for dtype in dict.fromkeys((torch.float32, choose_dtype("auto", device))):
-            _compare_gradients(expected, gradients(there, copy, batch, dtype), dtype)
+            found = gradients(there, copy, batch, dtype)
+            furthest[str(dtype)] = _compare_gradients(expected, found, dtype)
     with torch.no_grad():
         network.policy.weight.mul_(SHARPER)
     copy.load_state_dict(network.state_dict())  # batch norm's statistics moved, too
     for name in SEARCHES:
         found = one_ply(there, copy, remote, name)
         _compare_policies(here, state, one_ply(here, network, state, name), found, name)
+    return furthest
 
 
-def probe_for(game: str, machine: Inventory) -> Callable[[str], None] | None:
+def probe_for(game: str, machine: Inventory) -> Callable[[str], object] | None:
     """The `probe` argument of detect_device for a game; None on a machine with only a CPU."""
     return functools.partial(probe, game=game) if machine.gpus or machine.mps else None
 
@@ -149,8 +153,11 @@ def gradients(
 
 def _compare_gradients(
     expected: dict[str, Tensor], found: dict[str, Tensor], dtype: torch.dtype
-) -> None:
-    """Raise RuntimeError with the first parameter whose gradient is not the CPU's."""
+) -> float:
+    """The largest difference of a parameter's gradient from the CPU's, as a share of its norm.
+    Raises RuntimeError with the first parameter for which it is too large.
+    """
+    furthest = 0.0
     tolerance = TOLERANCES[dtype]
     total = torch.stack([gradient.norm() for gradient in expected.values()]).norm()
     for name, gradient in expected.items():
@@ -161,6 +168,8 @@ def _compare_gradients(
                 f"an update comes out wrong there: in {dtype} the gradient of {name} is "
                 f"{difference:.0%} away from the CPU's, expected at most {tolerance:.0%}"
             )
+        furthest = max(furthest, difference)
+    return furthest
 
 
 class Decided(Actor):

@@ -107,7 +107,7 @@ def inventory() -> Inventory:
 def detect_device(
     requested: str | torch.device = "auto",
     machine: Inventory | None = None,
-    probe: Callable[[str], None] | None = None,
+    probe: Callable[[str], object] | None = None,
     gpus: Sequence[int] | None = None,
 ) -> DeviceChoice:
     """Return the best device that works ("auto"), or the requested one ("cpu", "mps", "cuda",

@@ -18,6 +18,9 @@ from ..games.registry import make_game
 from ..network import SpikingNetwork, build_network
 from ..network_config import NetworkConfig
 
+BOARDS_ON_CPU = 128  # as many as a worker has on two cores
+BOARDS_ON_GPU = 512
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -32,6 +35,11 @@ class Setting:
     def game(self) -> Game:
         """The game's rules on the device."""
         return make_game(self.config.game, self.config.max_plies, self.device)
+
+    @property
+    def lockstep_boards(self) -> int:
+        """Games in lockstep, as a worker has them where two cores or a GPU play."""
+        return self.boards or (BOARDS_ON_CPU if self.device == "cpu" else BOARDS_ON_GPU)
 
     @property
     def dtype(self) -> torch.dtype:
@@ -91,6 +99,11 @@ def seconds_per_call(function: Callable[[], Any], device: str, seconds: float) -
 
 @torch.no_grad()
 def random_observations(game: Game, count: int) -> torch.Tensor:
-    """The observations of `count` positions of random play."""
+    """The observations of `random_positions`."""
+    return game.observe(random_positions(game, count))
+
+
+def random_positions(game: Game, count: int) -> Any:
+    """`count` positions of random play."""
     kind = "random-plies" if "random-plies" in game.start_shares else "standard"
-    return game.observe(game.starts(count, kind, torch.Generator().manual_seed(0)))
+    return game.starts(count, kind, torch.Generator().manual_seed(0))

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from ..actor import Actor
+from ..graphs import Graphs
 from ..network import SpikingNetwork, actor_copy
 from ..records import GameRecords
 from ..search import SearchConfig
@@ -22,8 +23,6 @@ from .clock import Setting, seconds_per_call
 
 TREE_SIMULATIONS = 32
 GAMES_PER_BOARD = 4  # more than are played in the time
-BOARDS_ON_CPU = 128  # as many as a worker has on two cores
-BOARDS_ON_GPU = 512
 MEMORY_BOARDS = 1024
 ROUNDED = 512  # numbers of logits are rounded up to multiples, since hardly two are the same
 
@@ -49,10 +48,12 @@ def measure(setting: Setting, search: SearchConfig) -> dict[str, Any]:
     Every position that the network looks at counts as an evaluation, on a GPU also those of
     finished games and of spare places.
     """
-    boards = setting.boards or (BOARDS_ON_CPU if setting.device == "cpu" else BOARDS_ON_GPU)
+    boards = setting.lockstep_boards
     counted = CountedNetwork(actor_copy(setting.network(), setting.dtype))
     actor = Actor(setting.game, counted, search)  # pyright: ignore[reportArgumentType]
-    moves, seconds = played(actor, boards, setting.seconds, counted.forget)
+    # A replayed graph would call nothing that could be counted.
+    plain = Graphs(on=False)
+    moves, seconds = played(actor, boards, setting.seconds, counted.forget, plain)
     evaluations = counted.rows / seconds
     bare = counted.rows / counted.bare_seconds(setting.device, setting.seconds)
     return {
@@ -67,7 +68,7 @@ def measure(setting: Setting, search: SearchConfig) -> dict[str, Any]:
 
 
 def played(
-    actor: Actor, boards: int, seconds: float, begin: Callable[[], None]
+    actor: Actor, boards: int, seconds: float, begin: Callable[[], None], graphs: Graphs
 ) -> tuple[int, float]:
     """Self-play for about `seconds`: the moves, and the seconds that they took.
 
@@ -86,7 +87,7 @@ def played(
             marks.append((plies, time.perf_counter()))
         return time_is_left()
 
-    play_games(actor, boards, GAMES_PER_BOARD * boards, 0, collect)
+    play_games(actor, boards, GAMES_PER_BOARD * boards, 0, collect, graphs=graphs)
     (plies_before, began), *_, (plies, ended) = marks
     return plies - plies_before, ended - began
 

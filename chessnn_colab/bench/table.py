@@ -14,11 +14,20 @@ import torch
 
 from ..arena.progress import Bar, MatchProgress, Watch, unwatched
 from ..config import TrainConfig
-from ..devices import detect_device, time_convolutions
+from ..devices import detect_device, inventory, time_convolutions
 from ..errors import ConfigError
 from ..memory import keep_freed_memory
 from ..settings import ABOVE_ZERO, COUNT, require
 from .clock import Setting
+from .device_parts import (
+    bench_check,
+    bench_fused,
+    bench_graph,
+    bench_loop,
+    bench_ply,
+    bench_precision,
+    bench_train,
+)
 from .launches import bench_launches
 from .neighbour import bench_neighbour
 from .network import bench_network
@@ -36,10 +45,19 @@ BENCHES = {
     "workers": bench_workers,
     "learner": bench_learner,
     "memory": bench_memory,
-    "neighbour": bench_neighbour,
     "launches": bench_launches,
 }
-ALONE = ("neighbour",)  # it disturbs the machine, so it is not part of "all"
+# Not part of "all": the first disturbs the machine, `bench device` runs the others.
+ALONE = {
+    "neighbour": bench_neighbour,
+    "check": bench_check,
+    "loop": bench_loop,
+    "train": bench_train,
+    "ply": bench_ply,
+    "precision": bench_precision,
+    "graph": bench_graph,
+    "fused": bench_fused,
+}
 
 
 def bench(
@@ -51,7 +69,7 @@ def bench(
     watch: Watch = unwatched,
     **settings: Any,
 ) -> dict[str, Any]:
-    """Run one of BENCHES, or "all", for about `seconds` each.
+    """Run one of BENCHES or ALONE, or "all" of BENCHES, for about `seconds` each.
 
     Returns figures by name, with the game, device, threads and preset that they belong to; for
     "all", the figures of each bench by its name. boards: games in lockstep in "rules", self-play
@@ -60,18 +78,23 @@ def bench(
     ends it: then "not_measured" names the benches without figures. Raises ConfigError for an
     unknown name or search, and for seconds and boards that are not positive.
     """
-    if name != "all" and name not in BENCHES:
-        raise ConfigError(f"unknown bench {name!r}: expected one of {', '.join(BENCHES)}, or all")
+    benches = BENCHES if name == "all" else BENCHES | ALONE
+    if name != "all" and name not in benches:
+        raise ConfigError(f"unknown bench {name!r}: expected one of {', '.join(benches)}, or all")
     require("seconds", seconds, ABOVE_ZERO)
     if boards is not None:
         require("boards", boards, COUNT)
     device = detect_device(device).device
-    setting = Setting(device, TrainConfig(preset=preset, **settings), seconds, boards)
+    config = TrainConfig(preset=preset, **settings)
+    if preset == "auto":
+        machine = inventory()
+        config = config.resolve(device, machine, config.worker_plan(device, machine))
+    setting = Setting(device, config, seconds, boards)
     about = {
         "bench": name,
         "game": setting.config.game,
         "device": device,
-        "preset": preset,
+        "preset": setting.config.preset,
         "precision": str(setting.dtype).removeprefix("torch."),
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
@@ -79,16 +102,18 @@ def bench(
     time_convolutions(device)  # as workers do, and this
     if device == "cpu":
         keep_freed_memory()
-    names = [each for each in BENCHES if each not in ALONE] if name == "all" else [name]
+    names = list(BENCHES) if name == "all" else [name]
     figures: dict[str, Any] = {}
     started = time.monotonic()
     with suppress(KeyboardInterrupt):
         for each in names:
             watch(_progress(names, len(figures), seconds, started))
-            figures[each] = BENCHES[each](setting)
+            figures[each] = benches[each](setting)
         watch(_progress(names, len(figures), seconds, started))
     left_out = names[len(figures) :]
-    rest = {"not_measured": left_out} if left_out else {}
+    rest: dict[str, Any] = {"not_measured": left_out} if left_out else {}
+    if device.startswith("cuda"):
+        rest["gpu_memory_mib"] = torch.cuda.max_memory_allocated(device) / 2**20
     return {**about, **(figures if name == "all" else figures.get(name, {})), **rest}
 
 

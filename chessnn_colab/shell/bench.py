@@ -15,17 +15,26 @@ def add_bench(command: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the command that measures speed."""
     bench = command("bench", run_bench, "measure speed: rules, network, self-play and more")
     bench.add_argument(
-        "name", help="rules, self-play, learner, neighbour, ... (docs/speed.md), or all"
+        "name",
+        help="rules, self-play, learner, ... (docs/speed.md), or all; or device, which checks and "
+        "measures a device in a few minutes",
     )
     bench.add_argument("--device", default="auto")
-    bench.add_argument("--preset", default="cpu")
-    bench.add_argument("--seconds", type=float, default=10.0)
+    bench.add_argument("--preset", help="cpu, t4, ... (default: cpu; device: as in training)")
+    bench.add_argument("--seconds", type=float, help="for each figure (default: 10)")
     bench.add_argument("--precision", default="auto", help="auto, float32, bfloat16 or float16")
     bench.add_argument(
         "--game", default="chess", help="such as chess, gomoku or gomoku:9 (default: chess)"
     )
     bench.add_argument("--boards", type=int, help="games in lockstep (rules, self-play and memory)")
     bench.add_argument("--json", action="store_true")
+    bench.add_argument(
+        "--parts", default="", help="of device, such as check,train (default: all that fit)"
+    )
+    bench.add_argument("--minutes", type=float, default=9.0, help="for device (default: 9)")
+    bench.add_argument(
+        "--out", default="runs/device", help="where device writes (default: runs/device)"
+    )
 
 
 def run_bench(options: argparse.Namespace) -> None:
@@ -33,12 +42,26 @@ def run_bench(options: argparse.Namespace) -> None:
     from ..bench.table import bench
     from ..views.progress import watching
 
+    if options.name == "device":
+        from ..bench.device import bench_device
+
+        return bench_device(
+            options.parts,
+            options.minutes,
+            options.out,
+            options.device,
+            options.seconds,
+            preset=options.preset or "auto",
+            precision=options.precision,
+            game=options.game,
+            boards=options.boards,
+        )
     with watching(stream=sys.stderr) as watch:
         figures = bench(
             options.name,
             device=options.device,
-            preset=options.preset,
-            seconds=options.seconds,
+            preset=options.preset or "cpu",
+            seconds=options.seconds or 10.0,
             precision=options.precision,
             game=options.game,
             boards=options.boards,

@@ -1,0 +1,182 @@
+"""Benches of a device's first day, which `bench device` runs: is it right, and what is fast on it."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from ..actor import Actor
+from ..arena.evaluate import evaluate_run
+from ..arena.players import play_search
+from ..arena.registry import arena_game
+from ..check import check_device
+from ..device_probe import probe
+from ..games.registry import make_game
+from ..graphs import Graphs
+from ..layers import SpikingLayer
+from ..network import actor_copy
+from ..report import Progress, Report, Session
+from ..runs.networks import find_network, load_network, run_game
+from ..selfplay import graphs_for
+from ..training import train
+from .clock import Setting, random_positions, seconds_per_call
+from .launches import bench_launches
+from .self_play import bench_self_play, played
+
+Figures = dict[str, Any]
+MATCH_GAMES = 40
+FEW_BOARDS = 16  # the host is slower than any GPU at them
+POSITIONS = 512
+
+
+def bench_check(setting: Setting) -> Figures:
+    """Whether the device computes what the CPU computes, and what check_device says."""
+    started = time.monotonic()
+    furthest = probe(setting.device, game=setting.config.game)
+    compared = time.monotonic() - started
+    report = check_device(setting.device, setting.config.game)
+    return {
+        "s for comparing with the CPU": compared,
+        **{f"gradient furthest from the CPU's, {name}": part for name, part in furthest.items()},
+        "versions": ", ".join(f"{name} {version}" for name, version in report.versions.items()),
+        **{f"network on {speed.device}": str(speed) for speed in report.speeds},
+        "advice": "; ".join(report.advice) or "none",
+    }
+
+
+class Noted(Progress):
+    """Notes after how many seconds things first happened."""
+
+    def __init__(self) -> None:
+        self.began = time.monotonic()
+        self.seconds: Figures = {}
+
+    def note(self, what: str) -> None:
+        """`what` happens now."""
+        self.seconds.setdefault(f"s to the {what}", time.monotonic() - self.began)
+
+    def start_run(self, session: Session) -> None:
+        self.note("first bar")
+
+    def worker_update(self, worker: int, games: int, plies: int) -> None:
+        self.note("first moves")
+
+    def report(self, report: Report) -> None:
+        self.note("first report")
+
+
+def trained(setting: Setting, run: str) -> Figures:
+    """Train in the folder `run` for the setting's seconds, and say at which pace."""
+    minutes = setting.seconds / 60
+    noted = Noted()
+    config = replace(setting.config, run=run, device=setting.device, minutes=minutes)
+    reports = list(train(config, noted))
+    last = reports[-1]
+    learning = sum(report.seconds_learning for report in reports)
+    playing = sum(report.seconds_selfplay for report in reports)
+    return {
+        "positions/s, self-play and learning": last.total_positions / (playing + learning),
+        "positions/s, self-play": last.total_positions / playing,
+        "ms per update": 1000 * learning / max(1, last.total_updates),
+        "iterations": len(reports),
+        "loss": last.loss,
+        **noted.seconds,
+    }
+
+
+def bench_loop(setting: Setting) -> Figures:
+    """The pace of the whole loop."""
+    with tempfile.TemporaryDirectory() as folder:
+        return trained(setting, f"{folder}/run")
+
+
+def bench_train(setting: Setting) -> Figures:
+    """A training, and its network against every fixed player of the game, in half of its time."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = f"{folder}/run"
+        figures = trained(setting, run)
+        players = list(arena_game(setting.config.game).players)
+        search = play_search("two-rung")
+        seconds = setting.seconds / 2
+        results = evaluate_run(
+            run, players, MATCH_GAMES, search, device=setting.device, seconds=seconds
+        )
+    return {**figures, **{f"against {result.opponent}": str(result) for result in results}}
+
+
+def bench_ply(setting: Setting) -> Figures:
+    """Self-play at several batch sizes, launch by launch: launches by part, and the network's share
+    of the time.
+    """
+    boards = setting.lockstep_boards
+    figures = bench_launches(setting)
+    for count in (4 * boards, boards, FEW_BOARDS):
+        found = bench_self_play(replace(setting, boards=count))
+        figures[f"positions/s, {count} boards"] = found["moves_per_second"]
+        figures[f"network's share of the time, {count} boards"] = found["search_efficiency"]
+    seconds = FEW_BOARDS / figures[f"positions/s, {FEW_BOARDS} boards"]
+    per_launch = 1e6 * seconds / figures["kernels_per_ply"]
+    on_cpu = setting.device == "cpu"
+    figures["us of the host per launch"] = "needs a GPU" if on_cpu else per_launch
+    return figures
+
+
+def bench_precision(setting: Setting) -> Figures:
+    """How often the device's precisions prefer the move that the CPU prefers in float32."""
+    run = find_network().run
+    game = make_game(run_game(run))
+    state = random_positions(game, POSITIONS)
+    legal = game.legal_action_mask(state)
+
+    @torch.no_grad()
+    def best(device: str, dtype: torch.dtype) -> torch.Tensor:
+        network, _ = load_network(run, device=device)
+        logits = actor_copy(network, dtype)(game.observe(state).to(device)).prior_logits.cpu()
+        return logits.masked_fill(~legal, -torch.inf).argmax(1)
+
+    figures: Figures = {"network": run}
+    usual = best("cpu", torch.float32)
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        same = best(setting.device, dtype) == usual
+        figures[f"share of best moves that are the CPU's, {dtype}"] = float(same.float().mean())
+    return figures
+
+
+def bench_graph(setting: Setting) -> Figures:
+    """Plies replayed by a CUDA graph, and launch by launch."""
+    boards = setting.lockstep_boards
+    network = actor_copy(setting.network(), setting.dtype)
+    figures: Figures = {}
+    for search in ("two-rung", "tree"):
+        actor = Actor(setting.game, network, replace(setting.config, search=search))
+        graphs = graphs_for(actor)
+        for way, used in {"launch by launch": Graphs(on=False), "by graph": graphs}.items():
+            if way == "launch by launch" or graphs.on:
+                plies, seconds = played(actor, boards, setting.seconds, lambda: None, used)
+                figures[f"{search}, positions/s, {way}"] = plies / seconds
+        proved = f"{graphs.proofs.get(boards, 0)} plies proved" if graphs.on else "needs CUDA"
+        figures[f"{search}, graph"] = graphs.trouble or proved
+    return figures
+
+
+def bench_fused(setting: Setting) -> Figures:
+    """The neurons of one layer at the preset's size, forward and backward."""
+    device, config = setting.device, setting.network_config
+    layer = SpikingLayer(config, portable=device == "mps")
+    shape = (config.steps, setting.lockstep_boards, config.channels, config.squares)
+    currents = torch.ones(shape, dtype=setting.dtype, device=device, requires_grad=True)
+
+    @torch.enable_grad()
+    def both() -> None:
+        layer(currents).sum().backward()
+
+    forward = seconds_per_call(lambda: layer(currents), device, setting.seconds)
+    return {
+        "currents": f"{shape}, {setting.dtype}",
+        "us forward": 1e6 * forward,
+        "us forward, sum and backward": 1e6 * seconds_per_call(both, device, setting.seconds),
+    }
