@@ -6,7 +6,7 @@
 # make fix    format, and correct what lint can correct by itself
 # make reliability   the promises of docs/promises.md, each with its full count, and what else is too long for every change
 # make size   syntax nodes of each folder, and the package's budget
-# make gpu    everything wanted from a GPU, in ten to fifteen minutes (an estimate), into runs/gpu; PART=bench runs one piece; installs nothing
+# make gpu    check and measure a GPU (or this machine) in nine minutes, into runs/device, then the tests that need CUDA; PART=ply runs one part; installs nothing
 # make notebooks     write the notebooks again from the .py files beside them
 # make colab         write dist/run_all.ipynb, one file to upload to Colab or Kaggle, or to open in an empty folder
 # make browser       every test in a real browser, with screenshots in the folder screenshots
@@ -69,7 +69,9 @@ size:
 	@$(PYTHON) tools/size.py
 
 gpu:
-	$(PYTHON) tools/gpu.py --part '$(PART)'
+	@$(PYTHON) -c 'import torch, spikingjelly' || { echo "First: $(PYTHON) -m pip install -r requirements.txt pytest"; exit 1; }
+	$(PYTHON) -m chessnn_colab bench device --parts '$(PART)'
+	$(if $(PART),,CHESSNN_GPU_TESTS=1 $(PYTHON) -m pytest -q -m gpu -W default tests/test_gpu.py)
 
 notebooks: .venv/installed
 	$(BIN)/python tools/make_notebook.py $(wildcard notebooks/*.py)

@@ -32,6 +32,7 @@ _HOMES = {
     "what_to_expect": "views.expect",
     "make_progress": "views.progress",
     "check_device": "check",
+    "bench_device": "bench.device",
     "detect_device": "devices",
     "inventory": "devices",
     "install_requirements": "install",

@@ -238,6 +238,25 @@ elif delete_this_run:
 print(list_runs(run.parent))
 
 # %% [markdown]
+# ## Measure this machine
+# Open the cell, tick the box and run it. It checks that the device computes what a CPU computes, and
+# measures how fast it is, in about nine minutes. You should see a line for each figure. They are
+# also in the folder `runs/device`, in a table (`device.md`). A new session needs no training for
+# it: run the two cells at the top, and this one. Where minutes were too few, the last lines name
+# the parts that are left: write them into the field and run the cell again.
+
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title Measure this machine
+measure_this_machine = False  # @param {type:"boolean"}
+parts_to_measure = ""  # @param {type:"string"}
+minutes_to_measure = 9  # @param {type:"slider", min:1, max:30, step:1}
+
+from chessnn_colab import bench_device
+
+if measure_this_machine:
+    bench_device(parts_to_measure, minutes_to_measure, root / "runs" / "device")
+
+# %% [markdown]
 # ## What next
 # Run the training cell again: it continues where it stopped, with its games and its optimizer.
 # `evaluate.ipynb` measures any run in more ways. From a shell: `python -m chessnn_colab train

@@ -12,7 +12,7 @@ import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("CHESSNN_UI", "text")
-if "CHESSNN_GPU_PIECE" not in os.environ:
+if "CHESSNN_GPU_TESTS" not in os.environ:
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 from . import other_device
@@ -38,7 +38,7 @@ LONGEST = (
         "notebook",
         "cluster",
         "cluster_network",
-        "gpu_tool",
+        "bench_device",
         "browser",
         "bench",
         "leak",

@@ -59,3 +59,13 @@ def test_a_ticked_box_opens_this_pythons_own_tensorboard(tmp_path, monkeypatch):
         exec(cell_of_train("open_tensorboard", ticked), {"run": tmp_path / "my runs" / "first"})
     assert asked == [f"--logdir '{tmp_path / 'my runs'}'"]
     assert Path(os.environ["TENSORBOARD_BINARY"]).parent == Path(sys.executable).parent
+
+
+def test_a_ticked_box_measures_this_machine(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        "chessnn_colab.bench.device.bench_device", lambda *given: asked.append(given)
+    )
+    for ticked in ("False", "True"):
+        exec(cell_of_train("measure_this_machine", ticked), {"root": tmp_path})
+    assert asked == [("", 9, tmp_path / "runs" / "device")]

@@ -100,9 +100,9 @@ ROWS = (
         "from top to bottom, in a short mode",
     ),
     Row(
-        "make gpu runs",
-        ("test_gpu_tool.py -k every_piece",),
-        "every piece in its smallest size, on the CPU",
+        "bench device runs",
+        ("test_bench_device.py -k every_part",),
+        "every part in a small size, on the CPU",
     ),
     Row(
         "resume is exact",
