@@ -90,8 +90,11 @@ def test_a_game_by_clicks_with_a_promotion_and_a_take_back(page):
     board.click("a7")
     board.says("Now click where it goes")
     assert board.has("a8, possible") and board.has("a7, white pawn, chosen")
+    steady = page.tab.get_by_role("button", name="Take back", exact=True)
+    before = steady.bounding_box()
     board.click("a8")
     board.says("Promote to what?")
+    assert steady.bounding_box() == before, "the controls stay where they are"
     page.picture("board-promotion")
     board.press("Rook")
     board.says("Your move")

@@ -1,13 +1,19 @@
 """Pictures of positions, and boards as a list of legal clicks: chess, and stones on a grid."""
 
+import io
+
+import numpy as np
 import pytest
+from PIL import Image
 
 from chessnn_colab.errors import ConfigError, NotationError
 from chessnn_colab.games.registry import make_game
 from chessnn_colab.views import picture
-from chessnn_colab.views.drawings import make_drawing
+from chessnn_colab.views.drawings import draw_game, make_drawing
 from chessnn_colab.views.squares import squares_css
 from chessnn_colab.views.svg_image import svg_image
+
+from .browser import browse, needs_browser
 
 
 def drawing(game: str = "chess"):
@@ -140,15 +146,50 @@ def test_a_picture_for_a_card_has_pieces_marks_and_letters_in_their_places():
     assert len(colours("a3")) > 2, "a row has its number"
 
 
-def test_the_start_of_a_game_is_a_board_or_its_text():
-    for name, words in (("chess", "white king e1"), ("gomoku:9", "Board: empty. Black to move.")):
-        game = make_game(name)
-        assert words in repr(picture.start_picture(game, game.init(1)))
-    game = make_game("2048")
+@pytest.mark.parametrize(
+    "name, words",
+    [("chess", "white king e1"), ("gomoku:9", "Board: empty. Black to move."), ("2048", "Board: ")],
+)
+def test_the_start_of_every_game_is_a_board(name, words):
+    game = make_game(name)
     start = game.init(1)
-    assert (
-        picture.start_picture(game, start).html == f"<pre>{chr(10).join(game.to_text(start))}</pre>"
-    )
+    assert words in repr(picture.start_picture(game, start))
+    if name == "2048":
+        board = draw_game(game)
+        board.begin(start)
+        assert picture.in_words(board) in repr(picture.start_picture(game, start))
+        letters = [f">{letter}</text>" for letter in "abcd"]
+        assert not any(letter in picture.board_svg(board) for letter in letters)
+
+
+@pytest.mark.parametrize(
+    "game, moves, line",
+    [
+        ("tictactoe", "a3 a2 b3 b2 c3", ["a3", "b3", "c3"]),
+        ("gomoku", "c3 o1 d4 a15 e5 o15 g7 a1 f6", ["c3", "d4", "e5", "f6", "g7"]),
+    ],
+)
+def test_the_line_that_won_is_marked(game, moves, line):
+    position = drawing(game)
+    position.load(moves.rpartition(" ")[0])
+    assert not position.alarms()
+    position.load(moves)
+    assert sorted(position.names[square] for square in position.alarms()) == line
+    assert picture.board_svg(position).count(picture.MARKS["won"][0]) == len(line)
+    assert "in the line that won" in squares_css("here", position, picture.played_marks(position))
+
+
+@needs_browser
+def test_every_line_of_a_grid_is_seen_at_every_width():
+    with browse() as browser:
+        tab = browser.new_page(viewport={"width": 500, "height": 500})
+        for width in (416, 350, 301, 264):
+            tab.set_content(picture.picture_html(drawing("gomoku"), size=width))
+            image = np.array(Image.open(io.BytesIO(tab.locator("img").screenshot())).convert("L"))
+            row = np.median(image, axis=0)  # lines that run along it count little
+            cell = width / 15
+            darkest = [row[int(cell * n) : int(cell * (n + 1))].min() for n in range(1, 14)]
+            assert max(darkest) < np.median(row) - 40, width
 
 
 def test_marks_are_drawn_below_what_stands_and_said_in_words():

@@ -2,13 +2,16 @@
 a person.
 """
 
+import re
+
 import pytest
 
-from chessnn_colab.arena.opponent import Opponent, search_of
+from chessnn_colab.arena.opponent import Opinion, Opponent, search_of
 from chessnn_colab.arena.players import RandomPlayer, play_search
 from chessnn_colab.errors import ConfigError, RunError
 from chessnn_colab.games.registry import make_game
 from chessnn_colab.network import build_network
+from chessnn_colab.views.opinion_html import value_html
 from chessnn_colab.views.play import board as play_board
 from chessnn_colab.views.play import find_opponent, play_widget
 from chessnn_colab.views.watch import watch_game
@@ -51,6 +54,13 @@ def test_how_far_it_looks_changes_nothing_of_what_it_proves(tmp_path):
     assert view.opponent.actor.config.solve == "all"
     view.load("6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1")
     assert moves(view)[-1] == "a1a8"
+
+
+@pytest.mark.parametrize("players", [("White", "Black"), ("Black", "White")])
+def test_the_part_of_a_bar_for_black_is_dark(players):
+    bar = value_html(players, Opinion((0.6, 0.1, 0.3), [], []))
+    parts = re.findall(r'background:(#\w+);color:#\w+" title="(\w+) wins"', bar)
+    assert sorted(parts) == [("#2b2f33", "Black"), ("#fbfbf6", "White")]
 
 
 def test_opinions_of_another_line_are_forgotten(tmp_path):

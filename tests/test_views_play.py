@@ -115,6 +115,12 @@ def test_a_click_can_choose_another_piece_or_none():
     assert "No legal move starts at e5" in said(view) and len(moves(view)) == 2
 
 
+def test_a_point_that_is_taken_is_called_taken(tmp_path):
+    view = play_widget(make_gomoku_run(tmp_path / "run", (1,)))
+    click(view, "e4", "e4")
+    assert "e4 is taken" in said(view) and len(view.drawing.actions) == 2
+
+
 def test_a_promotion_is_asked_for():
     view = play_widget(first_move, position="7k/P7/8/8/8/8/P7/K7 w - - 0 1")
     click(view, "a7", "a8")

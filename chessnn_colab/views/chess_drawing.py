@@ -42,6 +42,8 @@ class ChessDrawing(Drawing):
         for letter in (chess.PIECE_SYMBOLS[kind].upper(), chess.PIECE_SYMBOLS[kind])
     }
     hint = "e2e4, e4, Nf3, O-O"
+    refusal = "No legal move starts at {}"
+    alarm = "danger"
     players: tuple[str, ...] = ("White", "Black")
 
     def __init__(self, game: Any):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 import torch
 
 from ..errors import NotationError
 from ..games.base import Game, finished
+from ..games.gomoku.lines import FIVE, REACH, line_cells
 from ..games.gomoku.notation import cell_name
 
 EMPTY = ""  # the glyph of a square on which nothing stands
@@ -41,6 +43,9 @@ class Drawing:
     glyphs: Mapping[str, tuple[str, str]]
     actions: list[int]  # played so far from the start
     hint = "b2"  # examples of what a person may type
+    refusal = "{} is taken"  # of a click on a square with which no move begins
+    alarm = "won"  # the mark of `alarms`
+    edge_names = True  # whether the names of rows and columns stand along the edges
     players: tuple[str, ...]  # the first mover first
     board: Any = None  # the game's own board object, for players that want one
 
@@ -84,8 +89,20 @@ class Drawing:
         return self.actions[-1:]
 
     def alarms(self) -> Sequence[int]:
-        """Squares in danger, such as that of a king in check."""
-        return ()
+        """Squares that stand out: the line that won, or a king in check."""
+        if not self.actions or not self._states[-1].rewards.any():
+            return ()
+        last = self.actions[-1]
+        standing = [*self.squares(), EMPTY]  # the last one is beyond the border
+        found = {last}
+        for line in line_cells(self.rows)[last].tolist():
+            before, after = (
+                list(takewhile(lambda cell: standing[cell] == standing[last], cells))
+                for cells in (line[REACH - 1 :: -1], line[REACH + 1 :])
+            )
+            if len(before) + 1 + len(after) >= min(FIVE, self.rows):
+                found.update(before, after)
+        return sorted(found)
 
     def push(self, action: int) -> None:
         """Play a legal action."""
@@ -172,7 +189,10 @@ class Drawing:
 
 
 CELL = ground("#f2efe6", "#6b7680")  # stones within squares
-CROSSING = ground("#dcb877", lines='<path d="M0 22.5h45M22.5 0v45" stroke="#5b4423"/>')
+CROSSING = ground(
+    "#dcb877",
+    lines='<path d="M0 22.5h45M22.5 0v45" stroke="#5b4423" vector-effect="non-scaling-stroke"/>',
+)
 _DISC = '<circle cx="22.5" cy="22.5" r="19" fill="{}" stroke="{}" stroke-width="1.5"/>'
 DISCS = {
     "B": ("black stone", _DISC.format("#1b1b1b", "#000")),

@@ -13,7 +13,7 @@ from .drawing import Drawing
 from .squares import Arrow
 
 TOP_MOVES = 5
-# The first player wins, a draw, the second player wins: told apart without colour too.
+# White wins, a draw, Black wins: told apart without colour too.
 _OUTCOMES = (
     "background:#fbfbf6;color:#222",
     "background:repeating-linear-gradient(45deg,#9aa7b3 0 5px,#adb9c4 5px 10px);color:#111",
@@ -50,12 +50,15 @@ def top_moves_html(drawing: Drawing, opinion: Opinion) -> str:
 
 
 def value_html(players: Sequence[str], opinion: Opinion) -> str:
-    """Win, draw and loss of the first player as one bar. It needs no style sheet."""
+    """Win, draw and loss of the first player as one bar; Black's part is dark. It needs no style
+    sheet.
+    """
+    colours = _OUTCOMES[::-1] if players[0] == "Black" else _OUTCOMES
     words = (f"{players[0]} wins", "draw", f"{players[1]} wins")
     spans = "".join(
-        f'<span style="flex:{share:.4f} 1 0px;{_PART};{colours}" title="{word}">'
+        f'<span style="flex:{share:.4f} 1 0px;{_PART};{colour}" title="{word}">'
         f"{percent(share) if share >= 0.12 else ''}</span>"
-        for word, share, colours in zip(words, opinion.wdl, _OUTCOMES)
+        for word, share, colour in zip(words, opinion.wdl, colours)
     )
     told = ", ".join(f"{word} {percent(share)}" for word, share in zip(words, opinion.wdl))
     return f'<div>{told}</div><div class="cn-wdl" style="{_BAR}" role="img" aria-label="{told}">{spans}</div>'

@@ -13,10 +13,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..games.base import Game
-from ..games.registry import family
 from .cell import HtmlImage
 from .drawing import EMPTY, Drawing
-from .drawings import DRAWINGS, make_drawing
+from .drawings import draw_game
 
 SIZE = 416  # CSS pixels, the width of the boards in data/board.css
 CELL = 45  # units of a square; a glyph has as many
@@ -30,6 +29,7 @@ MARKS = {
         f'<circle cx="22.5" cy="22.5" r="19" fill="#d00000" fill-opacity="0.6"/>{_EDGE.format("#a00000")}',
         "in check",
     ),
+    "won": (_EDGE.format("#a00000"), "in the line that won"),
     "chosen": (_EDGE.format("#10324f"), "chosen"),
     "target": ('<circle cx="22.5" cy="22.5" r="7" fill="#10324f" fill-opacity="0.7"/>', "possible"),
     "capture": (
@@ -52,17 +52,16 @@ class Arrow(NamedTuple):
 
 
 def start_picture(game: Game, start: Any) -> HtmlImage:
-    """Where a game begins: its board, or its text where it has no board. start: a state of one
-    row.
-    """
-    if family(game.name) in DRAWINGS:
-        return HtmlImage(picture_html(make_drawing(game), size=_SMALL))
-    return HtmlImage(f"<pre>{html.escape(chr(10).join(game.to_text(start)))}</pre>")
+    """The board where a game begins. start: a state of one row."""
+    drawing = draw_game(game)
+    if drawing.game.num_players == 1:  # its first tiles are drawn by lot
+        drawing.begin(start)
+    return HtmlImage(picture_html(drawing, size=_SMALL))
 
 
 def played_marks(drawing: Drawing) -> dict[str, Collection[int]]:
     """What every picture of a position marks."""
-    return {"last": drawing.last(), "danger": drawing.alarms()}
+    return {"last": drawing.last(), drawing.alarm: drawing.alarms()}
 
 
 def board_svg(
@@ -100,6 +99,8 @@ def _corners(drawing: Drawing, turned: bool) -> list[tuple[int, int]]:
 
 def _names_svg(drawing: Drawing, corners: Sequence[tuple[int, int]]) -> list[str]:
     """The names of the rows along the left edge, those of the columns along the lower edge."""
+    if not drawing.edge_names:
+        return []
     size = round(1.17 * drawing.columns)  # the same on the page, however many squares there are
     style = f'font-family="sans-serif" font-size="{size}" fill="#222" fill-opacity="0.75"'
     bottom = CELL * drawing.rows

@@ -8,11 +8,9 @@ import torch
 
 from ..errors import ConfigError, NotationError
 from ..games.registry import make_game
-from ..games.twenty48 import Twenty48
 from .chess_drawing import RESULTS, ChessDrawing, read_pgn
 from .drawing import Drawing
-from .drawings import make_drawing
-from .tiles import TilesDrawing
+from .drawings import draw_game
 
 LIST_BEGINS = "Game: "  # a text of games.base.move_list
 STOPPED = "Stopped without a result."
@@ -53,7 +51,7 @@ def _from_list(text: str) -> Played:
         game = make_game(said["Game"])
         start = game.unpack(torch.tensor([[int(word) for word in said["Start"].split()]]))
         actions = [int(word) for word in said["Actions"].split()]
-        drawing = TilesDrawing(game) if isinstance(game, Twenty48) else make_drawing(game)
+        drawing = draw_game(game)
     except (KeyError, ValueError, RuntimeError, ConfigError) as error:
         raise NotationError(
             f"a game that cannot be read ({error}): expected lines Game, Start, Actions"

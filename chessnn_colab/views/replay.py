@@ -130,7 +130,7 @@ def _page(games: Sequence[_Replayed], place: str = "") -> str:
         "glyphs": drawing.glyphs,
         "names": list(drawing.names),
         "last": MARKS["last"][0],
-        "danger": MARKS["danger"][0],
+        "danger": MARKS[drawing.alarm][0],
     }
     data = json.dumps(held, separators=(",", ":"))
     data = data.replace("<", "\\u003c")  # "</" would end the script that holds the games

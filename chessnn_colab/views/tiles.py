@@ -37,6 +37,8 @@ TILES = {chr(_FIRST + exponent - 1): _tile(exponent) for exponent in range(1, EX
 class TilesDrawing(Drawing):
     """A game of 2048 that was played. There is nothing to click."""
 
+    edge_names = False
+
     def __init__(self, game: Any):
         """game: a games.twenty48.Twenty48."""
         super().__init__(game, ground("#cdc1b4", "#6b7680"), TILES)
@@ -55,6 +57,10 @@ class TilesDrawing(Drawing):
             self._states[-2], torch.tensor(self.actions[-1:], device=self.game.device)
         )
         return (moved.tiles != self._states[-1].tiles)[0].nonzero().squeeze(1).tolist()
+
+    def alarms(self) -> Sequence[int]:
+        """None: nobody wins."""
+        return ()
 
     def move_text(self, action: int) -> str:
         """An arrow."""

@@ -1,6 +1,6 @@
 /* Plays games back without a kernel. Called with the id of the element that holds them: a picture, and as JSON {games,
    board: SVG, glyphs: {glyph: [words, SVG]}, names of the squares, last, danger: SVG}.
-   A game: {title, players, note, start: "glyph per square", plies: [{c: {square: glyph}, l: last squares, k: in danger,
+   A game: {title, players, note, start: "glyph per square", plies: [{c: {square: glyph}, l: last squares, k: in check or won,
    n: number, m: move}], end}.
    A replay with a place is drawn anew there with every iteration of a training. It plays the newest game by itself, and
    goes on where it was; whoever touches it decides from then on. */

@@ -77,7 +77,7 @@ class PlayBoard(WidgetOrHtml):
         for path in ((*self.chosen, square), (square,)):
             if any(each[: len(path)] == path for each, _ in clicks):
                 return self._clicked(path, [action for each, action in clicks if each == path])
-        reason = f"No legal move starts at {self.drawing.names[square]}"
+        reason = self.drawing.refusal.format(self.drawing.names[square])
         if self.chosen:
             began = self.drawing.names[self.chosen[0]]
             reason = f"{began} to {self.drawing.names[square]} is not legal"

@@ -58,8 +58,8 @@ class Controls:
             _button("New game", play.new_game),
         ]
         box = self.squares.widget
-        typed = _row([self.entry, enter])
-        box.children = (*box.children, self.says, self._choices, typed, _row(buttons))
+        self._typed = _row([self.entry, enter])
+        box.children = (*box.children, self.says, self._choices, self._typed, _row(buttons))
         return box
 
     def _right(self, play: Any, evaluations: int | None) -> ipywidgets.VBox:
@@ -108,7 +108,7 @@ class Controls:
         captures = {square for square in targets if drawing.squares()[square]}
         marks = {
             "last": drawing.last(),
-            "danger": drawing.alarms(),
+            drawing.alarm: drawing.alarms(),
             "chosen": chosen,
             "target": targets - captures,
             "capture": captures,
@@ -121,10 +121,13 @@ class Controls:
             self.thoughts.value = told
 
     def ask(self, choices: Sequence[str]) -> None:
-        """Offer `choices` as buttons; none of them hides the buttons."""
+        """Offer `choices` as buttons in the place of the typed move; without any, that comes
+        back.
+        """
         for button, name in zip(self._choices.children, choices):
             button.description = name
         self._choices.layout.display = None if choices else "none"
+        self._typed.layout.display = "none" if choices else None
 
 
 def moves_html(drawing: Drawing) -> str:
