@@ -30,9 +30,9 @@ class Size:
 # 0.5, 1.8 and 4.5 GB), weights and optimizer, two processes with 0.4 GB of CUDA each, 512 games,
 # and cuDNN's work space while it chooses; rounded up.
 SIZES = {
-    "t4": Size(5, 3, (7.8, 37.9, 64.5)),
-    "a100": Size(27, 5, (1.8, 8.9, 27.8)),
-    "h100": Size(67, 9, (0.6, 3.1, 9.7)),
+    "t4": Size(5, 3, (8.4, 40.8, 66.1)),
+    "a100": Size(27, 5, (1.9, 9.3, 29.5)),
+    "h100": Size(67, 9, (0.7, 3.2, 10.1)),
 }
 KINDS = ("T4", "A100", "H200")
 LEARNING = 0.45  # of the time of an iteration with one player (LOG.md, 2026-11-23)

@@ -1,6 +1,7 @@
 """Devices: which one is chosen and why, and the worker plan, all from machines made up here."""
 
 import warnings
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -19,6 +20,7 @@ from chessnn_colab.devices import (
     try_device,
 )
 from chessnn_colab.errors import DeviceError
+from chessnn_colab.presets import KINDS, SIZES
 
 
 def machine(
@@ -366,15 +368,15 @@ CARDS = Inventory(
 @pytest.mark.parametrize(
     "device, gpus, minutes, preset, reason",
     [
-        ("cuda:0", (0,), 5, "cpu", "with t4 make about 2.3 million positions"),
-        ("cuda:0", (0,), None, "t4", "20 minutes with t4 make about 9.4 million positions"),
+        ("cuda:0", (0,), 5, "cpu", "with t4 make about 2.5 million positions"),
+        ("cuda:0", (0,), None, "t4", "20 minutes with t4 make about 10.1 million positions"),
         ("cuda:1", (1,), 20, "t4", "it pays from 5 million on"),
         ("cuda:1", (1,), 60, "a100", "it pays from 27 million on"),
-        ("cuda:1", (1, 2), 40, "a100", "40 minutes with a100 make about 29.5 million"),
+        ("cuda:1", (1, 2), 40, "a100", "40 minutes with a100 make about 30.8 million"),
         ("cuda:2", (2,), 5, "t4", "5 minutes with t4"),
         ("cuda:2", (2,), 20, "a100", "20 minutes with a100"),
         ("cuda:2", (2,), 240, "h100", "240 minutes with h100"),
-        ("cuda:0", None, 60, "t4", "make about 44.3 million"),  # three play, as slow ones
+        ("cuda:0", None, 60, "t4", "make about 47.7 million"),  # three play, as slow ones
         ("mps", None, 240, "cpu", "no Apple GPU has been measured"),
         ("cpu", None, 240, "cpu", "cores are too slow"),
     ],
@@ -391,6 +393,14 @@ def test_the_preset_fits_the_gpus_that_learn_or_play_and_the_minutes(
     assert config.resolve(device, CARDS, cores).preset == "cpu", "cores play"
     session = TrainConfig(gpus=gpus, minutes=1, total_minutes=minutes or 20)
     assert session.resolve(device, CARDS, plan).preset == preset, "one of several sessions"
+
+
+def test_the_estimates_are_those_that_docs_speed_multiplies_out():
+    text = (Path(__file__).parent.parent / "docs" / "speed.md").read_text(encoding="utf-8")
+    for name, size in SIZES.items():
+        for kind, pace in zip(KINDS, size.pace):
+            (row,) = [line for line in text.splitlines() if line.startswith(f"| {kind} | {name} |")]
+            assert float(row.split(" | ")[6]) == pace
 
 
 @pytest.mark.parametrize(
