@@ -356,5 +356,6 @@ def test_a_game_without_an_arena_game_has_matches_from_its_start_position():
 def test_a_game_for_one_player_has_no_matches():
     game = TicTacToe()
     game.num_players = 1
-    with pytest.raises(ConfigError, match="'tictactoe' is for 1: it has no matches of 2"):
+    words = "a match of 2 players: expected 1, as the game 'tictactoe' has"
+    with pytest.raises(ConfigError, match=words):
         play_match(game, RandomPlayer(game), RandomPlayer(game), 2)

@@ -239,7 +239,7 @@ def test_measure_plays_what_there_is_time_for_and_shows_progress(run, capsys):
     [
         ("tactics", "the game '2048' has no puzzles: expected a run of chess"),
         ("uci", "the game '2048' has no UCI protocol: expected a run of chess"),
-        ("ladder", "the game '2048' is for 1: it has no matches of 2"),
+        ("ladder", "a match of 2 players: expected 1, as the game '2048' has"),
     ],
 )
 def test_what_2048_does_not_have_is_said_in_a_sentence(run, capsys, command, message):
@@ -249,7 +249,9 @@ def test_what_2048_does_not_have_is_said_in_a_sentence(run, capsys, command, mes
 
 
 def test_solo_games_are_for_one_player(game):
-    with pytest.raises(ConfigError, match="'chess' is for 2: it has no matches of 1"):
+    with pytest.raises(
+        ConfigError, match="a match of 1 player: expected 2, as the game 'chess' has"
+    ):
         solo_games(match_game("chess"), RandomPlayer(match_game("chess")), 2)
     with pytest.raises(ConfigError, match="games=0: expected a whole number from 1 up"):
         solo_games(game, RandomPlayer(game), 0)

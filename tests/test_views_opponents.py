@@ -179,6 +179,9 @@ def test_two_players_are_watched_to_the_end_of_their_game(tmp_path, capsys, monk
     watch_game("greedy", first_move, plies=4)
     assert len(shown) == 5 and "greedy is thinking" in shown[0] and shown[-1] == ""
     assert ": Stopped. 4 plies." in capsys.readouterr().out
+    assert "black king g8" in repr(
+        watch_game("greedy", first_move, position="6k1/8/8/8/8/8/8/K7 w - - 0 1", plies=1)
+    )
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from ..devices import WorkerPlan, inventory, plan_workers
 from ..errors import ConfigError, WorkerError
 from ..games.base import Game
 from ..settings import COUNT, require
+from ..text import counted
 from ..workers.local import LocalPool
 from ..workers.protocol import Arrays
 from .engine_processes import ProcessPlayer
@@ -78,8 +79,8 @@ def play_matches(
     for match in matches:
         if len(match.players) != game.num_players:
             raise ConfigError(
-                f"the game {game.name!r} is for {game.num_players}: it has no matches of "
-                f"{len(match.players)}"
+                f"a match of {counted(len(match.players), 'player')}: expected "
+                f"{game.num_players}, as the game {game.name!r} has"
             )
     if processes is None:
         processes = processes_for(matches, seconds, game.device)

@@ -85,8 +85,10 @@ def plain_lines(texts: Sequence[str]) -> str:
 
 
 def messages_html(messages: Sequence[str]) -> str:
-    """The newest messages, a line each; the height is always the same."""
-    style = f"height:{20 * NEWEST_MESSAGES}px;font-size:12px;opacity:0.8;margin-top:4px;{ONE_LINE}"
+    """The newest messages; the height is always the same, and a long one can be scrolled."""
+    style = (
+        f"height:{20 * NEWEST_MESSAGES}px;font-size:12px;opacity:0.8;margin-top:4px;overflow:auto"
+    )
     return box(plain_lines(messages[-NEWEST_MESSAGES:]), style)
 
 

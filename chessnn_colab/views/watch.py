@@ -24,14 +24,16 @@ def watch_game(
     opponent: Any,
     game: str = "chess",
     evaluations: int | None = None,
+    position: str = "",
     plies: int = 300,
 ) -> HtmlImage:
     """Play one game, shown move by move in a notebook, and return it to be played back.
 
     player, opponent: as play.find_opponent takes them; `player` moves first. game: if neither is a
-    run. evaluations: of each network, per move; None: as many as in a match. plies: how many are
-    played at most. An interrupt, or a player that fails, ends the game and keeps what was played.
-    Raises ConfigError, RunError or CheckpointError.
+    run. evaluations: of each network, per move; None: as many as in a match. position: where to
+    start (FEN or PGN in chess). plies: how many the game has at most. An interrupt, or a player
+    that fails, ends the game and keeps what was played. Raises ConfigError, RunError,
+    CheckpointError or NotationError.
     """
     games = {own_game(source) for source in (player, opponent)} - {""} or {game}
     if len(games) > 1:
@@ -48,6 +50,8 @@ def watch_game(
             if isinstance(side, NetworkOpponent) and evaluations:
                 side.evaluations = evaluations
         drawing = make_drawing(sides[0].game)
+        if position:
+            drawing.load(position)
         end = _play(drawing, sides, plies)
     print(f"{_names(sides)}: {end} {len(drawing.actions)} plies.")
     return game_replay(Played(drawing, _names(sides), end))

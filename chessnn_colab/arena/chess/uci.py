@@ -28,7 +28,10 @@ from .uci_search import Search, ends
 
 CONSIDERED = 32  # root moves that sequential halving begins with
 NO_CAP = 10**6  # plies: more than any game has
-COMMANDS = frozenset("uci isready ucinewgame setoption position go stop".split())
+# The last four change nothing where they come: a stop, for one, finds no search that goes on.
+COMMANDS = frozenset(
+    "uci isready ucinewgame setoption position go stop ponderhit debug register".split()
+)
 
 
 class Engine:
@@ -94,7 +97,7 @@ class Engine:
                 self.say(f"bestmove {next(iter(self.board.legal_moves), '(none)')}")
 
     def _carry_out(self, command: str, words: list[str]) -> None:
-        """Carry out one of COMMANDS. A `stop` that comes here has no search to stop."""
+        """Carry out one of COMMANDS."""
         if command == "uci":
             self.say(f"id name chessnn_colab iteration {self.iteration}")
             self.say("id author chessnn_colab, by playing itself")

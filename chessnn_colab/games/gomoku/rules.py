@@ -219,9 +219,7 @@ def variant(options: Sequence[str]) -> type[Gomoku]:
         )
     size = int(words[1] or DEFAULT_SIZE)
     if not SMALLEST <= size <= LARGEST:
-        raise ConfigError(
-            f"gomoku on {size}x{size}: expected a size from {SMALLEST} to {LARGEST}, on which five in a row fit"
-        )
+        raise ConfigError(f"gomoku on {size}x{size}: expected a size from {SMALLEST} to {LARGEST}")
     return _variant(size, bool(words[2]))
 
 

@@ -110,7 +110,8 @@ class PlayBoard(WidgetOrHtml):
         """Undo the person's last move and the answer to it."""
         moves = len(self.drawing.actions)
         own_first = (self.drawing.turn + moves) % 2 == self.human  # this side made the first move
-        if moves + own_first < 2:
+        needed = 1 if own_first else 2
+        if moves < needed:
             return self._draw("There is no move of yours to take back.")
         self.drawing.pop()
         if self.drawing.turn != self.human:
