@@ -337,7 +337,8 @@ class TrainConfig(LearnerConfig, SearchConfig):
     def _check_same_game(self, saved: Mapping[str, Any]) -> None:
         usual = next(iter(rules(self.game).reward_kinds), None)
         for name in ("game", "reward"):
-            own, kept = getattr(self, name), saved.get(name)
+            own = getattr(self, name)
+            kept = saved.get(name)
             if (own or usual) != (kept or usual):
                 raise ConfigError(
                     f"{name}={own!r}, but the run in {self.run} has {name}={kept!r}: "

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from .actor import Actor, Noise
 from .assembler import Assembler
-from .devices import choose_dtype, detect_device, out_of_memory, time_convolutions
+from .devices import Inventory, choose_dtype, detect_device, out_of_memory, time_convolutions
 from .errors import ConfigError
 from .games.base import finished, select, start_positions, where
 from .games.registry import make_game
@@ -67,7 +67,9 @@ class SelfPlay:
         precision: str = "auto",
         bootstrap_after: int | None = None,
     ):
-        self._device_name = detect_device(device).name
+        # A worker that plays on the CPU does not start the driver of a GPU.
+        machine = None if device.startswith("cuda") else Inventory((), device == "mps", 1)
+        self._device_name = detect_device(device, machine).name
         time_convolutions(device)
         self.device = device
         self.messages: list[str] = []  # for the user

@@ -373,6 +373,12 @@ def test_assembler_keeps_a_game_whole_across_blocks():
     assert assembler.games == 3 and assembler.plies == 7
 
 
+def test_a_worker_on_the_cpu_starts_no_gpu_driver(monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: pytest.fail("asked for GPUs"))
+    job = SelfPlay("cpu", TINY.to_dict(), {"candidates": 2, "survivors": 1}, boards=4)
+    assert job.describe() == "CPU"
+
+
 # --- memory that runs out
 
 

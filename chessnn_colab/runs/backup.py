@@ -51,11 +51,7 @@ class Backup:
         own = max(run.checkpoints(), default=0)
         # A later checkpoint is damaged, or it would have been refused.
         if max(self._copy.checkpoints(), default=0) > own:
-            try:
-                self._copy.rewind(own)
-            except BaseException:
-                self._copy.close()
-                raise
+            self._copy.rewind(own)
         self._thread: threading.Thread | None = None
         self._behind = False  # something was saved that no finished copy has
         self._messages: list[str] = list(self._copy.messages)
