@@ -137,8 +137,8 @@ look_inside(run)
 # which looks two plies ahead): the network as it was before training, and as it is. It takes a
 # quarter of the training time, and three minutes at most.
 #
-# You should see the results as text, then a bar for each match: games won, drawn and lost. The
-# dot on it is the score, the line its 95 % interval: the fewer games, the longer the line. In
+# You should see a bar for each match: games won, drawn and lost. The dot on it is the score, the
+# line its 95 % interval: the fewer games, the longer the line; `print(*results)` says more. In
 # 2048 every player plays on its own, and mean scores are compared as text. Each game is played to
 # its end, and where time is short there are fewer of them.
 

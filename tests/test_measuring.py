@@ -24,7 +24,7 @@ from chessnn_colab.errors import ChessnnError
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.tensorboard import TensorBoard
 from chessnn_colab.search import SearchConfig
-from chessnn_colab.views import measuring
+from chessnn_colab.views import measuring, strength_plots
 from chessnn_colab.views.progress import LiveProgress
 from chessnn_colab.views.run_table import follow, print_tables
 
@@ -71,6 +71,29 @@ def test_measure_plays_before_and_after_prints_and_returns(run, capsys):
     assert "iteration 5 (1 evaluations per move) against random: " in out
 
 
+@pytest.mark.parametrize("in_a_notebook", [False, True])
+def test_measure_says_once_what_bars_do_not_show_and_how_many_games_there_was_time_for(
+    in_a_notebook, run, monkeypatch, capsys
+):
+    whole = measuring.evaluate_run(run, ["random"], 4, POLICY, (0, None), device="cpu")
+    short = [replace(result, asked=40) for result in whole]
+    monkeypatch.setattr(measuring, "evaluate_run", lambda *arguments: short)
+    monkeypatch.setattr(measuring, "has_widget_front_end", lambda: in_a_notebook)
+    monkeypatch.setenv("CHESSNN_UI", "silent")
+    measuring.measure(run, ["random"], games=40, search=POLICY, seconds=60, device="cpu")
+    out = capsys.readouterr().out
+    assert out.count("there was time") == out.count("Each: there was time for 4 of 40 games\n") == 1
+    assert ("against random" in out) is not in_a_notebook
+
+
+def test_the_figure_of_matches_says_the_results_in_words(run, monkeypatch):
+    results = measuring.evaluate_run(run, ["random"], 2, POLICY, (0, None), device="cpu")
+    shown = []
+    monkeypatch.setattr(strength_plots, "show", lambda figure, alt: shown.append(alt))
+    strength_plots.show_matches(results)
+    assert all(str(result) in shown[0] for result in results)
+
+
 def test_measure_takes_a_quarter_of_the_training_and_three_minutes_at_most(tmp_path):
     path = make_run(tmp_path / "run", (0,), "tictactoe", TICTACTOE)
     assert measuring.measuring_seconds(path) == 0
@@ -96,7 +119,7 @@ def test_measure_names_one_network_once(run):
         (
             "ladder --games 1000 --snapshots 2",
             1500,
-            r"Interrupted: \d+ of \d+ games had ended; ratings.json stays as it was",
+            r"Interrupted: \d+ of \d+ games had ended; ratings.json has these ratings",
         ),
         ("tactics", 450, r"iteration +0: mate-in-one"),
     ],
@@ -111,14 +134,22 @@ def test_ctrl_c_prints_what_there_is_and_exits_with_130(
     captured = capsys.readouterr()
     assert re.search(said, captured.out), captured.out
     assert "Traceback" not in captured.err and len(seen) > 1
+    if name == "ladder":
+        kept = os.path.join(run, "ratings.json")
+        with open(kept) as file:
+            assert json.load(file)["interrupted"]
+        os.remove(kept)
     if name == "tactics":
         assert "interrupted after 1 of 2 snapshots" in captured.err
 
 
-def test_a_ladder_that_is_stopped_at_once_says_that_nothing_is_kept(run, monkeypatch, capsys):
-    interrupt_after(monkeypatch, 0)
-    assert main(["ladder", run, "--games", "200", "--search", "policy", "--device", "cpu"]) == 130
-    assert "too few to rate every player: nothing is kept" in capsys.readouterr().err
+@pytest.mark.parametrize("games, kept", [(0, ""), (5, r"\d wins, \d draws, \d losses")])
+def test_a_ladder_that_is_stopped_early_tells_the_games_that_ended(
+    games, kept, run, monkeypatch, capsys
+):
+    interrupt_after(monkeypatch, games)
+    assert main(["ladder", run, "--games", "2000", "--search", "policy", "--device", "cpu"]) == 130
+    assert re.search(f"too few games to rate every player[^$]*{kept}", capsys.readouterr().err)
 
 
 def test_a_real_ctrl_c_on_a_real_terminal(run):

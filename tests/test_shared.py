@@ -87,9 +87,11 @@ def test_the_best_network_is_shared_once_the_ladder_has_rated_the_last_one(run, 
     players = [{"name": "iteration 0", "snapshot": 0}, {"name": "random", "snapshot": None}]
     ratings = Path(run) / RATINGS_FILE
     try:
-        for rated, best in ((players, 5), ([*players, {"name": "iteration 5", "snapshot": 5}], 0)):
-            ratings.write_bytes(encode_object({"best": 0, "players": rated}))
-            assert share(run, tmp_path / f"{best}.net")["iteration"] == best
+        both = [*players, {"name": "iteration 5", "snapshot": 5}]
+        for rated, interrupted, best in ((players, False, 5), (both, True, 5), (both, False, 0)):
+            kept = {"best": 0, "interrupted": interrupted, "players": rated}
+            ratings.write_bytes(encode_object(kept))
+            assert share(run, tmp_path / f"{best}{interrupted}.net")["iteration"] == best
         ratings.write_bytes(b"torn")
         assert share(run, tmp_path / "torn.net")["iteration"] == 5
     finally:

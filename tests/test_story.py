@@ -16,7 +16,7 @@ from chessnn_colab.training import train
 from chessnn_colab.views import story
 from chessnn_colab.views.card import best_sample, result_card
 from chessnn_colab.views.expect import what_to_expect
-from chessnn_colab.views.story import run_story
+from chessnn_colab.views.story import headline, run_story
 from tests.sample_reports import MATE, make_report, make_strength
 from tests.test_records import make_records
 
@@ -38,6 +38,11 @@ def run(tmp_path) -> Path:
         for report in REPORTS:
             folder.append_report(report.to_dict())
     return tmp_path / "first"
+
+
+def test_a_headline_names_the_game_as_people_do():
+    assert headline({"game": "gomoku:9"}, REPORTS).startswith("2,400 games of gomoku on 9x9")
+    assert "games of tic-tac-toe" in headline({"game": "tictactoe"}, REPORTS)
 
 
 def test_a_story_says_what_was_trained_how_long_and_what_came_of_it(run):

@@ -112,7 +112,8 @@ class Ladder:
             played = sum(match.games for match in self.matches)
             asked = sum(match.asked for match in self.matches)
             lines.append(
-                f"Interrupted: {played} of {asked} games had ended; ratings.json stays as it was"
+                f"Interrupted: {played} of {asked} games had ended; ratings.json has these ratings, "
+                "unless it had others before"
             )
         return "\n".join(lines)
 
@@ -137,7 +138,7 @@ def rate_run(
     play each other. All matches are played side by side. anchor: who is rated 0, one of `opponents`
     or "iteration N" of a rated snapshot. watch gets the progress. seconds: start no game that would
     end later. After KeyboardInterrupt the ladder has the games that ended before it, and
-    ratings.json stays as it was. Raises ConfigError, RunError or CheckpointError, and Interrupted
+    is saved if the run has no ratings.json yet. Raises ConfigError, RunError or CheckpointError, and Interrupted
     when the games are too few to rate every player.
     """
     iterations = spread([int(path.stem) for path in RunFolder.open(run).snapshots()], snapshots)
@@ -162,8 +163,7 @@ def rate_run(
         matches = play_matches(game, wanted, seed, watch, seconds, processes=None)
     by_name = {player.name: iteration for player, iteration in zip(own, iterations)}
     ladder = Ladder(_rated(matches, anchor), by_name, tuple(matches), search)
-    if not ladder.interrupted:
-        _save(run, ladder)
+    _save(run, ladder)
     return ladder
 
 
@@ -172,9 +172,9 @@ def _rated(matches: Sequence[MatchResult], anchor: str) -> Ratings:
     they say nothing new. Raises Interrupted when too few of their games have ended.
     """
     if any(match.games == 0 for match in matches):
-        games = sum(match.games for match in matches)
+        played = [str(match) for match in matches if match.games]
         raise Interrupted(
-            f"interrupted after {games} games, too few to rate every player: nothing is kept"
+            "\n".join(["interrupted with too few games to rate every player", *played])
         )
     results = [
         (match.player, match.opponent, [game.points for game in match.distinct()])
@@ -201,5 +201,7 @@ def spread(iterations: Sequence[int], count: int) -> list[int]:
 
 def _save(run: str, ladder: Ladder) -> None:
     path = RunFolder.open(run).path / RATINGS_FILE
+    if ladder.interrupted and path.exists():
+        return
     with refused(f"cannot write the ratings {path}"):
         write_atomically(path, encode_object(ladder.to_dict(), indent=2))

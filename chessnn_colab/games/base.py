@@ -32,6 +32,7 @@ class Game(Protocol):
     """
 
     name: str  # in games.registry
+    title: str  # the name as people write it
     num_players: int  # 1 or 2
     player_names: tuple[str, ...]  # of each player, the first mover first
     num_actions: int

@@ -41,6 +41,7 @@ class TicTacToe(Game):
     """
 
     name = "tictactoe"
+    title = "tic-tac-toe"
     num_players = 2
     player_names = ("X", "O")
     num_actions = 9

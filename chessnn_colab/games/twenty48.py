@@ -56,6 +56,7 @@ class Twenty48(Game):
     """
 
     name = "2048"
+    title = "2048"
     num_players = 1
     player_names = ("Player",)
     num_actions = 4

@@ -87,14 +87,15 @@ def share(
 
 
 def best_snapshot(folder: RunFolder, iterations: Collection[int]) -> int | None:
-    """The snapshot that the ladder rated highest, if it rated the last of `iterations` too; else
-    the last.
+    """The snapshot that a whole ladder rated highest, if it rated the last of `iterations` too;
+    else the last.
     """
     last = max(iterations, default=None)
     try:
         ratings = decode_object(read_whole(folder.path / RATINGS_FILE))
         rated = [player["snapshot"] for player in ratings["players"]]
-        return ratings["best"] if last in rated and ratings["best"] in iterations else last
+        whole = not ratings["interrupted"] and last in rated
+        return ratings["best"] if whole and ratings["best"] in iterations else last
     except (OSError, ValueError, KeyError, TypeError):  # none yet, or damaged
         return last
 

@@ -13,6 +13,7 @@ from ..arena.solo import SoloGames
 from ..runs.folder import RunFolder
 from ..runs.networks import run_game
 from ..search import SearchConfig
+from .front_end import has_widget_front_end
 from .progress import watching
 
 MAX_SECONDS = 180.0
@@ -38,8 +39,9 @@ def measure(
     match. seconds: start no game that would end later (see arena.parallel.play_matches); None is a
     quarter of the time that the run has trained, three minutes at most. search: None is two rungs,
     which serve a large batch best: 48 evaluations per move, or the 13 of training where there is
-    less than a minute. Returns the matches, opponent by opponent, and prints each. An interrupt
-    ends it, and the games that had ended count. In a game for one player every player plays the
+    less than a minute. Returns the matches, opponent by opponent. Prints each, unless the
+    bars of a notebook show the matches already, and once how many games there was time for. An
+    interrupt ends it, and the games that had ended count. In a game for one player every player plays the
     same number of games, as many as fit into that time (see arena.solo). Raises ConfigError,
     RunError or CheckpointError.
     """
@@ -54,7 +56,13 @@ def measure(
         results = evaluate_run(
             str(run), opponents, games, search, snapshots, seed, device, None, watch, seconds
         )
-    print(*results, sep="\n")
+    shortfalls = dict.fromkeys(line for result in results for line in result.shortfall())
+    in_bars = has_widget_front_end() and isinstance(results[0], MatchResult)
+    for line in [] if in_bars else "\n".join(map(str, results)).splitlines():
+        if line not in shortfalls:
+            print(line)
+    for line in shortfalls:
+        print(f"Each: {line.strip()}")
     return results
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..games.registry import rules
 from ..network_config import PRESETS
 from ..report import Report, Strength, score_names, strength_points
 from ..runs.folder import RunFolder
@@ -63,7 +64,8 @@ def summary_html(
 
 def headline(config: Mapping[str, Any], reports: Sequence[Report]) -> str:
     """The run in one line."""
-    game, last = config.get("game", "chess"), reports[-1]
+    game = rules(config.get("game", "chess")).title
+    last = reports[-1]
     what = f"{last.total_games:,} games of {game}{' against itself' if last.wins else ''}"
     return f"{what} in {duration(last.seconds)}, {counted(last.iteration, 'iteration')}"
 

@@ -22,14 +22,11 @@ ON_BARS = "#222222"  # bars fill the whole width, so their marks are dark on any
 
 
 def show_matches(results: Sequence[Any]) -> None:
-    """Show `match_bar` in a notebook; nothing when no match has a game, for example because
-    somebody stopped them.
+    """Show `match_bar` in a notebook, with the results in words for a screen reader; nothing when
+    no match has a game, for example because somebody stopped them.
     """
     if any(result.games for result in results):
-        show(
-            match_bar(results),
-            "The results above as bars: games won, drawn and lost, the score and its interval",
-        )
+        show(match_bar(results), "\n".join(map(str, results)))
 
 
 @styled

@@ -42,7 +42,7 @@ class AlphaBetaPlayer(Player):
     def __init__(self, game: Gomoku, depth: int):
         self.game = game
         self.depth = depth
-        self.name = f"alphabeta{depth}"
+        self.name = f"alpha-beta ({depth} plies)"
         self.tables = Windows(game)
 
     def recipe(self) -> tuple[type[AlphaBetaPlayer], dict[str, int]]:

@@ -50,6 +50,7 @@ class Chess(Game):
     """
 
     name = "chess"
+    title = "chess"
     num_players = 2
     player_names = ("White", "Black")
     num_actions = NUM_PLANES * 64

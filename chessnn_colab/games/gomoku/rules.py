@@ -36,6 +36,7 @@ class Gomoku(Game):
     """
 
     name = "gomoku"
+    title = "gomoku on 15x15"
     size = DEFAULT_SIZE  # rows and columns
     exact = False  # True: only exactly five in a row win; False: five or more
     num_players = 2
@@ -231,6 +232,7 @@ def _variant(size: int, exact: bool) -> type[Gomoku]:
     cells = size**2
     more = {
         "name": f"gomoku:{size}" + ":exact" * exact,
+        "title": f"gomoku on {size}x{size}" + ", exactly five" * exact,
         "size": size,
         "exact": exact,
         "num_actions": cells,
