@@ -171,7 +171,9 @@ def note(operator: Any, there: list[torch.Tensor]) -> None:
         operators.add((name, tuple(sorted(types, key=str))))
     if operator is aten._local_scalar_dense.default:
         record("a number")
-    if operator.overloadpacket.__name__ in SIZED_BY_VALUES:
+    masks = [tensor for tensor in there[1:] if tensor.dtype == torch.bool]
+    by_mask = operator in (aten.index.Tensor, aten.index_put.default, aten.index_put_.default)
+    if operator.overloadpacket.__name__ in SIZED_BY_VALUES or (by_mask and masks):
         record(name)
 
 

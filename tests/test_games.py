@@ -16,7 +16,6 @@ from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.training import train
 
 from .random_play import random_actions
-from .test_chess_moves import NothingReadBack
 
 CAP = 12  # plies after which the games here are stopped
 STARTS = 32  # games of each kind of start
@@ -213,18 +212,6 @@ def test_starts_are_unfinished_and_follow_their_generator(game):
         assert_same(first, again)
         assert kind == "standard" or not torch.equal(game.pack(first), game.pack(other))
         assert_shapes(game, game.starts(1, kind, torch.Generator().manual_seed(0)), 1)
-
-
-def test_a_ply_reads_nothing_back_and_uses_no_float64(game):
-    """On tensors that have no data: no size and no branch can depend on it."""
-    game = make_game(game.name, device="meta")
-    action = torch.zeros(4, dtype=torch.int64, device="meta")
-    chance = torch.zeros(4, device="meta")
-    with NothingReadBack():
-        state = game.step(game.init(4), action)
-        finished(state)
-        assert_shapes(game, state, 4)
-        assert_shapes(game, game.unpack(game.augment(game.pack(state), chance)[0]), 4)
 
 
 def test_a_finished_game_can_be_written_down(game):

@@ -38,6 +38,36 @@ def device():
         yield
 
 
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda numbers: numbers[numbers > 1],
+        lambda numbers: numbers.nonzero(),
+        lambda numbers: bool(numbers.any()),
+        lambda numbers: numbers.tolist(),
+        lambda numbers: numbers.cpu(),
+    ],
+)
+def test_a_wait_is_seen(read):
+    numbers = torch.arange(3, device=DEVICE)
+    with other_device.recorded() as waits:
+        read(numbers)
+    assert waits.total() == 1
+
+
+@pytest.mark.parametrize(
+    "misuse",
+    [
+        lambda numbers: numbers + torch.ones(3),
+        lambda numbers: numbers.double(),
+        lambda numbers: numbers.numpy(),
+    ],
+)
+def test_what_a_gpu_refuses_is_refused(misuse):
+    with pytest.raises((RuntimeError, TypeError), match="device|CPU"):
+        misuse(torch.arange(3, device=DEVICE))
+
+
 @pytest.mark.parametrize("search", SEARCHES)
 @pytest.mark.parametrize("name", GAMES)
 def test_nothing_waits_in_a_ply_and_a_block_waits_once(name, search):
@@ -91,6 +121,7 @@ def test_a_run_trains_and_resumes_there(tmp_path, monkeypatch):
             run=str(run),
             game="tictactoe",
             device=DEVICE,
+            preset="cpu",
             pool="inline",
             channels=8,
             blocks=1,
