@@ -37,6 +37,7 @@ from .settings import (
 )
 from .workers.local import InlinePool, LocalPool
 from .workers.pool import Pool
+from .workers.protocol import OnStart
 
 NETWORK_SETTINGS = ("channels", "blocks", "steps", "levels", "activation")
 # A run keeps these when it is resumed: they give the weights their shape.
@@ -369,10 +370,15 @@ class TrainConfig(LearnerConfig, SearchConfig):
         }
 
     def open_pool(
-        self, network: NetworkConfig, plan: WorkerPlan, logs: Path, say: Callable[[str], None]
+        self,
+        network: NetworkConfig,
+        plan: WorkerPlan,
+        logs: Path,
+        say: Callable[[str], None],
+        on_start: OnStart | None = None,
     ) -> Pool:
         """The workers of `plan`, started. logs: the folder for what each prints; say: gets
-        sentences for the user.
+        sentences for the user; on_start: gets which workers have started.
 
         Raises WorkerError when a worker cannot start.
         """
@@ -382,8 +388,11 @@ class TrainConfig(LearnerConfig, SearchConfig):
         if self.pool == "ray":
             from .workers.ray import RayPool  # Ray is an extra
 
-            return RayPool(SelfPlay, settings, plan, address=self.address, on_message=say)
-        return LocalPool(SelfPlay, settings, plan, logs=logs, on_message=say)
+            address = self.address
+            return RayPool(
+                SelfPlay, settings, plan, address=address, on_message=say, on_start=on_start
+            )
+        return LocalPool(SelfPlay, settings, plan, logs=logs, on_message=say, on_start=on_start)
 
     def _shape(self) -> NetworkConfig:
         """The preset's network with the settings that are given."""

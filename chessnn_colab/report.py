@@ -133,6 +133,9 @@ class Progress:
     def start_run(self, session: Session) -> None:
         """The clock of the session starts; messages may have come before."""
 
+    def starting_update(self, devices: Sequence[str]) -> None:
+        """Workers start: the device in words of each that has started, "" for the others."""
+
     def start_selfplay(self, games_per_worker: Sequence[int], devices: Sequence[str]) -> None:
         """Self-play begins. Each worker has its share of games, and its device in words ("GPU 0:
         Tesla T4").

@@ -136,7 +136,9 @@ class Trainer:
         try:
             self._start_run()
             self.pool = self._open_parts.enter_context(
-                self.config.open_pool(self.network.config, self.plan, logs, say)
+                self.config.open_pool(
+                    self.network.config, self.plan, logs, say, self.progress.starting_update
+                )
             )
             while not self.budget.over(self._iteration_seconds):
                 yield self._iterate()

@@ -99,6 +99,13 @@ class PoolContract:
         pool.set_weights(4, {"add": np.array([1])})
         return pool
 
+    def test_who_has_started_is_told_while_the_others_start(self):
+        told = []
+        plan = WorkerPlan(self.devices, 1)
+        with self.make(ToyJob, {}, plan, on_start=told.append) as pool:
+            assert told[0] == [""] * len(self.devices)
+            assert all(set(started) <= {"", *pool.descriptions} for started in told)
+
     def test_games_come_back_as_numpy_in_order_and_progress_in_the_calling_thread(self, pool):
         """Share 1 is complete long before share 0."""
         updates = []

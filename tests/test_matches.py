@@ -276,7 +276,7 @@ def test_progress_counts_up_to_the_end_and_estimates_what_is_left(monkeypatch):
     results = play_matches(game, matches, watch=seen.append)
     done = [progress.done for progress in seen]
     assert done == sorted(done) and done[-1] == seen[-1].total == 40
-    assert seen[0].seconds_left > 0 and seen[-1].seconds_left == 0
+    assert seen[1].seconds_left > 0 and seen[-1].seconds_left == 0
     assert [bar.name for bar in seen[-1].bars] == ["a against b", "a against c"]
     notes = [f"+{result.wins} ={result.draws} -{result.losses}" for result in results]
     assert [bar.note for bar in seen[-1].bars] == notes

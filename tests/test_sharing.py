@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import time
 
 import pytest
 import torch
@@ -81,6 +82,28 @@ class Homebound(RandomPlayer):
         super().__init__(game)
         if multiprocessing.parent_process() is not None:
             raise ValueError("not here")
+
+
+class Slow(RandomPlayer):
+    """Thinks for a while."""
+
+    def choose(self, state, generator, boards=None):
+        time.sleep(0.4)
+        return super().choose(state, generator)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_bar_moves_with_every_ply_and_starting_processes_are_told(processes):
+    game = Chess(12)
+    seen = []
+    play_matches(
+        game, [Match(Slow(game), RandomPlayer(game), 4)], watch=seen.append, processes=processes
+    )
+    shares = [progress.bars[0].share for progress in seen]
+    assert shares == sorted(shares) and shares[0] == 0 and shares[-1] == 1
+    assert len({progress.bars[0].share for progress in seen if not progress.done}) > 2
+    assert seen[-1].now == "48 plies"
+    assert (seen[1].now == "0 of 2 processes started") == (processes == 2)
 
 
 def test_two_processes_play_the_games_of_one():

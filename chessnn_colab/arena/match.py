@@ -86,17 +86,19 @@ class MatchResults:
         """No more games come."""
         self.games = [len(ended) for ended in self.ended]
 
-    def bars(self) -> tuple[Bar, ...]:
-        """The progress of each match."""
+    def bars(self, under_way: Sequence[float]) -> tuple[Bar, ...]:
+        """The progress of each match. under_way: the shares of its games that are being played,
+        added up.
+        """
         bars = []
-        for match, games, ended in zip(self.matches, self.games, self.ended):
+        for match, games, ended, more in zip(self.matches, self.games, self.ended, under_way):
             points = [game.points for game in ended.values()]
             if match.opponent is None:
                 note = f"mean {sum(points) / len(points):,.0f}" if points else ""
             else:
                 note = f"+{points.count(1.0)} ={points.count(0.5)} -{points.count(0.0)}"
             name = " against ".join(player.name for player in match.players)
-            bars.append(Bar(name, len(ended), games, note))
+            bars.append(Bar(name, len(ended), games, note, more))
         return tuple(bars)
 
     def ended_games(self) -> set[Key]:

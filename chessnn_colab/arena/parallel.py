@@ -38,7 +38,7 @@ from .runner import MatchRunner
 # nearly as long as many.
 LEAST_EVALUATIONS = 100 * 48
 LEAST_SECONDS = 30.0  # in less time the start counts for too much
-NEWS_SECONDS = 5.0  # between two estimates of the time left, while no game ends
+NEWS_SECONDS = 1.0  # between two messages about the plies, while no game ends
 
 
 def play_match(
@@ -134,10 +134,14 @@ class ParallelMatches:
         openings = runner.openings.waiting
         self.shares = [list(chain(*openings[share::processes])) for share in range(processes)]
         self.left: dict[int, float] = {}  # of each share, the seconds left
+        self.running: dict[int, list[Key]] = {}  # of each share, as MatchRunner.running has it
 
     def play(self, watch: Watch) -> None:
-        """Play all games; calls `watch` whenever one has ended."""
-        watch(self.progress())  # processes take a while to start
+        """Play all games; calls `watch` every second or so."""
+
+        def on_start(devices: Sequence[str]) -> None:
+            started = f"{sum(map(bool, devices))} of {len(devices)} processes started"
+            watch(replace(self.progress(), now=started))
 
         def on_update(index: int, games: int, plies: int) -> None:
             self._take_in(index, pool.received[index])
@@ -146,7 +150,8 @@ class ParallelMatches:
         plan = WorkerPlan(("cpu",) * len(self.shares), 1)
         patience = math.inf  # a step of a deep search takes minutes
         try:
-            with LocalPool(MatchJob, job_settings(self.runner), plan, patience, _warn) as pool:
+            settings = job_settings(self.runner)
+            with LocalPool(MatchJob, settings, plan, patience, _warn, on_start) as pool:
                 pool.play(self.shares, 0, on_update)
         except WorkerError as error:
             if not any(self.results.ended):
@@ -160,7 +165,8 @@ class ParallelMatches:
     def progress(self) -> MatchProgress:
         """The progress of all matches."""
         left = max(self.left.values(), default=None)
-        return replace(self.runner.progress(), seconds_left=left)
+        running = list(chain(*self.running.values()))
+        return replace(self.runner.progress(running), seconds_left=left)
 
     def _take_in(self, index: int, received: Sequence[Arrays]) -> None:
         """Take in the last message of a share. There is none when the share of a lost process is
@@ -169,9 +175,11 @@ class ParallelMatches:
         if not received:
             for match, number in self.shares[index]:
                 self.results.ended[match].pop(number, None)
+            self.running.pop(index, None)
             return
         news = json.loads(str(received[-1]["news"]))
         self.left[index] = news["left"]
+        self.running[index] = news["running"]
         for match, number, points, ending, actions, reason in news["games"]:
             opening = self.runner.opening(number)
             self.results.ended[match][number] = MatchGame(
@@ -262,7 +270,8 @@ def _news(runner: MatchRunner, ended: Sequence[Key]) -> Arrays:
         times.append((player.seconds, player.moves))
         player.seconds = 0.0
         player.moves = 0
-    news = {"games": games, "times": times, "left": runner.progress().seconds_left}
+    left = runner.progress().seconds_left
+    news = {"games": games, "times": times, "left": left, "running": runner.running()}
     return {"news": np.array(json.dumps(news))}
 
 

@@ -14,11 +14,12 @@ class Bar:
     done: float
     total: float
     note: str = ""  # the result so far, such as "+14 =6 -2"
+    under_way: float = 0.0  # of what is not yet in `done`, such as games that are being played
 
     @property
     def share(self) -> float:
         """How much is done, 0 to 1."""
-        return min(max(self.done / self.total, 0.0), 1.0) if self.total else 0.0
+        return min(max((self.done + self.under_way) / self.total, 0.0), 1.0) if self.total else 0.0
 
     @property
     def ended(self) -> bool:
@@ -34,7 +35,7 @@ class MatchProgress:
     unit: str  # what `done` and `total` count, in the singular: "game"
     seconds: float  # since the beginning
     seconds_left: float | None = None  # an estimate; None before there is one
-    now: str = ""  # what goes on now: the pace of self-play
+    now: str = ""  # what goes on now, such as the pace of self-play
 
     @property
     def done(self) -> int:

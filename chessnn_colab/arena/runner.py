@@ -73,6 +73,7 @@ class MatchRunner:
 
     def play(self, watch: Watch) -> None:
         """Play all games; calls `watch` after every step."""
+        watch(self.progress())
         while self.step():
             watch(self.progress())
         watch(self.progress())
@@ -113,10 +114,21 @@ class MatchRunner:
         steps = (most - min(played)) / self.game.num_players
         return max(moves * self.seconds_a_move, steps * self.quickest_step)
 
-    def progress(self) -> MatchProgress:
-        """The progress of all matches, with an estimate of the time left by the plies so far."""
+    def running(self) -> list[Key]:
+        """The match and the plies of each game that is being played."""
+        return [(board.key[0], len(board.actions)) for board in self.boards]
+
+    def progress(self, elsewhere: Sequence[Key] = ()) -> MatchProgress:
+        """The progress of all matches, with an estimate of the time left by the plies so far.
+
+        elsewhere: `running` of other processes.
+        """
         running = [len(board.actions) for board in self.boards]
         plies = self._plies()
+        under_way = [0.0] * len(self.matches)
+        for match, count in (*self.running(), *elsewhere):
+            under_way[match] += count / (count + MIN_PLIES)  # it grows with every ply
+        made = sum(plies) + sum(count for _, count in elsewhere)
         seconds = self.openings.elapsed
         left = None
         if played := sum(plies):
@@ -127,7 +139,8 @@ class MatchRunner:
             waiting = sum(len(opening) for opening in self.openings.waiting)
             plies_left = more + waiting * (played + more) / len(plies)
             left = min(seconds * plies_left / played, max(self.openings.seconds - seconds, 0.0))
-        return MatchProgress(self.results.bars(), "game", seconds, left)
+        bars = self.results.bars(under_way)
+        return MatchProgress(bars, "game", seconds, left, f"{made:,} plies")
 
     # --- playing them
 

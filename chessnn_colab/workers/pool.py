@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ..errors import WorkerError, error_line
 from ..runs.files import reason
 from .process import require_numpy
-from .protocol import Arrays, Games, Inbox, Job, OnMessage, OnUpdate, WorkerProcess
+from .protocol import Arrays, Games, Inbox, Job, OnMessage, OnStart, OnUpdate, WorkerProcess
 from .shares import PlayCall, Slot
 
 if TYPE_CHECKING:  # devices imports torch, and a worker needs torch only if its job does
@@ -39,7 +39,8 @@ class Pool:
 
     factory and settings make a worker's job in its process; both must pickle. timeout: the seconds
     of silence after which a playing worker is replaced. on_message gets sentences for the user, in
-    the calling thread. Raises WorkerError when a worker cannot start.
+    the calling thread; on_start, while workers start, `descriptions`. Raises WorkerError when a
+    worker cannot start.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class Pool:
         plan: WorkerPlan,
         timeout: float = TIMEOUT_SECONDS,
         on_message: OnMessage | None = None,
+        on_start: OnStart | None = None,
     ):
         self.plan, self.timeout = plan, timeout
         self._factory, self._settings = factory, dict(settings)
@@ -61,6 +63,8 @@ class Pool:
             for slot in self._slots:
                 self._start(slot)
             while not all(slot.ready for slot in self._slots):
+                if on_start is not None:
+                    on_start(self.descriptions)
                 self._listen(LOOK_SECONDS)
         except BaseException:
             self.close()
@@ -68,7 +72,7 @@ class Pool:
 
     @property
     def descriptions(self) -> list[str]:
-        """Each worker's device in words."""
+        """Each worker's device in words, "" until it has started."""
         return [slot.description for slot in self._slots]
 
     @property

@@ -19,6 +19,8 @@ Inbox = queue.Queue[
     tuple[int, "WorkerProcess", bytes | None]
 ]  # (index of the slot, handle, payload or None)
 OnMessage = Callable[[str], None]  # gets one sentence for the user
+# gets the device in words of each worker that has started, "" for the others
+OnStart = Callable[[Sequence[str]], None]
 
 
 class Job(Protocol):

@@ -83,6 +83,17 @@ class LiveProgress(Progress):
         self._games = replace(self._games, bars=(Bar("", 0, 0),) * session.workers)
         self._show(Bar(STARTING, 0, 1))
 
+    def starting_update(self, devices: Sequence[str]) -> None:
+        names = [device or f"worker {worker}" for worker, device in enumerate(devices)]
+        bars = []
+        for name, device in zip(lines.worker_names(names), devices):
+            note = "started" if device else "starting"
+            bars.append(Bar(name, int(bool(device)), 1, note))
+        self._games = replace(self._games, bars=tuple(bars))
+        started = self._games.done
+        note = f"{started} of {counted(len(bars), 'worker')} started"
+        self._show(Bar(STARTING, started, len(bars), note))
+
     def start_selfplay(self, games_per_worker: Sequence[int], devices: Sequence[str]) -> None:
         self._play_began = self._now()
         names = lines.worker_names(devices)
