@@ -292,6 +292,9 @@ def test_the_games_of_a_panel_play_by_themselves_until_somebody_touches_them(bro
     draw(pages[1])
     assert shows()[0] == "Iteration 1" and shows()[1].startswith(("Ply 2", "Ply 3"))
     reaches("Ply 7 of 7: Qxf7#. Checkmate: White won.")
+    reaches("Ply 1 of 7")
+    assert shows()[0] == "Iteration 2", "at its end it goes on to the newest game"
+    reaches("Ply 7 of 7")
     draw(pages[2])
     assert shows()[0] == "Iteration 3"
     reaches("Ply 1 of 7")

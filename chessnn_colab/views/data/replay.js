@@ -3,9 +3,9 @@
    A game: {title, players, note, start: "glyph per square", plies: [{c: {square: glyph}, l: last squares, k: in check or won,
    n: number, m: move}], end}.
    A replay with a place is drawn anew there with every iteration of a training. It plays the newest game by itself, and
-   goes on where it was; whoever touches it decides from then on. */
+   goes on where it was, and at its end with the newest; whoever touches it decides from then on. */
 (id => {
-  const TRIES = 200, MILLISECONDS = 700, LEAST = 60, WHOLE_GAME = 90000;
+  const TRIES = 200, MILLISECONDS = 700, LEAST = 60, WHOLE_GAME = 90000, AT_THE_END = 2500;
   const make = (tag, parent, text, name) => {
     const element = parent.appendChild(document.createElement(tag));
     if (text) element.textContent = text;
@@ -46,10 +46,17 @@
       play.textContent = 'Pause';
       timer = setInterval(() => {
         if (!root.isConnected) return clearInterval(timer);
-        if (ply >= game.plies.length) return stop();
-        go(ply + 1);
+        if (ply < game.plies.length) return go(ply + 1);
+        stop();
+        if (auto && game !== newest) setTimeout(goOn, AT_THE_END);
       }, Math.max(LEAST, Math.min(MILLISECONDS, WHOLE_GAME / game.plies.length)));
       remember();
+    };
+    const goOn = () => {  // to the newest game, unless somebody has touched it meanwhile
+      if (!auto || timer || !root.isConnected) return;
+      choose(games.length - 1);
+      go(0);
+      run();
     };
     const toggle = () => {
       own();
