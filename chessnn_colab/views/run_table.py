@@ -63,7 +63,7 @@ def run_table(run: AnyPath, last: int | None = None) -> Table:
         newest = reports[-1]
         played = f"{newest.total_games:,} games, {newest.total_positions:,} positions"
         caption = f"{played}, {newest.total_updates:,} updates"
-    table = Table(title=Text(folder.path.name), caption=caption, box=None)
+    table = Table(title=Text(folder.path.name), caption=caption, box=None, padding=(0, 1, 0, 0))
     labels, rows = table_rows(reports, last)
     for label in labels:
         table.add_column(label, justify="right")
