@@ -16,6 +16,7 @@ from chessnn_colab.games.registry import game_text, make_game
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.views import replay
 from chessnn_colab.views.drawing import CROSSES
+from chessnn_colab.views.picture import board_svg
 from chessnn_colab.views.played import played_game
 from chessnn_colab.views.tiles import TILES
 from tests.sample_reports import MATE, make_report
@@ -138,6 +139,10 @@ def test_a_game_written_as_a_list_is_played_back_from_its_own_start(name, kind):
     )
     shown = sampled(text)
     assert len(shown["plies"]) == len(actions) > 1 and shown["title"] == "Iteration 4"
+    played = played_game(text)
+    assert played is not None
+    pictured = board_svg(played.drawing).count('class="cn-on"')
+    assert pictured == len(boards[0].split("score")[0].split()), "each square is in the picture"
     words = {key: told for key, (told, _) in (TILES if name == "2048" else CROSSES).items()} | {
         ".": "."
     }

@@ -56,7 +56,7 @@ class Drawing:
         self.grounds = (square, square)
         self.players = game.player_names
         _, self.rows, self.columns = game.observation_shape
-        self.names = [cell_name(action, self.rows) for action in range(game.num_actions)]
+        self.names = [cell_name(square, self.rows) for square in range(self.rows * self.columns)]
         self.reset()
 
     @property
