@@ -63,7 +63,8 @@ print(check_device())
 # %% [markdown]
 # ## Choose
 # Nothing needs to be changed. If the run folder has a run already, the training continues it.
-# "auto" is the folder with the game's name. With Drive ticked, on Colab, the run is copied to
+# "auto" is the folder with the game's name. The preset is the size of the network; "auto" chooses
+# it by the device, its free memory and the minutes, and says why. With Drive ticked, on Colab, the run is copied to
 # `MyDrive/chessnn_colab` after every checkpoint. If this machine has lost the run, *Run all*
 # brings it back from there and continues it.
 
