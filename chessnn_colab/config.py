@@ -16,8 +16,10 @@ from .errors import ConfigError
 from .games.base import Game
 from .games.registry import check_reward, rules
 from .learner import LearnerConfig
+from .memory import machine_memory
 from .network_config import PRESETS, NetworkConfig
 from .presets import choose_preset
+from .replay import ITERATIONS_HELD, default_capacity
 from .runs.folder import RunFolder, folder_path, own_folder
 from .search import SearchConfig
 from .selfplay import BOARDS, BOARDS_ON_CPU, SelfPlay
@@ -39,6 +41,7 @@ from .workers.local import InlinePool, LocalPool
 from .workers.pool import Pool
 from .workers.protocol import OnStart
 
+LONG_GAME = 160  # plies; the games of an iteration are not longer than this on average
 NETWORK_SETTINGS = ("channels", "blocks", "steps", "levels", "activation")
 # A run keeps these when it is resumed: they give the weights their shape.
 FIXED_SETTINGS = frozenset({"preset", *NETWORK_SETTINGS})
@@ -186,7 +189,8 @@ class TrainConfig(LearnerConfig, SearchConfig):
     )
     replay_capacity: int | None = setting(
         None,
-        "The latest positions that are kept to learn from. By default the device decides.",
+        "The latest positions that are kept to learn from. By default the device decides, and it "
+        f"is not less than {ITERATIONS_HELD} iterations where memory allows.",
         LEARNING,
         COUNT,
     )
@@ -328,12 +332,16 @@ class TrainConfig(LearnerConfig, SearchConfig):
             "games_per_iteration": max(128, boards * workers) if on_cpu else 2 * boards * workers,
             "boards": boards,
             "batch_size": 512 if device == "cpu" else 1024,
-            "replay_capacity": 300_000 if on_cpu else 500_000,
         }
         for name, value in decided.items():
             if values[name] is None:
                 values[name] = value
-        return ResolvedTrainConfig.from_dict(values)
+        resolved = ResolvedTrainConfig.from_dict(values)
+        if self.replay_capacity is not None:
+            return resolved
+        usual = 300_000 if on_cpu else 500_000
+        capacity = default_capacity(usual, resolved.iteration_positions, machine_memory())
+        return dataclasses.replace(resolved, replay_capacity=capacity)
 
     def _check_same_game(self, saved: Mapping[str, Any]) -> None:
         usual = next(iter(rules(self.game).reward_kinds), None)
@@ -410,6 +418,12 @@ class ResolvedTrainConfig(TrainConfig):
     boards: int
     batch_size: int
     replay_capacity: int
+
+    @property
+    def iteration_positions(self) -> int:
+        """The positions of an iteration whose games are as long as games are expected to be."""
+        plies = self.max_plies or rules(self.game).self_play_plies
+        return self.games_per_iteration * min(plies, LONG_GAME)
 
 
 CHANGEABLE = frozenset(field.name for field in fields(TrainConfig)) - FIXED_SETTINGS

@@ -1,6 +1,17 @@
 """How this process uses memory. It imports no torch, so a worker can call it first."""
 
 import ctypes
+import os
+
+UNKNOWN_MEMORY = 8 * 2**30  # bytes, where the system does not say
+
+
+def machine_memory() -> int:
+    """The bytes of memory that this machine has."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):  # Windows
+        return UNKNOWN_MEMORY
 
 
 def keep_freed_memory() -> None:

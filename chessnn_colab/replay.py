@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -17,6 +17,39 @@ FIELDS = (
     "root_values",
     "value_targets",
 )
+
+ITERATIONS_HELD = 4  # the default window has room for so many, where memory allows
+POSITION_BYTES = 110  # of a chess position in the replay
+SHARE_OF_MEMORY = 4  # a default window takes at most one in so many bytes
+
+
+def default_capacity(usual: int, iteration: int, memory: int) -> int:
+    """The positions to keep when the user does not say: ITERATIONS_HELD iterations of `iteration`
+    positions, at most what fits in its share of `memory` bytes, and never less than `usual`.
+    """
+    room = memory // SHARE_OF_MEMORY // POSITION_BYTES
+    return max(usual, min(ITERATIONS_HELD * iteration, room))
+
+
+class Window:
+    """Says once when an iteration has more positions than the replay keeps. say: gets the
+    sentence.
+    """
+
+    def __init__(self, capacity: int, say: Callable[[str], None]):
+        self.capacity, self._say = capacity, say
+        self._told = False
+
+    def check(self, what: str, positions: int) -> None:
+        """what: the beginning of the sentence, such as "This iteration played"."""
+        if positions <= self.capacity or self._told:
+            return
+        self._told = True
+        self._say(
+            f"{what} {positions:,} positions, but the replay keeps the latest {self.capacity:,}. "
+            "The positions before them are lost, and the network never learns from them: raise "
+            f"replay_capacity (to {ITERATIONS_HELD * positions:,}, say) or lower games_per_iteration"
+        )
 
 
 class ReplayBuffer:

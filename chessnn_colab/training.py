@@ -25,7 +25,7 @@ from .learning import firing_rates, learn
 from .memory import keep_freed_memory
 from .network import build_network, to_arrays
 from .records import GameRecords
-from .replay import ReplayBuffer
+from .replay import ReplayBuffer, Window
 from .report import Progress, Report, Session, Strength
 from .runs.backup import Backup
 from .runs.folder import LatestCheckpoint
@@ -83,9 +83,8 @@ class Trainer:
             )
             self._make_parts(choice.device)
             if latest is None and config.from_checkpoint:
-                source = config.from_checkpoint
                 self.positions_before, sentence = load_initial_weights(
-                    source, self.network, self.game.name
+                    config.from_checkpoint, self.network, self.game.name
                 )
                 self.progress.message(sentence)
             self.folder.settle(self.config.to_dict(), CHANGEABLE)
@@ -113,6 +112,8 @@ class Trainer:
         self.network = build_network(config.network_config(self.game), device, config.seed)
         self.learner = Learner(self.network, self.game, config, config.search == "policy")
         self.replay = ReplayBuffer(config.replay_capacity)
+        self.window = Window(config.replay_capacity, self.progress.message)
+        self.window.check("An iteration may play", config.iteration_positions)
         self.probe = StrengthProbe(
             config.measure_strength, config.game, device, self.budget, self.progress
         )
@@ -252,6 +253,7 @@ class Trainer:
             self._save()
 
     def _take(self, records: GameRecords) -> None:
+        self.window.check("This iteration played", records.num_positions)
         self.replay.add(records)
         self.total_games += int((records.endings > 0).sum())
         self.total_positions += records.num_positions
@@ -355,9 +357,14 @@ class Trainer:
             self.learner,
             self.config.replay_capacity,
         )
-        self.iteration, self.seconds = counts.iteration, counts.seconds
-        self.total_games, self.total_positions = counts.total_games, counts.total_positions
-        self.positions_before = counts.positions_before
+        (
+            self.iteration,
+            self.seconds,
+            self.total_games,
+            self.total_positions,
+            _,
+            self.positions_before,
+        ) = counts
         self.budget.seconds_before = self.seconds
         self.network.eval()
         self.folder.rewind(self.iteration)

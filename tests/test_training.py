@@ -14,10 +14,11 @@ import time
 import numpy as np
 import pytest
 
+from chessnn_colab import config as config_module
 from chessnn_colab import device_probe, training
 from chessnn_colab.budget import Budget
 from chessnn_colab.config import TrainConfig, saved_config
-from chessnn_colab.devices import Gpu, Inventory, inventory
+from chessnn_colab.devices import Gpu, Inventory, WorkerPlan, inventory
 from chessnn_colab.errors import CheckpointError, ChessnnError, ConfigError
 from chessnn_colab.games.chess.pgn import game_from_pgn
 from chessnn_colab.games.chess.rules import ENDINGS
@@ -463,6 +464,36 @@ def test_fewer_games_than_boards_warns(tmp_path):
     listener = Listener()
     list(train(tiny(tmp_path, iterations=1, boards=64), listener))
     assert "lockstep" in listener.messages()
+
+
+@pytest.mark.parametrize(
+    "long_game, words", [(160, "An iteration may play 96 positions"), (1, "This iteration played")]
+)
+def test_positions_that_the_replay_loses_are_told_once(tmp_path, monkeypatch, long_game, words):
+    monkeypatch.setattr(config_module, "LONG_GAME", long_game)
+    listener = Listener()
+    list(train(tiny(tmp_path, replay_capacity=20), listener))
+    assert words in listener.messages()
+    assert listener.messages().count("but the replay keeps the latest 20.") == 1
+
+
+@pytest.mark.parametrize(
+    "device, workers, memory, capacity",
+    [
+        ("cpu", 2, 2**33, 300_000),
+        ("cuda", 1, 2**33, 4 * 1_024 * 160),
+        ("cuda", 8, 2**36, 4 * 8_192 * 160),
+        ("cuda", 8, 2**30, 2**28 // 110),
+        ("cuda", 8, 2**20, 500_000),
+    ],
+)
+def test_the_default_window_holds_four_iterations_where_memory_allows(
+    monkeypatch, device, workers, memory, capacity
+):
+    monkeypatch.setattr(config_module, "machine_memory", lambda: memory)
+    plan = WorkerPlan((device,) * workers, 1, (), "stop")
+    config = TrainConfig(preset="cpu").resolve(device, inventory(), plan)
+    assert config.replay_capacity == capacity
 
 
 def test_what_a_job_raises_reaches_the_caller_and_games_are_kept(tmp_path, monkeypatch):
