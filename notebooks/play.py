@@ -52,8 +52,8 @@ plies_to_watch = 300  # @param {type:"slider", min:10, max:600, step:10}
 
 # %% [markdown]
 # ## Play
-# You should see a board. Two clicks make a move: dots show where a piece can go. The network's
-# answer is marked. You can also type moves (`e4`, `Nf3`, `O-O`). *What it thinks* draws its
+# You should see a board. Two clicks make a move: dots show where a piece can go. In Gomoku and
+# tic-tac-toe it is one click. The network's answer is marked. You can also type moves (`e4`, `Nf3`, `O-O`). *What it thinks* draws its
 # likeliest moves as arrows, its opinion of who wins as a bar, and that opinion over the game. The
 # box beside the board is the game as text: copy it to keep it, or paste a position (FEN) or a
 # game (PGN) and press Load. This board does not answer while the cell below plays a game.

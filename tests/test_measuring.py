@@ -20,11 +20,13 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from chessnn_colab.__main__ import main
 from chessnn_colab.arena.chess import game as chess_matches
+from chessnn_colab.arena.progress import Bar
 from chessnn_colab.errors import ChessnnError
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.tensorboard import TensorBoard
 from chessnn_colab.search import SearchConfig
 from chessnn_colab.views import measuring, strength_plots
+from chessnn_colab.views.panel import live_html
 from chessnn_colab.views.progress import LiveProgress
 from chessnn_colab.views.run_table import follow, print_tables
 
@@ -84,6 +86,12 @@ def test_measure_says_once_what_bars_do_not_show_and_how_many_games_there_was_ti
     out = capsys.readouterr().out
     assert out.count("there was time") == out.count("Each: there was time for 4 of 40 games\n") == 1
     assert ("against random" in out) is not in_a_notebook
+
+
+def test_every_bar_of_a_measurement_has_a_name_for_a_screen_reader():
+    bars = [Bar(f"iteration {number} against random", 1, 4, "+1 =0 -0") for number in (0, 5)]
+    page = live_html("2/8 games", bars, ())
+    assert re.findall('role="progressbar" aria-label="(.*?)"', page) == [bar.name for bar in bars]
 
 
 def test_the_figure_of_matches_says_the_results_in_words(run, monkeypatch):
