@@ -122,7 +122,8 @@ def td_returns(
     reward: [N] what each ply paid, added to its G; final[i] holds that of the last ply.
     """
     last = np.cumsum(lengths) - 1
-    returns, running = np.empty(len(estimate)), final.astype(float)
+    returns = np.empty(len(estimate))
+    running = final.astype(float)
     for back in range(lengths.max(initial=0)):
         live = lengths > back
         at = (last - back)[live]

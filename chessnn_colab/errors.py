@@ -15,7 +15,8 @@ class ChessnnError(Exception):
 
         `%debug` still finds the place.
         """
-        bold_red, plain = "\x1b[1;31m", "\x1b[0m"
+        bold_red = "\x1b[1;31m"
+        plain = "\x1b[0m"
         name = type(self).__name__
         lines = [
             part

@@ -37,7 +37,8 @@ def concatenate_worker_games(
 
 def summary_of_games(records: GameRecords, game: Game) -> dict[str, Any]:
     """The fields of a Report that count games."""
-    over, by_rules = records.endings > 0, ended_by_rules(records, game)
+    over = records.endings > 0
+    by_rules = ended_by_rules(records, game)
     results = records.results[by_rules]
     wins = {
         name.lower(): int((results == result).sum())
@@ -65,7 +66,8 @@ def summary_of_scores(records: GameRecords, game: PointsGame) -> dict[str, Any]:
     after = game.step(
         before, torch.from_numpy(records.actions[last].astype(np.int64)).to(game.device)
     )
-    score, reached = after.score.cpu().numpy(), game.reached(after).cpu().numpy()
+    score = after.score.cpu().numpy()
+    reached = game.reached(after).cpu().numpy()
     found = {"mean": np.mean, "median": np.median, "best": np.max}
     return {
         "wins": {},
@@ -86,7 +88,8 @@ def sample_game(records: GameRecords, game: Game, **headers: str) -> str:
     chosen = int(np.lexsort((records.game_lengths, by_rules, won))[-1])
     first, end = records.offsets[chosen : chosen + 2]
     start = game.unpack(torch.from_numpy(records.positions[first : first + 1]).to(game.device))
-    ending, result = int(records.endings[chosen]), int(records.results[chosen])
+    ending = int(records.endings[chosen])
+    result = int(records.results[chosen])
     return game_text(game, start, records.actions[first:end].tolist(), ending, result, **headers)
 
 

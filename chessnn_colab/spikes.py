@@ -15,7 +15,8 @@ from .network import SpikingLayer, SpikingNetwork
 # 1.1.9).
 PICOJOULES_MAC = 4.6  # float32: a multiplication, 3.7, and an addition, 0.9
 PICOJOULES_ACCUMULATE = 0.9
-PICOJOULES_MULTIPLY_INT8, PICOJOULES_ADD_INT8 = 0.2, 0.03
+PICOJOULES_MULTIPLY_INT8 = 0.2
+PICOJOULES_ADD_INT8 = 0.03
 PICOJOULES_PER_BYTE = 20 / 8  # of a memory of 32 kB beside the arithmetic: 20 for 64 bits
 MEMBRANE_BYTES = 2  # of a sum of int8 weights, which does not fit in 8 bits
 

@@ -166,7 +166,8 @@ class MatchRunner:
         return self.arena.book[number // 2 % len(self.arena.book)]
 
     def _board(self, key: Key) -> Board:
-        match, number = self.matches[key[0]], key[1]
+        match = self.matches[key[0]]
+        number = key[1]
         names = " - ".join(player.name for player in match.players)
         players = tuple(self.results.times[id(player)] for player in match.players)
         if number % 2:

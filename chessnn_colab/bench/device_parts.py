@@ -165,7 +165,8 @@ def bench_graph(setting: Setting) -> Figures:
 
 def bench_fused(setting: Setting) -> Figures:
     """The neurons of one layer at the preset's size, forward and backward."""
-    device, config = setting.device, setting.network_config
+    device = setting.device
+    config = setting.network_config
     layer = SpikingLayer(config, portable=device == "mps")
     shape = (config.steps, setting.lockstep_boards, config.channels, config.squares)
     currents = torch.ones(shape, dtype=setting.dtype, device=device, requires_grad=True)

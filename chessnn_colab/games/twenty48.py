@@ -29,7 +29,8 @@ EXPONENTS = 18  # 0 to 17: no larger tile than 2^17 can be made on 16 cells
 MASK32 = 2**32 - 1
 TILE_BITS = 5
 # Of a packed position: tiles in its first word, and tiles that share the second with the key.
-FIRST_TILES, LAST_TILES = 12, 4
+FIRST_TILES = 12
+LAST_TILES = 4
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,8 @@ class Backup:
         self._thread.start()
 
     def _said(self) -> list[str]:
-        said, self._messages = self._messages, []
+        said = self._messages
+        self._messages = []
         return list(dict.fromkeys(said))
 
     def _copy_all(self, iterations: list[int]) -> None:
@@ -178,7 +179,8 @@ def copy_place(run: Path, copy_to: AnyPath) -> Path:
     loss it is for.
     """
     place = folder_path(copy_to)
-    real, own = place.resolve(), run.resolve()
+    real = place.resolve()
+    own = run.resolve()
     if real == own or own in real.parents or real in own.parents:
         raise ConfigError(
             f"copy_to={os.fspath(copy_to)!r}: expected a folder apart from the run's own, {run}"

@@ -110,12 +110,15 @@ def megabytes(size: float) -> str:
 
 
 def _summary(path: Path) -> RunSummary:
-    game, iterations, seconds = "?", 0, 0.0
+    game = "?"
+    iterations = 0
+    seconds = 0.0
     with suppress(RunError):  # a damaged run is listed all the same, so that it can be deleted
         run = RunFolder.open(path)
         game = str(run.config.get("game", "chess"))
         if reports := run.read_reports():
-            iterations, seconds = int(reports[-1]["iteration"]), float(reports[-1]["seconds"])
+            iterations = int(reports[-1]["iteration"])
+            seconds = float(reports[-1]["seconds"])
     newest = max(
         part.stat().st_mtime for part in (path / METRICS_FILE, path / CONFIG_FILE) if part.exists()
     )

@@ -63,7 +63,8 @@ def state_to_save(learner: Learner, replay: ReplayBuffer) -> Groups:
     """The groups of a checkpoint; inverse: `restore_state`. Raises CheckpointError when training
     has diverged.
     """
-    weights, moments = to_arrays(learner.network), optimizer_arrays(learner.optimizer)
+    weights = to_arrays(learner.network)
+    moments = optimizer_arrays(learner.optimizer)
     if not all(np.isfinite(array).all() for array in (*weights.values(), *moments.values())):
         raise CheckpointError(
             "training has diverged: the weights hold NaN or infinity, and nothing of them is saved. Run it again to go "
@@ -83,7 +84,8 @@ def restore_state(
     weights, _ = saved_network(path, checkpoint)
     check_game(path, checkpoint.metadata, learner.game.name)
     with as_checkpoint_error(path):
-        groups, metadata = checkpoint.groups, checkpoint.metadata
+        groups = checkpoint.groups
+        metadata = checkpoint.metadata
         counts = _counts(metadata)
         if int(path.stem) != counts.iteration:
             raise ValueError(f"it was saved at iteration {counts.iteration}")
@@ -127,7 +129,8 @@ def load_optimizer_arrays(
         )
     for key, array in arrays.items():
         number, name = key.split(".", 1)
-        tensor, like = torch.from_numpy(np.array(array)), parameters[int(number)]
+        tensor = torch.from_numpy(np.array(array))
+        like = parameters[int(number)]
         if tensor.shape == like.shape:  # a moment, laid out in memory as its weights are
             tensor = torch.empty_like(like, device="cpu").copy_(tensor)
         state.setdefault(int(number), {})[name] = tensor

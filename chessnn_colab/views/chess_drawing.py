@@ -160,7 +160,8 @@ class ChessDrawing(Drawing):
             board = board_from_fen(text)
         else:
             board = game_from_pgn(text).end().board()
-        replayed, actions = board.root(), []
+        replayed = board.root()
+        actions = []
         for move in board.move_stack:
             actions.append(action_from_move(move, replayed))
             replayed.push(move)

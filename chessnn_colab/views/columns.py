@@ -88,7 +88,8 @@ def strength_sentences(points: Sequence[Strength]) -> list[str]:
     sentences = []
     for measure in dict.fromkeys(point.measure for point in points):
         measured = [point for point in points if point.measure == measure]
-        first, last = measured[0], measured[-1]
+        first = measured[0]
+        last = measured[-1]
         change = [_share_and_moment(first)]
         if last is not first:
             change.append(_share_and_moment(last))

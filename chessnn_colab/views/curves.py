@@ -121,9 +121,11 @@ def draw_losses(axis: Axes, reports: Sequence[Report]) -> None:
     """The policy loss minus the entropy of its targets, and the value loss, on an axis that shows
     how they change.
     """
-    policy, name = column(reports, "policy_kl"), "policy, to targets"
+    policy = column(reports, "policy_kl")
+    name = "policy, to targets"
     if not np.isfinite(policy).any():
-        policy, name = column(reports, "policy_loss"), "policy"
+        policy = column(reports, "policy_loss")
+        name = "policy"
     value = column(reports, "value_loss")
     _draw_history(axis, "Losses, nats", reports, {name: (policy, BLUE), "value": (value, RED)})
 

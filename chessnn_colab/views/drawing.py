@@ -177,7 +177,8 @@ class Drawing:
                 other.push(other.parse(word))
             except NotationError as error:
                 raise NotationError(f"move {number}: {error}") from None
-        self._states, self.actions = other._states, other.actions
+        self._states = other._states
+        self.actions = other.actions
 
     def reset(self) -> None:
         """Begin again from the usual start position."""
@@ -185,7 +186,8 @@ class Drawing:
 
     def begin(self, state: Any) -> None:
         """Begin from a state of one row."""
-        self._states, self.actions = [state], []
+        self._states = [state]
+        self.actions = []
 
 
 CELL = ground("#f2efe6", "#6b7680")  # stones within squares

@@ -18,7 +18,8 @@ from .curves import SMALL_PANELS, Reference, small_figure, strength_figure
 from .style import BLUE, GREEN, PAGE_WIDTH, figure_html
 
 FONT = "font-family:system-ui,sans-serif;line-height:1.4"
-FAINT, LINE = "rgba(128,132,140,0.22)", "rgba(128,132,140,0.35)"
+FAINT = "rgba(128,132,140,0.22)"
+LINE = "rgba(128,132,140,0.35)"
 ONE_LINE = "white-space:nowrap;overflow:hidden;text-overflow:ellipsis"
 TABLE_ROWS = 4
 NEWEST_MESSAGES = 2

@@ -75,7 +75,8 @@ def board_svg(
     """
     marks = played_marks(drawing) if marks is None else marks
     corners = _corners(drawing, turned)
-    below, on = [], []
+    below = []
+    on = []
     for (x, y), glyph, square in zip(corners, drawing.squares(), range(len(corners))):
         place = f'transform="matrix(1 0 0 1 {x} {y})"'
         below.append(f"<g {place}>{drawing.grounds[(x + y) % 2]}</g>")
@@ -125,7 +126,8 @@ def _arrows_svg(
     parts = []
     labels = {}  # where two arrows end, the last one's
     for arrow in arrows:
-        start, tip = corners[arrow.path[0]], corners[arrow.path[-1]]
+        start = corners[arrow.path[0]]
+        tip = corners[arrow.path[-1]]
         parts.append(_arrow_svg(start, tip, arrow))
         if arrow.label:
             x, y = tip

@@ -44,7 +44,8 @@ def sample_replay(run: str | Path) -> HtmlImage:
     reports = [report for report in reports if report.iteration in chosen]
     games = _newest_games(reports)
     if not games:
-        title, text = f"Iteration {reports[-1].iteration}", html.escape(reports[-1].sample_game)
+        title = f"Iteration {reports[-1].iteration}"
+        text = html.escape(reports[-1].sample_game)
         return HtmlImage(f"<p><b>{title}</b></p><pre>{text}</pre>")
     return HtmlImage(_page(games))
 
@@ -104,7 +105,8 @@ def _replayed(played: Played, title: str) -> _Replayed:
         drawing.push(action)
         after = _glyphs(drawing)
         changed = {square: new for square, new in enumerate(after) if new != before[square]}
-        last, danger = list(drawing.last()), list(drawing.alarms())
+        last = list(drawing.last())
+        danger = list(drawing.alarms())
         plies.append({"c": changed, "l": last, "k": danger, "n": number, "m": move})
         before = after
     about = {"title": title, "players": played.players, "note": note, "end": played.end}

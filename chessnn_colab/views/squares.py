@@ -45,7 +45,8 @@ class Squares:
     def __init__(self, drawing: Drawing, on_click: Callable[[int], None]):
         self.scope = f"cn-{uuid.uuid4().hex[:10]}"
         self.turned = False
-        layout, style = ipywidgets.Layout(), ipywidgets.ButtonStyle()
+        layout = ipywidgets.Layout()
+        style = ipywidgets.ButtonStyle()
         self.buttons = [
             ipywidgets.Button(description=name, layout=layout, style=style)
             for name in drawing.names

@@ -71,7 +71,8 @@ def _draw(
         patch.set_linewidth(float(style.get("stroke-width", 1)))
         axis.add_patch(patch)
     elif element.text:
-        x, y = float(style["x"]), float(style["y"])
+        x = float(style["x"])
+        y = float(style["y"])
         letters = axis.text(x, y, element.text, fontsize=float(style["font-size"]), color=fill)
         letters.set_horizontalalignment(_ALIGNMENTS[style.get("text-anchor", "start")])
         letters.set_fontweight(style.get("font-weight", "normal"))
@@ -84,7 +85,8 @@ def _path(data: str) -> Path:
     """The path of an SVG element's `d`."""
     pen = RecordingPen()
     parse_path(data, pen)
-    corners, codes = [], []
+    corners = []
+    codes = []
     for command, points in pen.value:
         if command in _CODES:  # an open path ends without a point
             corners += points or [(0, 0)]

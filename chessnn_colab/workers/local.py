@@ -72,7 +72,8 @@ class LocalProcess:
     """
 
     def __init__(self, index: int, blueprint: bytes, threads: int, inbox: Inbox, log: Path | None):
-        self.index, self.inbox = index, inbox
+        self.index = index
+        self.inbox = inbox
         self.heard_at = time.monotonic()
         self.outbox: queue.Queue[bytes | None] = queue.Queue()
         # Not among the process's arguments: to start it would wait for ever if it died before it
@@ -216,7 +217,8 @@ class InlinePool(Pool):
         return self.received
 
     def _play_share(self, share: int, deadline: float | None) -> None:
-        job, call = self._jobs[share], self._call
+        job = self._jobs[share]
+        call = self._call
 
         def on_progress(games_done: int, plies: int, arrays: Arrays | None) -> bool:
             if arrays is not None:

@@ -52,8 +52,10 @@ class Pool:
         on_message: OnMessage | None = None,
         on_start: OnStart | None = None,
     ):
-        self.plan, self.timeout = plan, timeout
-        self._factory, self._settings = factory, dict(settings)
+        self.plan = plan
+        self.timeout = timeout
+        self._factory = factory
+        self._settings = dict(settings)
         self._say = on_message or (lambda text: None)
         self._inbox: Inbox = queue.Queue()
         self._slots = [Slot(index, device) for index, device in enumerate(plan.devices)]
@@ -219,7 +221,8 @@ class Pool:
 
     def _handle(self, slot: Slot, process: WorkerProcess, kind: str, *body: Any) -> None:
         if kind == "ready":
-            slot.ready, slot.description = True, body[0]
+            slot.ready = True
+            slot.description = body[0]
         elif kind == "error":
             process.reap()
             self._job_raised(slot, *body)

@@ -116,7 +116,8 @@ def plan_cluster(
 
     require("learner_gpu", learner_gpu, one_of("shared"), " on a Ray cluster")
     require("selfplay_device", selfplay_device or "cpu", one_of("cpu", "cuda"), " on a Ray cluster")
-    gpus, cpus = int(resources.get("GPU", 0)), max(int(resources.get("CPU", 1)), 1)
+    gpus = int(resources.get("GPU", 0))
+    cpus = max(int(resources.get("CPU", 1)), 1)
     if gpus == 0 and selfplay_device == "cuda":
         raise ConfigError("selfplay_device='cuda', but the cluster has no GPU")
     if gpus and selfplay_device != "cpu":
@@ -206,7 +207,8 @@ class ActorProcess:
         num_cpus: float,
         num_gpus: float,
     ):
-        self.index, self.inbox = index, inbox
+        self.index = index
+        self.inbox = inbox
         self.heard_at = time.monotonic()
         self.log = "among Ray's logs on its machine, by default in /tmp/ray/session_latest/logs"
         self._sent = 0
@@ -257,7 +259,9 @@ class ActorProcess:
     def _listen(self) -> None:
         # Imports and the start of a GPU can hold up its first answers; the pool's own limit comes
         # before this one.
-        end, patience, silent = "ended by itself", READY_SECONDS, False
+        end = "ended by itself"
+        patience = READY_SECONDS
+        silent = False
         try:
             node, pid, self.log = self._await_place()
             self._place = node, pid
@@ -270,7 +274,8 @@ class ActorProcess:
                     self.heard_at = time.monotonic()
                     self.inbox.put((self.index, self, payload))
         except GetTimeoutError:
-            silent, end = True, f"did not answer for {patience:.0f} s: its machine may be gone"
+            silent = True
+            end = f"did not answer for {patience:.0f} s: its machine may be gone"
         except ActorUnavailableError:
             end = "is out of reach: its machine may be gone"
         except RayActorError as error:

@@ -54,7 +54,8 @@ class PlayCall:
     """
 
     def __init__(self, games: Sequence[Games], seed: int, on_update: OnUpdate | None):
-        self.games, self.seed = games, seed
+        self.games = games
+        self.seed = seed
         self.on_update = on_update or (lambda share, games, plies: None)
         self.received: list[list[Arrays]] = [[] for _ in games]
         self.deaths = [0] * len(games)  # of workers that played the share
@@ -70,7 +71,8 @@ class PlayCall:
             if self.waiting and slot.ready and slot.share is None:
                 slot.share = slot.index if slot.index in self.waiting else self.waiting[0]
                 self.waiting.remove(slot.share)
-                slot.ticket, slot.given_at = next(_TICKETS), time.monotonic()
+                slot.ticket = next(_TICKETS)
+                slot.given_at = time.monotonic()
                 seed = worker_seed(self.seed, slot.share)
                 slot.send(pickle.dumps(("play", slot.ticket, self.games[slot.share], seed)))
 
@@ -85,7 +87,8 @@ class PlayCall:
         elif kind == "progress":
             self.on_update(slot.share, *body)
         else:
-            slot.share, slot.deaths = None, 0
+            slot.share = None
+            slot.deaths = 0
 
     def take_back(self, slot: Slot) -> int:
         """Have the share of a lost worker played again. Returns its number of games, or 0 if there
@@ -93,7 +96,8 @@ class PlayCall:
 
         Once the call is ending nothing is played again, and what the worker had handed over counts.
         """
-        share, slot.share = slot.share, None
+        share = slot.share
+        slot.share = None
         if share is None or self.stopped_at is not None:
             return 0
         self.deaths[share] += 1

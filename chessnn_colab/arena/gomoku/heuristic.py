@@ -13,7 +13,8 @@ from ...games.gomoku.rules import Gomoku
 from ...games.gomoku.state import BLACK, EMPTY, GomokuState
 from ..players import Player, one_of_the_best
 
-WIN, BLOCK = 1000.0, 100.0
+WIN = 1000.0
+BLOCK = 100.0
 
 
 class HeuristicPlayer(Player):

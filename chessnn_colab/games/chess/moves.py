@@ -33,7 +33,8 @@ UNDERPROMOTION_PLANES = PLANES.index((-1, 1, 1))  # from here on
 CASTLE_KINGSIDE_PLANE = PLANES.index((2, 0, 0))
 CASTLE_QUEENSIDE_PLANE = PLANES.index((-2, 0, 0))
 DOUBLE_PUSH_PLANE = PLANES.index((0, 2, 0))
-A1, H1 = 0x01, 0x80
+A1 = 0x01
+H1 = 0x80
 F1_G1, E1_TO_G1, B1_TO_D1, C1_TO_E1 = 0x60, 0x70, 0x0E, 0x1C
 PAWN, KNIGHT, BISHOP, ROOK, QUEEN, KING = range(6)
 # Who leaps where, as (row of the pieces, jump): what the mover attacks; what the opponent attacks;

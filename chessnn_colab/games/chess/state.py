@@ -39,7 +39,9 @@ RIGHTS, PIECES, EP_SQUARE, ATTACKS, CLOCK, PLAYER, PLIES_PLAYED, REPETITIONS = (
     18,
     19,
 )
-PLY, ENDING, MOVES = 20, 21, 22
+PLY = 20
+ENDING = 21
+MOVES = 22
 
 
 def _view(tensor: str, columns: int | slice) -> Tensor:

@@ -21,7 +21,9 @@ from .lines import LineTables
 from .notation import LETTERS
 from .state import BLACK, EMPTY, ENDINGS, WHITE, GomokuState
 
-DEFAULT_SIZE, SMALLEST, LARGEST = 15, 5, 20
+DEFAULT_SIZE = 15
+SMALLEST = 5
+LARGEST = 20
 PLANES = 5
 MARKS = ".XO"  # an empty cell, Black, White
 WORD = 63  # cells in one word: the sign bit stays free

@@ -48,7 +48,8 @@ def networks_to_show(own_run: str = "") -> tuple[dict[int, SpikingNetwork], dict
         }
         chosen = spread([int(path.stem) for path in folder.snapshots()], MOST_STOPS)
         return {key: load_network(own_run, key, "cpu")[0] for key in chosen}, played
-    networks, played = shipped_networks(), played_positions(shipped_cards())
+    networks = shipped_networks()
+    played = played_positions(shipped_cards())
     if own_run:
         own, iteration = load_network(own_run, device="cpu")
         earlier = [key for key in list(networks)[:-1] if key < max(iteration, 1)]
@@ -67,7 +68,8 @@ def growth(
     """
     names = {iteration: _name(iteration, positions.get(iteration)) for iteration in networks}
     max_rate = max(brightest(layer_maps(network, seen)) for network in networks.values())
-    large, small = {}, []
+    large = {}
+    small = []
     for iteration, network in networks.items():
         name = names[iteration]
         fired = layer_strip(network, seen, 72, max_rate)

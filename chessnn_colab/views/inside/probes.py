@@ -26,7 +26,9 @@ PIECE_VALUES = (1.0, 3.0, 3.0, 5.0, 9.0)  # pawn to queen
 # Planes of Chess.observe.
 OWN = slice(0, 5)
 THEIRS = slice(6, 11)
-OWN_ATTACKS, THEIR_ATTACKS, CHECK = 13, 14, 20
+OWN_ATTACKS = 13
+THEIR_ATTACKS = 14
+CHECK = 20
 FACTS = ("in check", "hanging piece", "material")
 SHRINKING = 1e-2
 BATCH = 512
@@ -117,7 +119,8 @@ def knowledge_picture(networks: Mapping[str, SpikingNetwork], planes: Tensor) ->
     words = []
     for axis, fact in zip(figure.subplots(1, len(FACTS), sharey=True), FACTS):
         for (name, told), colour, dashes in zip(scores.items(), (ORANGE, BLUE), (DASHED, "-")):
-            layers, values = list(told[fact]), list(told[fact].values())
+            layers = list(told[fact])
+            values = list(told[fact].values())
             draw_line(axis, np.array(layers), np.array(values), colour, name, ls=dashes)
             by_layer = ", ".join(f"{layer} {value:.2f}" for layer, value in told[fact].items())
             words.append(f"{name}, {fact}: {by_layer}")

@@ -33,9 +33,12 @@ class Controlled(WidgetOrHtml):
         controls: Mapping[str, Any],
         still: str | None = None,
     ):
-        self._draw, self._controls, self._still = draw, controls, still
+        self._draw = draw
+        self._controls = controls
+        self._still = still
         self.scope = f"cn-{uuid.uuid4().hex[:10]}"
-        self.picture, self._answers = ipywidgets.HTML(), ipywidgets.HTML(layout={"display": "none"})
+        self.picture = ipywidgets.HTML()
+        self._answers = ipywidgets.HTML(layout={"display": "none"})
         self.picture.add_class(self.scope)
         self.widget = ipywidgets.VBox(
             [*controls.values(), ipywidgets.VBox([self.picture, self._answers])]
@@ -44,7 +47,8 @@ class Controlled(WidgetOrHtml):
         self._drawn = 0
         for control in controls.values():
             control.style.description_width = "110px"
-            control.layout.width, control.layout.max_width = "400px", "98%"
+            control.layout.width = "400px"
+            control.layout.max_width = "98%"
             control.observe(lambda _: self.refresh(), names="value")
         self.refresh()
 

@@ -129,7 +129,8 @@ class PlayBoard(WidgetOrHtml):
         """Give the game up."""
         if self.over:
             return self._draw(GAME_OVER)
-        self.resigned, self.chosen = True, ()
+        self.resigned = True
+        self.chosen = ()
         self._draw(f"You resigned: {self.drawing.players[1 - self.human]} won.")
 
     def load(self, text: str) -> bool:

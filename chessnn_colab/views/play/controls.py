@@ -99,7 +99,8 @@ class Controls:
         there.
         """
         self.said = message
-        drawing, chosen = play.drawing, play.chosen
+        drawing = play.drawing
+        chosen = play.chosen
         targets = set()
         if chosen:
             clicked = len(chosen)

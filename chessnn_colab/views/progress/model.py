@@ -14,8 +14,11 @@ from . import lines
 
 DRAWS_PER_SECOND = 4.0
 HEARTBEAT_SECONDS = 15.0  # a line at least as often as this
-STARTING, PLAYING, LEARNING = "starting workers", "playing", "learning"
-MEASURING, SAVING = "measuring strength", "saving"
+STARTING = "starting workers"
+PLAYING = "playing"
+LEARNING = "learning"
+MEASURING = "measuring strength"
+SAVING = "saving"
 # cuDNN times its ways to convolve at each new shape (devices.time_convolutions), and CUDA loads
 # code, so the first plies of a session take many times as long as later ones.
 CHOOSING = "choosing kernels, once"

@@ -28,7 +28,9 @@ class NotebookFace(Face):
 
     def __init__(self, now: Callable[[], float] = time.monotonic):
         self._now = now
-        self._bars, self._figures, self._sample = Place(), Place(), Place()
+        self._bars = Place()
+        self._figures = Place()
+        self._sample = Place()
         self._place = uuid.uuid4().hex  # where games play
         self._drawn: tuple[int, bool] | None = None  # what the figures show
         self._next_figures = float("-inf")  # seconds

@@ -15,7 +15,8 @@ from rich.text import Text
 from .model import Face, LiveProgress
 
 BAR_WIDTH = 32
-BAR_STYLE, FULL_STYLE = "bright_blue", "green"
+BAR_STYLE = "bright_blue"
+FULL_STYLE = "green"
 
 
 class TerminalFace(Face):
