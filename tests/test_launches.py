@@ -41,10 +41,7 @@ def test_a_ply_of_two_rungs_has_at_most_900_operators(capsys):
     found = json.loads(capsys.readouterr().out)
     parts = [found[f"kernels_{part}"] for part in ("rules", "network", "search", "self_play")]
     assert 500 < found["kernels_per_ply"] == sum(parts) <= 900 and min(parts) > 0
-    assert (
-        found["search"] == "two-rung"
-        and sum(found["by_function"].values()) == found["kernels_rules"]
-    )
+    assert sum(found["by_function"].values()) == found["kernels_rules"]
     assert found["by_function"]["legal_moves"] <= 340  # three calls
 
 

@@ -45,7 +45,7 @@ QUERY = ("utilization.gpu", "clocks.sm", "memory.used")
 NVIDIA_SMI = ["nvidia-smi", "--loop=2", "--format=csv,noheader,nounits"]
 NVIDIA_SMI.append(f"--query-gpu={','.join(QUERY)}")
 # What every bench says: "measured on" and "preset" are enough for the table.
-ABOUT = ("bench", "game", "device", "threads", "torch", "note")
+ABOUT = ("bench", "game", "device", "threads", "torch")
 Figures = dict[str, Any]
 
 
@@ -74,7 +74,7 @@ def bench_device(
     options = [f"--{option}={value}" for option, value in given.items() if value]
     Path(folder).mkdir(parents=True, exist_ok=True)
     print(f"{choice}. {folder}/device.md gets the figures of each part when it ends.")
-    done = set()
+    left = wanted.copy()
     with suppress(KeyboardInterrupt):
         for name in wanted:
             measures, takes = PARTS[name]
@@ -83,14 +83,15 @@ def bench_device(
             print(f"{name}: takes about {duration(takes)} ...", flush=True)
             command = ["bench", name, "--json", f"--seconds={seconds or measures}", *options]
             when = time.strftime("%Y-%m-%d %H:%M")
-            figures = {"measured on": f"{choice.name}, {when}"}
-            figures |= measured(command, PATIENCE * takes)
+            found = measured(command, PATIENCE * takes)
+            figures = {"measured on": f"{choice.name}, {when}", **found}
             write(Path(folder), name, figures)
             print(*rows_of(name, figures), sep="\n", flush=True)
-            done.add(name)
-    if left := ",".join(name for name in wanted if name not in done):
-        print(f"Not measured: {left}. To go on, give these parts, or in a shell:")
-        print(f"python -m chessnn_colab bench device --parts {left} --out '{folder}'")
+            left.remove(name)
+    if left:
+        rest = ",".join(left)
+        print(f"Not measured: {rest}. To go on, give these parts, or in a shell:")
+        print(f"python -m chessnn_colab bench device --parts {rest} --out '{folder}'")
 
 
 def measured(command: list[str], limit: float) -> Figures:
@@ -98,14 +99,14 @@ def measured(command: list[str], limit: float) -> Figures:
 
     limit: it may take so many seconds.
     """
-    paths = [str(HERE), os.environ.get("PYTHONPATH", "")]
+    paths = f"{HERE}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
     started = time.monotonic()
     driver: Figures = {}
     try:
         with watched(driver):
             done = subprocess.run(
                 [sys.executable, "-m", "chessnn_colab", *command],
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
+                env={**os.environ, "PYTHONPATH": paths},
                 capture_output=True,
                 text=True,
                 timeout=limit,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -41,7 +42,7 @@ def bench_check(setting: Setting) -> Figures:
     report = check_device(setting.device, setting.config.game)
     return {
         "s for comparing with the CPU": compared,
-        **{f"gradient furthest from the CPU's, {name}": part for name, part in furthest.items()},
+        "gradient's largest difference from the CPU's": str(furthest),
         "versions": ", ".join(f"{name} {version}" for name, version in report.versions.items()),
         **{f"network on {speed.device}": str(speed) for speed in report.speeds},
         "advice": "; ".join(report.advice) or "none",
@@ -113,14 +114,14 @@ def bench_ply(setting: Setting) -> Figures:
     of the time.
     """
     boards = setting.lockstep_boards
+    on_cpu = setting.device == "cpu"
     figures = bench_launches(setting)
-    for count in (4 * boards, boards, FEW_BOARDS):
+    for count in (FEW_BOARDS, boards) if on_cpu else (FEW_BOARDS, boards, 4 * boards):
         found = bench_self_play(replace(setting, boards=count))
         figures[f"positions/s, {count} boards"] = found["moves_per_second"]
         figures[f"network's share of the time, {count} boards"] = found["search_efficiency"]
     seconds = FEW_BOARDS / figures[f"positions/s, {FEW_BOARDS} boards"]
     per_launch = 1e6 * seconds / figures["kernels_per_ply"]
-    on_cpu = setting.device == "cpu"
     figures["us of the host per launch"] = "needs a GPU" if on_cpu else per_launch
     return figures
 
@@ -171,18 +172,17 @@ def bench_fused(setting: Setting) -> Figures:
     shape = (config.steps, setting.lockstep_boards, config.channels, config.squares)
     currents = torch.ones(shape, dtype=setting.dtype, device=device, requires_grad=True)
 
-    def plain() -> torch.Tensor:
-        return currents.clamp(0, config.levels).round_()
-
     @torch.enable_grad()
     def both() -> None:
         layer(currents).sum().backward()
 
-    forward = seconds_per_call(lambda: layer(currents), device, setting.seconds)
+    def measure(function: Callable[[], Any]) -> float:
+        return 1e6 * seconds_per_call(function, device, setting.seconds)
+
     return {
         "currents": f"{shape}, {setting.dtype}",
         "one pass over memory": rounds_at_once(currents.device),
-        "us forward": 1e6 * forward,
-        "us forward in two passes": 1e6 * seconds_per_call(plain, device, setting.seconds),
-        "us forward, sum and backward": 1e6 * seconds_per_call(both, device, setting.seconds),
+        "us forward": measure(lambda: layer(currents)),
+        "us forward in two passes": measure(lambda: currents.clamp(0, config.levels).round_()),
+        "us forward, sum and backward": measure(both),
     }

@@ -60,13 +60,11 @@ def bench_launches(setting: Setting) -> dict[str, Any]:
     counted = count_ply(setting.config.game, narrow, setting.config, setting.dtype)
     return {
         "kernels_per_ply": sum(counted.parts.values()),
-        "search": setting.config.search,
         **{
             f"kernels_{part}": counted.parts[part]
             for part in ("rules", "network", "search", "self_play")
         },
         "by_function": dict(counted.functions.most_common()),
-        "note": "counted on CPU tensors along the path of other devices; nothing ran on a GPU",
     }
 
 

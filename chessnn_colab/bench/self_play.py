@@ -19,7 +19,7 @@ from ..network import SpikingNetwork, actor_copy
 from ..records import GameRecords
 from ..search import SearchConfig
 from ..selfplay import Lockstep, play_games
-from .clock import Setting, seconds_per_call
+from .clock import BOARDS_ON_CPU, Setting, seconds_per_call
 
 TREE_SIMULATIONS = 32
 GAMES_PER_BOARD = 4  # more than are played in the time
@@ -87,7 +87,8 @@ def played(
             marks.append((plies, time.perf_counter()))
         return time_is_left()
 
-    play_games(actor, boards, GAMES_PER_BOARD * boards, 0, collect, graphs=graphs)
+    games = GAMES_PER_BOARD * max(boards, BOARDS_ON_CPU)
+    play_games(actor, boards, games, 0, collect, graphs=graphs)
     (plies_before, began), *_, (plies, ended) = marks
     return plies - plies_before, ended - began
 
