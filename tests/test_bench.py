@@ -83,7 +83,7 @@ def test_the_network_that_network_benchs_with_is_the_same_network(levels, steps)
 
 
 def test_a_busy_neighbour_is_measured_beside_every_part(capsys, monkeypatch):
-    monkeypatch.setattr(neighbour, "ROUNDS", 1)
+    monkeypatch.setattr(neighbour, "CYCLES", 1)
     monkeypatch.setattr(neighbour, "FIRST_GAMES_SECONDS", 0.3)
     monkeypatch.setattr(workers, "WARM_UP_SECONDS", 0.1)
     monkeypatch.setattr(neighbour, "MATCH_GAMES", 2)
