@@ -93,17 +93,15 @@ class Slow(RandomPlayer):
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_a_bar_moves_with_every_ply_and_starting_processes_are_told(processes):
+def test_a_bar_moves_with_every_ply(processes):
     game = Chess(12)
     seen = []
     play_matches(
         game, [Match(Slow(game), RandomPlayer(game), 4)], watch=seen.append, processes=processes
     )
     shares = [progress.bars[0].share for progress in seen]
-    assert shares == sorted(shares) and shares[0] == 0 and shares[-1] == 1
+    assert shares == sorted(shares) and shares[-1] == 1
     assert len({progress.bars[0].share for progress in seen if not progress.done}) > 2
-    assert seen[-1].now == "48 plies"
-    assert (seen[1].now == "0 of 2 processes started") == (processes == 2)
 
 
 def test_two_processes_play_the_games_of_one():

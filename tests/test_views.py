@@ -256,8 +256,8 @@ def test_the_bar_of_a_session_of_iterations_never_runs_backwards():
 def test_while_workers_start_it_is_seen_which_have():
     model, _ = live(workers=2)
     model.starting_update(["", "GPU 1: Tesla T4"])
-    assert model.bars()[1] == Bar("starting workers", 1, 2, "1 of 2 workers started")
-    assert model.worker_bars() == (Bar("worker 0", 0, 1, "starting"), Bar("GPU 1", 1, 1, "started"))
+    assert model.bars()[1] == Bar("starting workers", 1, 2, "1/2 workers")
+    assert model.worker_bars() == (Bar("starting", 0, 1), Bar("GPU 1: Tesla T4", 1, 1))
 
 
 def test_one_worker_has_one_bar_and_several_one_each():

@@ -53,7 +53,10 @@ def test_strength_is_drawn_over_minutes_with_intervals_and_the_untrained_level()
     dashed = [line.get_ydata()[0] for line in axis.lines if line.get_linestyle() == "--"]
     assert dashed == [0.09, 0.3]
     assert names(axis) == ["300 puzzles, by policy: 20 %", "300 games: 60 %"]
-    assert axis.get_xlabel().splitlines()[1] == "pale: a run on two cores"
+    assert axis.get_xlabel().splitlines()[1:] == [
+        "by policy they fall at first: it learns from its own weak games",
+        "pale: a run on two cores",
+    ]
     pale = [list(line.get_ydata()) for line in axis.lines if line.get_alpha() == 0.18]
     assert pale == [[0.3, 0.9]]
     intervals, _ = axis.collections
@@ -174,6 +177,7 @@ def test_matches_against_one_opponent_stand_together_with_score_interval_and_cou
         "untrained against greedy",
         "iteration 7 against greedy",
     ]
+    assert {bar.get_alpha() for bar in axis.patches} == {None}, "dark pages do not shine through"
     assert len(figure.legends[0].get_texts()) == 4
     with pytest.raises(ValueError, match="with a game"):
         strength_plots.match_bar([types.SimpleNamespace(wins=0, draws=0, losses=0)])

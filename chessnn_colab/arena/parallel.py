@@ -138,10 +138,7 @@ class ParallelMatches:
 
     def play(self, watch: Watch) -> None:
         """Play all games; calls `watch` every second or so."""
-
-        def on_start(devices: Sequence[str]) -> None:
-            started = f"{sum(map(bool, devices))} of {len(devices)} processes started"
-            watch(replace(self.progress(), now=started))
+        watch(self.progress())  # processes take a while to start
 
         def on_update(index: int, games: int, plies: int) -> None:
             self._take_in(index, pool.received[index])
@@ -150,8 +147,7 @@ class ParallelMatches:
         plan = WorkerPlan(("cpu",) * len(self.shares), 1)
         patience = math.inf  # a step of a deep search takes minutes
         try:
-            settings = job_settings(self.runner)
-            with LocalPool(MatchJob, settings, plan, patience, _warn, on_start) as pool:
+            with LocalPool(MatchJob, job_settings(self.runner), plan, patience, _warn) as pool:
                 pool.play(self.shares, 0, on_update)
         except WorkerError as error:
             if not any(self.results.ended):
@@ -175,7 +171,7 @@ class ParallelMatches:
         if not received:
             for match, number in self.shares[index]:
                 self.results.ended[match].pop(number, None)
-            self.running.pop(index, None)
+            self.running[index] = []
             return
         news = json.loads(str(received[-1]["news"]))
         self.left[index] = news["left"]

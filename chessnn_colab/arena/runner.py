@@ -123,24 +123,22 @@ class MatchRunner:
 
         elsewhere: `running` of other processes.
         """
-        running = [len(board.actions) for board in self.boards]
+        running = self.running()
         plies = self._plies()
         under_way = [0.0] * len(self.matches)
-        for match, count in (*self.running(), *elsewhere):
+        for match, count in (*running, *elsewhere):
             under_way[match] += count / (count + MIN_PLIES)  # it grows with every ply
-        made = sum(plies) + sum(count for _, count in elsewhere)
         seconds = self.openings.elapsed
         left = None
         if played := sum(plies):
             # A game of n plies is expected to last half as long again: games that end first are
             # short, and games that have just begun are not almost over.
             longest = self.game.max_plies
-            more = sum(min(max(MIN_PLIES - n, n // 2), longest - n) for n in running)
+            more = sum(min(max(MIN_PLIES - n, n // 2), longest - n) for _, n in running)
             waiting = sum(len(opening) for opening in self.openings.waiting)
             plies_left = more + waiting * (played + more) / len(plies)
             left = min(seconds * plies_left / played, max(self.openings.seconds - seconds, 0.0))
-        bars = self.results.bars(under_way)
-        return MatchProgress(bars, "game", seconds, left, f"{made:,} plies")
+        return MatchProgress(self.results.bars(under_way), "game", seconds, left)
 
     # --- playing them
 

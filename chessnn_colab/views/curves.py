@@ -99,6 +99,8 @@ def _draw_measures(axis: Axes, points: Sequence[Strength], reference: Reference 
             axis.plot(*np.array(usual[measure], dtype=float).T, color=colour, lw=7, alpha=0.18)
         _draw_measure(axis, [point for point in points if point.measure == measure], colour)
     below = f"minutes of training, {100 * TIME_SHARE:.0f} % of them to measure this"
+    if "puzzles, by policy" in measures:
+        below += "\nby policy they fall at first: it learns from its own weak games"
     if reference is not None and set(measures) & set(usual):
         below += "\n" + fill(f"pale: a run on {reference['machine']}", 60)
     axis.set_xlabel(below)

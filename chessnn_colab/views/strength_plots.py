@@ -9,8 +9,10 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
+import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 
 from ..arena.ladder import Ladder
 from ..report import Report
@@ -19,6 +21,7 @@ from .style import BLUE, COLOURS, DASHED, DRAWS, INK, ORANGE, PERCENT, legend_ab
 
 RESULT_COLOURS = {"wins": BLUE, "draws": DRAWS, "losses": ORANGE}
 ON_BARS = "#222222"  # bars fill the whole width, so their marks are dark on any page
+ON_DARK_PAGES = withStroke(linewidth=4.5, foreground="#FFFFFF")  # around them, for the legend
 
 
 def show_matches(results: Sequence[Any]) -> None:
@@ -65,13 +68,14 @@ def _draw_match(axis: Axes, row: int, result: Any) -> None:
     left = 0.0
     for kind, colour in RESULT_COLOURS.items():
         share = getattr(result, kind) / games
-        axis.barh(row, share, left=left, height=0.56, color=colour, alpha=0.75, label=kind)
+        axis.barh(row, share, left=left, height=0.56, color=colour, label=kind)
         left += share
     low, high = result.interval
     # Rounding may leave the score a hair outside its interval; an error bar cannot be negative.
     errors = [[max(0.0, result.score - low)], [max(0.0, high - result.score)]]
     style = {"fmt": "o", "color": ON_BARS, "ms": 6, "lw": 1.8, "capsize": 5, "clip_on": False}
-    axis.errorbar(result.score, row, xerr=errors, label="score, 95 % interval", **style)
+    with matplotlib.rc_context({"path.effects": [ON_DARK_PAGES]}):
+        axis.errorbar(result.score, row, xerr=errors, label="score, 95 % interval", **style)
     counts = f"+{result.wins} ={result.draws} -{result.losses}"
     text = f"{100 * result.score:.1f} % [{100 * low:.1f}, {100 * high:.1f}]   {counts}"
     axis.annotate(text, (1.02, row), va="center", annotation_clip=False)

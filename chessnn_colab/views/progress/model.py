@@ -87,15 +87,9 @@ class LiveProgress(Progress):
         self._show(Bar(STARTING, 0, 1))
 
     def starting_update(self, devices: Sequence[str]) -> None:
-        names = [device or f"worker {worker}" for worker, device in enumerate(devices)]
-        bars = []
-        for name, device in zip(lines.worker_names(names), devices):
-            note = "started" if device else "starting"
-            bars.append(Bar(name, int(bool(device)), 1, note))
-        self._games = replace(self._games, bars=tuple(bars))
-        started = self._games.done
-        note = f"{started} of {counted(len(bars), 'worker')} started"
-        self._show(Bar(STARTING, started, len(bars), note))
+        bars = tuple(Bar(device or "starting", bool(device), 1) for device in devices)
+        self._games = replace(self._games, bars=bars, unit="worker")
+        self._show(Bar(STARTING, self._games.done, len(bars), lines.games_done(self._games)))
 
     def start_selfplay(self, games_per_worker: Sequence[int], devices: Sequence[str]) -> None:
         self._play_began = self._now()
@@ -127,11 +121,11 @@ class LiveProgress(Progress):
         self._show_games(tuple(bars))
 
     def finish_selfplay(self, seconds: float) -> None:
-        bars = []
-        for bar in self._games.bars:
-            note = bar.note if bar.ended else f"{bar.done}/{bar.total}, time is up"
-            bars.append(replace(bar, note=note))
-        self._games = replace(self._games, bars=tuple(bars))
+        bars = tuple(
+            bar if bar.ended else replace(bar, note=f"{bar.done}/{bar.total}, time is up")
+            for bar in self._games.bars
+        )
+        self._games = replace(self._games, bars=bars)
         pace = lines.rate(self._games.done, seconds, 1)
         games = lines.games_done(self._games)
         self._write(f"Completed {games} in {seconds:.1f}s ({pace} games/s)")
