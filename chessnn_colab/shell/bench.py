@@ -61,7 +61,7 @@ def run_bench(options: argparse.Namespace) -> None:
             options.name,
             device=options.device,
             preset=options.preset or "cpu",
-            seconds=options.seconds or 10.0,
+            seconds=10.0 if options.seconds is None else options.seconds,
             precision=options.precision,
             game=options.game,
             boards=options.boards,
