@@ -41,7 +41,7 @@ def other_game(tmp_path_factory) -> str:
 
 def test_every_game_is_kept_when_asked(run, tmp_path):
     folder = str(tmp_path / "games")
-    (result,) = evaluate_run(run, ["minimax"], 4, SMALL, device="cpu", save=folder)
+    (result,) = evaluate_run(run, "minimax", 4, SMALL, device="cpu", save=folder)
     assert result.player == "iteration 3" and result.evaluations == 4
     (path,) = (tmp_path / "games").iterdir()
     games = [

@@ -95,7 +95,10 @@ def network_player(
 def find_players(
     specs: Sequence[str], game: Game, search: SearchConfig
 ) -> Iterator[dict[str, Player]]:
-    """Spec -> the player that it names (see find_player). They are closed at the end."""
+    """Spec -> the player that it names (see find_player). They are closed at the end. A text is one
+    spec.
+    """
+    specs = [specs] if isinstance(specs, str) else specs
     players: dict[str, Player] = {}
     with ExitStack() as opened:
         for spec in dict.fromkeys(specs):
