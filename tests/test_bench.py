@@ -119,7 +119,7 @@ def test_bench_says_how_much_is_to_come_and_which_bench_is_done(monkeypatch, cap
     assert main(["bench", "all", "--device", "cpu", "--json"]) == 0
     captured = capsys.readouterr()
     first, *done = captured.err.splitlines()
-    assert first.startswith("3 measurements to go")
+    assert first.startswith("0/3 measurements")
     for line, name in zip(done, ("rules", "network", "tree")):
         assert f"bench {name}: completed" in line
     figures = json.loads(captured.out)
