@@ -3,7 +3,8 @@
 Their values lie in memory of the CPU, but only kernels may see them. What a GPU does not forgive
 raises here: operators on tensors of two devices, a read by the host without a copy, float64 and
 uint16 (which MPS lacks). What a GPU forgives at a price is recorded with file and line: each time
-the host waits for the device, because it wants a value or a size that follows from values.
+the host waits for the device, because it wants a value or a size that follows from values, and
+each copy from the host.
 
 torch.utils.backend_registration has the private function that this is built on. `available` says
 whether this torch has it.
@@ -135,6 +136,8 @@ def run(operator: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         stays = torch.device(kwargs["device"]).type == NAME
         plain_kwargs["device"] = torch.device("cpu")
     plain_kwargs.pop("pin_memory", None)
+    if operator in COPIES and here and there and here[0].dim() and stays:
+        record("copy from the host")
     if operator is aten._to_copy.default and there and not stays:
         record("copy to the host")
     if operator is aten.copy_.default and isinstance(args[1], Elsewhere) and args[0] in here:
@@ -249,7 +252,9 @@ class Factories(TorchFunctionMode):
         kwargs = dict(kwargs or {})
         device = kwargs.get("device")
         if function in FACTORIES and device is not None and torch.device(device).type == NAME:
-            return function(*args, **{**kwargs, "device": "cpu"}).to(NAME)
+            if function in (torch.tensor, torch.as_tensor):
+                record("copy from the host")
+            return Elsewhere(function(*args, **{**kwargs, "device": "cpu"}))
         return function(*args, **kwargs)
 
 
