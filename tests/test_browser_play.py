@@ -5,6 +5,8 @@ that is gone.
 import nbformat
 import pytest
 
+from chessnn_colab.arena.progress import Bar
+from chessnn_colab.views.panel import live_html
 from chessnn_colab.views.played import played_game
 from chessnn_colab.views.replay import game_replay, panel_replay
 
@@ -305,3 +307,14 @@ def test_the_games_of_a_panel_play_by_themselves_until_somebody_touches_them(bro
     assert shows() == stopped and stopped[0] == "Iteration 3"
     tab.locator("select").select_option("Iteration 4")
     assert shows() == ["Iteration 4", "Ply 0 of 7: start"]
+
+
+def test_the_words_of_workers_are_whole_on_a_narrow_page(browser):
+    notes = ("14/64, time is up", "64/64 in 1m 53s", "50/64 | 12,389/s")
+    workers = [Bar("CPU worker 0", 64, 64, note) for note in notes]
+    tab = browser.new_page(viewport={"width": 680, "height": 300})  # what a cell has at NARROW
+    tab.set_content(live_html("Iteration 1", [Bar("playing", 1, 2, "1/2 games")], workers))
+    cut = """[...document.querySelectorAll('div')]
+        .filter(each => !each.children.length && each.scrollWidth > each.clientWidth)
+        .map(each => each.textContent)"""
+    assert tab.evaluate(cut) == [] and "✓ 64/64 in 1m 53s" in tab.inner_text("body")

@@ -101,7 +101,7 @@ def _bar(bar: Bar, thick: int, name_width: int, note_width: int) -> str:
     done = f"{100 * bar.share:.1f}"
     name = html.escape(bar.name)
     shape = f"height:{thick}px;border-radius:{thick}px"
-    track = f"flex:1 1 200px;min-width:60px;{shape};background:{FAINT};overflow:hidden"
+    track = f"flex:1 1 60px;min-width:60px;{shape};background:{FAINT};overflow:hidden"
     fill = f"width:{done}%;{shape};background:{colour};float:left;transition:none"
     return div(
         "display:flex;align-items:center;gap:12px;height:22px",
