@@ -26,7 +26,7 @@ def test_every_part_runs_and_is_written_down(tmp_path):
     found = written(tmp_path)
     assert list(found) == list(PARTS)
     assert not [figures["error"] for figures in found.values() if "error" in figures]
-    assert "'torch.float32': 0.0" in found["check"]["gradient's largest difference from the CPU's"]
+    assert "torch.float32 0.00" in found["check"]["gradient's largest difference from the CPU's"]
     loop = found["loop"]
     assert loop["positions/s, self-play and learning"] > 0
     assert 0 < loop["s to the first bar"] <= loop["s to the first moves"]

@@ -40,9 +40,10 @@ def bench_check(setting: Setting) -> Figures:
     furthest = probe(setting.device, game=setting.config.game)
     compared = time.monotonic() - started
     report = check_device(setting.device, setting.config.game)
+    differences = [f"{name} {part:.2f}" for name, part in furthest.items()]
     return {
         "s for comparing with the CPU": compared,
-        "gradient's largest difference from the CPU's": str(furthest),
+        "gradient's largest difference from the CPU's": ", ".join(differences),
         "versions": ", ".join(f"{name} {version}" for name, version in report.versions.items()),
         **{f"network on {speed.device}": str(speed) for speed in report.speeds},
         "advice": "; ".join(report.advice) or "none",
