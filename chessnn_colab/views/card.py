@@ -56,7 +56,7 @@ def result_card(run: str | Path, png: str | Path | None = None) -> Figure:
     figure.supxlabel(last, x=0.02, ha="left", fontsize=8, color=INK)
     grid = figure.add_gridspec(2, 2, width_ratios=(3, 2))
     strength = figure.add_subplot(grid[0, 0])
-    draw_strength(strength, reports, points, reference_for(folder.config), room=1.65)
+    draw_strength(strength, reports, points, reference_for(folder.config), room=1.8)
     below = grid[1, 0].subgridspec(1, 2)
     draw_firing(figure.add_subplot(below[0]), reports)
     _draw_energy(figure.add_subplot(below[1]), str(folder.path))

@@ -63,7 +63,7 @@ def draw_strength(
     points: Sequence[Strength],
     reference: Reference | None = None,
     minutes: float | None = None,
-    room: float = 1.28,
+    room: float = 1.4,
 ) -> None:
     """Strength over minutes: a line per measure. A game with points instead of wins has its games'
     mean score.
