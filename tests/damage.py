@@ -1,5 +1,7 @@
 """Damaged copies of a file's bytes, for the tests that every damage is found."""
 
+import errno
+import os
 from collections.abc import Iterator
 
 import numpy as np
@@ -18,6 +20,11 @@ def damaged_copies(data: bytes, seed: int = 0) -> Iterator[tuple[str, bytes]]:
         yield f"cut to {length} of {len(data)} bytes", data[:length]
     for bit in np.random.default_rng(seed).integers(0, 8 * len(data), DAMAGES):
         yield f"bit {bit} flipped", flipped(data, bit)
+
+
+def no_space(*_) -> None:
+    """In place of a function that writes: the disk is full."""
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def flipped(data: bytes, bit: int) -> bytes:

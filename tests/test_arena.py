@@ -179,18 +179,6 @@ def test_every_game_is_valid_pgn_that_says_how_it_ended(wandering):
         assert headers["Termination"] == "normal" or game.ending == "truncated"
 
 
-def test_games_are_saved_under_a_free_name_each_time(wandering, tmp_path):
-    folder = arena_game("chess").require("games_folder")(tmp_path / "new" / "games")
-    first, second = folder.save(wandering), folder.save(wandering)
-    assert (first.name, second.name) == ("greedy-random.pgn", "greedy-random-2.pgn")
-    with open(second, encoding="utf-8") as file:
-        assert (
-            len([game for game in iter(lambda: chess.pgn.read_game(file), None) if not game.errors])
-            == 24
-        )
-    assert sorted(path.name for path in folder.path.iterdir()) == sorted([first.name, second.name])
-
-
 @pytest.mark.parametrize("name", ["file", "file/below"])
 def test_a_folder_that_cannot_be_is_refused_before_a_game_is_played(name, tmp_path):
     (tmp_path / "file").write_text("not a folder")

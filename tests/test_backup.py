@@ -2,7 +2,6 @@
 training's way.
 """
 
-import errno
 import os
 import shutil
 import subprocess
@@ -19,6 +18,7 @@ from chessnn_colab.runs.backup import Backup, restore_run
 from chessnn_colab.runs.folder import RunFolder
 
 from .counts import full
+from .damage import no_space
 
 ROOT = Path(__file__).parents[1]
 CONFIG = {"game": "chess", "minutes": 5}
@@ -302,16 +302,13 @@ def test_a_restore_that_was_cut_short_is_done_again(run, drive, monkeypatch):
     run.close()
     shutil.rmtree(run.path)
 
-    def full_disk(source, target):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
     def full_for_checkpoints(source, target):
         if source.parent.name == "checkpoints":
-            full_disk(source, target)
+            no_space()
         original(source, target)
 
     original = backup.copy_verified
-    for fails in (full_disk, full_for_checkpoints):
+    for fails in (no_space, full_for_checkpoints):
         with monkeypatch.context() as patch:
             patch.setattr(backup, "copy_verified", fails)
             with pytest.raises(RunError, match="No space left on device"):

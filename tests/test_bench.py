@@ -60,11 +60,6 @@ def test_bench_all_ends_in_json_with_every_figure(capsys, monkeypatch):
     assert 1 <= result["policy"]["evaluations_per_move"] <= 1.05
 
 
-def test_boards_that_cannot_be_are_a_sentence(capsys):
-    assert main(["bench", "rules", "--boards", "0"]) == 2
-    assert "boards=0: expected a whole number from 1 up" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("levels, steps", [(4, 1), (4, 3), (1, 2)])
 def test_the_network_that_network_benchs_with_is_the_same_network(levels, steps):
     network = build_network(

@@ -142,11 +142,12 @@ def test_an_interrupt_before_a_report_is_written_leaves_its_iteration_to_the_nex
     assert [entry["iteration"] for entry in folder.read_reports()] == [1, 2]
 
 
-def test_whatever_ends_a_run_it_is_saved_first(tmp_path):
+@pytest.mark.parametrize("end", [ZeroDivisionError, SystemExit(15)])  # as Ray makes of SIGTERM
+def test_whatever_ends_a_run_it_is_saved_first(tmp_path, end):
     def fails():
-        raise ZeroDivisionError
+        raise end
 
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises((ZeroDivisionError, SystemExit)):
         list(train(tiny(tmp_path, checkpoint_every=100), Listener(report=fails)))
     assert latest(tmp_path)["iteration"] == 1
 

@@ -82,12 +82,16 @@ def chance_of(games: list[random.Random]) -> GamesChance:
     return chance
 
 
-def test_one_of_the_best_is_uniform_over_the_best_and_takes_nothing_else():
+@pytest.mark.parametrize(
+    "chance",
+    [
+        torch.Generator().manual_seed(0),
+        chance_of([random.Random(number) for number in range(6000)]),
+    ],
+)
+def test_one_of_the_best_is_uniform_over_the_best_and_takes_nothing_else(chance):
     scores = torch.tensor([[0.0, 2.0, 1.0, 2.0, 2.0]]).expand(6000, 5)
-    counts = torch.bincount(one_of_the_best(scores, torch.Generator().manual_seed(0)), minlength=5)
-    assert counts[[0, 2]].sum() == 0 and counts[[1, 3, 4]].min() > 1850
-    games = [random.Random(number) for number in range(6000)]
-    counts = torch.bincount(one_of_the_best(scores, chance_of(games)), minlength=5)
+    counts = torch.bincount(one_of_the_best(scores, chance), minlength=5)
     assert counts[[0, 2]].sum() == 0 and counts[[1, 3, 4]].min() > 1850
 
 

@@ -29,6 +29,7 @@ from chessnn_colab.views.panel import table_html
 from chessnn_colab.views.run_table import run_table
 from chessnn_colab.views.story import best_facts, headline
 from tests.sample_reports import make_report
+from tests.test_selfplay import block_of
 
 LIMIT = 100_000.0
 
@@ -86,13 +87,14 @@ def returns_by_hand(reward, value, last, discount, td_lambda):
 def test_returns_hold_the_rewards(td_lambda):
     generator = np.random.default_rng(0)
     lengths = np.array([5, 1, 8])
-    discount = 0.9
+    discounts = np.array([0.9, 1.0, 0.5])
     reward = generator.random(14) * 1000
     value = generator.random(14) * 1000
     last = np.array([7.0, 8.0, 9.0])
-    found = td_returns(last, discount * value, lengths, td_lambda, np.full(3, discount), reward)
+    estimate = value * discounts.repeat(lengths)
+    found = td_returns(last, estimate, lengths, td_lambda, discounts, reward)
     ends = lengths.cumsum()
-    for first, end, value_of_last in zip(ends - lengths, ends, last):
+    for first, end, value_of_last, discount in zip(ends - lengths, ends, last, discounts):
         expected = returns_by_hand(
             reward[first:end], value[first:end], value_of_last, discount, td_lambda
         )
@@ -103,20 +105,13 @@ def test_targets_end_with_a_reward_or_with_what_the_search_said():
     """A game that ends is worth its last reward there; one that the cap or the clock stops, the
     last search's value.
     """
-    rows = {
-        "number": np.array([[0, 1, 2], [0, 1, 2]]),
-        "position": np.zeros((2, 3, 1), np.int64),
-        "player": np.zeros((2, 3), np.int64),
-        "action": np.zeros((2, 3), np.int64),
-        "value": np.array([[100.0, 200.0, 300.0], [110.0, 220.0, 90_000.0]], np.float32),
-        "ended": np.array([[False, False, False], [True, True, False]]),
-        "ending": np.array([[0, 0, 0], [1, 2, 0]]),
-        "outcome": np.zeros((2, 3), np.float32),
-        "estimate": np.zeros((2, 3), np.float32),
-        "reward": np.array([[4.0, 8.0, 16.0], [32.0, 64.0, 128.0]], np.float32),
-        "policy_actions": np.zeros((2, 3, POLICY_WIDTH), np.int64),
-        "policy_weights": np.zeros((2, 3, POLICY_WIDTH), np.float32),
-    }
+    rows = block_of(
+        [[0, 1, 2], [0, 1, 2]],
+        value=np.array([[100.0, 200.0, 300.0], [110.0, 220.0, 90_000.0]], np.float32),
+        ended=[[False, False, False], [True, True, False]],
+        ending=[[0, 0, 0], [1, 2, 0]],
+        reward=np.array([[4.0, 8.0, 16.0], [32.0, 64.0, 128.0]], np.float32),
+    )
     assembler = Assembler(truncated=2, discount=0.5, td_lambda=1.0)
     records = assembler.add(rows)
     rest = assembler.unfinished()
@@ -157,18 +152,23 @@ def test_a_recorded_game_can_be_replayed_and_its_targets_are_the_points_to_come(
                 )
 
 
+def score_batch(game, state, targets: np.ndarray) -> dict[str, np.ndarray]:
+    """A policy that prefers nothing, and these values."""
+    rows = len(targets)
+    return {
+        "positions": game.pack(state).numpy(),
+        "actions": np.zeros(rows, np.uint16),
+        "policy_actions": np.tile(np.arange(POLICY_WIDTH, dtype=np.uint16) % 4, (rows, 1)),
+        "policy_weights": np.full((rows, POLICY_WIDTH), 1 / POLICY_WIDTH, np.float16),
+        "value_targets": targets.astype(np.float32),
+    }
+
+
 def test_the_learner_learns_a_score():
     game = make_game("2048")
     learner = Learner(small_network(game), game, LearnerConfig(learning_rate=0.01))
     state = game.starts(32, "standard", torch.Generator().manual_seed(0))
-    batch = {
-        "positions": game.pack(state).numpy(),
-        "actions": np.zeros(32, np.uint16),
-        "policy_actions": np.tile(np.arange(POLICY_WIDTH, dtype=np.uint16) % 4, (32, 1)),
-        "policy_weights": np.full((32, POLICY_WIDTH), 1 / POLICY_WIDTH, np.float16),
-        "value_targets": np.full(32, 70_000, np.float32),
-    }
-    batch["value_targets"][::2] = np.nan  # without a target
+    batch = score_batch(game, state, np.tile([np.nan, 70_000], 16))  # half without a target
     for _ in range(60):
         learner.update(batch)
     with torch.no_grad():
@@ -180,14 +180,8 @@ def test_the_learner_learns_a_score():
 
 def test_a_policy_gradient_does_not_grow_with_the_score():
     game = make_game("2048")
-    network = small_network(game)
-    learner = Learner(network, game, LearnerConfig(), policy_gradient=True)
-    batch = {"positions": game.pack(game.init(8)).numpy(), "actions": np.zeros(8, np.uint16)}
-    batch |= {
-        "policy_actions": np.zeros((8, 1), np.uint16),
-        "policy_weights": np.ones((8, 1), np.float16),
-    }
-    batch["value_targets"] = np.linspace(0, 90_000, 8, dtype=np.float32)
+    learner = Learner(small_network(game), game, LearnerConfig(), policy_gradient=True)
+    batch = score_batch(game, game.init(8), np.linspace(0, 90_000, 8))
     assert abs(float(learner.update(batch).policy_loss)) < 10
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from chessnn_colab.actor import Actor
-from chessnn_colab.assembler import Assembler, td_returns
+from chessnn_colab.assembler import Assembler
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.base import finished, start_positions
@@ -17,7 +17,7 @@ from chessnn_colab.games.chess.notation import move_from_action
 from chessnn_colab.games.chess.rules import ENDINGS, Chess
 from chessnn_colab.network import actor_copy, build_network, to_arrays
 from chessnn_colab.network_config import NetworkConfig
-from chessnn_colab.records import GameRecords
+from chessnn_colab.records import POLICY_WIDTH, GameRecords
 from chessnn_colab.search import SearchConfig
 from chessnn_colab.selfplay import Lockstep, SelfPlay, play_games, room_for
 
@@ -59,6 +59,26 @@ def played(
 @pytest.fixture(scope="module")
 def records() -> GameRecords:
     return played()
+
+
+def states(records: GameRecords, rows=slice(None)):
+    return Chess().unpack(torch.from_numpy(records.positions[rows]))
+
+
+def signs(records: GameRecords) -> np.ndarray:
+    """1 where White is to move, -1 where Black is."""
+    return np.where(states(records).current_player.numpy() == 0, 1, -1)
+
+
+def followed(records: GameRecords, estimate: np.ndarray, td_lambda: float) -> np.ndarray:
+    """The value targets as White sees them: in a game each follows from the next and the estimate
+    there.
+    """
+    returns = signs(records) * records.value_targets.astype(float)
+    inner = np.setdiff1d(np.arange(records.num_positions - 1), records.offsets[1:] - 1)
+    expected = (1 - td_lambda) * estimate[inner + 1] + td_lambda * 0.99 * returns[inner + 1]
+    np.testing.assert_allclose(returns[inner], expected, atol=2e-3)
+    return returns
 
 
 def test_every_game_is_played_to_its_end_once(records):
@@ -103,12 +123,9 @@ def test_a_block_is_cut_while_the_next_is_played(monkeypatch):
 
 
 def test_python_chess_agrees_with_every_game_move_by_move(records):
-    ends = np.cumsum(records.game_lengths)
-    starts = boards_from_state(
-        Chess().unpack(torch.from_numpy(records.positions[ends - records.game_lengths]))
-    )
+    starts = boards_from_state(states(records, records.offsets[:-1]))
     for number, board in enumerate(starts):
-        for action in records.actions[ends[number] - records.game_lengths[number] : ends[number]]:
+        for action in records.actions[records.offsets[number] : records.offsets[number + 1]]:
             assert expected_ending(board) == "unfinished"
             board.push(move_from_action(int(action), board))
         ending = (
@@ -124,46 +141,33 @@ def test_python_chess_agrees_with_every_game_move_by_move(records):
 
 def test_with_lambda_one_value_targets_are_the_movers_outcome_faded_by_the_distance_of_a_mate():
     records = played(td_lambda=1.0, **MATING)
-    ends = np.cumsum(records.game_lengths)
-    game = Chess()
-    player = game.unpack(torch.from_numpy(records.positions)).current_player.numpy()
     mates = np.flatnonzero(records.endings == CHECKMATE)
     assert len(mates), "no mate in the sample: the test looks at nothing"
     for index in mates:
-        span = np.arange(ends[index] - records.game_lengths[index], ends[index])
-        signs = np.where(player[span] == 0, 1, -1) * records.results[index]
+        span = np.arange(records.offsets[index], records.offsets[index + 1])
+        outcome = signs(records)[span] * records.results[index]
         left = span[-1] - span
-        np.testing.assert_allclose(records.value_targets[span], signs * 0.99**left, atol=1e-3)
+        np.testing.assert_allclose(records.value_targets[span], outcome * 0.99**left, atol=1e-3)
         assert records.value_targets[span[-1]] == 1.0  # who mates is who moves last
 
 
 def test_a_game_at_the_cap_is_labelled_by_material_never_as_a_mate(records):
-    game = Chess()
-    ends = np.cumsum(records.game_lengths)
     capped = np.flatnonzero(records.endings == TRUNCATED)
     assert len(capped)
-    labels = np.abs(records.value_targets[ends[capped] - 1].astype(np.float32))
+    last = records.offsets[capped + 1] - 1
+    labels = np.abs(records.value_targets[last].astype(np.float32))
     assert (labels < 0.5).all() and (labels > 0).any() and (records.results[capped] == 0).all()
     # The label is the material after the last move; most last moves capture nothing.
-    last = game.unpack(torch.from_numpy(records.positions[ends[capped] - 1]))
-    expected = game.truncation_value(last).abs().numpy()
+    expected = Chess().truncation_value(states(records, last)).abs().numpy()
     assert np.isclose(labels, expected, atol=2e-3).mean() > 0.5
 
 
 def test_below_lambda_one_each_target_follows_from_the_next_and_the_material_there():
-    records, game = played(**MATING), Chess()
-    state = game.unpack(torch.from_numpy(records.positions))
-    signs = np.where(state.current_player.numpy() == 0, 1, -1)
-    returns, estimate = (
-        signs * records.value_targets.astype(float),
-        signs * game.truncation_value(state).numpy(),
-    )
-    last = np.cumsum(records.game_lengths) - 1
-    inner = np.setdiff1d(np.arange(records.num_positions - 1), last)
-    expected = 0.15 * estimate[inner + 1] + 0.85 * 0.99 * returns[inner + 1]
-    np.testing.assert_allclose(returns[inner], expected, atol=2e-3)
-    mates = last[records.endings == CHECKMATE]
-    assert len(mates) and (returns[mates] == records.results[records.endings == CHECKMATE]).all()
+    records = played(**MATING)
+    material = signs(records) * Chess().truncation_value(states(records)).numpy()
+    returns, mates = followed(records, material, 0.85), records.endings == CHECKMATE
+    ends = returns[records.offsets[1:] - 1]
+    assert mates.any() and (ends[mates] == records.results[mates]).all()
 
 
 @pytest.mark.parametrize("stop_after", [None, 1])
@@ -172,22 +176,12 @@ def test_bootstrapped_targets_follow_from_the_next_and_what_the_search_said_ther
     is a mate.
     """
     records = played(stop_after=stop_after, version=200_000, **MATING)
-    signs = np.where(
-        Chess().unpack(torch.from_numpy(records.positions)).current_player.numpy() == 0, 1, -1
-    )
-    returns, searched = (
-        signs * values.astype(float) for values in (records.value_targets, records.root_values)
-    )
-    last = np.cumsum(records.game_lengths) - 1
-    inner = np.setdiff1d(np.arange(records.num_positions - 1), last)
-    expected = 0.05 * searched[inner + 1] + 0.95 * 0.99 * returns[inner + 1]
-    np.testing.assert_allclose(returns[inner], expected, atol=2e-3)
+    searched = signs(records) * records.root_values.astype(float)
+    last = records.offsets[1:] - 1
+    ends = followed(records, searched, 0.95)[last]
     mates, labelled = (records.endings == CHECKMATE), np.isin(records.endings, (0, TRUNCATED))
-    assert (returns[last[mates]] == records.results[mates]).all() and (mates.any() or stop_after)
-    assert (
-        labelled.any()
-        and (records.value_targets[last[labelled]] == records.root_values[last[labelled]]).all()
-    )
+    assert (ends[mates] == records.results[mates]).all() and (mates.any() or stop_after)
+    assert labelled.any() and (ends[labelled] == searched[last[labelled]]).all()
 
 
 @pytest.mark.parametrize("bootstrap_after", [0, 150])
@@ -209,17 +203,6 @@ def test_a_run_bootstraps_after_so_many_positions(bootstrap_after):
         targets.clear()
 
 
-def test_td_returns_by_hand():
-    estimate = np.array([0.0, 0.2, -0.4, 0.0, 0.1])
-    returns = td_returns(
-        np.array([1.0, -0.5]), estimate, np.array([3, 2]), 0.5, np.array([0.9, 1.0])
-    )
-    second = 0.5 * -0.4 + 0.5 * 0.9
-    np.testing.assert_allclose(
-        returns, [0.5 * 0.2 + 0.45 * second, second, 1, 0.5 * 0.1 - 0.25, -0.5]
-    )
-
-
 def test_games_cut_short_are_labelled_as_they_stand():
     """The clock at the end of a time budget stops most games: their material is what is known of
     them.
@@ -228,8 +211,7 @@ def test_games_cut_short_are_labelled_as_they_stand():
     unfinished = records.endings == 0
     assert unfinished.any() and (records.results[unfinished] == 0).all()
     last = records.offsets[1:][unfinished] - 1
-    game = Chess()
-    estimate = game.truncation_value(game.unpack(torch.from_numpy(records.positions[last]))).numpy()
+    estimate = Chess().truncation_value(states(records, last)).numpy()
     np.testing.assert_allclose(records.value_targets[last].astype(np.float32), estimate, atol=1e-3)
     assert not np.isnan(records.value_targets).any() and np.abs(estimate).max() > 0
 
@@ -252,8 +234,7 @@ def test_a_position_and_its_policy_take_at_most_128_bytes(records):
 
 
 def test_policy_targets_are_legal_moves(records):
-    game = Chess()
-    mask = game.legal_action_mask(game.unpack(torch.from_numpy(records.positions))).numpy()
+    mask = Chess().legal_action_mask(states(records)).numpy()
     rows = np.arange(records.num_positions)
     assert mask[rows, records.actions].all()
     weighty = records.policy_weights > 0
@@ -266,10 +247,8 @@ def test_short_games_are_not_preferred():
     """
     shares = {"few-piece": 0.5, "standard": 0.5}
     records = played(games=32, boards=4, start_shares=shares, max_plies=24)
-    ends = np.cumsum(records.game_lengths)
-    first = Chess().unpack(torch.from_numpy(records.positions[ends - records.game_lengths]))
-    men = np.array([len(board.piece_map()) for board in boards_from_state(first)])
-    assert (men < 32).sum() == 16
+    first = boards_from_state(states(records, records.offsets[:-1]))
+    assert sum(len(board.piece_map()) < 32 for board in first) == 16
 
 
 def test_boards_whose_games_are_over_are_left_behind():
@@ -347,27 +326,31 @@ def test_sampling_is_early_and_the_searchs_choice_late():
     assert best_share[1] > best_share[0]
 
 
-def test_assembler_keeps_a_game_whole_across_blocks():
-    def block(numbers, ended):
-        plies, boards = np.shape(numbers)
-        zeros = np.zeros((plies, boards))
-        return {
-            "number": np.array(numbers),
-            "position": np.zeros((plies, boards, 5), np.int64),
-            "player": zeros,
-            "action": np.arange(plies * boards).reshape(plies, boards),
-            "value": zeros,
-            "ended": np.array(ended),
-            "ending": zeros + CHECKMATE,
-            "outcome": zeros + 1,
-            "policy_actions": np.zeros((plies, boards, 16)),
-            "policy_weights": np.zeros((plies, boards, 16)),
-            "estimate": zeros,
-        }
+def block_of(number: list, **arrays: list) -> dict[str, np.ndarray]:
+    """What a block of plies hands over, [plies, boards]; zeros, but for the arrays that are given."""
+    zeros = np.zeros_like(number, float)
+    names = "player action value ended ending outcome estimate".split()
+    wide = np.zeros((*zeros.shape, POLICY_WIDTH))
+    return {
+        **dict.fromkeys(names, zeros),
+        "number": np.array(number),
+        "position": wide[..., :5].astype(np.int64),
+        "policy_actions": wide,
+        "policy_weights": wide,
+        **{name: np.array(array) for name, array in arrays.items()},
+    }
 
+
+def test_assembler_keeps_a_game_whole_across_blocks():
     assembler = Assembler(TRUNCATED, 0.99, 1.0)
-    first = assembler.add(block([[0, 1], [0, 1]], [[False, False], [False, True]]))
-    second = assembler.add(block([[0, 2], [0, -1]], [[False, True], [True, False]]))
+    rest = {"action": [[0, 1], [2, 3]], "ending": [[CHECKMATE] * 2] * 2, "outcome": [[1, 1]] * 2}
+    first, second = (
+        assembler.add(block_of(number, ended=ended, **rest))
+        for number, ended in (
+            ([[0, 1], [0, 1]], [[False, False], [False, True]]),
+            ([[0, 2], [0, -1]], [[False, True], [True, False]]),
+        )
+    )
     assert first.game_lengths.tolist() == [2] and first.actions.tolist() == [1, 3]
     assert second.game_lengths.tolist() == [4, 1] and second.actions.tolist() == [0, 2, 0, 2, 1]
     assert assembler.games == 3 and assembler.plies == 7

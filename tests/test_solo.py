@@ -22,6 +22,7 @@ from chessnn_colab.training import train
 from chessnn_colab.views import measuring
 
 from .counts import full
+from .test_twenty48 import board
 
 
 @pytest.fixture(scope="module")
@@ -35,15 +36,6 @@ def all_solo_games(game, players, games, **options):
 
 def solo_games(game, player, games, **options):
     return all_solo_games(game, [player], games, **options)[0]
-
-
-def position(game, *rows: str):
-    tiles = [
-        0 if tile == "." else int(tile).bit_length() - 1 for row in rows for tile in row.split()
-    ]
-    return game._state(
-        torch.tensor([tiles]), torch.zeros(1, dtype=torch.int64), torch.ones(1, dtype=torch.int64)
-    )
 
 
 class FixedOrder(RandomPlayer):
@@ -103,7 +95,7 @@ def expected_by_hand(game, tiles, depth):
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_expectimax_is_the_expectation_of_the_maximum(game, depth):
-    state = position(
+    state = board(
         game, "2 4 8 16", "4 8 16 32", "8 16 32 64", "2 2 64 ." if depth < 3 else "4 . 64 128"
     )
     player = ExpectimaxPlayer(game)

@@ -28,7 +28,6 @@ from .random_play import random_actions
 from .test_search import Ignorant
 from .test_tree import CASES, Table, golden_case, schedules_of
 
-MATE_IN_TWO = "kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1"  # Morphy's
 BACK_RANK = "6k1/5ppp/8/8/8/1N6/r4PPP/6K1 w - - 0 1"  # most moves of the knight allow mate
 MATED_AT_ONCE = "8/8/8/8/8/5k2/4q3/6K1 w - - 0 1"  # the one legal move allows mate
 SEARCHES = {
@@ -89,12 +88,6 @@ def test_a_win_is_found_wherever_stepping_every_move_finds_one(name, shares, pli
         assert is_one_of(winning_actions(game, state), wins)
         state = game.step(state, random_actions(game, state, generator))
     assert found > 20
-
-
-def test_a_mate_is_found_in_every_puzzle_that_has_one():
-    game = Chess()
-    puzzles = state_from_boards([puzzle.board for puzzle in load_puzzles(game)], game)
-    assert is_one_of(winning_actions(game, puzzles), every_win(game, puzzles))
 
 
 @pytest.mark.parametrize(
@@ -216,21 +209,6 @@ def test_a_lost_position_still_has_a_move(search):
         .action
     )
     assert move_from_action(int(action), board) in board.legal_moves
-
-
-def test_the_tree_proves_a_mate_in_two():
-    """The network knows nothing, so every number comes from the rules: three plies, two of them at
-    a discount.
-    """
-    game = Chess()
-    config = SearchConfig(search="tree", num_simulations=400, solve="all")
-    output = Actor(game, Ignorant(), config, 64).act(
-        state_from_fens([MATE_IN_TWO], game), torch.Generator(), 0.0
-    )
-    assert move_from_action(int(output.action), chess.Board(MATE_IN_TWO)) == chess.Move.from_uci(
-        "a1a6"
-    )
-    assert float(output.value) == pytest.approx(game.discount**2)
 
 
 @pytest.mark.parametrize("number", CASES)

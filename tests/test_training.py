@@ -185,29 +185,17 @@ def test_beginning_again_while_an_old_generator_lingers(tmp_path):
     assert [report["iteration"] for report in RunFolder.open(tmp_path).read_reports()] == [1, 2]
 
 
-def test_interrupt_keeps_everything_and_the_next_call_goes_on(tmp_path):
+@pytest.mark.parametrize("changes", [{}, {"pool": "local", "workers": 1, "overlap": True}])
+def test_interrupt_keeps_everything_and_the_next_call_goes_on(tmp_path, changes):
     def interrupt():
         raise KeyboardInterrupt
 
     listener = Listener(report=interrupt)
-    list(train(tiny(tmp_path, iterations=5, checkpoint_every=100), listener))
-    assert "Interrupted" in listener.messages()
+    list(train(tiny(tmp_path, iterations=5, checkpoint_every=100, **changes), listener))
+    assert "Interrupted: everything up to iteration 1 is kept" in listener.messages()
     assert RunFolder.open(tmp_path).checkpoints() == [0, 1]
     (report,) = train(tiny(tmp_path, iterations=1))
     assert report.iteration == 2
-
-
-def test_interrupt_during_self_play_keeps_the_games_that_came(tmp_path):
-    seen = []
-
-    def interrupt():
-        seen.append(1)
-        if len(seen) == 4:
-            raise KeyboardInterrupt
-
-    list(train(tiny(tmp_path, iterations=5), Listener(worker_update=interrupt)))
-    checkpoint = RunFolder.open(tmp_path).latest_checkpoint().checkpoint
-    assert checkpoint.metadata["iteration"] == 0 and len(checkpoint.groups["replay"]["actions"]) > 0
 
 
 def test_interrupt_during_learning_counts_the_games_and_leaves_the_untrained_snapshot(
@@ -266,19 +254,6 @@ def test_overlap_plays_the_next_games_while_it_learns_one_version_behind(tmp_pat
     assert reports[-1].total_positions == sum(report.plies for report in reports)
     again = tiny(tmp_path / "run", pool="local", workers=1, overlap=True)
     assert [report.games for report in train(again)] == [6, 6]
-
-
-def test_an_interrupt_while_it_learns_keeps_the_next_games_that_came(tmp_path):
-    def interrupt():
-        raise KeyboardInterrupt
-
-    listener = Listener(report=interrupt)
-    config = tiny(tmp_path / "run", pool="local", workers=1, overlap=True, iterations=5)
-    with pytest.raises(StopIteration):
-        next(train(config, listener))
-    assert "Interrupted: everything up to iteration 1 is kept" in listener.messages()
-    (report,) = train(tiny(tmp_path / "run", iterations=1))
-    assert report.iteration == 2
 
 
 @pytest.mark.parametrize("pool", ["inline", "local"])
@@ -340,25 +315,12 @@ def test_a_run_that_goes_on_with_other_settings_says_which(tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_training_that_is_told_to_end_keeps_everything(tmp_path, number):
     """As a cluster's scheduler tells it, or a person at a terminal."""
-    command = [
-        sys.executable,
-        "-m",
-        "chessnn_colab",
-        "train",
-        "--run",
-        str(tmp_path),
-        "--game",
-        "tictactoe",
-    ]
-    command += [
-        "--iterations",
-        "1000000",
-        "--checkpoint-every",
-        "1000000",
-        "--games-per-iteration",
-        "16",
-    ]
-    command += ["--workers", "1", "--no-measure-strength", "--device", "cpu"]
+    options = (
+        "--game tictactoe --iterations 1000000 --checkpoint-every 1000000 --games-per-iteration 16 "
+        "--workers 1 --no-measure-strength --device cpu"
+    )
+    train_command = ["-m", "chessnn_colab", "train", "--run", str(tmp_path)]
+    command = [sys.executable, *train_command, *options.split()]
     with subprocess.Popen(
         command,
         stdout=subprocess.DEVNULL,
@@ -407,15 +369,6 @@ def test_a_device_that_is_passed_over_is_named(tmp_path, monkeypatch):
     assert "Primary training device: cpu (CPU)" in listener.messages()
     assert listener.messages().startswith("Trying the GPU, and comparing it with the CPU")
     assert "Preset" not in listener.messages(), "the preset was asked for"
-
-
-def test_what_ray_makes_of_sigterm_keeps_everything(tmp_path):
-    def end():
-        raise SystemExit(15)
-
-    with pytest.raises(SystemExit):
-        list(train(tiny(tmp_path, iterations=5, checkpoint_every=100), Listener(report=end)))
-    assert RunFolder.open(tmp_path).checkpoints() == [0, 1]
 
 
 def test_from_another_runs_weights(run, tmp_path):

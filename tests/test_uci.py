@@ -13,9 +13,8 @@ import pytest
 
 from chessnn_colab.arena.chess.limits import MARGIN, read_limits
 from chessnn_colab.arena.chess.uci import Engine
-from chessnn_colab.errors import ConfigError, RunError
 
-from .small_run import TICTACTOE, make_run
+from .small_run import make_run
 
 
 @pytest.fixture(scope="module")
@@ -159,13 +158,6 @@ def test_a_finished_game_has_no_move(run):
 def test_words_it_does_not_know_are_skipped_and_all_after_quit(run):
     assert said(run, "joho isready", "stop", "quit", "isready") == ["readyok"]
     assert said(run, "go sideways nodes 2")[-1].startswith("bestmove")
-
-
-def test_a_run_that_cannot_play_is_an_error_at_the_start(tmp_path):
-    with pytest.raises(ConfigError, match="the game 'tictactoe' has no UCI protocol"):
-        Engine(make_run(tmp_path / "run", (0,), "tictactoe", TICTACTOE))
-    with pytest.raises(RunError):
-        Engine(str(tmp_path / "none"))
 
 
 def test_the_clock_is_never_spent():

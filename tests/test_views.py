@@ -19,7 +19,6 @@ from chessnn_colab.views.style import GREEN
 from tests.sample_reports import make_report, make_strength
 
 COLOUR = r"\x1b\[(?:[0-9;]*;)?[39][0-7]m"
-WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
 
 class Clock:
