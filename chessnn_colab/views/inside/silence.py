@@ -56,7 +56,8 @@ def channel_importance(network: SpikingNetwork, seen: SeenPosition) -> HtmlImage
         f"Most depends on {largest}: without it {percent(share)} of the probability goes to other moves. "
         "Each strip has the channels of a layer from left to right; above it stands the one that matters most."
     )
-    return HtmlImage(boards_html(strips, 704, LIGHT, max(0.02, share)) + caption(words, 880))
+    page = boards_html(strips, 704, LIGHT, max(0.02, share)) + caption(words, 880)
+    return HtmlImage(page, words)
 
 
 def silence_view(network: SpikingNetwork, seen: SeenPosition) -> Controlled:
