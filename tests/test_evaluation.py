@@ -207,6 +207,7 @@ def test_what_a_game_lacks_is_one_sentence(other_game, arguments, capsys):
     assert (
         captured.err.startswith("chessnn_colab: the game 'tictactoe' has no ")
         and captured.err.count("\n") == 1
+        and "tictactoe" not in captured.err.split("expected")[1]
     )
 
 

@@ -4,7 +4,7 @@ reached.
 
 import torch
 
-from chessnn_colab.games.base import concatenate, finished, select
+from chessnn_colab.games.base import concatenate, select
 from chessnn_colab.games.registry import game_text
 from chessnn_colab.games.tictactoe import MAX_RANDOM_PLIES, TicTacToe
 
@@ -104,12 +104,9 @@ def test_random_starts_reach_every_position_of_up_to_six_stones():
     }
 
 
-def test_best_play_from_both_sides_is_a_draw():
-    state = GAME.init(1)
-    squares = []
-    while not finished(state):
-        squares.append(min(keeping(boards_of(state)[0])))
-        state = GAME.step(state, torch.tensor(squares[-1:]))
+def test_a_drawn_game_is_written_down():
+    squares = [0, 4, 8, 1, 7, 6, 2, 5, 3]
+    state = state_of(("XOXXOOOXX",), GAME)
     text = game_text(GAME, GAME.init(1), squares, int(state.ending), 0, Round="3")
     assert text.splitlines()[:4] == [
         "Game: tictactoe",
