@@ -138,7 +138,7 @@ CASES = {
         ),
         4,  # prior, lengths, losses, match
     ),
-    "inside": Case("inside_the_spikes", "probe_positions=300", ("Most depends on",), 6, ""),
+    "inside": Case("inside_the_spikes", "probe_positions=300", ("Most depends on",), 5, ""),
 }
 # A section that is for games of two players says so, and the notebook continues.
 OTHER_GAMES = {
