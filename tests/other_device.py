@@ -221,12 +221,6 @@ class DeviceModule:
     def get_amp_supported_dtype(self) -> list[torch.dtype]:
         return [torch.float16, torch.bfloat16]
 
-    def get_rng_state(self, device: Any = None) -> torch.Tensor:
-        return torch.get_rng_state()
-
-    def set_rng_state(self, state: torch.Tensor, device: Any = None) -> None:
-        torch.set_rng_state(state)
-
 
 class HostGenerator(GENERATOR):
     """torch.Generator, on the CPU where the device is asked for."""

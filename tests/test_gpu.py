@@ -6,13 +6,14 @@ import torch
 
 from chessnn_colab.actor import Actor
 from chessnn_colab.device_probe import probe
-from chessnn_colab.games.base import map_fields
 from chessnn_colab.games.chess.rules import Chess
+from chessnn_colab.graphs import PROOFS
+from chessnn_colab.layers import rounds_at_once
 from chessnn_colab.learner import Learner, LearnerConfig
 from chessnn_colab.network import actor_copy, build_network
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.search import SearchConfig
-from chessnn_colab.selfplay import play_games
+from chessnn_colab.selfplay import Lockstep, graphs_for, play_games
 
 from .test_device_operators import batch
 
@@ -60,18 +61,12 @@ def test_half_precisions_learn_what_float32_learns(precision):
     np.testing.assert_allclose(losses[precision], losses["float32"], rtol=0.1)
 
 
-def test_a_captured_step_equals_the_eager_one():
-    game = Chess(device="cuda")
-    state, action = game.init(64), torch.zeros(64, dtype=torch.int64, device="cuda")
-    action += game.legal_action_mask(state).int().argmax(1)
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        game.step(state, action)
-    torch.cuda.current_stream().wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        captured = game.step(state, action)
-    graph.replay()
-    same = map_fields(lambda one, other: (one == other).all(), captured, game.step(state, action))
-    assert all(getattr(same, name) for name in ("words", "history", "flags", "rewards"))
+def test_a_ply_is_replayed_as_a_graph():
+    actor = Actor(Chess(device="cuda"), actor_copy(build_network(TINY, "cuda")), SearchConfig())
+    graphs = graphs_for(actor)
+    Lockstep(actor, 64, 128, 0, graphs).play_block()
+    assert graphs.on and graphs.proofs == {64: PROOFS}, graphs.trouble
+
+
+def test_spikes_are_one_pass():
+    assert rounds_at_once(torch.device("cuda"))

@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch import nn
 from torch.profiler import profile
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from chessnn_colab import layers
 from chessnn_colab.bench.network import plain_neurons
@@ -162,21 +161,6 @@ def test_a_portable_network_alone_calls_no_spikingjelly_operator(portable):
     with profile() as profiler:
         step_once(lively(portable=portable))
     assert any("sj_" in event.key for event in profiler.key_averages()) != portable
-
-
-class NoFloat64(TorchDispatchMode):
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        result = function(*args, **(kwargs or {}))
-        for tensor in result if isinstance(result, (tuple, list)) else (result,):
-            assert not (isinstance(tensor, torch.Tensor) and tensor.dtype == torch.float64), (
-                f"float64 from {function}"
-            )
-        return result
-
-
-def test_no_float64_anywhere():
-    with NoFloat64():
-        step_once(lively(portable=True))
 
 
 def test_weights_travel_as_numpy_arrays():
