@@ -80,36 +80,35 @@ class Graphs:
         self.trouble = f"plies run launch by launch, because a CUDA graph {reason}"
 
 
-class Replayed:
-    """`function`, replayed where `graphs` allows it.
+class Replays:
+    """The recordings of one function, replayed where `graphs` allows it.
 
-    The function must be pure, and no size in it may follow from data.
+    The function must be pure, and no size in it may follow from data. It is given anew with each
+    call: kept here, it would keep its owner, and with it the memory of a game's tensors.
     """
 
-    def __init__(self, function: Function, graphs: Graphs):
-        self.function = function
+    def __init__(self, graphs: Graphs):
         self.graphs = graphs
         self._recordings: dict[int, Recording] = {}
 
-    def __call__(self, size: int, *inputs: Any) -> Any:
+    def __call__(self, function: Function, size: int, *inputs: Any) -> Any:
         """function(*inputs). The same `size` means the same shapes."""
         recording = self._recordings.get(size)
         if recording is not None and self.graphs.on:
             found = recording.run(inputs)
             if self.graphs.proofs.get(size, 0) >= PROOFS:
                 return found
-            return self._prove(size, found, inputs)
+            return self._prove(size, found, function(*inputs))
         # The first call also warms up: libraries choose their kernels, tables are made.
-        outputs = self.function(*inputs)
+        outputs = function(*inputs)
         if self.graphs.on:
             try:
-                self._recordings[size] = self.graphs.record(self.function, inputs)
+                self._recordings[size] = self.graphs.record(function, inputs)
             except RuntimeError as error:
                 self.graphs.fail(f"could not be recorded ({str(error).splitlines()[0]})")
         return outputs
 
-    def _prove(self, size: int, found: Any, inputs: Any) -> Any:
-        expected = self.function(*inputs)
+    def _prove(self, size: int, found: Any, expected: Any) -> Any:
         differing: list[Tensor] = []
 
         def compare(one: Tensor, other: Tensor) -> Tensor:

@@ -24,7 +24,7 @@ from .devices import Inventory, choose_dtype, detect_device, out_of_memory, time
 from .errors import ConfigError
 from .games.base import finished, select, start_positions, where
 from .games.registry import make_game
-from .graphs import Graphs, Replayed
+from .graphs import Graphs, Replays
 from .network import actor_copy, build_network, load_arrays
 from .network_config import NetworkConfig
 from .records import POLICY_WIDTH, GameRecords
@@ -35,6 +35,7 @@ BOARDS_ON_CPU = 64  # games in lockstep, unless a run says otherwise
 BOARDS = 512  # the same on a GPU
 PLIES_A_BLOCK = 8  # plies between two copies to the host
 FEW_ROWS = 16  # a batch shrinks by multiples of so many boards
+CUTTER = ThreadPoolExecutor(1, "cut")  # one thread of a process, because each has memory of its own
 # What records keep in two bytes is copied in two bytes; a uint16 comes as an int16 of the same
 # bits.
 NARROW = {"action": torch.int16, "policy_actions": torch.int16, "policy_weights": torch.float16}
@@ -180,14 +181,13 @@ def play_games(
     td_lambda = game.bootstrap_lambda if bootstrap else game.td_lambda
     assembler = Assembler(game.endings.index("truncated"), game.discount, td_lambda, bootstrap)
     goes_on = True
-    with ThreadPoolExecutor(1, "cut") as thread:
-        cutting = thread.submit(assembler.add, lockstep.play_block())
-        while goes_on and lockstep.active > 0:
-            block = lockstep.play_block()
-            games = cutting.result()
-            goes_on = on_progress(assembler.games, assembler.plies, games)
-            cutting = thread.submit(assembler.add, block)
+    cutting = CUTTER.submit(assembler.add, lockstep.play_block())
+    while goes_on and lockstep.active > 0:
+        block = lockstep.play_block()
         games = cutting.result()
+        goes_on = on_progress(assembler.games, assembler.plies, games)
+        cutting = CUTTER.submit(assembler.add, block)
+    games = cutting.result()
     on_progress(assembler.games, assembler.plies, games)
     if (rest := assembler.unfinished()).num_games:
         on_progress(assembler.games, assembler.plies, rest)
@@ -208,7 +208,7 @@ class Lockstep:
         self, actor: Actor, boards: int, num_games: int, seed: int, graphs: Graphs | None = None
     ):
         self.actor, self.game = actor, actor.game
-        self._replayed = Replayed(self.ply, graphs or graphs_for(actor))
+        self._replays = Replays(graphs or graphs_for(actor))
         device = actor.game.device
         self.generator = torch.Generator(device).manual_seed(seed)
         on_host = torch.Generator().manual_seed(seed)
@@ -239,7 +239,7 @@ class Lockstep:
         boards = len(self.boards.number)
         noise = self.actor.draw(boards, self.generator)
         choice = sample_gumbel(noise.gumbel, self.generator)
-        row, self.boards = self._replayed(boards, self.boards, noise, choice)
+        row, self.boards = self._replays(self.ply, boards, self.boards, noise, choice)
         return row
 
     def ply(self, boards: Boards, noise: Noise, choice: Tensor) -> tuple[dict[str, Tensor], Boards]:

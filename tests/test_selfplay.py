@@ -1,6 +1,8 @@
 """Self-play: whole games, all of them, honest labels, packed small, the same for the same seed."""
 
+import gc
 import threading
+import weakref
 
 import chess
 import numpy as np
@@ -100,6 +102,19 @@ def test_same_seed_same_games_other_seed_other_games(records):
     assert not np.array_equal(other.game_lengths, records.game_lengths) or not np.array_equal(
         other.actions, records.actions
     )
+
+
+def test_boards_are_freed_when_nobody_holds_them():
+    """A cycle would keep their tensors until the garbage collector comes."""
+    game = Chess(max_plies=8)
+    network = actor_copy(build_network(TINY, "cpu").eval())
+    lockstep = Lockstep(Actor(game, network, SearchConfig()), 4, 4, 0)
+    lockstep.play_block()
+    gone = weakref.ref(lockstep)
+    gc.disable()
+    del lockstep
+    gc.enable()
+    assert gone() is None
 
 
 def test_a_block_is_cut_while_the_next_is_played(monkeypatch):
