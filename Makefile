@@ -9,14 +9,17 @@
 # make gpu    check and measure a GPU (or this machine) in nine minutes, into runs/device, then the tests that need CUDA; PART=ply runs one part; installs nothing
 # make notebooks     write the notebooks again from the .py files beside them
 # make colab         write dist/run_all.ipynb, one file to upload to Colab or Kaggle, or to open in an empty folder
+# make page          fetch the rules of chess (chess.js, by npm) that the page for friends carries
 # make browser       every test in a real browser, with screenshots in the folder screenshots
 # make shipped MACHINE="two cores of ..."    train the networks that come with the package, their curve and the README's picture
+# make strength RUN=runs/chess MAIA=maia.py   measure a run: matches with every opponent that is here, and puzzles
 # make repository URL=https://github.com/you/your-fork   point the badge and the install cell there
 PYTHON ?= python3
 MINUTES ?= 5
 RUN ?= runs/chess
 PART ?=
 MACHINE ?=
+MAIA ?=
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 # A test process for each core, four at most: a test may start several processes itself.
@@ -24,7 +27,7 @@ PYTEST := $(BIN)/python -m pytest -q -n logical --maxprocesses 4
 QUICK := actor checkpoint chess_endings chess_moves chess_perft corruption cpu devices floors games learner network notation \
 	openings packaging public_names ratings records run_folder saved_run search tactics tictactoe tree views_board views_plots
 .DEFAULT_GOAL := help
-.PHONY: help run lab quick test check fix size reliability gpu notebooks colab browser shipped repository
+.PHONY: help run lab quick test check fix size reliability gpu notebooks colab page browser shipped strength repository
 
 help:
 	@grep '^# make' Makefile | cut -c3-
@@ -79,6 +82,9 @@ notebooks: .venv/installed
 colab:
 	$(PYTHON) tools/make_colab.py
 
+page:
+	$(PYTHON) tools/make_page.py
+
 # With CHESSNN_BROWSER=all the tests run that `make test` leaves out.
 browser: .venv/colab/made
 	CHESSNN_BROWSER=all CHESSNN_PICTURES=screenshots $(BIN)/python -m pytest -q tests/test_browser*.py
@@ -93,6 +99,9 @@ shipped: .venv/installed
 	$(BIN)/python tools/make_snapshots.py runs/shipped --machine "$(MACHINE)"
 	$(BIN)/python tools/reference_curve.py runs/shipped "$(MACHINE)"
 	$(BIN)/python tools/make_picture.py runs/shipped
+
+strength: .venv/installed
+	$(BIN)/python tools/strength.py $(RUN) --full $(if $(MAIA),--maia $(MAIA))
 
 repository: .venv/installed
 	$(BIN)/python tools/set_repository.py '$(URL)'

@@ -6,9 +6,11 @@ what it needs.
 
 import os
 import sys
+from collections.abc import Callable
 from importlib import import_module
+from typing import Any
 
-__version__ = "0.8.0"
+__version__ = "0.9.0"
 
 if sys.version_info < (3, 11):  # noqa: UP036  # a checkout is imported without pip, which would have said so
     raise ImportError(f"chessnn_colab needs Python 3.11 or newer; this is {sys.version.split()[0]}")
@@ -25,90 +27,115 @@ TORCH_CAME_FIRST = (
 if not _USERS_CHOICE:
     os.environ.update(THREAD_WAITING)
 
+# The module of each name, and of each group of names: `from chessnn_colab import inside`, then
+# `inside.growth`.
 _HOMES = {
-    # Train, and what a machine has
-    "train": "training",
-    "TrainConfig": "config",
-    "what_to_expect": "views.expect",
-    "make_progress": "views.progress",
-    "check_device": "check",
-    "bench_device": "bench.device",
-    "detect_device": "devices",
-    "inventory": "devices",
-    "install_requirements": "install",
-    "ChessnnError": "errors",
-    # Runs
-    "chosen_run": "runs.run_list",
-    "list_runs": "runs.run_list",
-    "delete_run": "runs.run_list",
-    "run_game": "runs.networks",
-    "load_network": "runs.networks",
-    "find_network": "runs.networks",
-    "save_checkpoint": "runs.checkpoint",
-    "load_checkpoint": "runs.checkpoint",
-    "drive_copy": "runs.drive",
-    "bring_back": "runs.drive",
-    # Strength
-    "measure": "views.measuring",
-    "watching": "views.progress",
-    "evaluate_run": "arena.evaluate",
-    "rate_run": "arena.ladder",
-    "solved_over_run": "arena.puzzles",
-    "match_game": "arena.registry",
-    "find_player": "arena.evaluate",
-    "Match": "arena.match",
-    "play_matches": "arena.parallel",
-    "NetworkPlayer": "arena.players",
-    "play_search": "arena.players",
-    # Play, watch, look at a run
-    "play_widget": "views.play",
-    "watch_game": "views.watch",
-    "sample_replay": "views.replay",
-    "run_story": "views.story",
-    "result_card": "views.card",
-    "show_tensorboard": "views.tensorboard",
-    "scroll_to_cell": "views.front_end",
-    # Figures
-    "show": "views.style",
-    "apply_style": "views.style",
-    "show_matches": "views.strength_plots",
-    "strength_curves": "views.strength_plots",
-    "puzzle_curves": "views.strength_plots",
-    # Inside a network
-    "look_inside": "views.inside.look",
-    "estimate_energy": "spikes",
-    "energy_bars": "views.plots",
-    "Controlled": "views.inside.show",
-    "networks_to_show": "views.inside.growth",
-    "growth": "views.inside.growth",
-    "position": "views.inside.position",
-    "input_planes": "views.inside.maps",
-    "firing_maps": "views.inside.position",
-    "firing_view": "views.inside.maps",
-    "sample_positions": "views.inside.probes",
-    "knowledge_picture": "views.inside.probes",
-    "silence_view": "views.inside.silence",
-    "channel_importance": "views.inside.silence",
-    # The parts of the training loop
-    "make_game": "games.registry",
-    "SpikingLayer": "layers",
-    "NetworkConfig": "network_config",
-    "build_network": "network",
-    "to_arrays": "network",
-    "share_games": "iteration",
-    "concatenate_worker_games": "iteration",
-    "ReplayBuffer": "replay",
-    "Learner": "learner",
-    # A cluster
-    "join_cluster": "workers.ray",
-    "plan_cluster": "workers.ray",
+    "": {
+        # Train, and what a machine has
+        "train": "training",
+        "TrainConfig": "config",
+        "what_to_expect": "views.expect",
+        "make_progress": "views.progress",
+        "check_device": "check",
+        "bench_device": "bench.device",
+        "detect_device": "devices",
+        "inventory": "devices",
+        "install_requirements": "install",
+        "ChessnnError": "errors",
+        # Strength
+        "measure": "views.measuring",
+        "watching": "views.progress",
+        "evaluate_run": "arena.evaluate",
+        # Play, watch, look at a run
+        "play_widget": "views.play",
+        "watch_game": "views.watch",
+        "sample_replay": "views.replay",
+        "look_inside": "views.inside.look",
+        "run_story": "views.story",
+        "result_card": "views.card",
+        "share_page": "views.page",
+        "show_tensorboard": "views.tensorboard",
+        "scroll_to_cell": "views.front_end",
+        # Figures
+        "show": "views.style",
+        "unfold": "views.cell",
+        "apply_style": "views.style",
+        "show_matches": "views.strength_plots",
+        "strength_curves": "views.strength_plots",
+        "puzzle_curves": "views.strength_plots",
+        "calibration_bars": "views.strength_plots",
+        # The parts of the training loop
+        "make_game": "games.registry",
+        "SpikingLayer": "layers",
+        "NetworkConfig": "network_config",
+        "build_network": "network",
+        "to_arrays": "network",
+        "share_positions": "iteration",
+        "concatenate_worker_games": "iteration",
+        "ReplayBuffer": "replay",
+        "Learner": "learner",
+        # A cluster
+        "join_cluster": "workers.ray",
+        "plan_cluster": "workers.ray",
+        # Groups
+        "inside": "views.inside",
+        "runs": "runs",
+        "arena": "arena",
+    },
+    "inside": {
+        "networks_to_show": "views.inside.snapshots",
+        "growth": "views.inside.snapshots",
+        "position": "views.inside.seen",
+        "input_planes": "views.inside.maps",
+        "firing_maps": "views.inside.seen",
+        "firing_view": "views.inside.maps",
+        "sample_positions": "views.inside.probes",
+        "knowledge_picture": "views.inside.probes",
+        "silence_view": "views.inside.silence",
+        "channel_importance": "views.inside.silence",
+        "estimate_energy": "spikes",
+        "energy_bars": "views.plots",
+        "Controlled": "views.inside.show",
+    },
+    "runs": {
+        "chosen_run": "runs.run_list",
+        "list_runs": "runs.run_list",
+        "delete_run": "runs.run_list",
+        "run_game": "runs.networks",
+        "load_network": "runs.networks",
+        "find_network": "runs.networks",
+        "save_checkpoint": "runs.checkpoint",
+        "load_checkpoint": "runs.checkpoint",
+        "drive_copy": "runs.drive",
+        "bring_back": "runs.drive",
+    },
+    "arena": {
+        "match_game": "arena.registry",
+        "find_player": "arena.evaluate",
+        "NetworkPlayer": "arena.players",
+        "play_search": "arena.players",
+        "Match": "arena.match",
+        "play_matches": "arena.parallel",
+        "rate_run": "arena.ladder",
+        "calibrate_run": "arena.calibration",
+        "solved_over_run": "arena.puzzles",
+    },
 }
-globals()["__all__"] = sorted(_HOMES)  # type checkers read only literals, and would miss each name
 
 
-def __getattr__(name: str):
-    if name not in _HOMES:
-        raise AttributeError(
-            f"chessnn_colab has no {name!r}: expected one of {', '.join(sorted(_HOMES))}"
-        )
-    return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+def public_names(group: str = "") -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of the module that has the public names of `group`."""
+    homes = _HOMES[group]
+
+    def load(name: str):
+        if name not in homes:
+            raise AttributeError(
+                f"{group or __name__} has no {name!r}: expected one of {', '.join(sorted(homes))}"
+            )
+        module = import_module(f".{homes[name]}", __name__)
+        return module if name in _HOMES else getattr(module, name)
+
+    return load, lambda: sorted(homes)
+
+
+__getattr__, __dir__ = public_names()

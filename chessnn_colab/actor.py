@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor
 
+from .chances import carried, quantities
 from .games.base import ChanceGame, Game, finished, forced_wins, map_fields, select, winning_actions
-from .network import SpikingNetwork, expected_value
+from .network import SpikingNetwork
 from .search import (
     ILLEGAL,
     PolicyOutput,
@@ -128,14 +129,15 @@ class Actor:
         if config.solve == "off":
             return output
         wins, plies = forced_wins(self.game, state)
-        return play_wins(output, wins, self.discount ** (plies - 1))
+        sure = torch.ones_like(output.value[0])
+        return play_wins(output, wins, torch.stack((self.discount ** (plies - 1), sure, sure)))
 
     def root(self, state: Any, max_columns: int = ROOT_ACTIONS, min_columns: int = 1) -> Root:
         """The network's opinion of `state`: its likeliest legal actions (see likeliest) and its
         value.
         """
         rates, value_logits = self._look(state)
-        value = expected_value(value_logits, self.game.score_limit)
+        value = quantities(value_logits, self.game.score_limit)
         actions, logits = self.likeliest(state, rates, max_columns, min_columns)
         return Root(actions, logits, value, Evaluated(state, rates), self.static)
 
@@ -158,11 +160,13 @@ class Actor:
         after = self.game.step(before, action)
         rates, value_logits = self._look(after)
         reward = after.rewards.gather(1, before.current_player.unsqueeze(1)).squeeze(1)
-        reward = torch.where(finished(before), 0.0, reward)
+        reward = torch.where(finished(before), 0.0, reward).unsqueeze(0)
         same_player = after.current_player == before.current_player
         sign = torch.where(same_player, self.discount, -self.discount)
-        discount = torch.where(after.terminated, 0.0, sign)
-        value, proven = expected_value(value_logits, self.game.score_limit), None
+        discount = torch.where(after.terminated, 0.0, sign).unsqueeze(0)
+        if not self.game.score_limit:
+            reward, discount = carried(reward[0], discount[0])
+        value, proven = quantities(value_logits, self.game.score_limit), None
         if self.config.solve == "all":
             proven = (winning_actions(self.game, after) >= 0) & ~finished(after)
             value = torch.where(proven, 1.0, value)
@@ -186,8 +190,8 @@ class Actor:
         return padded(actions, min_columns), padded(logits, min_columns, ILLEGAL)
 
     def _look(self, state: Any) -> tuple[Tensor, Tensor]:
-        """SpikingNetwork.features_and_value of `state`; on a CPU in parts that stay in its cache from
-        layer to layer.
+        """SpikingNetwork.features_and_value of `state`; on a CPU in parts that stay in its cache
+        from layer to layer.
         """
         rows = len(state.current_player)
         cached = rows if self.static else CACHED_ROWS * torch.get_num_threads()
@@ -229,8 +233,8 @@ class Actor:
 
 
 class Evaluated(NamedTuple):
-    """Evaluated positions, with the last layer's firing rates; policy logits are computed from these
-    on demand.
+    """Evaluated positions, with the last layer's firing rates; policy logits are computed from
+    these on demand.
     """
 
     state: Any

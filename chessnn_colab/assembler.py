@@ -3,28 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
+from .in_flight import Arrays, rows_in
 from .records import GameRecords
 
 
 class Assembler:
     """Cuts blocks of lockstep rows into whole games.
 
-    truncated: index of the ending "truncated"; discount and td_lambda: see `td_returns`; bootstrap:
-    a position's estimate is the search's value, instead of the game's own label.
+    truncated: index of the ending "truncated"; discount (of points) and td_lambda: see
+    `td_returns`; bootstrap: a position's estimate is what the search said, even where the game has
+    a guess. Each row keeps its td_lambda and its estimate, because its game may go on under others.
+    rows: of games in progress (see `rows_of`).
     """
 
-    def __init__(self, truncated: int, discount: float, td_lambda: float, bootstrap: bool = False):
+    def __init__(
+        self,
+        truncated: int,
+        discount: float,
+        td_lambda: float,
+        bootstrap: bool = False,
+        rows: Mapping[str, np.ndarray] | None = None,
+    ):
         self.games = 0  # finished so far
         self.plies = 0  # played so far, in unfinished games too
         self._truncated = truncated
         self._discount = discount
         self._td_lambda = td_lambda
-        # With lambda 1 only outcomes count, and there are no estimates.
-        self._bootstrap = bootstrap and td_lambda < 1
-        self._rows: dict[str, np.ndarray] = {}  # of the games still in progress
+        self._bootstrap = bootstrap
+        self._rows = dict(rows or {})  # of the games still in progress
+
+    @classmethod
+    def of(cls, game: Any, version: int, games: Arrays | None = None) -> Assembler:
+        """Goes on with `games` in flight of a games.base.Game; version: positions that the run had
+        played before (see Game.bootstrap_after).
+        """
+        bootstrap = version >= game.bootstrap_after
+        td_lambda = game.bootstrap_lambda if bootstrap else game.td_lambda
+        truncated = game.endings.index("truncated")
+        return cls(truncated, game.discount, td_lambda, bootstrap, rows_in(games or {}))
 
     def add(self, block: Mapping[str, np.ndarray]) -> GameRecords:
         """Take in a block [plies, boards, ...]. Returns the games that ended in it, in order of
@@ -32,7 +52,13 @@ class Assembler:
         """
         rows = {name: array.reshape(-1, *array.shape[2:]) for name, array in block.items()}
         rows = {name: array[rows["number"] >= 0] for name, array in rows.items()}
-        self.plies += len(rows["number"])
+        played = len(rows["number"])
+        self.plies += played
+        rows["td_lambda"] = np.full(played, self._td_lambda)
+        if "reward" not in rows:
+            rows["value"] = chances(rows["value"])
+        guess = rows.pop("guess", rows["value"])
+        rows["estimate"] = rows["value"] if self._bootstrap else guess
         if self._rows:
             rows = {name: np.concatenate((self._rows[name], array)) for name, array in rows.items()}
         done = np.isin(rows["number"], rows["number"][rows["ended"]])
@@ -41,8 +67,20 @@ class Assembler:
         self.games += records.num_games
         return records
 
+    def rows_of(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
+        """The rows of the games in progress, which are among `numbers` [n]; each game's place there
+        is its new number.
+        """
+        if not self._rows:
+            return {}
+        place = np.zeros(numbers.max() + 1, np.int64)
+        place[numbers] = np.arange(len(numbers))
+        return {**self._rows, "number": place[self._rows["number"]]}
+
     def unfinished(self) -> GameRecords:
-        """The games still in progress: ending 0, and value targets from their estimates."""
+        """The games still in progress, one at least: ending 0, and value targets from their
+        estimates.
+        """
         return self._records(self._rows)
 
     def _records(self, rows: Mapping[str, np.ndarray]) -> GameRecords:
@@ -50,15 +88,14 @@ class Assembler:
         rows = {name: array[order] for name, array in rows.items()}
         lengths = np.unique(rows["number"], return_counts=True)[1]
         last = np.cumsum(lengths) - 1
-        ended = rows["ended"][last]
-        endings = np.where(ended, rows["ending"][last], 0)
+        endings = np.where(rows["ended"][last], rows["ending"][last], 0)
+        by_rules = (endings > 0) & (endings != self._truncated)
         if "reward" in rows:
-            targets = self._point_targets(rows, lengths, endings)
+            targets = self._point_targets(rows, lengths, by_rules)
             results = np.zeros(len(last))
         else:
-            targets = self._value_targets(rows, lengths, endings)
-            by_rules = ended & (endings != self._truncated)
-            results = np.where(by_rules, np.sign(rows["outcome"][last]), 0)
+            targets = self._value_targets(rows, lengths, by_rules)
+            results = np.where(by_rules, rows["outcome"][last], 0)
         return GameRecords(
             positions=rows["position"],
             actions=rows["action"].astype(np.uint16),
@@ -72,66 +109,76 @@ class Assembler:
         )
 
     def _value_targets(
-        self, rows: Mapping[str, np.ndarray], lengths: np.ndarray, endings: np.ndarray
+        self, rows: Mapping[str, np.ndarray], lengths: np.ndarray, by_rules: np.ndarray
     ) -> np.ndarray:
-        """float16 [N]: what each position was worth to its mover, by `td_returns`; NaN in an
-        unfinished game without estimates.
+        """float16 [N, 3]: the chances of each position's mover to win, draw and lose, by
+        `td_returns`. A game that the rules did not end is worth the estimate at its last position.
         """
         last = np.cumsum(lengths) - 1
-        capped = endings == self._truncated
-        for_first = np.where(rows["player"] == 0, 1.0, -1.0)
-        # What each position is worth to the first player, before the game is over.
-        estimate = rows["value"] * for_first if self._bootstrap else rows["estimate"]
-        outcome = np.where(capped & self._bootstrap, estimate[last], rows["outcome"][last])
-        unfinished = estimate[last] if self._td_lambda < 1 else np.nan
-        final = np.where(rows["ended"][last], outcome, unfinished)
-        # A label is not a win: it does not fade with distance unless the estimates before it do.
-        discount = np.where(capped & (self._td_lambda == 1), 1.0, self._discount)
-        returns = td_returns(final, estimate, lengths, self._td_lambda, discount)
-        return (returns * for_first).astype(np.float16)
+        second = (rows["player"] == 1)[:, None]
+        estimate = _turned(rows["estimate"], second)
+        result = rows["outcome"][last, None] == (1, 0, -1)
+        final = np.where(by_rules[:, None], result, estimate[last])
+        returns = td_returns(final, estimate, lengths, rows["td_lambda"])
+        return _turned(returns, second).astype(np.float16)
 
     def _point_targets(
-        self, rows: Mapping[str, np.ndarray], lengths: np.ndarray, endings: np.ndarray
+        self, rows: Mapping[str, np.ndarray], lengths: np.ndarray, by_rules: np.ndarray
     ) -> np.ndarray:
         """float32 [N]: the points that each position was still worth. An unfinished game takes its
         last search value.
         """
         last = np.cumsum(lengths) - 1
-        over = (endings > 0) & (endings != self._truncated)
-        final = np.where(over, rows["reward"][last], rows["value"][last])
+        final = np.where(by_rules, rows["reward"][last], rows["value"][last])
         ahead = self._discount * rows["value"]
-        discount = np.full(len(lengths), self._discount)
-        return td_returns(final, ahead, lengths, self._td_lambda, discount, rows["reward"]).astype(
-            np.float32
-        )
+        td_lambda = rows["td_lambda"]
+        returns = td_returns(final, ahead, lengths, td_lambda, self._discount, rows["reward"])
+        return returns.astype(np.float32)
+
+
+def chances(value: np.ndarray) -> np.ndarray:
+    """[N, 3]: win, draw and loss for the player to move, from what the search carries, [N, 3] (see
+    chances.py).
+    """
+    _, balance, decisive = value.T
+    shares = np.stack(((decisive + balance) / 2, 1 - decisive, (decisive - balance) / 2), 1)
+    return shares.clip(0, 1)  # rounding
 
 
 def td_returns(
     final: np.ndarray,
     estimate: np.ndarray,
     lengths: np.ndarray,
-    td_lambda: float,
-    discount: np.ndarray,
+    td_lambda: np.ndarray,
+    discount: float = 1.0,
     reward: np.ndarray | None = None,
 ) -> np.ndarray:
-    """[N] lambda-returns of games laid end to end, each of lengths[i] positions (Sutton & Barto
-    2018, 12.1).
+    """[N] or [N, 3] lambda-returns of games laid end to end, each of lengths[i] positions (Sutton &
+    Barto 2018, 12.1).
 
-    G[last] = final[i] and G[t] = (1 - lambda) estimate[t + 1] + lambda discount[i] G[t + 1]: the
+    G[last] = final[i] and G[t] = (1 - lambda) estimate[t + 1] + lambda discount G[t + 1]: the
     outcome, mixed with the estimates on the way there. Lambda 0.85 looks some six plies ahead.
-    reward: [N] what each ply paid, added to its G; final[i] holds that of the last ply.
+    td_lambda: [N], that at t + 1 for G[t]. reward: [N] what each ply paid, added to its G; final[i]
+    holds that of the last ply.
     """
     last = np.cumsum(lengths) - 1
-    returns = np.empty(len(estimate))
+    returns = np.empty(estimate.shape)
     running = final.astype(float)
     for back in range(lengths.max(initial=0)):
         live = lengths > back
         at = (last - back)[live]
         if back:
-            running[live] = (1 - td_lambda) * estimate[at + 1] + td_lambda * discount[
-                live
-            ] * running[live]
+            share = td_lambda[at + 1]
+            share = share if estimate.ndim == 1 else share[:, None]
+            running[live] = (1 - share) * estimate[at + 1] + share * discount * running[live]
             if reward is not None:
                 running[live] += reward[at]
         returns[at] = running[live]
     return returns
+
+
+def _turned(chances: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """The chances [N, 3] of one player as its opponent sees them where `other` (bool [N, 1])
+    holds.
+    """
+    return np.where(other, chances[:, ::-1], chances)

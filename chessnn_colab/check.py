@@ -67,6 +67,12 @@ class CheckReport:
         timed = [(speed.training_us, speed.device) for speed in self.speeds if speed.training_us]
         return min(timed)[1] if len(timed) > 1 else ""
 
+    @property
+    def line(self) -> str:
+        """The device, why, and what to do, in one line."""
+        ready = self.advice or ("ready to train",)
+        return f"{self.choice}: {'; '.join((*self.choice.reasons, *ready))}"
+
     def __str__(self) -> str:
         facts = self.facts
         machine = facts.machine

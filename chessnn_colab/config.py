@@ -19,7 +19,7 @@ from .learner import LearnerConfig
 from .memory import machine_memory
 from .network_config import PRESETS, NetworkConfig
 from .presets import choose_preset
-from .replay import ITERATIONS_HELD, default_capacity
+from .replay import ITERATIONS_HELD, window_limit
 from .runs.folder import RunFolder, folder_path, own_folder
 from .search import SearchConfig
 from .selfplay import BOARDS, BOARDS_ON_CPU, SelfPlay
@@ -28,6 +28,7 @@ from .settings import (
     COUNT,
     COUNT_FROM_ZERO,
     FIRST,
+    FROM_ZERO,
     LEARNING,
     NETWORK,
     RUN,
@@ -37,11 +38,12 @@ from .settings import (
     one_of,
     setting,
 )
+from .text import counted
 from .workers.local import InlinePool, LocalPool
 from .workers.pool import Pool
 from .workers.protocol import OnStart
 
-LONG_GAME = 160  # plies; the games of an iteration are not longer than this on average
+USUAL_PLIES = 100  # of a game of chess; an iteration counts no more for each of its games
 NETWORK_SETTINGS = ("channels", "blocks", "steps", "levels", "activation")
 # A run keeps these when it is resumed: they give the weights their shape.
 FIXED_SETTINGS = frozenset({"preset", *NETWORK_SETTINGS})
@@ -107,12 +109,12 @@ class TrainConfig(LearnerConfig, SearchConfig):
         "By default it is measured when `minutes` is set.",
         RUN,
     )
-    checkpoint_every: int = setting(
-        5,
-        "The number of iterations from one checkpoint and snapshot to the next. They come later "
-        "when saving would take more than 2 % of the time.",
+    checkpoint_every: float = setting(
+        120,
+        "The seconds from one checkpoint and snapshot to the next, at the end of an iteration. "
+        "They come later when saving would take more than 2 % of the time.",
         RUN,
-        COUNT,
+        FROM_ZERO,
     )
     copy_to: str | None = setting(
         None,
@@ -144,9 +146,10 @@ class TrainConfig(LearnerConfig, SearchConfig):
         NETWORK,
     )
 
-    games_per_iteration: int | None = setting(
+    positions_per_iteration: int | None = setting(
         None,
-        "The games played before the network learns again. By default the device decides.",
+        "The positions played before the network learns again. By default the device decides, and "
+        f"it is about {USUAL_PLIES} for each of 128 games or more.",
         SELF_PLAY,
         COUNT,
     )
@@ -189,8 +192,9 @@ class TrainConfig(LearnerConfig, SearchConfig):
     )
     replay_capacity: int | None = setting(
         None,
-        "The latest positions that are kept to learn from. By default the device decides, and it "
-        f"is not less than {ITERATIONS_HELD} iterations where memory allows.",
+        "The most positions that are kept to learn from. The latest are kept: a number that grows "
+        f"with those played, and never less than {ITERATIONS_HELD} iterations. By default the "
+        "memory is the limit.",
         LEARNING,
         COUNT,
     )
@@ -212,11 +216,11 @@ class TrainConfig(LearnerConfig, SearchConfig):
         None, "The device that plays, such as cpu. By default the device that learns.", WORKERS
     )
     learner_gpu: str = setting(
-        "shared",
-        "own: no worker plays on the GPU that learns, if there is another GPU. shared: it plays "
-        "there too.",
+        "all",
+        "all: every GPU that plays learns too, from its part of each batch. one: a single GPU "
+        "learns while the others wait.",
         WORKERS,
-        one_of("shared", "own"),
+        one_of("all", "one"),
     )
     device_failure: str = setting(
         "stop",
@@ -224,11 +228,6 @@ class TrainConfig(LearnerConfig, SearchConfig):
         "worker play on the CPU.",
         WORKERS,
         one_of("stop", "cpu"),
-    )
-    overlap: bool = setting(
-        False,
-        "Play the next games while learning from the last ones, with weights one version older.",
-        WORKERS,
     )
     pool: str = setting(
         "local",
@@ -255,13 +254,8 @@ class TrainConfig(LearnerConfig, SearchConfig):
         check_reward(self.game, self.reward)
         if self.bootstrap_after is not None and game.reward_kinds:
             raise ConfigError(
-                f"bootstrap_after={self.bootstrap_after} for the game {game.name!r}: expected none, "
-                "because its value targets always look at the search's values"
-            )
-        if self.overlap and self.pool == "inline":
-            raise ConfigError(
-                "overlap=True with pool='inline': workers play beside the learner only in "
-                "processes of their own, expected pool='local' or 'ray'"
+                f"bootstrap_after={self.bootstrap_after} for the game {game.name!r}: expected "
+                "none, because its value targets always look at the search's values"
             )
         if self.address is not None and self.pool != "ray":
             raise ConfigError(
@@ -276,13 +270,7 @@ class TrainConfig(LearnerConfig, SearchConfig):
         """
         if self.pool != "ray":
             return plan_workers(
-                machine,
-                device,
-                self.workers,
-                self.gpus,
-                self.selfplay_device,
-                self.learner_gpu,
-                self.device_failure,
+                machine, device, self.workers, self.gpus, self.selfplay_device, self.device_failure
             )
         if self.gpus is not None:
             raise ConfigError(
@@ -296,7 +284,6 @@ class TrainConfig(LearnerConfig, SearchConfig):
             self.workers,
             self.selfplay_device or ("cpu" if self.device == "cpu" else None),
             self.device_failure,
-            self.learner_gpu,
         )
 
     def resolve(
@@ -310,9 +297,9 @@ class TrainConfig(LearnerConfig, SearchConfig):
         """The config with every setting filled in that the saved run, the device, the workers or
         the preset decide.
 
-        saved: the settings of a run that is resumed (see `saved_config`); empty for a new run. With preset "auto" the
-        network is that of the run, on any device. say: gets the reason when a preset is chosen.
-        Raises ConfigError when the run plays another game, or for another reward.
+        saved: the settings of a run that is resumed (see `saved_config`); empty for a new run. With
+        preset "auto" the network is that of the run, on any device. say: gets the reason when a
+        preset is chosen. Raises ConfigError when the run plays another game, or for another reward.
         """
         values = self.to_dict()
         if saved:
@@ -328,20 +315,30 @@ class TrainConfig(LearnerConfig, SearchConfig):
         on_cpu = plan.devices[0] == "cpu"
         workers = len(plan.devices)
         boards = self.boards or (BOARDS_ON_CPU if on_cpu else BOARDS)
+        plies = min(self.max_plies or rules(self.game).self_play_plies, USUAL_PLIES)
+        games = max(128, boards * workers) if on_cpu else 2 * boards * workers
         decided = {
-            "games_per_iteration": max(128, boards * workers) if on_cpu else 2 * boards * workers,
+            "positions_per_iteration": games * plies,
             "boards": boards,
             "batch_size": 512 if device == "cpu" else 1024,
+            "replay_capacity": window_limit(machine_memory()),
         }
         for name, value in decided.items():
             if values[name] is None:
                 values[name] = value
         resolved = ResolvedTrainConfig.from_dict(values)
-        if self.replay_capacity is not None:
-            return resolved
-        usual = 300_000 if on_cpu else 500_000
-        capacity = default_capacity(usual, resolved.iteration_positions, machine_memory())
-        return dataclasses.replace(resolved, replay_capacity=capacity)
+        positions = resolved.positions_per_iteration
+        if positions < boards * workers:
+            raise ConfigError(
+                f"positions_per_iteration={positions} for {counted(workers, 'worker')} of "
+                f"{counted(boards, 'board')}: expected {boards * workers} or more, or fewer boards"
+            )
+        if resolved.replay_capacity < positions:
+            raise ConfigError(
+                f"replay_capacity={resolved.replay_capacity} with positions_per_iteration="
+                f"{positions}: expected as many or more, or some would never be learned from"
+            )
+        return resolved
 
     def _check_same_game(self, saved: Mapping[str, Any]) -> None:
         usual = next(iter(rules(self.game).reward_kinds), None)
@@ -414,16 +411,14 @@ class TrainConfig(LearnerConfig, SearchConfig):
 class ResolvedTrainConfig(TrainConfig):
     """A TrainConfig that leaves none of these to the device."""
 
-    games_per_iteration: int
+    positions_per_iteration: int
     boards: int
     batch_size: int
     replay_capacity: int
 
-    @property
-    def iteration_positions(self) -> int:
-        """The positions of an iteration whose games are as long as games are expected to be."""
-        plies = self.max_plies or rules(self.game).self_play_plies
-        return self.games_per_iteration * min(plies, LONG_GAME)
+    def updates(self, positions: int) -> int:
+        """The updates that an iteration makes for so many new positions, at least one."""
+        return max(1, round(positions * self.sample_reuse / self.batch_size))
 
 
 CHANGEABLE = frozenset(field.name for field in fields(TrainConfig)) - FIXED_SETTINGS

@@ -122,12 +122,14 @@ def batch_of(game: Game, state: Any) -> dict[str, np.ndarray]:
     count = len(state.current_player)
     width = min(POLICY_WIDTH, game.num_actions)
     legal = game.legal_action_mask(state).float().topk(width, dim=1)
+    points = np.linspace(0, game.score_limit, count, dtype=np.float32)
+    outcomes = np.eye(3, dtype=np.float32)[np.arange(count) % 3]
     return {
         "positions": game.pack(state).numpy(),
         "actions": legal.indices[:, 0].numpy().astype(np.uint16),
         "policy_actions": legal.indices.numpy().astype(np.uint16),
         "policy_weights": (legal.values / legal.values.sum(1, keepdim=True)).numpy(),
-        "value_targets": np.linspace(-1, 1, count, dtype=np.float32),
+        "value_targets": points if game.score_limit else outcomes,
     }
 
 

@@ -229,7 +229,6 @@ def plan_workers(
     workers: int | None = None,
     gpus: Sequence[int] | None = None,
     selfplay_device: str | None = None,
-    learner_gpu: str = "shared",
     device_failure: str = "stop",
 ) -> WorkerPlan:
     """Plan which workers play on which device, when `device` trains.
@@ -240,9 +239,8 @@ def plan_workers(
     GPUs.
 
     gpus: play on these GPUs only, by torch's index. selfplay_device: play there instead, such as
-    "cpu". learner_gpu: "shared", or "own" to keep workers off the GPU that trains if there is
-    another. device_failure: "stop", or "cpu" to let a worker whose GPU does not work play on the
-    CPU. Raises DeviceError for devices that are not there.
+    "cpu". device_failure: "stop", or "cpu" to let a worker whose GPU does not work play on the CPU.
+    Raises DeviceError for devices that are not there.
     """
     trains_on = _candidates(device, machine, gpus)[0]
     plays_on = _candidates(selfplay_device or device, machine, gpus)[0]
@@ -251,8 +249,7 @@ def plan_workers(
         spread = gpus is not None or device == "cuda:0"  # over all, whichever of them trains
         if (selfplay_device or ("cuda" if spread else device)) == plays_on:
             wanted = [plays_on]
-        reserved = trains_on if learner_gpu == "own" else ""
-        return _plan_gpus(machine, wanted, reserved, workers, device_failure)
+        return _plan_gpus(machine, wanted, workers, device_failure)
     if gpus is not None and not trains_on.startswith("cuda"):
         raise DeviceError(
             f"gpus={list(gpus)} but the device is {device}: leave gpus out, or use cuda"
@@ -266,23 +263,13 @@ def plan_workers(
 
 
 def _plan_gpus(
-    machine: Inventory, wanted: list[str], reserved: str, workers: int | None, device_failure: str
+    machine: Inventory, wanted: list[str], workers: int | None, device_failure: str
 ) -> WorkerPlan:
-    """Plan workers on the GPUs `wanted`, without the one reserved for the learner if there is
-    another.
-    """
-    notes = ()
-    others = [device for device in wanted if device != reserved]
-    if not others:
-        notes = (
-            "learner_gpu='own': no other of the chosen GPUs to play on (gpus names them), so the "
-            "learner shares",
-        )
-    wanted = others or wanted
+    """Plan workers on the GPUs `wanted`."""
     total = workers or len(wanted)
     devices = tuple(wanted[worker % len(wanted)] for worker in range(total))
     threads = max(machine.cores // total, 1)
-    return WorkerPlan(devices, threads, notes, device_failure, math.ceil(total / len(wanted)))
+    return WorkerPlan(devices, threads, (), device_failure, math.ceil(total / len(wanted)))
 
 
 def present(machine: Inventory) -> list[str]:

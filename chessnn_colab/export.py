@@ -28,7 +28,8 @@ def export_onnx(run: str, path: str, snapshot: int | None = None) -> Path:
     """
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         raise ConfigError(
-            f"{' and '.join(missing)} not found: expected both, run `pip install {' '.join(NEEDED)}`"
+            f"{' and '.join(missing)} not found: expected both, run `pip install "
+            f"{' '.join(NEEDED)}`"
         )
     if Path(path).suffix != ".onnx":
         raise ConfigError(f"{path}: expected a file name that ends in .onnx")

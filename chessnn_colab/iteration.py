@@ -4,27 +4,39 @@ chosen to be shown.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
 import torch
 
-from .errors import ConfigError
+from .assembler import Assembler
+from .chances import brier_score, correlation, said_and_played
 from .games.base import Game, PointsGame
 from .games.registry import game_text
+from .in_flight import Arrays, Share, count, join, plies_in, take
 from .records import GameRecords
 
 
-def share_games(games: int, workers: int) -> list[int]:
-    """`games` divided evenly, so that all workers finish together. Raises ConfigError when there are
-    fewer games than workers.
-    """
-    if games < workers:
-        raise ConfigError(
-            f"games_per_iteration={games} for {workers} workers: expected at least one game each"
+def share_positions(positions: int, in_flight: Sequence[Arrays], workers: int) -> list[Share]:
+    """`positions`, and all games in flight, divided evenly, so that all workers finish together."""
+    games = join(in_flight)
+    return [
+        Share(
+            positions // workers + (worker < positions % workers),
+            take(games, np.arange(worker, count(games), workers)),
         )
-    return [games // workers + (i < games % workers) for i in range(workers)]
+        for worker in range(workers)
+    ]
+
+
+def with_unfinished(records: GameRecords, in_flight: Sequence[Arrays], game: Game) -> GameRecords:
+    """The games, and those in flight as they stand, as unfinished."""
+    rest = join(in_flight)
+    if not plies_in([rest]):
+        return records
+    return GameRecords.concatenate([records, Assembler.of(game, 0, rest).unfinished()])
 
 
 def concatenate_worker_games(
@@ -44,17 +56,26 @@ def summary_of_games(records: GameRecords, game: Game) -> dict[str, Any]:
         name.lower(): int((results == result).sum())
         for name, result in zip(game.player_names, (1, -1))
     }
-    counts = {"wins": wins, "draws": int((results == 0).sum())}
+    if game.score_limit:
+        found = summary_of_scores(records, cast(PointsGame, game))
+    else:
+        compared = said_and_played(records, by_rules)
+        found = {
+            "wins": wins,
+            "draws": int((results == 0).sum()),
+            "brier": brier_score(*compared),
+            "correlation": correlation(*compared),
+        }
     return {
         "games": int(over.sum()),
         "plies": records.num_positions,
-        **(summary_of_scores(records, cast(PointsGame, game)) if game.score_limit else counts),
+        **found,
         "endings": {
             name: int((records.endings[over] == i).sum())
             for i, name in enumerate(game.endings)
             if i > 0
         },
-        "average_plies": float(records.game_lengths[over].mean()) if over.any() else 0.0,
+        "average_plies": float(records.game_lengths[over].mean()) if over.any() else math.nan,
     }
 
 
@@ -81,8 +102,10 @@ def summary_of_scores(records: GameRecords, game: PointsGame) -> dict[str, Any]:
 
 def sample_game(records: GameRecords, game: Game, **headers: str) -> str:
     """The game most worth a look, as its players write it down: the longest that was won, else
-    ended by the rules.
+    ended by the rules; "" where there is none.
     """
+    if not records.num_games:
+        return ""
     by_rules = ended_by_rules(records, game)
     won = by_rules & (records.results != 0)
     chosen = int(np.lexsort((records.game_lengths, by_rules, won))[-1])

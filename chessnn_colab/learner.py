@@ -19,8 +19,9 @@ from .errors import ConfigError
 from .games.base import Game
 from .network import SpikingNetwork, expected_value, score_bins
 from .search import ILLEGAL
-from .settings import ABOVE_ZERO, LEARNING, Settings, one_of, setting
+from .settings import ABOVE_ZERO, FROM_ZERO, LEARNING, Settings, one_of, setting
 from .shapes import check_shape
+from .spikes import collect_spikes
 from .transfer import to_device
 
 WEIGHT_DECAY = 1e-4
@@ -44,6 +45,13 @@ class LearnerConfig(Settings):
         LEARNING,
         one_of(*PRECISIONS),
     )
+    spike_penalty: float = setting(
+        0.0,
+        "The price of spikes, in nats: it is added to the loss for each spike that a neuron fires "
+        "in an evaluation, in the mean over all neurons. 0 is no price.",
+        LEARNING,
+        FROM_ZERO,
+    )
 
 
 class Losses(NamedTuple):
@@ -53,9 +61,6 @@ class Losses(NamedTuple):
     policy_loss: Tensor  # nats
     value_loss: Tensor  # nats
     entropy: Tensor  # of the policy over legal moves, nats
-    value_accuracy: (
-        Tensor  # share of positions whose likeliest of win, draw, loss (or score) is the target's
-    )
 
 
 class Learner:
@@ -87,29 +92,26 @@ class Learner:
         self.optimizer.register_step_post_hook(self._count)
         time_convolutions(self.device)
 
-    def update(
-        self,
-        batch: Mapping[str, np.ndarray],
-        learning_rate: float | None = None,
-        generator: np.random.Generator | None = None,
-    ) -> Losses:
+    def update(self, batch: Mapping[str, np.ndarray], learning_rate: float | None = None) -> Losses:
         """One AdamW step on a batch from replay. The losses come back as device scalars, detached.
 
-        generator: shows every position as one of its symmetric images, at random; None: as it is.
+        An entry "chance" of the batch picks symmetric images (see `augmented`).
         """
         for group in self.optimizer.param_groups:
             group["lr"] = self.config.learning_rate if learning_rate is None else learning_rate
         self.network.train()
-        if generator is not None:
-            batch = {**batch, "chance": generator.random(len(batch["actions"]), np.float32)}
         losses = self.losses(self.augmented(self.to_tensors(batch)))
         self.optimizer.zero_grad(set_to_none=True)
         self.scaler.scale(losses.loss).backward()
+        self.share_gradients()
         self.scaler.unscale_(self.optimizer)
         nn.utils.clip_grad_norm_(self.network.parameters(), CLIP_NORM)
         self.scaler.step(self.optimizer)
         self.scaler.update()
         return Losses(*(loss.detach() for loss in losses))
+
+    def share_gradients(self) -> None:
+        """Give each gradient its sum over all who learn from this batch: here there is nobody else."""
 
     def _count(self, *_: Any) -> None:
         self.updates += 1
@@ -138,7 +140,20 @@ class Learner:
         self.scaler.load_state_dict({**own, "scale": scale, "_growth_tracker": tracker})
 
     def losses(self, batch: Mapping[str, Tensor]) -> Losses:
-        """The losses of a batch of tensors (to_tensors)."""
+        """The losses of a batch of tensors (to_tensors).
+
+        With a price for spikes, `loss` has one term more: the price times the spikes of a neuron,
+        in the mean. All count alike, because the convolutions that they feed have equally many
+        weights.
+        """
+        price = self.config.spike_penalty
+        if not price:
+            return self._plain_losses(batch)
+        with collect_spikes(self.network) as spikes:
+            losses = self._plain_losses(batch)
+        return losses._replace(loss=losses.loss + price * torch.stack(spikes).mean())
+
+    def _plain_losses(self, batch: Mapping[str, Tensor]) -> Losses:
         gradient = self.policy_gradient
         targets = batch["actions"].unsqueeze(1) if gradient else batch["policy_actions"]
         outputs = self.policy_and_value(self.game.unpack(batch["positions"]), targets)
@@ -236,27 +251,23 @@ def losses_of(
     """The losses of a batch of B positions; the first three arguments are the results of
     Learner.policy_and_value.
     """
-    known = ~batch["value_targets"].isnan()
-    values = batch["value_targets"].nan_to_num()
-    target = (
-        score_target(values, score_limit, value_logits.shape[1])
-        if score_limit
-        else wdl_target(values)
-    )
-    log_wdl = value_logits.log_softmax(1)
-    value_loss = _mean_where(-(target * log_wdl).sum(1), known)
-    accuracy = _mean_where((log_wdl.argmax(1) == target.argmax(1)).float(), known)
+    target = values = batch["value_targets"]
+    if score_limit:
+        target = score_target(values, score_limit, value_logits.shape[1])
+    value_loss = -(target * value_logits.log_softmax(1)).sum(1).mean()
     if policy_gradient:
         # REINFORCE with the value head as baseline (Williams 1992).
+        if not score_limit:
+            values = target[:, 0] - target[:, 2]
         advantage = values - expected_value(value_logits, score_limit).detach()
         if score_limit:  # of unknown size
             advantage = advantage / advantage.square().mean().sqrt().clamp(min=1e-6)
-        policy_loss = _mean_where(-target_log_probs.squeeze(1) * advantage, known)
+        policy_loss = -(target_log_probs.squeeze(1) * advantage).mean()
         loss = policy_loss - ENTROPY_BONUS * entropy.mean() + value_loss
     else:
         policy_loss = -(batch["policy_weights"] * target_log_probs).sum(1).mean()
         loss = policy_loss + value_loss
-    return Losses(loss, policy_loss, value_loss, entropy.mean(), accuracy)
+    return Losses(loss, policy_loss, value_loss, entropy.mean())
 
 
 def log_policy(
@@ -287,13 +298,6 @@ def masked_log_policy(logits: Tensor, mask: Tensor, targets: Tensor) -> tuple[Te
     return target_log_probs, -torch.where(mask, log_all.exp() * log_all, 0.0).sum(1)
 
 
-def wdl_target(value: Tensor) -> Tensor:
-    """[B, 3] win, draw and loss shares for values [B] in [-1, 1]: a faded win is part win, part
-    draw.
-    """
-    return torch.stack((value.clamp(min=0), 1 - value.abs(), (-value).clamp(min=0)), 1)
-
-
 def score_target(score: Tensor, limit: float, bins: int) -> Tensor:
     """[B, bins] shares for scores [B]: of the two bins around each, so that their mean is the
     score.
@@ -306,7 +310,3 @@ def score_target(score: Tensor, limit: float, bins: int) -> Tensor:
     share = (score.unsqueeze(1) - stands[above - 1]) / (stands[above] - stands[above - 1])
     target = torch.zeros(len(score), bins, device=score.device)
     return target.scatter(1, above - 1, 1 - share).scatter(1, above, share)
-
-
-def _mean_where(values: Tensor, mask: Tensor) -> Tensor:
-    return (values * mask).sum() / mask.sum().clamp(min=1)

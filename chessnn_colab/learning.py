@@ -1,11 +1,15 @@
-"""The learning of one iteration: updates on batches from replay, then new statistics for batch norm."""
+"""The learning of one iteration: updates on batches from replay, then new statistics for batch
+norm.
+"""
 
 from __future__ import annotations
 
+import copy
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,6 +31,51 @@ SMALL_UPDATE = (
 PROBE_POSITIONS = 256  # replay positions at which firing rates are measured
 
 
+OnUpdate = Callable[[int], None]  # gets the number of updates made
+Batch = tuple[dict[str, np.ndarray], float | None]  # with the learning rate; None: for the norms
+
+
+@dataclass
+class Batches:
+    """The batches of one iteration: one for each update, until time is up, but at least one; then
+    those for batch norm's statistics. Iterating again draws the same ones.
+
+    generator: draws the positions and their symmetric images.
+    """
+
+    replay: ReplayBuffer
+    updates: int
+    size: int
+    budget: Budget
+    highest_rate: float
+    generator: np.random.Generator
+    learning_rate: float = 0.0  # of the last update
+    target_entropies: list[float] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[Batch]:
+        generator = copy.deepcopy(self.generator)
+        self.target_entropies.clear()
+        for done in range(self.updates):
+            deadline = self.budget.deadline
+            if done and deadline is not None and time.monotonic() > deadline:
+                break
+            self.learning_rate = self.highest_rate * self.budget.learning_rate_factor()
+            batch = self.replay.sample(self.size, generator)
+            self.target_entropies.append(_entropy(batch["policy_weights"]))
+            batch["chance"] = generator.random(len(batch["actions"]), np.float32)
+            yield batch, self.learning_rate
+        for _ in range(NORM_BATCHES):
+            yield self.replay.sample(self.size, generator), None
+
+
+# Learns on other devices; returns the losses [updates, 4], or None where nobody has learned.
+Together = Callable[[Learner, Batches, OnUpdate], np.ndarray | None]
+
+
+def alone(learner: Learner, batches: Batches, on_update: OnUpdate) -> None:
+    """The Together of a learner that has nobody to learn with."""
+
+
 def learn(
     learner: Learner,
     replay: ReplayBuffer,
@@ -35,55 +84,73 @@ def learn(
     budget: Budget,
     progress: Progress,
     generator: np.random.Generator,
-    after_update: Callable[[], None],
+    together: Together = alone,
 ) -> dict[str, Any]:
     """Make `updates` updates; stop early (after at least one) when time is up.
 
-    generator draws the batches. after_update: called after every update. Returns the fields of a
-    Report that are about learning.
+    generator draws the batches. together: where it learns, this
+    process does not. Returns the fields of a Report that are about learning.
 
     On a CPU with a time budget, the first updates try several numbers of threads and the fastest is
     kept. Without a budget the number is fixed, because it changes the last bits of the weights, and
-    N iterations from one seed give the same weights.
+    N iterations from one seed give the same weights. Before a game has ended there is nothing to
+    learn from.
     """
-    threads = ThreadTrial(most_threads(learner, batch_size))
-    tried = learner.device.type == "cpu" and budget.deadline is not None
-    collected: list[torch.Tensor] = []
-    target_entropies: list[float] = []
-    rate = 0.0
+    if not len(replay):
+        return {"updates": 0, "learning_rate": 0.0, **dict.fromkeys(Losses._fields, math.nan)}
+    batches = Batches(replay, updates, batch_size, budget, learner.config.learning_rate, generator)
     before = learner.updates
-    progress.learning_update(0, updates)
-    for done in range(1, updates + 1):
-        rate = learner.config.learning_rate * budget.learning_rate_factor()
-        batch = replay.sample(batch_size, generator)
-        started = time.perf_counter()
-        with use_threads(threads.count), _advice_on_memory(learner, batch_size):
-            collected.append(torch.stack(learner.update(batch, rate, generator)))
-        if tried:
-            threads.took(time.perf_counter() - started)
-        target_entropies.append(_entropy(batch["policy_weights"]))
+
+    def on_update(done: int) -> None:
         progress.learning_update(done, updates)
-        after_update()
-        if budget.deadline is not None and time.monotonic() > budget.deadline:
-            break
-    with use_threads(threads.count):
-        learner.reestimate_norms(replay.sample(batch_size, generator) for _ in range(NORM_BATCHES))
+
+    on_update(0)
+    found = together(learner, batches, on_update)
+    if found is None:
+        timed = learner.device.type == "cpu" and budget.deadline is not None
+        threads = most_threads(learner, batch_size)
+        losses = learn_here(learner, batches, threads, timed, on_update)
+    else:
+        losses = torch.from_numpy(found)
     made = learner.updates - before
-    skipped = len(collected) - made
-    losses = torch.stack(collected)
+    skipped = len(losses) - made
     if skipped:
-        losses = losses[losses.isfinite().all(1)]
         progress.message(
-            f"{skipped} of {len(collected)} updates were left out: in float16 their gradients "
+            f"{skipped} of {len(losses)} updates were left out: in float16 their gradients "
             "were too large. A few at the start are usual; the loss is scaled down until it fits"
         )
+        losses = losses[losses.isfinite().all(1)]
     means = dict(zip(Losses._fields, losses.mean(0).tolist()))
     kl = (
         math.nan
         if learner.policy_gradient
-        else means["policy_loss"] - float(np.mean(target_entropies))
+        else means["policy_loss"] - float(np.mean(batches.target_entropies))
     )
-    return {"updates": made, "learning_rate": rate, "policy_kl": kl, **means}
+    return {"updates": made, "learning_rate": batches.learning_rate, "policy_kl": kl, **means}
+
+
+def learn_here(
+    learner: Learner, batches: Iterable[Batch], max_threads: int, timed: bool, on_update: OnUpdate
+) -> torch.Tensor:
+    """Learn in this process; returns the losses [updates, 4]. timed: find the best number of
+    threads.
+    """
+    threads = ThreadTrial(max_threads)
+    losses: list[torch.Tensor] = []
+    for_norms: list[dict[str, np.ndarray]] = []
+    for batch, learning_rate in batches:
+        if learning_rate is None:
+            for_norms.append(batch)
+            continue
+        started = time.perf_counter()
+        with use_threads(threads.count), _advice_on_memory(learner, len(batch["actions"])):
+            losses.append(torch.stack(learner.update(batch, learning_rate)))
+        if timed:
+            threads.took(time.perf_counter() - started)
+        on_update(len(losses))
+    with use_threads(threads.count):
+        learner.reestimate_norms(for_norms)
+    return torch.stack(losses)
 
 
 def most_threads(learner: Learner, batch_size: int) -> int:
@@ -93,7 +160,11 @@ def most_threads(learner: Learner, batch_size: int) -> int:
 
 
 def firing_rates(learner: Learner, replay: ReplayBuffer) -> dict[str, float]:
-    """Layer -> spikes per neuron and step, 0 to 1, at PROBE_POSITIONS positions of the replay."""
+    """Layer -> spikes per neuron and step, 0 to 1, at PROBE_POSITIONS positions of the replay; {}
+    where it has none.
+    """
+    if not len(replay):
+        return {}
     packed = torch.from_numpy(replay.sample(PROBE_POSITIONS, np.random.default_rng(0))["positions"])
     state = learner.game.unpack(packed.to(learner.device))
     return spikes.firing_rates(learner.network, learner.game.observe(state))
@@ -108,8 +179,8 @@ def _advice_on_memory(learner: Learner, batch_size: int) -> Iterator[None]:
         if not out_of_memory(error):
             raise
         raise ConfigError(
-            f"out of memory on {learner.device} while learning with batch_size={batch_size}: set batch_size lower, "
-            "take a smaller preset, or keep players off that device (learner_gpu=own)"
+            f"out of memory on {learner.device} while learning with batch_size={batch_size}: set "
+            "batch_size lower, or take a smaller preset"
         ) from error
 
 

@@ -34,7 +34,8 @@ class NetworkOutput(NamedTuple):
     """What the network says of B positions."""
 
     prior_logits: Tensor  # float32 [B, A], over all actions, legal or not
-    value_logits: Tensor  # float32 [B, 3], win, draw, loss for the mover; of a score head [B, bins], see score_bins
+    # float32 [B, 3], win, draw, loss for the mover; of a score head [B, bins], see score_bins
+    value_logits: Tensor
 
 
 def expected_value(value_logits: Tensor, score_limit: float = 0.0) -> Tensor:

@@ -48,7 +48,8 @@ class NetworkConfig(Settings):
         super().__post_init__()
         if self.activation != "spikes" and self.steps > 1:
             raise ConfigError(
-                f"activation={self.activation!r} with steps={self.steps}: expected steps=1 without spikes"
+                f"activation={self.activation!r} with steps={self.steps}: expected steps=1 without "
+                "spikes"
             )
         # JSON has lists.
         object.__setattr__(self, "jumps", tuple((columns, rows) for columns, rows in self.jumps))

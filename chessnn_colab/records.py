@@ -12,16 +12,19 @@ from .errors import RecordsError
 
 POLICY_WIDTH = 16
 
-# Games that pay points have values of any size.
-_ANY_SIZE = {"root_values": np.float32, "value_targets": np.float32}
+# Games that pay points have values of any size, one per position.
+_POINTS: dict[str, tuple[np.dtype, int]] = {
+    "root_values": (np.dtype(np.float32), 1),
+    "value_targets": (np.dtype(np.float32), 1),
+}
 # field: (dtype, dimensions, counted by games rather than positions)
 _LAYOUT: dict[str, tuple[type, int, bool]] = {
     "positions": (np.int64, 2, False),
     "actions": (np.uint16, 1, False),
     "policy_actions": (np.uint16, 2, False),
     "policy_weights": (np.float16, 2, False),
-    "root_values": (np.float16, 1, False),
-    "value_targets": (np.float16, 1, False),
+    "root_values": (np.float16, 2, False),
+    "value_targets": (np.float16, 2, False),
     "game_lengths": (np.int32, 1, True),
     "endings": (np.uint8, 1, True),
     "results": (np.int8, 1, True),
@@ -46,10 +49,10 @@ class GameRecords:
     actions: np.ndarray  # uint16 [N] the action played
     policy_actions: np.ndarray  # uint16 [N, K] the best actions of the search's policy
     policy_weights: np.ndarray  # float16 [N, K] their weights, 0 to 1
-    root_values: (
-        np.ndarray
-    )  # float16 [N] the search's value, mover's point of view; float32 in games with points
-    value_targets: np.ndarray  # as those, [N] the value to learn, mover's point of view; NaN = none
+    # float16 [N, 3] what the search said: the mover's chances to win, draw and lose; float32 [N] in
+    # games with points.
+    root_values: np.ndarray
+    value_targets: np.ndarray  # like these, what to learn
     game_lengths: np.ndarray  # int32 [G] positions of each game
     endings: np.ndarray  # uint8 [G] index into Game.endings
     results: (
@@ -63,8 +66,9 @@ class GameRecords:
                 isinstance(array, np.ndarray),
                 f"{name} is a {type(array).__name__}, expected a numpy array",
             )
+            own = np.dtype(dtype), dimensions
             _require(
-                array.dtype in (np.dtype(dtype), _ANY_SIZE.get(name)) and array.ndim == dimensions,
+                (array.dtype, array.ndim) in (own, _POINTS.get(name)),
                 f"{name} is {array.dtype} with {array.ndim} dimensions, "
                 f"expected {np.dtype(dtype)} with {dimensions}",
             )
@@ -85,14 +89,15 @@ class GameRecords:
             ((self.policy_weights >= 0) & (self.policy_weights <= 1)).all(),
             "policy_weights must lie in 0 to 1, and be no NaN",
         )
-        _require(
-            np.isfinite(self.root_values).all(),
-            "root_values holds NaN or infinity; has the network diverged?",
-        )
-        _require(
-            not np.isinf(self.value_targets).any(),
-            "value_targets holds infinity (only NaN, meaning no target, is allowed)",
-        )
+        for name in _POINTS:
+            array = getattr(self, name)
+            _require(
+                np.isfinite(array).all(), f"{name} holds NaN or infinity; has the network diverged?"
+            )
+            _require(
+                array.ndim == 1 or (array.shape[1] == 3 and ((array >= 0) & (array <= 1)).all()),
+                f"{name} must be three chances of each position, 0 to 1",
+            )
         _require(np.isin(self.results, (-1, 0, 1)).all(), "results must be -1, 0 or 1")
 
     @property
@@ -120,6 +125,7 @@ class GameRecords:
         """Return records of no games."""
         width = (POLICY_WIDTH,)
         rest = {"positions": (position_words,), "policy_actions": width, "policy_weights": width}
+        rest |= dict.fromkeys(_POINTS, (3,))
         return cls(
             **{
                 name: np.zeros((0, *rest.get(name, ())), dtype)

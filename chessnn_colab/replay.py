@@ -18,55 +18,76 @@ FIELDS = (
     "value_targets",
 )
 
-ITERATIONS_HELD = 4  # the default window has room for so many, where memory allows
-POSITION_BYTES = 110  # of a chess position in the replay
-SHARE_OF_MEMORY = 4  # a default window takes at most one in so many bytes
+# The window grows with what was played, by KataGo's rule (Wu 2019, arXiv 1902.10565, appendix C):
+# with its constants 0.5 million positions after 1 million, and 1.6 after 6.2.
+FIRST_WINDOW = 250_000  # positions
+EXPONENT = 0.75
+SLOPE = 0.4  # of the window where it begins to grow: new positions kept of those played
+ITERATIONS_HELD = 4  # the window has room for so many, where the limit allows
+POSITION_BYTES = 118  # of a chess position in the replay
+SHARE_OF_MEMORY = 4  # the window takes at most one in so many bytes, unless the user says how much
+GROWTH = 1.5  # by which the arrays are made longer, so that they are seldom copied
 
 
-def default_capacity(usual: int, iteration: int, memory: int) -> int:
-    """The positions to keep when the user does not say: ITERATIONS_HELD iterations of `iteration`
-    positions, at most what fits in its share of `memory` bytes, and never less than `usual`.
-    """
-    room = memory // SHARE_OF_MEMORY // POSITION_BYTES
-    return max(usual, min(ITERATIONS_HELD * iteration, room))
+def window_limit(memory: int) -> int:
+    """The positions that the window may have on a machine with `memory` bytes."""
+    return max(FIRST_WINDOW, memory // SHARE_OF_MEMORY // POSITION_BYTES)
+
+
+def window_size(played: int, iteration: int, limit: int) -> int:
+    """The positions to keep when `played` were played, `iteration` of them in an iteration."""
+    ratio = max(played / FIRST_WINDOW, 1.0)
+    grown = FIRST_WINDOW * (1 + SLOPE * (ratio**EXPONENT - 1) / EXPONENT)
+    return min(max(round(grown), ITERATIONS_HELD * iteration), limit)
 
 
 class Window:
-    """Says once when an iteration has more positions than the replay keeps. say: gets the
-    sentence.
+    """How many positions the replay keeps, as a run goes on. Says once when some are lost.
+
+    limit: positions; iteration: those that an iteration plays; say: gets the sentence.
     """
 
-    def __init__(self, capacity: int, say: Callable[[str], None]):
-        self.capacity, self._say = capacity, say
+    def __init__(self, limit: int, iteration: int, say: Callable[[str], None]):
+        self.limit, self.iteration, self._say = limit, iteration, say
         self._told = False
 
-    def check(self, what: str, positions: int) -> None:
-        """what: the beginning of the sentence, such as "This iteration played"."""
-        if positions <= self.capacity or self._told:
-            return
-        self._told = True
-        self._say(
-            f"{what} {positions:,} positions, but the replay keeps the latest {self.capacity:,}. "
-            "The positions before them are lost, and the network never learns from them: raise "
-            f"replay_capacity (to {ITERATIONS_HELD * positions:,}, say) or lower games_per_iteration"
-        )
+    def size(self, played: int, new: int) -> int:
+        """The positions to keep when `played` were played before, and `new` are to be added."""
+        size = window_size(played + new, self.iteration, self.limit)
+        if new > size and not self._told:
+            self._told = True
+            self._say(
+                f"{new:,} new positions, but the replay keeps the latest {size:,}. The positions "
+                "before them are lost, and the network never learns from them: raise "
+                f"replay_capacity (to {ITERATIONS_HELD * new:,}, say)"
+            )
+        return size
 
 
 class ReplayBuffer:
     """Holds the last `capacity` positions in their order of arrival, so that runs repeat
     exactly.
+
+    limit: the highest capacity, and the first one (see `resize`). Memory is taken for what is held,
+    and at most half as much again, not for what may be.
     """
 
-    def __init__(self, capacity: int):
-        if capacity < 1:
-            raise ConfigError(f"replay capacity {capacity}: expected a whole number from 1 up")
-        self.capacity = capacity
-        self._arrays: dict[str, np.ndarray] = {}
+    def __init__(self, limit: int):
+        if limit < 1:
+            raise ConfigError(f"replay capacity {limit}: expected a whole number from 1 up")
+        self.limit = self.capacity = limit
+        self._arrays: dict[str, np.ndarray] = {}  # a ring of `_room` positions
+        self._room = 0
         self._next = 0
         self._size = 0
 
     def __len__(self) -> int:
         return self._size
+
+    def resize(self, capacity: int) -> None:
+        """Hold the last `capacity` positions from now on, 1 to `limit`."""
+        self.capacity = capacity
+        self._size = min(self._size, capacity)
 
     def add(self, records: GameRecords) -> None:
         """Append every position of `records`, dropping the oldest where room runs out."""
@@ -77,16 +98,24 @@ class ReplayBuffer:
         count = len(new["actions"])
         if not count:  # the types of no positions are not those of a game with points
             return
-        if not self._arrays:
-            self._arrays = {
-                name: np.zeros((self.capacity, *array.shape[1:]), array.dtype)
-                for name, array in new.items()
-            }
-        slots = (self._next + np.arange(count)) % self.capacity
+        wanted = min(self._size + count, self.capacity)
+        if wanted > self._room:
+            self._lengthen(min(int(GROWTH * wanted), self.limit), new)
+        slots = (self._next + np.arange(count)) % self._room
         for name, array in new.items():
             self._arrays[name][slots] = array
-        self._next = (self._next + count) % self.capacity
-        self._size = min(self._size + count, self.capacity)
+        self._next = (self._next + count) % self._room
+        self._size = wanted
+
+    def _lengthen(self, room: int, like: Mapping[str, np.ndarray]) -> None:
+        """Copy the positions into arrays with room for `room`, of the types of `like`."""
+        held = self.to_arrays()
+        self._room = room
+        for name, array in like.items():
+            longer = np.zeros((room, *array.shape[1:]), array.dtype)
+            longer[: self._size] = np.concatenate(held.get(name, (array[:0],)))
+            self._arrays[name] = longer
+        self._next = self._size % room
 
     def sample(self, batch_size: int, generator: np.random.Generator) -> dict[str, np.ndarray]:
         """`batch_size` positions drawn with replacement, as arrays [batch_size, ...] named after
@@ -94,28 +123,33 @@ class ReplayBuffer:
         """
         if not self._size:
             raise ConfigError("the replay is empty: add games before sampling")
-        chosen = generator.integers(0, self._size, batch_size)
+        chosen = (self._first + generator.integers(0, self._size, batch_size)) % self._room
         return {name: array[chosen] for name, array in self._arrays.items()}
 
     def to_arrays(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """The positions held, oldest first, each array in two parts that are views; nothing is
         copied. `from_arrays` takes the parts concatenated.
         """
-        start = (self._next - self._size) % self.capacity
+        start = self._first
         end = start + self._size
-        wrapped = max(0, end - self.capacity)
+        wrapped = max(0, end - self._room)
         return {name: (array[start:end], array[:wrapped]) for name, array in self._arrays.items()}
+
+    @property
+    def _first(self) -> int:
+        """Where the oldest position is."""
+        return (self._next - self._size) % max(self._room, 1)
 
     @classmethod
     def from_arrays(
-        cls, capacity: int, arrays: Mapping[str, np.ndarray], num_actions: int, position_words: int
+        cls, limit: int, arrays: Mapping[str, np.ndarray], num_actions: int, position_words: int
     ) -> ReplayBuffer:
-        """A replay with the positions of `to_arrays`, the newest of them if `capacity` has shrunk.
+        """A replay with the positions of `to_arrays`, the newest of them if `limit` has shrunk.
 
         Raises RecordsError when these are not positions of a game that has `num_actions` actions
         and packs a position into `position_words` words.
         """
-        replay = cls(capacity)
+        replay = cls(limit)
         if arrays:
             _check(arrays, num_actions, position_words)
             replay._append(arrays)

@@ -36,12 +36,13 @@ class Report:
 
     iteration: int
     seconds: float  # of training so far, earlier sessions of the run included
-    games: int  # played to an end
-    plies: int  # new positions, those of games cut short by the clock included
+    games: int  # that ended; some began in earlier iterations
+    # New positions: of these games, and of those that the clock stopped at a session's end.
+    plies: int
     wins: dict[str, int]  # player in lower case, the first mover first -> games won by the rules
     draws: int  # by the rules; games stopped at the ply cap are in `endings` alone
     endings: dict[str, int]  # kind of ending -> games
-    average_plies: float
+    average_plies: float  # of the games; NaN where none ended
     buffer_size: int  # positions in replay
     positions_per_second: float  # of self-play
     games_per_second: float
@@ -50,12 +51,14 @@ class Report:
     policy_loss: float  # nats
     value_loss: float  # nats
     entropy: float  # of the policy over legal moves, nats
-    value_accuracy: float  # share of positions whose result was predicted
     learning_rate: float
+    # What the search said in the new games that the rules ended, before anything was learned from
+    # them, beside their outcomes (chances.py); NaN without such a game, or where points are paid.
+    brier: float = math.nan
+    correlation: float = math.nan
     # Policy loss less the entropy of its targets, nats; NaN where it learns without search.
     policy_kl: float = math.nan
-    # The clock stopped games: `average_plies`, `wins`, `endings` are of the short ones alone.
-    cut: bool = False
+    positions_played: int = 0  # on the boards, those of games that go on included
     strength: tuple[Strength, ...] = ()  # measured since the report before
     # Layer -> spikes per neuron and step, 0 to 1.
     firing_rates: dict[str, float] = field(default_factory=dict)
@@ -68,7 +71,8 @@ class Report:
     scores: dict[str, float] = field(default_factory=dict)
     # Of such a game: milestone, such as 2048 -> share of games.
     reached: dict[str, float] = field(default_factory=dict)
-    sample_game: str = ""  # one of the games as its players write it down, PGN for chess
+    # One of the games as its players write it down, PGN for chess; "" where none ended.
+    sample_game: str = ""
 
     @property
     def results(self) -> dict[str, float]:
@@ -123,8 +127,6 @@ class Progress:
 
     Once: `start_run`. Per iteration: start_selfplay, worker_update many times, finish_selfplay,
     learning_update many times, measuring_update and measured where strength is measured, report.
-    While workers play beside the learner (`overlap`), the start_selfplay of the next iteration
-    comes before the learning.
     """
 
     def message(self, text: str) -> None:
@@ -136,13 +138,13 @@ class Progress:
     def starting_update(self, devices: Sequence[str]) -> None:
         """Workers start: the device in words of each that has started, "" for the others."""
 
-    def start_selfplay(self, games_per_worker: Sequence[int], devices: Sequence[str]) -> None:
-        """Self-play begins. Each worker has its share of games, and its device in words ("GPU 0:
-        Tesla T4").
+    def start_selfplay(self, positions_per_worker: Sequence[int], devices: Sequence[str]) -> None:
+        """Self-play begins. Each worker has its share of positions, and its device in words ("GPU
+        0: Tesla T4").
         """
 
     def worker_update(self, worker: int, games: int, plies: int) -> None:
-        """Since start_selfplay, `worker` has finished `games` games and played `plies` plies."""
+        """Since start_selfplay, `worker` has finished `games` games and played `plies` positions."""
 
     def finish_selfplay(self, seconds: float) -> None:
         """Self-play is over, complete or not, after `seconds`; learning follows."""

@@ -33,12 +33,13 @@ MAXVISIT_INIT = 50.0
 
 class Root(NamedTuple):
     """Positions to improve on. `A` columns hold each row's legal actions; spare columns have logit
-    ILLEGAL.
+    ILLEGAL. A value is K quantities, each in [-1, 1] or points: the search maximises the first; the
+    others are averaged like it, and decide nothing.
     """
 
     actions: Tensor  # int64 [B, A], what to hand to recurrent_fn
     prior_logits: Tensor  # float32 [B, A]
-    value: Tensor  # float32 [B], in [-1, 1] or points, for the player to move
+    value: Tensor  # float32 [K, B], for the player to move
     embedding: Any  # the positions themselves, in whatever form recurrent_fn takes
     # Whether no size may follow from the data. A CPU saves work by such sizes; for any other device
     # the host would have to wait.
@@ -46,11 +47,13 @@ class Root(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What an action led to. q = reward + discount * value, for the player who acted."""
+    """What an action led to. q = reward + discount * value of each of the K quantities, for the
+    player who acted.
+    """
 
-    reward: Tensor  # float32 [N], to the player who acted
-    discount: Tensor  # float32 [N], 0 at an end, negative where the other player is to move
-    value: Tensor  # float32 [N], for the player now to move
+    reward: Tensor  # float32 [K, N], to the player who acted
+    discount: Tensor  # float32 [K, N], 0 at an end; the first negative where the other is to move
+    value: Tensor  # float32 [K, N], for the player now to move
     proven: Tensor | None = (
         None  # bool [N], whether `value` follows from the rules; an end needs no such proof
     )
@@ -68,7 +71,7 @@ class PolicyOutput(NamedTuple):
     action: Tensor  # int64 [B], the search's choice
     actions: Tensor  # int64 [B, A], the root's columns
     action_weights: Tensor  # float32 [B, A], the improved policy over them, summing to 1
-    value: Tensor  # float32 [B], the root's value after search
+    value: Tensor  # float32 [K, B], the root's value after search
 
 
 @dataclass(frozen=True)
@@ -131,10 +134,10 @@ def sample_prior(root: Root, gumbel: Tensor) -> PolicyOutput:
 
 
 def check_root(root: Root, gumbel: Tensor) -> None:
-    """Raise ValueError unless a root's tensors and its noise have the shapes [B, A] and [B]."""
+    """Raise ValueError unless a root's tensors and its noise have the shapes [B, A] and [K, B]."""
     batch, columns = root.prior_logits.shape
     check_shape("root.actions", root.actions, batch, columns)
-    check_shape("root.value", root.value, batch)
+    check_shape("root.value", root.value, None, batch)
     check_shape("gumbel", gumbel, batch, columns)
 
 
@@ -160,20 +163,20 @@ def two_rung(
     needed = None if root.static else legal.flatten()
     rung = _ask(recurrent_fn, root.embedding, rows, actions, needed)
     first = rung[0]
-    q = (first.reward + first.discount * first.value).view(-1, m)
-    visits = torch.ones_like(q)
+    q = (first.reward + first.discount * first.value).unflatten(1, (-1, m))  # [K, B, m]
+    visits = torch.ones_like(considered)
     scale = _sigma_scale(config, 1)
-    tried = considered + scale * _rescale(q, legal, root.value)
+    tried = considered + scale * _rescale(q[0], legal, root.value[0])
     survivors = tried.topk(s, dim=1).indices  # [B, s], into columns
 
     rows = (batch.unsqueeze(1) * m + survivors).flatten()
     twice = _after_best_reply(root, recurrent_fn, config, rung, legal.flatten(), rows)
-    q = q.scatter(1, survivors, twice.view(-1, s))
+    q = q.scatter(2, survivors.expand(len(q), -1, -1), twice.unflatten(1, (-1, s)))
     visits = visits.scatter(1, survivors, 2.0)
 
     weights, value = completed_policy(root, columns, q, visits, config)
     scale = _sigma_scale(config, 2)
-    final = considered + scale * _rescale(q, legal, root.value)
+    final = considered + scale * _rescale(q[0], legal, root.value[0])
     best = final.gather(1, survivors).argmax(1, keepdim=True)
     column = columns.gather(1, survivors.gather(1, best))
     return PolicyOutput(root.actions.gather(1, column).squeeze(1), root.actions, weights, value)
@@ -187,8 +190,8 @@ def _after_best_reply(
     legal: Tensor,
     rows: Tensor,
 ) -> Tensor:
-    """q [N] of the actions in `rows` int64 [N] of the first rung (what _ask returned), after a look
-    at the best reply to each. legal: bool, of every row of that rung.
+    """q [K, N] of the actions in `rows` int64 [N] of the first rung (what _ask returned), after a
+    look at the best reply to each. legal: bool, of every row of that rung.
 
     An action looked at twice is worth the mean of its own value and its best reply's, as a tree
     would back it up.
@@ -196,33 +199,34 @@ def _after_best_reply(
     first, children, row_of = rung
     unfinished = None
     if not root.static:
-        unfinished = legal[rows] & (first.discount[rows] != 0)
+        unfinished = legal[rows] & (first.discount[0, rows] != 0)
     second, _, _ = _ask(recurrent_fn, children, row_of[rows], None, unfinished)
     reply_value = second.reward + second.discount * second.value
-    q = first.reward[rows] + first.discount[rows] * (first.value[rows] + reply_value) / 2
-    return _proven(first, second, rows, q) if config.solve == "all" else q
+    tried = Step._make(None if part is None else part[..., rows] for part in first)
+    q = tried.reward + tried.discount * (tried.value + reply_value) / 2
+    return _proven(tried, second, q) if config.solve == "all" else q
 
 
-def _proven(first: Step, second: Step, rows: Tensor, q: Tensor) -> Tensor:
-    """q [N] of actions looked at twice, exact where the rules prove it: there no mean is taken with
-    a guess.
+def _proven(first: Step, second: Step, q: Tensor) -> Tensor:
+    """q [K, N] of actions looked at twice, exact where the rules prove it: there no mean is taken
+    with a guess.
 
-    first: of all actions; second: after the best reply to those in `rows` int64 [N]. A reply that
-    wins settles its action, and so does a child whose value is known.
+    first: after the actions; second: after the best reply to each. A reply that wins settles its
+    action, and so does a child whose value is known.
     """
-    refuted = (second.discount == 0) & (second.reward > 0)
-    q = torch.where(refuted, first.reward[rows] + first.discount[rows] * second.reward, q)
+    refuted = (second.discount[0] == 0) & (second.reward[0] > 0)
+    q = torch.where(refuted, first.reward + first.discount * second.reward, q)
     if first.proven is None:
         return q
-    return torch.where(first.proven[rows], (first.reward + first.discount * first.value)[rows], q)
+    return torch.where(first.proven, first.reward + first.discount * first.value, q)
 
 
 def play_wins(output: PolicyOutput, wins: Tensor, value: Tensor | float = 1.0) -> PolicyOutput:
     """`output` with the action of `wins` int64 [B] chosen, and alone in the policy, in the rows
     where one is given.
 
-    wins: an action that wins by force, -1 in rows without one. value: float32 [B] or one number,
-    what it is worth.
+    wins: an action that wins by force, -1 in rows without one. value: float32 [K, B] or one
+    number, what it is worth.
     """
     found = (wins >= 0).unsqueeze(1)
     column = (
@@ -258,7 +262,9 @@ def _ask(
     kept = rows_of(needed, size)
     step, embedding = recurrent_fn(embedding, rows[kept], None if action is None else action[kept])
     step = Step._make(
-        None if part is None else part.new_zeros(len(rows)).index_copy(0, kept, part)
+        None
+        if part is None
+        else part.new_zeros(*part.shape[:-1], len(rows)).index_copy(-1, kept, part)
         for part in step
     )
     return step, embedding, torch.zeros_like(rows).index_copy(0, kept, torch.arange(size))
@@ -274,8 +280,8 @@ def rows_of(needed: Tensor, size: int) -> Tensor:
 def completed_policy(
     root: Root, columns: Tensor, q: Tensor, visits: Tensor, config: SearchConfig
 ) -> tuple[Tensor, Tensor]:
-    """The improved policy [B, A] and the mixed value [B] after the actions in `columns` [B, m] got
-    `q` and `visits`.
+    """The improved policy [B, A] and the mixed value [K, B] after the actions in `columns` [B, m]
+    got `q` [K, B, m] and `visits` [B, m].
 
     Actions never tried count as worth the mixed value (Danihelka et al. 2022, equations 10, 11 and
     33).
@@ -284,10 +290,10 @@ def completed_policy(
     visits = visits * legal
     prior = root.prior_logits.softmax(1).gather(1, columns).clamp(min=1e-30) * legal
     total = visits.sum(1)
-    mean_q = (prior * q).sum(1) / prior.sum(1).clamp(min=1e-30)
+    mean_q = (prior * q).sum(2) / prior.sum(1).clamp(min=1e-30)
     value = (root.value + total * mean_q) / (1 + total)
-    completed = value.unsqueeze(1).expand_as(root.prior_logits).scatter(1, columns, q)
-    rescaled = _rescale(completed, root.prior_logits > ILLEGAL / 2, root.value)
+    completed = value[0].unsqueeze(1).expand_as(root.prior_logits).scatter(1, columns, q[0])
+    rescaled = _rescale(completed, root.prior_logits > ILLEGAL / 2, root.value[0])
     scale = _sigma_scale(config, 2)
     return (root.prior_logits + scale * rescaled).softmax(1), value
 

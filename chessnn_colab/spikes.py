@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -103,11 +104,12 @@ class Energy:
             (False, False): "these spikes save no energy that numbers of few bits do not save too",
         }[cheaper, cheaper_with_memory]
         return (
-            f"In float32 the spikes take {_joules(float32.arithmetic_nanojoules)} of arithmetic where the dense twin "
-            f"takes {_joules(dense.arithmetic_nanojoules)}, but a dense int8 twin takes "
-            f"{_joules(dense_int8.arithmetic_nanojoules)}; with additions in int8 the spikes take "
-            f"{_joules(int8.arithmetic_nanojoules)} against {_joules(best)} of the best {self.bits}-bit twin, and with "
-            f"memory traffic {_joules(int8.nanojoules)} against {_joules(best_with_memory)}: {conclusion}."
+            f"In float32 the spikes take {_joules(float32.arithmetic_nanojoules)} of arithmetic "
+            f"where the dense twin takes {_joules(dense.arithmetic_nanojoules)}, but a dense int8 "
+            f"twin takes {_joules(dense_int8.arithmetic_nanojoules)}; with additions in int8 the "
+            f"spikes take {_joules(int8.arithmetic_nanojoules)} against {_joules(best)} of the "
+            f"best {self.bits}-bit twin, and with memory traffic {_joules(int8.nanojoules)} "
+            f"against {_joules(best_with_memory)}: {conclusion}."
         )
 
 
@@ -155,13 +157,33 @@ def _run(
     hook: Callable[..., None],
 ) -> None:
     """Show `observation` to the network and call `hook` after each of its `modules`."""
+    with _hooked(modules, hook), torch.no_grad():
+        network(observation)
+
+
+@contextmanager
+def _hooked(modules: Iterable[nn.Module], hook: Callable[..., Any]) -> Iterator[None]:
+    """While the block runs, `hook` is called after each of `modules`."""
     hooks = [module.register_forward_hook(hook) for module in modules]
     try:
-        with torch.no_grad():
-            network(observation)
+        yield
     finally:
         for each in hooks:
             each.remove()
+
+
+@contextmanager
+def collect_spikes(network: SpikingNetwork) -> Iterator[list[Tensor]]:
+    """While the block runs, each layer that the network runs adds a float32 [] to this list: how
+    often its neurons fire in one evaluation, in the mean. Gradients pass through it.
+    """
+    means: list[Tensor] = []
+
+    def keep(_: nn.Module, __: tuple[Tensor, ...], spikes: Tensor) -> None:
+        means.append(spikes.mean(dtype=torch.float32) * len(spikes))
+
+    with _hooked(spiking_layers(network).values(), keep):
+        yield means
 
 
 def firing_rates(network: SpikingNetwork, observation: Tensor) -> dict[str, float]:
@@ -203,11 +225,8 @@ def silenced(
     def silence(_: nn.Module, __: tuple[Tensor, ...], spikes: Tensor) -> Tensor:
         return spikes.masked_fill(quiet.to(spikes.device)[:, :, None, None], 0)
 
-    hook = network.get_submodule(layer).register_forward_hook(silence)
-    try:
+    with _hooked([network.get_submodule(layer)], silence):
         yield
-    finally:
-        hook.remove()
 
 
 def estimate_energy(network: SpikingNetwork, observation: Tensor) -> Energy:

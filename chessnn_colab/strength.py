@@ -1,5 +1,5 @@
-"""Strength while a run trains: puzzles, and in long runs a short match, for at most 5 % of the
-time.
+"""Strength while a run trains: puzzles, and games against stronger and stronger opponents, for at
+most 5 % of the time.
 
 It draws its random numbers apart from the run's, so a run learns the same with and without it.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -23,19 +23,25 @@ from .arena.registry import arena_game, match_game
 from .arena.result import wilson_interval
 from .budget import Budget
 from .games.base import Game
+from .games.registry import make_game
 from .network import SpikingNetwork
 from .report import TIME_SHARE, Progress, Report, Strength, strength_points
 from .search import SearchConfig
+from .text import duration
 
-MATCH_MINUTES = 20.0  # a game with puzzles has matches too in sessions of at least this length
-MATCH_GAMES = 20
+MATCH_GAMES = 20  # against the strongest opponent
+# Against the others, to see when they are beaten. A network that knows nothing mates nobody: the
+# few plies keep its games short.
+RUNG_GAMES = 8
+RUNG_PLIES = 80
+BEATEN = 0.9  # this share of the points beats an opponent
 LEAST_SECONDS = 20.0  # a shorter session has no time to measure anything
 ITERATIONS_SECONDS = 60.0  # what a session without a time budget is taken to last at least
 FIRST_SECONDS = 1.0  # the first measurement of a session may take this long in any case
 WARM_UP_ROWS = 100
 MOST_POINTS = 60  # of a measure in a session
 BY_POLICY = SearchConfig(search="policy")
-SMALL_SEARCH = SearchConfig()
+SMALL_SEARCH = SearchConfig(solve="all")
 
 Outcome = tuple[float, float, float]  # the share and its 95 % interval
 
@@ -48,6 +54,7 @@ class Measure:
     trials: int  # puzzles or games
     search: SearchConfig
     run: Callable[[Player], Outcome]
+    harder: Measure | None = None  # what to measure instead once this opponent is beaten
     cost: float = 0.0  # seconds of the latest measurement
     spent: float = 0.0  # seconds in this session
     measured_at: float = 0.0  # seconds of the session
@@ -77,7 +84,7 @@ class StrengthProbe:
         enough_time = budget.seconds is None or budget.seconds >= LEAST_SECONDS
         self.measures: list[Measure] = []
         if wanted and enough_time and self.game.num_players == 2:
-            self.measures = measures_of(self.game, arena_game(game), budget.seconds)
+            self.measures = measures_of(self.game, arena_game(game))
         self._share = TIME_SHARE / max(len(self.measures), 1)  # of the time, for each measure
 
     def begin(self, network: SpikingNetwork, history: Sequence[Report]) -> tuple[Strength, ...]:
@@ -88,7 +95,10 @@ class StrengthProbe:
         self._warm_up(network)
         points = []
         if history:
-            costs = {point.measure: point.cost for point in strength_points(history)}
+            earlier = strength_points(history)
+            for point in earlier:
+                self._rise(point)
+            costs = {point.measure: point.cost for point in earlier}
             for measure in self.measures:
                 measure.cost = costs.get(measure.name, 0.0)
         else:
@@ -109,16 +119,38 @@ class StrengthProbe:
         one, all that time allows.
         """
         points = []
-        for measure in self.measures:
-            if self._due(measure, last):
+        for measure in list(self.measures):
+            if self._due(measure, last, first=iteration == 1):
                 limit = self._left(measure, at_end=True)
-                points.append(self._point(network, measure, iteration, seconds, limit))
+                point = self._point(network, measure, iteration, seconds, limit)
+                points.append(point)
+                if point is not None and self._rise(point):
+                    score = f"{point.share * point.trials:g} of {point.trials} points"
+                    self.progress.message(
+                        f"{measure.name}: {score} after {duration(point.seconds)} of training"
+                    )
         return self._finish(points)
 
-    def _due(self, measure: Measure, last: bool) -> bool:
-        """True if time allows it; not after the last iteration, it must allow another one too."""
+    def _rise(self, point: Strength) -> bool:
+        """Whether `point` beats an opponent; the next one takes its place."""
+        for index, measure in enumerate(self.measures):
+            beaten = measure.name == point.measure and point.share >= BEATEN
+            if beaten and point.iteration and measure.harder is not None:
+                spent = measure.spent
+                self.measures[index] = replace(measure.harder, spent=spent)
+                return True
+        return False
+
+    def _due(self, measure: Measure, last: bool, first: bool = False) -> bool:
+        """True if time allows it; not after the last iteration, it must allow another one too.
+
+        first: after the first iteration, of whose network people want to hear, time may be borrowed
+        from the rest of the session.
+        """
         if last:
             return measure.cost <= self._left(measure, at_end=True)
+        if first:
+            return 2 * measure.cost <= self._left(measure, at_end=True)
         interval = (self.budget.seconds or 0.0) / MOST_POINTS
         if self.budget.elapsed - measure.measured_at < interval:
             return False
@@ -183,8 +215,8 @@ class StrengthProbe:
             player.choose(self.game.init(WARM_UP_ROWS), torch.Generator(self.game.device))
 
 
-def measures_of(game: Game, kit: ArenaGame, seconds: float | None) -> list[Measure]:
-    """The measures of a session of `seconds` seconds, the cheapest first."""
+def measures_of(game: Game, kit: ArenaGame) -> list[Measure]:
+    """What is measured, the cheapest first: puzzles, and games against the weakest opponent."""
     measures = []
     if kit.puzzles is not None:
         puzzles = kit.puzzles(game)
@@ -197,18 +229,35 @@ def measures_of(game: Game, kit: ArenaGame, seconds: float | None) -> list[Measu
         ahead = f"puzzles, looking at {SMALL_SEARCH.evaluations - 1} positions"
         measures.append(Measure("puzzles, by policy", total, BY_POLICY, solved))
         measures.append(Measure(ahead, total, SMALL_SEARCH, solved))
-    if not measures or (seconds or 0) >= 60 * MATCH_MINUTES:
-        name, make_opponent = list(kit.players.items())[-1]
+    search = SMALL_SEARCH if measures else BY_POLICY
+    rung = None
+    for name, make_opponent in reversed(list(kit.players.items())):
+        rung = games_against(name, make_opponent, game, search, rung)
+    return measures if rung is None else [*measures, rung]
 
-        def scored(player: Player) -> Outcome:
-            result = play_match(game, player, make_opponent(game), MATCH_GAMES)
-            if result.interrupted:
-                raise KeyboardInterrupt  # a match keeps its games; here the run itself has to end
-            return result.score, *result.interval
 
-        search = SMALL_SEARCH if measures else BY_POLICY
-        measures.append(Measure(f"games against {name}", MATCH_GAMES, search, scored))
-    return measures
+def games_against(
+    name: str,
+    make_opponent: Callable[[Game], Player],
+    game: Game,
+    search: SearchConfig,
+    harder: Measure | None,
+) -> Measure:
+    """A short match against the fixed player `name`. harder: the measure after it, if there is
+    one.
+    """
+    games = MATCH_GAMES
+    if harder is not None:
+        games = RUNG_GAMES
+        game = make_game(game.name, min(RUNG_PLIES, game.max_plies), game.device)
+
+    def scored(player: Player) -> Outcome:
+        result = play_match(game, player, make_opponent(game), games)
+        if result.interrupted:
+            raise KeyboardInterrupt  # a match keeps its games; here the run itself has to end
+        return result.score, *result.interval
+
+    return Measure(f"games against {name}", games, search, scored, harder)
 
 
 class _TimeUp(Exception):

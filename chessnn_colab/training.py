@@ -1,4 +1,5 @@
-"""train(): self-play, replay, learner, checkpoint, iteration after iteration, as a generator of reports.
+"""train(): self-play, replay, learner, checkpoint, iteration after iteration, as a generator of
+reports.
 
 `Trainer._iterate` shows one iteration from top to bottom. Weights go down to the workers as numpy
 arrays, games come back as GameRecords; no tensor crosses a process.
@@ -17,13 +18,15 @@ from .budget import Budget
 from .config import CHANGEABLE, TrainConfig
 from .device_probe import probe_for
 from .devices import detect_device, inventory
-from .errors import WorkerError
 from .games.registry import make_game, text_suffix
-from .iteration import concatenate_worker_games, sample_game, share_games, summary_of_games
+from .in_flight import count
+from .iteration import sample_game, summary_of_games
 from .learner import Learner
 from .learning import firing_rates, learn
 from .memory import keep_freed_memory
 from .network import build_network, to_arrays
+from .playing import Playing
+from .ranks import Ranks, choose_ranks
 from .records import GameRecords
 from .replay import ReplayBuffer, Window
 from .report import Progress, Report, Session, Strength
@@ -102,18 +105,15 @@ class Trainer:
         config = self.config
         if device == "cpu":
             keep_freed_memory()
-        self.games_per_worker = share_games(config.games_per_iteration, len(self.plan.devices))
-        if self.games_per_worker[0] < config.boards:  # the first has the most games
-            self.progress.message(
-                f"{self.games_per_worker[0]} games per worker are fewer than its {config.boards} lockstep "
-                "boards, some of which stay empty: raise games_per_iteration or lower boards"
-            )
         self.game = make_game(config.game, config.max_plies, device, config.reward)
         self.network = build_network(config.network_config(self.game), device, config.seed)
         self.learner = Learner(self.network, self.game, config, config.search == "policy")
         self.replay = ReplayBuffer(config.replay_capacity)
-        self.window = Window(config.replay_capacity, self.progress.message)
-        self.window.check("An iteration may play", config.iteration_positions)
+        self.window = Window(
+            config.replay_capacity, config.positions_per_iteration, self.progress.message
+        )
+        workers = len(self.plan.devices)
+        self.playing = Playing(self.game, config.positions_per_iteration, workers, self.progress)
         self.probe = StrengthProbe(
             config.measure_strength, config.game, device, self.budget, self.progress
         )
@@ -124,9 +124,8 @@ class Trainer:
         self.seconds = 0.0
         self._iteration_seconds = 0.0
         self._learning_per_play = LEARNING_PER_PLAY
-        # time.monotonic() at which the games now being played were begun.
-        self._play_began: float | None = None
         self._saved: tuple[int, int, int] | None = None
+        self._saved_at = time.monotonic()
         self._points: tuple[Strength, ...] = ()  # measured, and in no report yet
 
     def iterations(self) -> Generator[Report, None, bool]:
@@ -141,12 +140,15 @@ class Trainer:
                     self.network.config, self.plan, logs, say, self.progress.starting_update
                 )
             )
+            workers = choose_ranks(self.config, self.learner, self.plan)
+            self.ranks = Ranks(self.pool, workers, say)
             while not self.budget.over(self._iteration_seconds):
                 yield self._iterate()
             self._keep()
             say(
                 f"Run ended after iteration {self.iteration}: {self.total_games:,} games, "
-                f"{self.total_positions:,} positions, {duration(self.seconds)} of training; it is in {self.folder.path}"
+                f"{self.total_positions:,} positions, {duration(self.seconds)} of training; it is "
+                f"in {self.folder.path}"
             )
             return False
         except KeyboardInterrupt:
@@ -181,16 +183,17 @@ class Trainer:
 
     def _iterate(self) -> Report:
         started = time.monotonic()
-        records, play_seconds = self._play()
-        if not records.num_positions:
-            raise WorkerError("no game finished in time: raise minutes or lower boards")
+        deadline = self.budget.play_deadline(self._learning_per_play)
+        records, played_positions, play_seconds = self.playing.play(
+            self.pool, self._played(), to_arrays(self.network), self._seed(0), deadline
+        )
         played = time.monotonic()
         self._take(records)
-        if self.config.overlap and not self.budget.over(self._iteration_seconds, unfinished=1):
-            self._begin_play()
         learning = self._learn(records.num_positions)
         learned = time.monotonic()
-        self._learning_per_play = (learned - played) / play_seconds
+        if records.num_positions:
+            share = played_positions / records.num_positions
+            self._learning_per_play = (learned - played) / play_seconds * share
         self._measure(learned - started)
         finished = int((records.endings > 0).sum())
         elapsed = time.monotonic() - started
@@ -199,10 +202,10 @@ class Trainer:
             seconds=self.seconds + elapsed,
             **summary_of_games(records, self.game),
             buffer_size=len(self.replay),
-            positions_per_second=records.num_positions / play_seconds,
+            positions_played=played_positions,
+            positions_per_second=played_positions / play_seconds,
             games_per_second=finished / play_seconds,
             **learning,
-            cut=finished < sum(self.games_per_worker),
             strength=self._points,
             firing_rates=firing_rates(self.learner, self.replay),
             seconds_selfplay=played - started,
@@ -216,46 +219,31 @@ class Trainer:
         self.iteration, self.seconds, self._points = report.iteration, report.seconds, ()
         self.budget.done += 1
         self.tensorboard.write(report)
-        if self.iteration % self.config.checkpoint_every == 0 and self.folder.may_save():
+        due = time.monotonic() - self._saved_at >= self.config.checkpoint_every
+        if due and self.folder.may_save():
             self._save()  # after its report, so that no kill leaves a checkpoint without one
         self._iteration_seconds = time.monotonic() - started
         self.progress.report(report)
         return report
 
-    def _begin_play(self) -> float:
-        self.progress.start_selfplay(self.games_per_worker, self.pool.descriptions)
-        began = time.monotonic()
-        positions = self.positions_before + self.total_positions
-        self.pool.set_weights(positions, to_arrays(self.network))
-        self.pool.begin(self.games_per_worker, self._seed(0), self.progress.worker_update)
-        self._play_began = began
-        return began
-
-    def _play(self) -> tuple[GameRecords, float]:
-        """An iteration's games, and the seconds in which they were played."""
-        began = self._play_began or self._begin_play()
-        chunks = self.pool.finish(self.budget.play_deadline(self._learning_per_play))
-        seconds = time.monotonic() - began
-        self.progress.finish_selfplay(seconds)
-        records = concatenate_worker_games(chunks, self.game)
-        self._play_began = None  # until here an interrupt keeps the games
-        return records, seconds
+    def _played(self) -> int:
+        """The positions that the weights were trained with, in earlier runs too."""
+        return self.positions_before + self.total_positions
 
     def _keep(self) -> None:
-        """Save the last state, and with it the games that arrived before something stopped the
-        iteration.
+        """Save the last state, and with it the games of the shares that were finished before
+        something stopped the iteration. Workers that play hand over what they have.
         """
         try:
-            if self._play_began is not None:
-                self._play_began = None
-                self._take(concatenate_worker_games(self.pool.received, self.game))
+            if self.playing.under_way:
+                self._take(self.playing.keep())
         finally:
             self._save()
 
     def _take(self, records: GameRecords) -> None:
-        self.window.check("This iteration played", records.num_positions)
-        self.replay.add(records)
         self.total_games += int((records.endings > 0).sum())
+        self.replay.resize(self.window.size(self._played(), records.num_positions))
+        self.replay.add(records)
         self.total_positions += records.num_positions
 
     def _learn(self, new_positions: int) -> dict[str, Any]:
@@ -265,31 +253,27 @@ class Trainer:
         Returns the fields of a Report that are about learning.
         """
         generator = np.random.default_rng(self._seed(1))
-        batch_size = self.config.batch_size
-        planned = max(1, round(new_positions * self.config.sample_reuse / batch_size))
-        after_update = self.pool.pump if self._play_began is not None else lambda: None
         return learn(
             self.learner,
             self.replay,
-            planned,
-            batch_size,
+            self.config.updates(new_positions),
+            self.config.batch_size,
             self.budget,
             self.progress,
             generator,
-            after_update,
+            self.ranks.learn,
         )
 
     def _start_run(self) -> None:
         """Say what begins, and measure the untrained network."""
         history = [Report.from_dict(values) for values in self.folder.read_reports()]
-        run, budget, workers = str(self.folder.path), self.budget, len(self.plan.devices)
         session = Session(
-            run,
+            str(self.folder.path),
             self.folder.config,
-            budget.minutes,
-            budget.iterations,
-            workers,
-            budget.elapsed,
+            self.budget.minutes,
+            self.budget.iterations,
+            len(self.plan.devices),
+            self.budget.elapsed,
             history,
         )
         self.progress.start_run(session)
@@ -303,7 +287,8 @@ class Trainer:
 
     def _sample_game(self, records: GameRecords) -> str:
         text = sample_game(records, self.game, Event="Self-play", Round=str(self.iteration + 1))
-        self.folder.save_game_sample(self.iteration + 1, text, text_suffix(self.game.name))
+        if text:
+            self.folder.save_game_sample(self.iteration + 1, text, text_suffix(self.game.name))
         return text
 
     def _seed(self, purpose: int) -> int:
@@ -332,9 +317,10 @@ class Trainer:
             "total_games": self.total_games,
             "total_positions": self.total_positions,
             "positions_before": self.positions_before,
+            "workers": self.playing.workers,
             **self.learner.progress(),
         }
-        groups = state_to_save(self.learner, self.replay)
+        groups = state_to_save(self.learner, self.replay, self.playing.in_flight)
         if self.iteration not in {int(path.stem) for path in self.folder.snapshots()}:
             # One taken already is this iteration's; an interrupt may come in the middle of the next
             # one's learning.
@@ -342,6 +328,7 @@ class Trainer:
         self.folder.save_checkpoint(self.iteration, groups, metadata)
         self.folder.prune()
         self._saved = state
+        self._saved_at = time.monotonic()
         if self.backup is not None:
             self._say(self.backup.update())
 
@@ -351,7 +338,7 @@ class Trainer:
             self.folder.rewind(0)
             self._save()
             return
-        counts, self.replay = restore_state(
+        counts, self.replay, in_flight = restore_state(
             self.folder.checkpoint_path(latest.iteration),
             latest.checkpoint,
             self.learner,
@@ -369,7 +356,15 @@ class Trainer:
         self.network.eval()
         self.folder.rewind(self.iteration)
         self.progress.message(
-            f"Resuming {self.folder.path} after iteration {self.iteration} ({len(self.replay):,} positions in replay)"
+            f"Resuming {self.folder.path} after iteration {self.iteration} ({len(self.replay):,} "
+            "positions in replay)"
         )
+        self.playing.in_flight = [in_flight]
+        before = latest.checkpoint.metadata.get("workers")
+        if before != self.playing.workers:
+            self.progress.message(
+                f"{count(in_flight):,} games in flight of {before} workers are dealt out to "
+                f"{self.playing.workers}: from here on others are played than with as many workers"
+            )
         if self.folder.changed:
             self.progress.message(f"Its settings have changed: {', '.join(self.folder.changed)}")

@@ -48,9 +48,10 @@ ExpandFn = Callable[[Tensor, Tensor, int], Expansion]
 class Tree:
     """B trees of N nodes with A columns per node. Node i of row b is row i * B + b of every array.
 
+    Values, rewards, discounts and q have the K quantities of search.Root in front of these rows.
     The last row, `nowhere`, is the child of every line that has ended, and of itself, with reward 0
     and discount 1. So all rows of a batch descend equally far and come back up without a mask. A
-    column takes 32 bytes: 64 rows of 33 nodes and 64 columns take 4.4 MB, besides the positions.
+    column takes 40 bytes: 64 rows of 33 nodes and 64 columns take 5.4 MB, besides the positions.
     """
 
     def __init__(self, root: Root, nodes: int):
@@ -61,11 +62,16 @@ class Tree:
         self.actions = like.new_zeros(rows, self.columns, dtype=torch.int64)
         self.children = torch.full_like(self.actions, UNVISITED)  # rows of these arrays
         self.children[self.nowhere] = self.nowhere
-        self.prior_logits, self.prior, self.visits, self.q = (
-            like.new_zeros(rows, self.columns) for _ in range(4)
+        self.prior_logits, self.prior, self.visits = (
+            like.new_zeros(rows, self.columns) for _ in range(3)
         )
-        self.raw_values, self.node_values, self.rewards = (like.new_zeros(rows) for _ in range(3))
-        self.discounts, self.node_visits = (like.new_ones(rows) for _ in range(2))
+        quantities = len(root.value)
+        self.q = like.new_zeros(quantities, rows, self.columns)
+        self.raw_values, self.node_values, self.rewards = (
+            like.new_zeros(quantities, rows) for _ in range(3)
+        )
+        self.discounts = like.new_ones(quantities, rows)
+        self.node_visits = like.new_ones(rows)
         self.choice = like.new_zeros(rows, dtype=torch.int64)  # column to try next
         self.solved = like.new_zeros(rows, dtype=torch.bool)  # node_values is proven
         self.proven = torch.zeros_like(self.actions, dtype=torch.bool)  # q is proven
@@ -77,7 +83,7 @@ class Tree:
         rows = slice(number * self.batch, (number + 1) * self.batch)
         self.actions[rows], self.prior_logits[rows] = actions, prior_logits
         self.prior[rows] = prior_logits.softmax(1).clamp(min=torch.finfo(prior_logits.dtype).tiny)
-        self.raw_values[rows] = self.node_values[rows] = value
+        self.raw_values[:, rows] = self.node_values[:, rows] = value
         self.choice[rows] = prior_logits.argmax(1)
 
     def completed(self, rows: Tensor, visits: Tensor, config: SearchConfig) -> Tensor:
@@ -85,10 +91,10 @@ class Tree:
         value.
         """
         tried, total = visits > 0, self.node_visits[rows].unsqueeze(1) - 1
-        q, prior = self.q.index_select(0, rows), self.prior.index_select(0, rows) * tried
+        q, prior = self.q[0].index_select(0, rows), self.prior.index_select(0, rows) * tried
         tiny = torch.finfo(prior.dtype).tiny
         mean_q = (prior * q).sum(1, keepdim=True) / prior.sum(1, keepdim=True).clamp(min=tiny)
-        mixed = (self.raw_values[rows].unsqueeze(1) + total * mean_q) / (1 + total)
+        mixed = (self.raw_values[0, rows].unsqueeze(1) + total * mean_q) / (1 + total)
         q = torch.where(tried, q, mixed)
         low, high = q.amin(1, keepdim=True), q.amax(1, keepdim=True)
         scale = (MAXVISIT_INIT + visits.amax(1, keepdim=True)) * config.value_scale
@@ -116,7 +122,7 @@ def tree_search(
         _expand(tree, expand, path, simulation + 1)
         (_back_up_proofs if config.solve == "all" else _back_up)(tree, path)
         completed = _choose(tree, path, config)
-    visits, proven, q = tree.visits[:batch], tree.proven[:batch], tree.q[:batch]
+    visits, proven, q = tree.visits[:batch], tree.proven[:batch], tree.q[0, :batch]
     visits = torch.where(
         proven & (q < 0), -1.0, visits
     )  # a proven loss is chosen only where everything is lost
@@ -124,9 +130,8 @@ def tree_search(
     best = torch.where(proven, q, -torch.inf).argmax(1, keepdim=True)
     column = torch.where(tree.solved[:batch].unsqueeze(1), best, column)
     weights = (logits + completed).softmax(1)
-    return PolicyOutput(
-        root.actions.gather(1, column).squeeze(1), root.actions, weights, tree.node_values[:batch]
-    )
+    value = tree.node_values[:, :batch]
+    return PolicyOutput(root.actions.gather(1, column).squeeze(1), root.actions, weights, value)
 
 
 class Path(NamedTuple):
@@ -138,7 +143,9 @@ class Path(NamedTuple):
     children: Tensor  # int64 [D, B], where it led
     edges: Tensor  # int64 [D, B], by which edge
     edge: Tensor  # int64 [B], the last
-    leaf: Tensor  # int64 [B], and its child: the new node, or one there already where the depth limit ended the way
+    # int64 [B], and its child: the new node, or one there already where the depth limit ended the
+    # way
+    leaf: Tensor
 
 
 def _descend(tree: Tree, number: int) -> Path:
@@ -173,27 +180,24 @@ def _expand(tree: Tree, expand: ExpandFn, path: Path, number: int) -> None:
     step, actions, prior_logits = expand(parent, tree.actions.view(-1)[path.edge], number)
     tree.add(number, actions, prior_logits, step.value)
     tree.children.view(-1)[path.edge] = path.leaf
-    tree.rewards[path.leaf], tree.discounts[path.leaf] = step.reward, step.discount
+    tree.rewards[:, path.leaf], tree.discounts[:, path.leaf] = step.reward, step.discount
     if step.proven is not None:
         tree.solved[number * tree.batch : (number + 1) * tree.batch] = step.proven
 
 
 def _back_up(tree: Tree, path: Path) -> None:
     """Add the leaf's value to every node on its path, and to the q of the edges that were taken."""
-    nodes, edges, children = path.nodes.flatten(), path.edges.flatten(), path.children.flatten()
-    rewards, discounts = tree.rewards[children], tree.discounts[children]
-    value, values = tree.node_values[path.leaf], []
-    for reward, discount in zip(
-        reversed(rewards.split(tree.batch)), reversed(discounts.split(tree.batch))
-    ):
-        value = reward + discount * value
-        values.append(value)
+    nodes, edges, children = path.nodes, path.edges, path.children
+    rewards, discounts = tree.rewards[:, children], tree.discounts[:, children]  # [K, D, B]
+    value, values = tree.node_values[:, path.leaf], []
+    for level in reversed(range(len(nodes))):
+        value = rewards[:, level] + discounts[:, level] * value
+        values.insert(0, value)
     count = tree.node_visits[nodes]
-    tree.node_values[nodes] = (tree.node_values[nodes] * count + torch.cat(values[::-1])) / (
-        count + 1
-    )
+    total = tree.node_values[:, nodes] * count + torch.stack(values, 1)
+    tree.node_values[:, nodes] = total / (count + 1)
     tree.node_visits[nodes] = count + 1
-    tree.q.view(-1)[edges] = rewards + discounts * tree.node_values[children]
+    tree.q.flatten(1)[:, edges] = rewards + discounts * tree.node_values[:, children]
     tree.visits.view(-1)[edges] += 1
 
 
@@ -207,22 +211,23 @@ def _back_up_proofs(tree: Tree, path: Path) -> None:
     (MCTS-Solver: Winands, Bjornsson and Saito 2008).
     """
     for node, child, edge in zip(path.nodes.flip(0), path.children.flip(0), path.edges.flip(0)):
-        known = (tree.discounts[child] == 0) | tree.solved[child]
-        tree.q.view(-1)[edge] = (
-            tree.rewards[child] + tree.discounts[child] * tree.node_values[child]
+        known = (tree.discounts[0, child] == 0) | tree.solved[child]
+        tree.q.flatten(1)[:, edge] = (
+            tree.rewards[:, child] + tree.discounts[:, child] * tree.node_values[:, child]
         )
         tree.proven.view(-1)[edge] = known
         tree.visits.view(-1)[edge] += 1
         tree.node_visits[node] += 1
-        q, proven, there = tree.q[node], tree.proven[node], tree.prior_logits[node] > ILLEGAL / 2
-        counted = torch.where(proven & (q < 0), 0.0, tree.visits[node])
-        mean = (tree.raw_values[node] + (counted * q).sum(1)) / (1 + counted.sum(1))
+        q, proven, there = tree.q[:, node], tree.proven[node], tree.prior_logits[node] > ILLEGAL / 2
+        counted = torch.where(proven & (q[0] < 0), 0.0, tree.visits[node])
+        mean = (tree.raw_values[:, node] + (counted * q).sum(2)) / (1 + counted.sum(1))
         # A node with all columns in use may have more actions than columns.
         all_known = (proven | ~there).all(1) & ~there.all(1)
-        solved = ((proven & (q > 0)).any(1) | all_known) & (node != tree.nowhere)
-        value = torch.where(solved, torch.where(proven, q, -torch.inf).amax(1), mean)
+        solved = ((proven & (q[0] > 0)).any(1) | all_known) & (node != tree.nowhere)
+        best = torch.where(proven, q[0], -torch.inf).argmax(1)
+        value = torch.where(solved, q[:, tree.roots, best], mean)
         before = tree.solved[node]
-        tree.node_values[node] = torch.where(before, tree.node_values[node], value)
+        tree.node_values[:, node] = torch.where(before, tree.node_values[:, node], value)
         tree.solved[node] = before | solved
 
 

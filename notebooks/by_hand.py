@@ -31,9 +31,10 @@ if find_spec("chessnn_colab") is None:
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Install what is missing (torch stays as it is)
-from chessnn_colab import install_requirements
+from chessnn_colab import install_requirements, scroll_to_cell
 
 root = install_requirements()
+scroll_to_cell(top=True)
 
 # %% [markdown]
 # ## Choose
@@ -43,13 +44,12 @@ root = install_requirements()
 # @title Choices
 game_name = "chess"  # @param ["chess", "gomoku", "gomoku:9", "tictactoe", "2048"]
 iterations = 3  # @param {type:"slider", min:1, max:50, step:1}
-games_per_iteration = 64  # @param {type:"slider", min:16, max:1024, step:16}
+positions_per_iteration = 6400  # @param {type:"slider", min:800, max:102400, step:800}
 match_games = 20  # @param {type:"slider", min:2, max:200, step:2}
 
 # %% [markdown]
 # ## A device, and the rules on it
-# You should see the device and why it was chosen, and the game's first position. A game is
-# batched tensors: one state holds many positions, and each method works on all of them.
+# A game is batched tensors: one state holds many positions, and each method works on all of them.
 
 # %%
 import matplotlib.pyplot as plt
@@ -73,8 +73,7 @@ print(f"{choice.device}: {'; '.join(choice.reasons)}", *game.to_text(start), sep
 # %% [markdown]
 # ## A network
 # It sees planes and answers with a logit for each action, and with three for win, draw and loss
-# (in 2048 one for each range of scores). You should see a bar for each legal action, all about
-# equally high: untrained, it prefers nothing.
+# (in 2048 one for each range of scores).
 
 # %%
 from chessnn_colab import build_network
@@ -98,25 +97,30 @@ show(
 )
 
 # %% [markdown]
+# *Untrained, it prefers nothing: a bar for each legal action, all about equally high.*
+#
 # ## A pool of workers
-# One process for each device plays its share of the games. Weights go to it as numpy arrays. You
-# should see how many games it has finished while it plays, and then how long the games were.
+# One process for each device plays its share of the positions. Weights go to it as numpy arrays.
+# Games that have not ended when it has played them are in flight: they go on in the next call.
 
 # %%
 from pathlib import Path
 
-from chessnn_colab import concatenate_worker_games, share_games, to_arrays
+from chessnn_colab import concatenate_worker_games, share_positions, to_arrays
 
 logs = Path(config.run) / "logs"
 logs.mkdir(parents=True, exist_ok=True)
 if before := globals().get("pool"):  # this cell again: the workers of before end
     before.close()
 pool = config.open_pool(network.config, plan, logs, print)
-shares = share_games(games_per_iteration, len(plan.devices))
 
 pool.set_weights(positions, to_arrays(network))
 told = "worker {}: {} games, {:,} plies".format
-chunks = pool.play(shares, seed=version, on_update=lambda *counts: print(told(*counts), end="\r"))
+in_flight, chunks, workers = [], [], len(plan.devices)
+while not any(chunks):  # until a game has ended
+    shares = share_positions(positions_per_iteration, in_flight, workers)
+    chunks = pool.play(shares, version, on_update=lambda *counts: print(told(*counts), end="\r"))
+    in_flight = pool.in_flight
 records = concatenate_worker_games(chunks, game)
 positions += records.num_positions
 size = records.nbytes / records.num_positions
@@ -130,8 +134,8 @@ show(
 
 # %% [markdown]
 # ## Games are numpy arrays
-# You should see nine arrays. One row of `positions` is a packed position; `policy_actions` and
-# `policy_weights` are what the search preferred there, and what the network is to learn.
+# One row of `positions` is a packed position; `policy_actions` and `policy_weights` are what the
+# search preferred there, and what the network is to learn.
 
 # %%
 for name, array in records.to_arrays().items():
@@ -146,7 +150,7 @@ print("the search's actions: {} their weights: {}".format(*preferred))
 # ## A replay, and one update
 # The replay keeps the latest positions. A batch is drawn from it at random, and the network takes
 # one step towards the search's policy and the value targets, which mix a game's result with how
-# it stood. You should see the losses of one batch.
+# it stood.
 
 # %%
 from chessnn_colab import Learner, ReplayBuffer
@@ -155,14 +159,14 @@ replay = ReplayBuffer(config.replay_capacity)
 replay.add(records)
 learner = Learner(network, game, config)
 generator = np.random.default_rng(config.seed)
-losses = learner.update(replay.sample(config.batch_size, generator), generator=generator)
+batch = replay.sample(config.batch_size, generator)
+losses = learner.update(batch)
 print(", ".join(f"{name} {float(value):.3f}" for name, value in losses._asdict().items()))
 
 # %% [markdown]
 # ## The loop
 # Play, keep, learn; then the workers get the new weights. Batch norm is re-estimated after
-# learning. You should see a line for each iteration, then two curves. Both losses fall within an
-# iteration, and may jump between iterations, when new games come.
+# learning.
 
 # %%
 history = []
@@ -171,15 +175,17 @@ for _ in range(iterations):  # run this cell again, and it continues
     updates = max(1, round(records.num_positions * config.sample_reuse / config.batch_size))
     for done in range(1, updates + 1):
         print(f"iteration {version}: update {done} of {updates}", end="\r")
-        losses = learner.update(replay.sample(config.batch_size, generator), generator=generator)
+        batch = replay.sample(config.batch_size, generator)
+        # Each position is learned as it is or as its mirror image.
+        batch["chance"] = generator.random(config.batch_size, np.float32)
+        losses = learner.update(batch)
         history.append((float(losses.policy_loss), float(losses.value_loss)))
     learner.reestimate_norms(replay.sample(config.batch_size, generator) for _ in range(8))
     now = "policy loss {:.3f}, value loss {:.3f}".format(*history[-1])
     print(f"iteration {version}: {learner.updates} updates, {now}")
     pool.set_weights(positions, to_arrays(network))
-    chunks = pool.play(
-        shares, seed=version, on_update=lambda *counts: print(told(*counts), end="\r")
-    )
+    shares = share_positions(positions_per_iteration, pool.in_flight, workers)
+    chunks = pool.play(shares, version, on_update=lambda *counts: print(told(*counts), end="\r"))
     records = concatenate_worker_games(chunks, game)
     replay.add(records)
     positions += records.num_positions
@@ -190,16 +196,18 @@ for axis, name, curve in zip(axes, ("policy loss", "value loss"), zip(*history))
 show(figure, f"The losses by update; at the end {now}")
 
 # %% [markdown]
+# *Both losses fall within an iteration, and may jump between iterations, when new games come.*
+#
 # ## A checkpoint
-# Named arrays and plain data in one file, with its SHA-256 in the header. You should see the size
-# of the file, and that what was read back is what was written.
+# Named arrays and plain data in one file, with its SHA-256 in the header.
 
 # %%
-from chessnn_colab import load_checkpoint, save_checkpoint
+from chessnn_colab import runs
 
 file = Path(config.run) / "checkpoint.safetensors"
-save_checkpoint(file, {"weights": to_arrays(network)}, {"game": game.name, "iteration": version})
-loaded = load_checkpoint(file, game.name)
+about = {"game": game.name, "iteration": version}
+runs.save_checkpoint(file, {"weights": to_arrays(network)}, about)
+loaded = runs.load_checkpoint(file, game.name)
 same = all(
     np.array_equal(array, loaded.groups["weights"][name])
     for name, array in to_arrays(network).items()
@@ -210,36 +218,31 @@ print(f"same weights: {same}")
 # %% [markdown]
 # ## A match
 # The network, before and after, against a player that moves at random. The search looks at as
-# many moves as in training, and plays a mate in one whenever there is one. You should see two
-# bars. After a few iterations they differ little; raise `iterations`, and the second one grows.
+# many moves as in training.
 
 # %%
-from chessnn_colab import (
-    Match,
-    NetworkPlayer,
-    find_player,
-    match_game,
-    play_matches,
-    show_matches,
-    watching,
-)
+from chessnn_colab import arena, show_matches, watching
 
 if game.num_players == 2:
-    arena = match_game(game_name, choice.device)
+    rules = arena.match_game(game_name, choice.device)
     before = build_network(config.network_config(game), choice.device, seed=config.seed).eval()
+    now = f"after {version} iterations"
     players = [
-        NetworkPlayer(arena, before, config, "untrained"),
-        NetworkPlayer(arena, network.eval(), config, f"after {version} iterations"),
+        arena.NetworkPlayer(rules, before, config, "untrained"),
+        arena.NetworkPlayer(rules, network.eval(), config, now),
     ]
+    opponent = arena.find_player("random", rules)
+    matches = [arena.Match(player, opponent, match_games) for player in players]
     with watching() as watch:
-        matches = [Match(player, find_player("random", arena), match_games) for player in players]
-        results = play_matches(arena, matches, watch=watch)
+        results = arena.play_matches(rules, matches, watch=watch)
     print(*results, sep="\n")
     show_matches(results)
 else:
     print(f"{game_name} is a game for one player: there is nobody to play a match against.")
 
 # %% [markdown]
+# *After a few iterations the bars differ little; raise `iterations`, and the second one grows.*
+#
 # ## Leave
 # The workers end. Things to try: another game, `search="tree"` in `TrainConfig`, two updates
 # where there is one, a replay of 5,000 positions, or games against an opponent that you wrote,

@@ -2,10 +2,8 @@
 # # How strong has it become?
 #
 # This notebook measures a run of `train.ipynb`: matches with intervals, a ladder of its
-# snapshots, puzzles, and strength as games and minutes of training go by. Choose a run and press
-# **Run all**. If there is no run in its folder yet, the notebook first trains a small one. Every
-# long cell says how far it is. The stop button ends a cell, and the finished games still count. A
-# ladder needs at least one finished game of every player.
+# snapshots, puzzles, a look inside. Choose a run and press **Run all**; where there is none yet, a
+# small one is trained first. The stop button ends a cell, and the finished games still count.
 
 # %% cellView="form" jupyter={"source_hidden": true} tags=["fetch"]
 # @title Get the code: from the folder around this notebook, or from its repository
@@ -31,21 +29,23 @@ if find_spec("chessnn_colab") is None:
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Install what is missing (torch stays as it is)
-from chessnn_colab import install_requirements
+from chessnn_colab import install_requirements, scroll_to_cell
 
 root = install_requirements()
+scroll_to_cell(top=True)
 
 # %% [markdown]
 # ## Choose
-# The run folder is the one that `train.ipynb` wrote to; "auto" is the folder of the game's name.
-# A run in another folder remembers its own game. The limit in minutes holds for the matches, and
-# once more for the ladder. "two-rung" is the quickest way to look ahead in many games at once;
-# "policy" does not look ahead and shows what the network knows by itself.
+# "auto" is the folder of the game's name. The limit in minutes is for the matches, and once more
+# for the ladder. "two-rung" is the quickest way to look ahead in many games at once; "policy" does
+# not look ahead and shows what the network knows by itself. With Drive ticked, on Colab, a run
+# that this machine has lost is brought back from its copy.
 
 # %% tags=["parameters"]
 # @title What to measure { run: "auto" }
 game = "chess"  # @param ["chess", "gomoku", "gomoku:9", "tictactoe", "2048"]
 run_folder = "auto"  # @param {type:"string"}
+copy_on_drive = False  # @param {type:"boolean"}
 train_minutes_if_none = 2  # @param {type:"slider", min:0.5, max:60, step:0.5}
 games = 40  # @param {type:"slider", min:2, max:400, step:2}
 search = "two-rung"  # @param ["two-rung", "tree", "policy"]
@@ -54,64 +54,58 @@ ladder_snapshots = 5  # @param {type:"slider", min:2, max:20, step:1}
 ladder_games = 20  # @param {type:"slider", min:2, max:200, step:2}
 
 # %% [markdown]
-# ## The run
-# You should see its story: what was trained, how strong it was while it trained, its curves.
-# Without a run in the folder you see a short training first.
+# ## The story of the run
 
 # %%
 import os
 
 from IPython.display import display
 
-from chessnn_colab import (
-    TrainConfig,
-    chosen_run,
-    make_game,
-    make_progress,
-    run_game,
-    run_story,
-    scroll_to_cell,
-    train,
-)
+from chessnn_colab import TrainConfig, make_game, make_progress, run_story, runs, train
 
 os.chdir(root)  # names of runs begin at the folder that has them
-run = str(chosen_run(root, run_folder, game))
-if not os.path.exists(f"{run}/metrics.jsonl"):
-    scroll_to_cell()
-    config = TrainConfig(run=run, game=game, minutes=train_minutes_if_none)
+run = runs.chosen_run(root, run_folder, game)
+runs.bring_back(run, copy_on_drive)
+if not (run / "metrics.jsonl").exists():
+    config = TrainConfig(run=str(run), game=game, minutes=train_minutes_if_none)
     for report in train(config, make_progress()):
         pass
-game = run_game(run)
+game = runs.run_game(run)
 for_two = make_game(game).num_players == 2
 display(run_story(run))
 
 # %% [markdown]
-# ## Before and after
-# The untrained network and the last one play each of the game's fixed players: in chess a random
-# mover, a player that takes the most valuable piece, and minimax, which looks two plies ahead.
-# All matches are played side by side.
-#
-# You should see a bar for each match. Its colours are games won, drawn and lost. The dot is the
-# score, a draw counting half, and the line across it is the interval that holds the true score 95
-# times out of 100. Few games make a wide line. If two lines overlap widely, the games do not say
-# which network is stronger.
-#
-# In 2048 every player plays on its own. You should see their mean scores, and no bars. Each game
-# is played to its end, and where time is short there are fewer of them.
+# ## Games it played against itself
+# Press Play, click a move, or use the arrow keys. Early games wander. In chess, look for pieces
+# that are taken back, and for mates.
 
 # %%
-from chessnn_colab import measure, play_search, show, show_matches
+from chessnn_colab import sample_replay
 
-looks_ahead = play_search(search)
-results = measure(run, games=games, search=looks_ahead, seconds=60 * minutes_a_cell)
-if for_two:
-    show_matches(results)
+sample_replay(run)
 
 # %% [markdown]
+# ## Before and after
+# The untrained network and the last one play each of the game's fixed players: in chess a random
+# mover, a player that takes the most valuable piece, and minimax, which looks two plies ahead. In
+# 2048 every player plays on its own, and mean scores are compared as text.
+
+# %%
+from chessnn_colab import arena, measure, show_matches
+
+looks_ahead = arena.play_search(search)
+results = measure(run, games=games, search=looks_ahead, seconds=60 * minutes_a_cell)
+show_matches(results)
+
+# %% [markdown]
+# *Each bar is a match. The dot is the score, a draw counting half; the true score is within its
+# line 95 times out of 100. If two lines overlap widely, the games do not say which network is
+# stronger.*
+#
 # ## How its games ended
-# You should see a line for each kind of ending against the last opponent. Early in training most
-# games against minimax are lost by checkmate. Later the share of wins by checkmate grows, and
-# some games are drawn because a position comes back three times.
+# Against the last opponent. Early in training most games against minimax are lost by checkmate.
+# Later the share of wins by checkmate grows, and some games are drawn because a position comes
+# back three times.
 
 # %%
 if for_two:
@@ -125,21 +119,17 @@ else:
 # %% [markdown]
 # ## A ladder
 # Some snapshots of the run and the fixed players, rated together: every snapshot plays every
-# fixed player and its neighbours. The random mover is at 0. A player 200 points above another
-# scores about 0.76 against it, 400 points about 0.91. The number behind ± is half the width of
-# the 95 % interval.
-#
-# You should see the table first, then the ratings drawn against games and minutes, with the fixed
-# players as dashed lines. Ratings rise steeply at first. When the last points lie within each
-# other's intervals, more training did not help, or more games are needed to see it.
+# fixed player and its neighbours, and needs at least one finished game. The random mover is at 0.
+# A player 200 points above another scores about 0.76 against it, 400 points about 0.91. The number
+# behind ± is half the width of the 95 % interval.
 
 # %%
-from chessnn_colab import puzzle_curves, rate_run, strength_curves, watching
+from chessnn_colab import puzzle_curves, show, strength_curves, watching
 
 if for_two:
     limits = {"games": ladder_games, "snapshots": ladder_snapshots, "seconds": 60 * minutes_a_cell}
     with watching() as watch:
-        ladder = rate_run(run, search=looks_ahead, watch=watch, **limits)
+        ladder = arena.rate_run(run, search=looks_ahead, watch=watch, **limits)
     print(ladder)
     show(
         strength_curves(ladder, run),
@@ -149,22 +139,22 @@ else:
     print(f"{game} is for one player: there is no ladder, because nobody plays against anybody.")
 
 # %% [markdown]
-# ## Puzzles
-# For chess and Gomoku, and the snapshots of the ladder. In chess: a hundred positions each with a mate in one, a mate in two, and
-# a piece that hangs, with the network's first move checked against all solutions. Puzzles tell
-# snapshots apart sooner than matches do, because their result does not depend on chance.
+# *Fixed players are dashed. When the last points lie within each other's intervals, more training
+# did not help, or more games are needed to see it.*
 #
-# You should see a line for each snapshot and rising curves. With a search that looks ahead, every
-# mate in one and nearly every mate in two is found from the beginning, because the rules are
-# looked at; with "policy" they are learned.
+# ## Puzzles
+# For chess and Gomoku, and the snapshots of the ladder. In chess: a hundred positions each with a
+# mate in one, a mate in two, and a piece that hangs, with the network's first move checked against
+# all solutions. Puzzles tell snapshots apart sooner than matches do, because their result does not
+# depend on chance.
 
 # %%
-from chessnn_colab import ChessnnError, solved_over_run
+from chessnn_colab import ChessnnError
 
 try:
     snapshots = list(ladder.snapshots.values()) if for_two else None
     with watching() as watch:
-        shares = solved_over_run(run, looks_ahead, snapshots, watch=watch)
+        shares = arena.solved_over_run(run, looks_ahead, snapshots, watch=watch)
     for iteration, solved in shares.items():
         kinds = ", ".join(f"{kind} {share:.0%}" for kind, share in solved.items())
         print(f"iteration {iteration:4}: {kinds}")
@@ -176,12 +166,96 @@ except ChessnnError as error:  # a game without puzzles
     print(error)
 
 # %% [markdown]
+# *With a search that looks ahead, every mate in one and nearly every mate in two is found from the
+# beginning, because the rules are looked at; with "policy" they are learned.*
+#
+# ## Does what it says happen?
+# The network plays itself as it did in training. In each position its search says three chances:
+# that the player to move wins, draws or loses.
+
+# %%
+from chessnn_colab import calibration_bars
+
+try:
+    with watching() as watch:
+        calibration = arena.calibrate_run(run, games, watch=watch)
+    show(calibration_bars(calibration), str(calibration))
+except ChessnnError as error:  # a game for one player, or too few games that the rules ended
+    print(error)
+
+# %% [markdown]
+# *Five equal parts of the positions, from those where it expected least to those where it expected
+# most. The more alike two bars are, the better its chances can be trusted.*
+#
+# ## Look inside
+# The position where a game begins, and what the network fires there.
+
+# %%
+from chessnn_colab import look_inside
+
+look_inside(run)
+
+# %% [markdown]
+# *First picture: a row is a few neighbouring neurons of the last layer, a column their first
+# spike, their second, and so on. Second: how often each layer fires; one near zero is dead. Third:
+# the energy of an evaluation, beside networks of the same shape without spikes.*
+#
+# ## Every curve in TensorBoard
+# Tick the box and run the cell: a curve for each loss, strength, speed and firing rate, with all
+# runs of the folder in one picture.
+
+# %% cellView="form"
+# @title TensorBoard
+open_tensorboard = False  # @param {type:"boolean"}
+
+from chessnn_colab import show_tensorboard
+
+if open_tensorboard:
+    show_tensorboard(run.parent)
+
+# %% [markdown]
+# ## The runs on this machine
+# To delete one for good, write its name here and run the cell. Empty the field afterwards:
+# otherwise the next *Run all* deletes a run with that name again. The run that is chosen above is
+# never deleted. A copy on Drive stays there, until you delete it on Drive.
+
+# %% cellView="form"
+# @title Runs
+delete_this_run = ""  # @param {type:"string"}
+
+if delete_this_run and run.parent / delete_this_run == run:
+    print(f"{run.name} stays: it is the run chosen above. Choose another one there first")
+elif delete_this_run:
+    freed = runs.delete_run(run.parent / delete_this_run)
+    print(f"{delete_this_run} is deleted: {freed / 1e6:,.1f} MB are free again")
+print(runs.list_runs(run.parent))
+
+# %% [markdown]
+# ## Measure this machine
+# Tick the box and run the cell: it checks that the device computes what a CPU computes, and
+# measures how fast it is, in about nine minutes. The figures are also in the folder `runs/device`,
+# in a table (`device.md`). Where minutes were too few, the last lines name the parts that are
+# left: write them into the field and run the cell again.
+
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title Measure this machine
+measure_this_machine = False  # @param {type:"boolean"}
+parts_to_measure = ""  # @param {type:"string"}
+minutes_to_measure = 9  # @param {type:"slider", min:1, max:30, step:1}
+
+from chessnn_colab import bench_device
+
+if measure_this_machine:
+    bench_device(parts_to_measure, minutes_to_measure, root / "runs" / "device")
+
+# %% [markdown]
 # ## What next
 # `measure(run, ["engine:stockfish?nodes=100&Skill Level=0"])` plays a UCI engine that is
 # installed (chess), and `measure(run, ["runs/other"])` another run. More games make intervals
 # narrower: four times as many games, half the width.
 #
 # From a shell: `python -m chessnn_colab evaluate runs/chess --opponent minimax --games 200 --save
-# games` keeps every game as PGN, `... ladder runs/chess` writes `ratings.json`, `... tactics
+# games` keeps every game as PGN, `... evaluate runs/chess --calibration` compares what it says with
+# what happens, `... ladder runs/chess` writes `ratings.json`, `... tactics
 # runs/chess` solves the puzzles, `... watch runs/chess` follows a training. `play.ipynb` lets you
 # play against the run.

@@ -30,9 +30,10 @@ if find_spec("chessnn_colab") is None:
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Install what is missing (torch stays as it is)
-from chessnn_colab import install_requirements
+from chessnn_colab import install_requirements, scroll_to_cell
 
 root = install_requirements()
+scroll_to_cell(top=True)
 
 # %% [markdown]
 # ## Choose
@@ -54,11 +55,6 @@ probe_positions = 3000  # @param {type:"slider", min:500, max:20000, step:500}
 # A neuron has one number, its **membrane**. Current that arrives adds to it. From step to step a
 # part of it **leaks** away. When it reaches the **threshold**, the neuron fires: one **spike**
 # goes to every neuron that listens, and one threshold is taken off the membrane (the **reset**).
-#
-# You should see a small current that leaks away as fast as it comes and never makes a spike; a
-# larger one that makes a spike every few steps; a negative current, after which the neuron needs
-# longer to reach its threshold. Move the sliders: without leak even the small current fires in
-# the end.
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title One neuron, drawn
@@ -66,7 +62,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from ipywidgets import FloatSlider
 
-from chessnn_colab import Controlled, apply_style
+from chessnn_colab import apply_style, inside
 
 apply_style()
 current = np.repeat([0.0, 0.3, 0.0, 0.75, -0.6, 0.45, 1.6, 0.0], [2, 9, 3, 10, 3, 5, 4, 4])
@@ -97,22 +93,21 @@ def draw_neuron(leak, threshold):
 
 leak = FloatSlider(0.5, min=0, max=0.95, step=0.05, description="leak")
 threshold = FloatSlider(1.0, min=0.2, max=2, step=0.1, description="threshold")
-Controlled(draw_neuron, {"leak": leak, "threshold": threshold})
+inside.Controlled(draw_neuron, {"leak": leak, "threshold": threshold})
 
 # %% [markdown]
+# *A small current leaks away as fast as it comes and never makes a spike; a larger one makes a
+# spike every few steps; after a negative one the neuron needs longer to reach its threshold. Move
+# the sliders: without leak even the small current fires in the end.*
+#
 # ## A neuron that counts
 # Four steps of one spike each take four times the work of one step. So this network uses
 # **I-LIF** neurons: one step, in which a neuron may fire several spikes at once: up to four in
 # the picture below, up to eight in the networks that follow. The number of spikes is the current
-# divided by the threshold, rounded.
-#
-# You should see two staircases. The left neuron (LIF) fires in every step at a current of one per
-# step, and cannot fire more. The right one (I-LIF) climbs along the dashed line, the ReLU of
-# ordinary networks: it is a ReLU cut into whole spikes. Whether that is still spiking is a fair
-# question. It is, in one sense that was tested. `tools/event_driven.py` runs the same weights
-# with additions only, at most one spike per neuron and step. In float64 every neuron then fires
-# exactly as many spikes as here. `docs/spiking.md` says what it costs: no layer may fire before
-# the layer below has finished.
+# divided by the threshold, rounded. Whether that is still spiking is a fair question. It is, in
+# one sense that was tested. `tools/event_driven.py` runs the same weights with additions only, at
+# most one spike per neuron and step. In float64 every neuron then fires exactly as many spikes as
+# here. `docs/spiking.md` says what it costs: no layer may fire before the layer below has finished.
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Two staircases
@@ -140,39 +135,35 @@ show(
 )
 
 # %% [markdown]
+# *The left neuron (LIF) fires in every step at a current of one per step, and cannot fire more. The
+# right one (I-LIF) climbs along the dashed line, the ReLU of ordinary networks: it is a ReLU cut
+# into whole spikes.*
+#
 # ## A position becomes planes
 # The network does not see pieces. It sees 27 boards of zeros and ones, always from the side of
 # the player to move.
-#
-# You should see one small board for each: where the mover's pawns are, which squares the opponent
-# attacks, who may castle.
 
 # %%
 import os
 
-from chessnn_colab import growth, input_planes, networks_to_show, position
-
 os.chdir(root)  # names of runs begin at the folder that has them
-networks, played = networks_to_show(own_run)
+networks, played = inside.networks_to_show(own_run)
 untrained, trained = next(iter(networks.values())), list(networks.values())[-1]
-seen = position(fen)
-input_planes(seen)
+seen = inside.position(fen)
+inside.input_planes(seen)
 
 # %% [markdown]
+# *Where the mover's pawns are, which squares the opponent attacks, who may castle.*
+#
 # ## Planes become spikes
 # A convolution looks at each square and its neighbours and makes of them 32 numbers per square,
 # the **currents** of 32 channels. The neurons turn each into spikes.
-#
-# You should see one channel: its current on the left, its spikes on the right. Negative currents
-# fire nothing.
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title The channel that fires most
-from chessnn_colab import firing_maps
-
 with torch.no_grad():
     currents = seen.seen_from_white(trained.stem(seen.planes)[0].numpy())
-first_spikes = firing_maps(trained, seen)["block 1 in"]
+first_spikes = inside.firing_maps(trained, seen)["block 1 in"]
 channel = first_spikes.sum((1, 2)).argmax()
 boards = {
     f"channel {channel + 1}: its current": currents[channel],
@@ -190,87 +181,77 @@ for axis, (title, board) in zip(axes, boards.items()):
 show(figure, f"{' and '.join(boards)}; {first_spikes[channel].sum():.0f} spikes in all")
 
 # %% [markdown]
+# *One channel: its current on the left, its spikes on the right. Negative currents fire nothing.*
+#
 # ## Where each layer fires
 # In the networks that come with the package the spikes go through three blocks of two layers of
 # 32 channels; a larger one has more. Each square of a map is as bright as its neurons fire.
-#
-# You should see every layer on one scale, then the channels of one of them. Choose another from
-# the list. Some channels draw pieces, some draw empty squares or an edge, some fire everywhere.
 
 # %%
-from chessnn_colab import firing_view
-
-firing_view(trained, seen)
+inside.firing_view(trained, seen)
 
 # %% [markdown]
+# *Every layer on one scale, then the channels of one of them: choose another from the list. Some
+# channels draw pieces, some draw empty squares or an edge, some fire everywhere.*
+#
 # ## How it learned
-# One position and several moments of one run. The text below each board gives the firing rate
-# (spikes as a share of those possible) and the number of silent layers. Look at these two figures
-# first.
-#
-# Move the slider. You should see an untrained network that is almost silent: its firing rate is
-# below 1 % (in the four networks that come with the package), and three of its seven layers fire
-# nothing. These are the layers in the middle of each block, whose currents stay too small until
-# learning raises them; all moves are nearly as likely as each other. Then more and more fires and
-# no layer stays silent, and the bar of win, draw and loss (of White) changes. Arrows are what the
-# network thinks by itself, without looking ahead. In the position given they turn to captures
-# first, and later to saving the queen from the knight on f6. It misses that Qxf7 mates: to see
-# that, a network looks ahead, as it does when it plays.
+# One position and several moments of one run: move the slider. The text below each board gives the
+# firing rate (spikes as a share of those possible) and the number of silent layers. Look at these
+# two figures first.
 
 # %%
-growth(networks, seen, played)
+inside.growth(networks, seen, played)
 
 # %% [markdown]
+# *The untrained network is almost silent: its firing rate is below 1 % (in the four networks that
+# come with the package), and three of its seven layers fire nothing. These are the layers in the
+# middle of each block, whose currents stay too small until learning raises them; all moves are
+# nearly as likely as each other. Then more and more fires and no layer stays silent, and the bar of
+# win, draw and loss (of White) changes. Arrows are what the network thinks by itself, without
+# looking ahead. In the position given they turn to captures first, and later to saving the queen
+# from the knight on f6. It misses that Qxf7 mates: to see that, a network looks ahead, as it does
+# when it plays.*
+#
 # ## What each layer knows
 # A **probe** is a straight line through a layer's spikes that is fitted to tell one fact: is the
 # mover in check, does one of the mover's pieces hang, who has more material. If a straight line
 # can tell, the layer knows. A line's height is the share of the fact's variance that the probe
 # explains.
-#
-# You should see the trained network far above the untrained one. One input plane says whether the
-# mover is in check, and material can be counted in the input: a layer needs only to pass both on.
-# No plane says that a piece hangs. Layers whose probe is better than that of `input` have
-# computed it.
 
 # %%
-from chessnn_colab import knowledge_picture, sample_positions
-
-positions = sample_positions(probe_positions)
-knowledge_picture({"untrained": untrained, "trained": trained}, positions)
+positions = inside.sample_positions(probe_positions)
+inside.knowledge_picture({"untrained": untrained, "trained": trained}, positions)
 
 # %% [markdown]
+# *The trained network is far above the untrained one. One input plane says whether the mover is in
+# check, and material can be counted in the input: a layer needs only to pass both on. No plane says
+# that a piece hangs. Layers whose probe is better than that of `input` have computed it.*
+#
 # ## Silence a part
 # What is a layer good for? Silence it and ask again. Choose a layer, and a channel of it or 0 for
 # all.
-#
-# You should see other arrows on the right board. Below, every channel is silenced alone: the
-# brighter its square, the more of the probability goes to other moves. Early layers matter
-# through most of their channels, because all later layers read them; in the last layers many
-# channels make no difference to this move.
 
 # %%
 from IPython.display import display
 
-from chessnn_colab import channel_importance, silence_view
-
-display(silence_view(trained, seen))
-channel_importance(trained, seen)
+display(inside.silence_view(trained, seen))
+inside.channel_importance(trained, seen)
 
 # %% [markdown]
+# *The arrows on the right board are others. Below, every channel is silenced alone: the brighter its
+# square, the more of the probability goes to other moves. Early layers matter through most of their
+# channels, because all later layers read them; in the last layers many channels make no difference
+# to this move.*
+#
 # ## Does it save energy?
 # Often said of spiking networks, so here are the figures. They are estimates for one evaluation
 # in 45 nm chips (Horowitz 2014), beside twins of the same shape without spikes. A twin need not
 # be wasteful: it can hold a spike count in four bits, and it can skip zeros too (Yan et al.,
-# arXiv 2409.08290).
-#
-# You should see six bars for arithmetic and six with memory traffic, where every operand is
-# fetched from a small memory, and the verdict below them.
+# arXiv 2409.08290). With memory traffic, every operand is fetched from a small memory.
 
 # %%
-from chessnn_colab import energy_bars, estimate_energy, show
-
-energy = estimate_energy(trained, sample_positions(500))
-show(energy_bars(energy), energy.verdict)
+energy = inside.estimate_energy(trained, inside.sample_positions(500))
+show(inside.energy_bars(energy), energy.verdict)
 print(energy.verdict)
 
 # %% [markdown]

@@ -29,9 +29,10 @@ if find_spec("chessnn_colab") is None:
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Install what is missing (torch stays as it is)
-from chessnn_colab import install_requirements
+from chessnn_colab import install_requirements, scroll_to_cell
 
 root = install_requirements()
+scroll_to_cell(top=True)
 
 # %% [markdown]
 # ## Choose
@@ -52,26 +53,27 @@ plies_to_watch = 300  # @param {type:"slider", min:10, max:600, step:10}
 
 # %% [markdown]
 # ## Play
-# You should see a board. Two clicks make a move: dots show where a piece can go. In Gomoku and
-# tic-tac-toe it is one click. The network's answer is marked. You can also type moves (`e4`, `Nf3`, `O-O`). *What it thinks* draws its
-# likeliest moves as arrows, its opinion of who wins as a bar, and that opinion over the game. The
-# box beside the board is the game as text: copy it to keep it, or paste a position (FEN) or a
-# game (PGN) and press Load. This board does not answer while the cell below plays a game.
+# Two clicks make a move: dots show where a piece can go. In Gomoku and tic-tac-toe it is one click.
+# You can also type moves (`e4`, `Nf3`, `O-O`). *What it thinks* draws its likeliest moves as
+# arrows, its opinion of who wins as a bar, and that opinion over the game. The box beside the board
+# is the game as text: copy it to keep it, or paste a position (FEN) or a game (PGN) and press Load.
+# This board does not answer while the cell below plays a game.
 
 # %%
 import os
 
-from chessnn_colab import find_network, play_widget
+from chessnn_colab import play_widget, runs, scroll_to_cell
 
 os.chdir(root)  # names of runs begin at the folder that has them
-found = find_network(network, root / "runs")
+found = runs.find_network(network, root / "runs")
 print(found.sentence)
+scroll_to_cell()
 play_widget(found.run, human=you_play, evaluations=evaluations)
 
 # %% [markdown]
 # ## Watch
-# You should see each move as it is played, and then the game to play back: press Play, click a
-# move, or use the arrow keys. The stop button ends the game and keeps it.
+# Each move as it is played, and then the game to play back: press Play, click a move, or use the
+# arrow keys. The stop button ends the game and keeps it.
 
 # %%
 from chessnn_colab import watch_game
@@ -80,8 +82,7 @@ watch_game(found.run, opponent, evaluations=evaluations, plies=plies_to_watch)
 
 # %% [markdown]
 # ## Another game
-# You should see the same board with another game: it plays every game with squares. Here you play
-# tic-tac-toe against a random mover; to play against a run that you trained with
+# The same board plays every game with squares. Here you play tic-tac-toe against a random mover; to play against a run that you trained with
 # `game="tictactoe"`, write its folder instead of `random`.
 
 # %%

@@ -31,14 +31,15 @@ if find_spec("chessnn_colab") is None:
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Install what is missing, and Ray, which nothing else needs
-from chessnn_colab import install_requirements
+from chessnn_colab import install_requirements, scroll_to_cell
 
 root = install_requirements(also=["ray>=2.50"])
+scroll_to_cell(top=True)
 
 # %% [markdown]
 # ## Choose
 # Nothing needs to be changed. `address` is that of a cluster: `auto` on one of its machines. If
-# it is empty, the notebook simulates a cluster on this computer. `games_with_a_loss` are played
+# it is empty, the notebook simulates a cluster on this computer. `positions_with_a_loss` are played
 # in the section that takes a node away.
 
 # %% tags=["parameters"]
@@ -46,13 +47,13 @@ root = install_requirements(also=["ray>=2.50"])
 minutes = 2  # @param {type:"slider", min:1, max:240, step:1}
 address = ""  # @param {type:"string"}
 run_folder = "runs/cluster"  # @param {type:"string"}
-games_with_a_loss = 256  # @param {type:"slider", min:64, max:1024, step:64}
+positions_with_a_loss = 25600  # @param {type:"slider", min:6400, max:102400, step:6400}
 
 # %% [markdown]
 # ## A cluster
 # With an address above (such as `auto` on a machine of the cluster) that one is used. Without an
-# address, a cluster is simulated here. You should see a line for each node and the worker plan:
-# one worker for each GPU, or for each core where there is none.
+# address, a cluster is simulated here. The plan is one worker for each GPU, or for each core where
+# there is none.
 
 # %%
 from chessnn_colab import join_cluster, plan_cluster
@@ -85,14 +86,12 @@ print(plan_cluster(resources))
 
 # %% [markdown]
 # ## Train
-# You should see the same bars and curves as ever; only `pool` and `address` are new. Each machine
-# receives every version of the weights once, games come back as packed numpy, and the learner
+# The same bars and curves as ever; only `pool` and `address` are new. Each machine receives every version of the weights once, games come back as packed numpy, and the learner
 # stays here.
 
 # %%
-from chessnn_colab import TrainConfig, make_progress, scroll_to_cell, train
+from chessnn_colab import TrainConfig, make_progress, train
 
-scroll_to_cell()
 run = root / run_folder
 config = TrainConfig(run=str(run), minutes=minutes, pool="ray", address=place)
 for report in train(config, make_progress()):
@@ -100,9 +99,9 @@ for report in train(config, make_progress()):
 
 # %% [markdown]
 # ## Lose a machine
-# The next cell removes one node of the simulated cluster, without a warning, while it plays. You
-# should see that a worker died, that its games are played again, and an iteration with as many
-# games as any other. The lost worker waits for its node to come back, and the others go on.
+# The next cell removes one node of the simulated cluster, without a warning, while it plays. Its
+# share is played again, and the iteration has as many positions as it should have. The lost worker
+# waits for its node to come back, and the others go on.
 
 # %%
 import dataclasses
@@ -126,10 +125,14 @@ class LosesANode:
 
 if pretended is not None:
     again = dataclasses.replace(
-        config, minutes=None, iterations=1, games_per_iteration=games_with_a_loss, sample_reuse=1.0
+        config,
+        minutes=None,
+        iterations=1,
+        positions_per_iteration=positions_with_a_loss,
+        sample_reuse=1.0,
     )
     for report in train(again, LosesANode(make_progress())):
-        print(f"{report.games} games in iteration {report.iteration}")
+        print(f"{report.positions_played:,} positions in iteration {report.iteration}")
 
 # %% [markdown]
 # ## Leave

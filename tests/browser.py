@@ -25,7 +25,7 @@ import pytest
 
 from .jupyter_server import jupyter_server
 
-WIDE, NARROW, HEIGHT = 1400, 820, 1000
+WIDE, NARROW, HEIGHT = 1400, 820, 900
 CHROMIUM = (
     shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 )
@@ -318,12 +318,10 @@ class Server:
 
 @contextmanager
 def serve(
-    folder: Path, python: str | Path = sys.executable, classic: bool = False
+    folder: Path, python: str | Path = sys.executable, classic: bool = False, widgets: bool = True
 ) -> Iterator[Server]:
-    """Run a Jupyter server of this `python`'s in `folder`. Kernels import the package of this
-    checkout.
-    """
-    with jupyter_server(folder, python, classic) as address:
+    """A server of jupyter_server.py in `folder`."""
+    with jupyter_server(folder, python, classic, widgets) as address:
         yield Server(address, classic)
 
 

@@ -13,15 +13,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
+NO_NEWS = {"fetchNews": "false", "checkForUpdates": False}  # JupyterLab's only setting that differs
 
 
 @contextmanager
 def jupyter_server(
-    folder: Path, python: str | Path = sys.executable, classic: bool = False
+    folder: Path, python: str | Path = sys.executable, classic: bool = False, widgets: bool = True
 ) -> Iterator[str]:
     """Run the JupyterLab (or classic notebook) of `python` in `folder`; yield its address.
 
-    Kernels import the package of this checkout.
+    Kernels import the package of this checkout. widgets: whether JupyterLab can draw any.
     """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -50,7 +51,13 @@ def jupyter_server(
         module = "jupyterlab"
         more = ["--port-retries=0", "--IdentityProvider.token="]
         more += ["--ServerApp.disable_check_xsrf=True", "--expose-app-in-browser"]
-        environment["JUPYTERLAB_SETTINGS_DIR"] = str(_lab_settings(own / "lab"))
+        settings = own / "lab" / "@jupyterlab" / "apputils-extension"
+        _write(settings / "notification.jupyterlab-settings", NO_NEWS)
+        environment["JUPYTERLAB_SETTINGS_DIR"] = str(own / "lab")
+        page = {
+            "disabledExtensions": {} if widgets else {"@jupyter-widgets/jupyterlab-manager": True}
+        }
+        _write(own / "config" / "labconfig" / "page_config.json", page)
     own.mkdir(parents=True, exist_ok=True)
     with (own / "log").open("wb") as log:
         process = subprocess.Popen(
@@ -68,17 +75,9 @@ def jupyter_server(
             process.wait()
 
 
-def _lab_settings(folder: Path) -> Path:
-    """No news; cells out of sight are drawn too, or their outputs would not be on the page."""
-    settings = {
-        "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
-        "notebook-extension/tracker": {"windowingMode": "none"},
-    }
-    for name, values in settings.items():
-        path = folder / "@jupyterlab" / f"{name}.jupyterlab-settings"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(values), encoding="utf-8")
-    return folder
+def _write(path: Path, values: dict) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(values), encoding="utf-8")
 
 
 def _wait_for(port: int, process: subprocess.Popen, log: Path, seconds: float = 90) -> None:

@@ -208,5 +208,6 @@ def test_a_search_does_not_depend_on_what_shares_its_batch(search):
         actor.act(state, torch.Generator().manual_seed(0), gumbel_scale=0.0)
         for state in (positions, crowd)
     )
-    for one, other in zip(alone, beside):
+    assert alone.value.equal(beside.value[:, 8:])
+    for one, other in zip(alone[:3], beside[:3]):
         assert one.equal(other[8:])

@@ -36,6 +36,7 @@ def test_every_part_runs_and_is_written_down(tmp_path):
     assert found["ply"]["positions/s, 16 boards"] > 0
     assert found["precision"]["share of best moves that are the CPU's, torch.float32"] == 1
     assert found["fused"]["us forward"] > 0 and found["workers"]["speedup"] > 0
+    assert found["ranks"]["updates/s together"] > 0
     table = (tmp_path / "device.md").read_text(encoding="utf-8")
     assert "| graph | two-rung, graph | needs CUDA |" in table
     assert all(f"| {part} | seconds |" in table for part in PARTS)
@@ -68,7 +69,7 @@ def test_parts_that_would_not_fit_are_named_with_the_command_to_go_on(tmp_path, 
     place = ["--device", "cpu", "--out", str(tmp_path)]
     assert main(["bench", "device", "--minutes", "1", *place]) == 0
     assert list(written(tmp_path)) == ["check", "ply", "precision", "graph", "fused"]
-    command = f"bench device --parts loop,train,workers --out '{tmp_path}'"
+    command = f"bench device --parts loop,train,workers,ranks --out '{tmp_path}'"
     assert command in capsys.readouterr().out
 
 
@@ -82,8 +83,8 @@ def test_an_interrupt_names_what_is_left(tmp_path, monkeypatch, capsys):
 
 
 def test_a_part_that_does_not_exist_is_a_sentence(tmp_path, capsys):
-    assert main(["bench", "device", "--parts", "check,ranks", "--out", str(tmp_path)]) == 2
-    assert "parts='ranks': expected one of check, loop, train" in capsys.readouterr().err
+    assert main(["bench", "device", "--parts", "check,speed", "--out", str(tmp_path)]) == 2
+    assert "parts='speed': expected one of check, loop, train" in capsys.readouterr().err
 
 
 def test_the_process_of_a_part_finds_the_package_from_anywhere(tmp_path, monkeypatch):

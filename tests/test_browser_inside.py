@@ -12,7 +12,7 @@ pytestmark = [needs_browser, pytest.mark.timeout(600), long]
 SLIDERS = """
 from ipywidgets import FloatSlider
 from matplotlib.figure import Figure
-from chessnn_colab import Controlled
+from chessnn_colab.views.inside.show import Controlled
 
 def draw(leak):
     figure = Figure(figsize=(4, 2))

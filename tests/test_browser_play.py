@@ -28,6 +28,13 @@ view = play_widget(slowly, position="7k/P7/8/8/8/8/5PPP/6K1 w - - 0 1")
 view
 """
 NOTHING = "print('the cell below the board')"
+LAB, CLASSIC = (), (COLAB, True)  # the classic notebook has ipywidgets 7.7
+in_both = pytest.mark.parametrize(
+    "page",
+    [(LAB, BOARD, NOTHING), pytest.param((CLASSIC, BOARD, NOTHING), marks=[needs_colab, long])],
+    indirect=True,
+    ids=["lab", "classic"],
+)
 NETWORK = """
 from chessnn_colab.runs.networks import shipped_files
 from chessnn_colab.views.play import play_widget
@@ -75,8 +82,9 @@ def browser():
 
 @pytest.fixture
 def page(tmp_path, browser, request):
-    notebook(tmp_path / "board.ipynb", *request.param)
-    with serve(tmp_path) as server:
+    front_end, *cells = request.param
+    notebook(tmp_path / "board.ipynb", *cells)
+    with serve(tmp_path, *front_end) as server:
         page = server.open(browser, "board.ipynb")
         page.run_all()
         page.wait_until(lambda: page.tab.query_selector(".cn-table[data-keys]"), 120)
@@ -84,10 +92,11 @@ def page(tmp_path, browser, request):
         page.shut_down()
 
 
-@pytest.mark.parametrize("page", [(BOARD, NOTHING)], indirect=True)
+@in_both
 def test_a_game_by_clicks_with_a_promotion_and_a_take_back(page):
     board = Board(page)
     assert board.has("a7, white pawn") and board.has("h8, black king") and board.has("e4")
+    assert "reload the page" not in page.text()
     assert page.tab.get_by_role("combobox", name="your side").count() == 1
     board.click("a7")
     board.says("Now click where it goes")
@@ -128,19 +137,19 @@ def test_a_game_by_clicks_with_a_promotion_and_a_take_back(page):
 
 
 @long
-@pytest.mark.parametrize("page", [(BOARD, NOTHING)], indirect=True)
+@in_both
 def test_keys_on_the_board_do_not_edit_the_notebook(page):
     board, tab = Board(page), page.tab
-    cells = tab.locator(".jp-Cell").count()
+    cells = tab.locator(".jp-Cell, .code_cell").count()
     board.click("f2")
     tab.keyboard.press("Escape")
     tab.keyboard.type("ddb")
     entry = tab.locator(".cn-entry input")
-    assert tab.locator(".jp-Cell").count() == cells and entry.input_value() == "ddb"
+    assert tab.locator(".jp-Cell, .code_cell").count() == cells and entry.input_value() == "ddb"
     entry.fill("")
     tab.locator(".cn-says").click()
     tab.keyboard.type("g4")
-    assert tab.locator(".jp-Cell").count() == cells and entry.input_value() == "g4"
+    assert tab.locator(".jp-Cell, .code_cell").count() == cells and entry.input_value() == "g4"
     tab.keyboard.press("Enter")
     board.says("Your move")
     assert board.has("g4, white pawn")
@@ -159,7 +168,7 @@ def test_keys_on_the_board_do_not_edit_the_notebook(page):
 
 @long
 @pytest.mark.parametrize(
-    "page", [(BOARD.replace("seconds = 0.0", "seconds = 1.5"), NOTHING)], indirect=True
+    "page", [(LAB, BOARD.replace("seconds = 0.0", "seconds = 1.5"), NOTHING)], indirect=True
 )
 def test_clicks_while_it_thinks_and_a_kernel_that_is_gone_are_told(page):
     board, tab = Board(page), page.tab
@@ -184,7 +193,20 @@ def test_clicks_while_it_thinks_and_a_kernel_that_is_gone_are_told(page):
 
 
 @long
-@pytest.mark.parametrize("page", [(NETWORK, NOTHING)], indirect=True)
+def test_a_page_that_cannot_show_widgets_says_so(tmp_path, browser):
+    """As one that JupyterLab opened before ipywidgets was installed."""
+    notebook(tmp_path / "board.ipynb", BOARD)
+    with serve(tmp_path, widgets=False) as server:
+        page = server.open(browser, "board.ipynb")
+        page.run_all()
+        page.wait_until(lambda: "reload the page (F5)" in page.text(), 120)
+        assert page.tab.locator(".cn-still img").is_visible()
+        page.picture("board-without-widgets")
+        page.shut_down()
+
+
+@long
+@pytest.mark.parametrize("page", [(LAB, NETWORK, NOTHING)], indirect=True)
 def test_what_the_network_thinks_is_shown_beside_the_board(page):
     board = Board(page)
     assert page.tab.get_by_role("combobox", name="strength").count() == 1
@@ -206,46 +228,10 @@ def test_what_the_network_thinks_is_shown_beside_the_board(page):
 
 
 @long
-@needs_colab
-def test_the_board_works_in_the_classic_notebook_with_ipywidgets_7(tmp_path, browser):
-    notebook(tmp_path / "board.ipynb", BOARD, NOTHING)
-    with serve(tmp_path, COLAB, classic=True) as server:
-        page = server.open(browser, "board.ipynb")
-        page.run_all()
-        page.wait_until(lambda: page.tab.query_selector(".cn-table[data-keys]"), 120)
-        board = Board(page)
-        board.click("a7")
-        board.says("Now click where it goes")
-        board.click("a8")
-        board.says("Promote to what?")
-        board.press("Queen")
-        board.says("Your move")
-        assert board.has("a8, white queen")
-        board.press("Take back")
-        board.says("Taken back")
-        board.click("h2")
-        cells = page.tab.locator(".code_cell").count()
-        page.tab.keyboard.type("ddb")
-        assert page.tab.locator(".code_cell").count() == cells
-        assert page.tab.locator(".cn-entry input").input_value() == "ddb"
-        page.picture("board-classic")
-        for width in (NARROW, WIDE):
-            page.width(width)
-            assert not page.cut()
-        page.shut_down()
-
-
-@long
 def test_a_replay_plays_without_a_kernel(tmp_path, browser):
     path = tmp_path / "replay.html"
     path.write_text(f"<!doctype html><meta charset=utf-8>{game_replay(played_game(MATE)).html}")
-    tab = browser.new_page(viewport={"width": 500, "height": 800})
-    tab.route(
-        "**/*",
-        lambda route: (
-            route.continue_() if route.request.url.startswith(("file:", "data:")) else route.abort()
-        ),
-    )
+    tab = browser.new_page(viewport={"width": 500, "height": 800}, offline=True)
     tab.goto(path.as_uri())
     board = tab.get_by_role("img", name="Board: ")
     board.wait_for()

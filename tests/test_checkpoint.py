@@ -90,8 +90,8 @@ def test_any_reader_of_safetensors_opens_it(file):
 def test_another_game_and_another_format_are_refused(file, monkeypatch):
     with pytest.raises(CheckpointError, match="of the game 'chess', expected 'gomoku'"):
         load_checkpoint(file, game="gomoku")
-    monkeypatch.setattr(checkpoint, "FORMAT", "chessnn_colab checkpoint 2")
-    with pytest.raises(CheckpointError, match="checkpoint 1', this version reads .*checkpoint 2'"):
+    monkeypatch.setattr(checkpoint, "FORMAT", "chessnn_colab checkpoint 3")
+    with pytest.raises(CheckpointError, match="checkpoint 2', this version reads .*checkpoint 3'"):
         load_checkpoint(file)
 
 

@@ -13,7 +13,7 @@ from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.settings import GROUPS
 
 TINY = (
-    "--iterations 1 --games-per-iteration 4 --boards 2 --max-plies 12 --channels 8 --blocks 1 --candidates 2 "
+    "--iterations 1 --positions-per-iteration 52 --boards 2 --max-plies 12 --channels 8 --blocks 1 --candidates 2 "
     "--survivors 1 --batch-size 32 --device cpu --pool inline"
 ).split()
 
@@ -35,10 +35,10 @@ def run(tmp_path_factory) -> str:
     assert done.returncode == 0, done.stderr
     for line in (
         "Primary training device: cpu",
-        "Generating 4 games on 2 workers",
-        "Games per worker: [2, 2]",
-        "| 2/2 workers done | 4/4 games",
-        "Completed 4/4 games in ",
+        "Generating 52 positions on 2 workers",
+        "Positions per worker: [26, 26]",
+        "| 2/2 workers done | 52/52 positions",
+        "Completed 52/52 positions in ",
         "Buffer: ",
     ):
         assert line in done.stdout
@@ -68,13 +68,9 @@ def test_watch_reads_a_run(run, capsys):
 
 
 def test_every_field_of_the_config_is_an_option():
-    options = vars(
-        build_parser().parse_args(["train", "--gpus", "0,1", "--from", "other", "--overlap"])
-    )
+    options = vars(build_parser().parse_args(["train", "--gpus", "0,1", "--from", "other"]))
     assert set(TrainConfig.__dataclass_fields__) <= set(options)
-    assert (
-        options["gpus"] == (0, 1) and options["from_checkpoint"] == "other" and options["overlap"]
-    )
+    assert options["gpus"] == (0, 1) and options["from_checkpoint"] == "other"
     assert {bool, float, int, str, tuple[int, ...]} == set(field_types())
 
 

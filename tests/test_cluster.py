@@ -14,6 +14,10 @@ import pytest
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.devices import WorkerPlan, inventory
 from chessnn_colab.errors import ConfigError
+from chessnn_colab.in_flight import Share
+from chessnn_colab.network import to_arrays
+from chessnn_colab.ranks import Ranks
+from chessnn_colab.selfplay import SelfPlay
 from chessnn_colab.training import train
 
 from .pool_contract import (  # noqa: F401 (fixtures)
@@ -27,6 +31,7 @@ from .pool_contract import (  # noqa: F401 (fixtures)
     shared_pool,
     shares,
 )
+from .rank_job import CONFIG, batches_of, new_learner, replay_of
 from .toy_job import ToyJob
 
 ray = pytest.importorskip("ray", reason="the extra [cluster] is not installed")
@@ -114,6 +119,16 @@ def test_a_stopped_process_is_killed_though_it_hears_neither_the_pool_nor_ray(
     assert not Path(f"/proc/{stopped[0]}").exists()
 
 
+def test_actors_learn_together(head):
+    learner = new_learner()
+    settings = CONFIG.job_settings(learner.network.config)
+    with RayPool(SelfPlay, settings, WorkerPlan(("cpu", "cpu"), 1)) as pool:
+        pool.set_weights(0, to_arrays(learner.network))
+        batches = batches_of(replay_of(pool.play([Share(200, {})] * 2, 0)), 5)
+        losses = Ranks(pool, (0, 1), print).learn(learner, batches, lambda done: None)
+    assert losses.shape[0] == 5 == learner.updates
+
+
 def test_gpus_are_rays_to_give_out(tmp_path):
     with pytest.raises(
         ConfigError, match=r"gpus=\(0, 1\) on a Ray cluster, where Ray gives out the GPUs"
@@ -134,7 +149,7 @@ def test_training_on_a_cluster(head, tmp_path):
         run=str(tmp_path / "run"),
         pool="ray",
         iterations=2,
-        games_per_iteration=8,
+        positions_per_iteration=104,
         boards=4,
         max_plies=12,
         channels=8,
@@ -145,7 +160,7 @@ def test_training_on_a_cluster(head, tmp_path):
         workers=2,
     )
     reports = list(train(config))
-    assert [report.games for report in reports] == [8, 8]
+    assert [report.positions_played for report in reports] == [104, 104]
     local = dataclasses.replace(config, run=str(tmp_path / "local"), pool="inline")
     for one, other in zip(reports, train(local)):
         assert (one.plies, one.policy_loss) == (other.plies, other.policy_loss), (
@@ -186,7 +201,6 @@ def test_more_workers_than_the_cluster_has_room_for():
             {"selfplay_device": "mps"},
             "selfplay_device='mps' on a Ray cluster: expected one of cpu, cuda",
         ),
-        ({"learner_gpu": "own"}, "learner_gpu='own' on a Ray cluster: expected one of shared"),
     ],
 )
 def test_settings_that_cannot_be(settings, words):

@@ -77,11 +77,15 @@ def threads_of_updates(monkeypatch, budget: Budget, channels: int = 64) -> list[
         network=SimpleNamespace(config=SimpleNamespace(channels=channels)),
         policy_gradient=False,
     )
-    replay = SimpleNamespace(
-        sample=lambda size, generator: {"policy_weights": np.ones((size, 1), np.float16)}
-    )
+    batch = {"actions": np.zeros(32), "policy_weights": np.ones((32, 1), np.float16)}
+
+    class Replay(list):
+        def sample(self, size, generator):
+            return dict(batch)
+
+    replay = Replay([batch])
     with use_threads(4):
-        learn(learner, replay, 12, 32, budget, Progress(), np.random.default_rng(0), lambda: None)
+        learn(learner, replay, 12, 32, budget, Progress(), np.random.default_rng(0))
         assert torch.get_num_threads() == 4
     return counts
 

@@ -19,10 +19,10 @@ from chessnn_colab.device_probe import batch_of
 from chessnn_colab.games.base import finished
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.learner import Learner, LearnerConfig
+from chessnn_colab.lockstep import Lockstep
 from chessnn_colab.network import SpikingNetwork, actor_copy
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.search import SearchConfig
-from chessnn_colab.selfplay import Lockstep
 
 yaml = pytest.importorskip("yaml")
 torchgen = pytest.importorskip("torchgen")
@@ -80,7 +80,7 @@ def lockstep(search: str) -> Lockstep:
     """Self-play as another device than the CPU runs it, on a portable network (MPS)."""
     network = actor_copy(SpikingNetwork(TINY, portable=True).eval())
     config = SearchConfig(search=search, num_simulations=6, candidates=4, survivors=2)
-    return Lockstep(Actor(Chess(), network, config, static=True), 16, 64, 0)
+    return Lockstep(Actor(Chess(), network, config, static=True), 16, 0)
 
 
 def batch(game: Chess) -> dict[str, np.ndarray]:
@@ -104,7 +104,9 @@ def used() -> set[str]:
         on_cpu = Learner(
             SpikingNetwork(TINY, portable=True), game, LearnerConfig(precision="float32")
         )
-        learner.update(batch(game), None, np.random.default_rng(0))
+        shown = batch(game)
+        shown["chance"] = np.zeros(len(shown["actions"]), np.float32)
+        learner.update(shown)
         learner.reestimate_norms([batch(game)])
     return operators.names - NOT_KERNELS
 

@@ -152,6 +152,8 @@ def test_evaluate_from_a_shell(run, other, short_games, tmp_path, capsys):
         "--search policy --candidates 3",
         "--save RUN/config.json",
         "--opponent RUN@5",
+        "--calibration --games 0",
+        "--calibration --candidates 3",
     ],
 )
 def test_bad_input_from_a_shell_is_one_sentence(run, options, capsys):

@@ -2,7 +2,6 @@
 an interrupt.
 """
 
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +9,7 @@ import pytest
 import torch
 
 from chessnn_colab import training
-from chessnn_colab.errors import CheckpointError, ConfigError, RunError, WorkerError
-from chessnn_colab.records import GameRecords
+from chessnn_colab.errors import CheckpointError, ConfigError, RunError
 from chessnn_colab.report import Report
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.training import train
@@ -56,21 +54,6 @@ def test_a_run_goes_on_when_the_run_that_it_began_from_is_gone(tmp_path):
     assert report.iteration == 2
 
 
-def test_an_iteration_without_a_game_says_so_and_keeps_what_was_learned(tmp_path, monkeypatch):
-    reports = train(tiny(tmp_path, iterations=3, checkpoint_every=100))
-    next(reports)
-    monkeypatch.setattr(
-        training,
-        "concatenate_worker_games",
-        lambda chunks, game: GameRecords.empty(game.packed_words),
-    )
-    with pytest.raises(
-        WorkerError, match="no game finished in time: raise minutes or lower boards"
-    ):
-        next(reports)
-    assert latest(tmp_path)["iteration"] == 1
-
-
 def test_games_that_came_are_kept_though_the_replay_was_full(tmp_path):
     heard, done = [], []
 
@@ -79,7 +62,7 @@ def test_games_that_came_are_kept_though_the_replay_was_full(tmp_path):
         if heard.count(2) == 4:
             raise KeyboardInterrupt
 
-    config = tiny(tmp_path, iterations=5, replay_capacity=40)
+    config = tiny(tmp_path, iterations=5, replay_capacity=132)
     done.extend(train(config, Listener(worker_update=in_the_third_iteration)))
     saved = latest(tmp_path)
     assert (
@@ -90,21 +73,7 @@ def test_games_that_came_are_kept_though_the_replay_was_full(tmp_path):
 def test_games_that_came_are_kept_though_showing_their_end_was_interrupted(tmp_path):
     list(train(tiny(tmp_path, iterations=3), Listener(finish_selfplay=interrupt)))
     saved = latest(tmp_path)
-    assert saved["iteration"] == 0 and saved["total_games"] == 6
-
-
-def test_games_that_came_are_kept_though_their_reader_left(tmp_path):
-    trainer = training.Trainer(
-        tiny(tmp_path, iterations=5, overlap=True, pool="local", workers=1), Listener()
-    )
-    with closing(trainer):
-        reports = trainer.iterations()
-        first = next(reports)
-        while not any(trainer.pool.received):
-            trainer.pool.pump()
-        reports.close()
-    kept = latest(tmp_path)
-    assert kept["iteration"] == 1 and kept["total_positions"] > first.total_positions
+    assert saved["iteration"] == 0 and saved["total_games"] >= 6
 
 
 def test_a_diverged_network_is_not_saved_and_the_run_goes_on_from_before(tmp_path, monkeypatch):
@@ -131,7 +100,7 @@ def test_a_diverged_network_is_not_saved_and_the_run_goes_on_from_before(tmp_pat
 def test_an_interrupt_before_a_report_is_written_leaves_its_iteration_to_the_next_start(
     tmp_path, monkeypatch
 ):
-    reports = train(tiny(tmp_path, iterations=5, checkpoint_every=100))
+    reports = train(tiny(tmp_path, iterations=5, checkpoint_every=10_000))
     next(reports)
     monkeypatch.setattr(RunFolder, "append_report", interrupt)
     assert list(reports) == []
@@ -148,13 +117,13 @@ def test_whatever_ends_a_run_it_is_saved_first(tmp_path, end):
         raise end
 
     with pytest.raises((ZeroDivisionError, SystemExit)):
-        list(train(tiny(tmp_path, checkpoint_every=100), Listener(report=fails)))
+        list(train(tiny(tmp_path, checkpoint_every=10_000), Listener(report=fails)))
     assert latest(tmp_path)["iteration"] == 1
 
 
 def test_a_save_that_would_take_too_much_of_the_time_waits(tmp_path, monkeypatch):
     monkeypatch.setattr(RunFolder, "may_save", lambda run: False)
-    list(train(tiny(tmp_path, iterations=2, checkpoint_every=1)))
+    list(train(tiny(tmp_path, iterations=2, checkpoint_every=0)))
     assert RunFolder.open(tmp_path).checkpoints() == [0, 2]
 
 
@@ -208,6 +177,6 @@ def test_a_folder_that_nobody_may_look_into_is_one_clear_error(tmp_path, monkeyp
 
 def test_a_start_that_is_refused_ends_its_progress(tmp_path):
     listener = Listener()
-    with pytest.raises(ConfigError, match="2 workers"):
-        next(train(tiny(tmp_path / "run", games_per_iteration=1), listener))
+    with pytest.raises(ConfigError, match="5 for 2 workers of 3 boards: expected 6"):
+        next(train(tiny(tmp_path / "run", positions_per_iteration=5), listener))
     assert listener.events[-1] == ("close",)

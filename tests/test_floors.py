@@ -12,15 +12,20 @@ FLOORS = """
 errors
 budget report cpu memory text install settings shapes transfer graphs
 games
-network_config search records devices
+network_config search records in_flight devices
 layers tree assembler replay advice presets
 network
-spikes learner actor
-selfplay iteration learning
+spikes chances
+learner actor
+learner_state
+iteration learning
+data_parallel
+lockstep
+selfplay
 runs
 workers
 config
-arena device_probe
+arena device_probe ranks playing
 strength check
 training export
 bench views
@@ -36,6 +41,7 @@ TORCH_FREE = (
     "memory",
     "report",
     "records",
+    "in_flight",
     "assembler",
     "network_config",
     "settings",

@@ -242,7 +242,7 @@ def test_every_operator_has_a_kernel_on_gpus_and_macs():
             game.starts(8, "random-plies", torch.Generator().manual_seed(0)), torch.arange(8)
         )
         packed, _ = game.augment(game.pack(state), torch.rand(8))
-        for output in (game.observe, game.legal_action_mask, game.truncation_value):
+        for output in (game.observe, game.legal_action_mask):
             output(game.unpack(packed))
     names = operators.names - NOT_KERNELS - {"exponential_"}  # drawn on the CPU
     assert "gather" in names and not [

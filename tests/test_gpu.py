@@ -10,10 +10,11 @@ from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.graphs import PROOFS
 from chessnn_colab.layers import rounds_at_once
 from chessnn_colab.learner import Learner, LearnerConfig
+from chessnn_colab.lockstep import Lockstep, graphs_for
 from chessnn_colab.network import actor_copy, build_network
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.search import SearchConfig
-from chessnn_colab.selfplay import Lockstep, graphs_for, play_games
+from chessnn_colab.selfplay import Play
 
 from .test_device_operators import batch
 
@@ -39,8 +40,8 @@ def test_every_move_of_self_play_is_legal(search, precision):
         SearchConfig(search, num_simulations=8),
     )
     parts = []
-    play_games(actor, 64, 64, 0, lambda games, plies, records: parts.append(records) is None)
-    assert sum(part.num_games for part in parts) == 64
+    Play(actor, 64, 0).run(64 * 60, lambda games, plies, records: parts.append(records) or True)
+    assert sum(part.num_games for part in parts) >= 64
     for part in parts:
         if part.num_positions:
             legal = here.legal_action_mask(here.unpack(torch.from_numpy(part.positions)))
@@ -64,7 +65,7 @@ def test_half_precisions_learn_what_float32_learns(precision):
 def test_a_ply_is_replayed_as_a_graph():
     actor = Actor(Chess(device="cuda"), actor_copy(build_network(TINY, "cuda")), SearchConfig())
     graphs = graphs_for(actor)
-    Lockstep(actor, 64, 128, 0, graphs).play_block()
+    Lockstep(actor, 64, 0, graphs).play_block()
     assert graphs.on and graphs.proofs == {64: PROOFS}, graphs.trouble
 
 

@@ -108,7 +108,7 @@ def test_a_lost_runtime_goes_on_from_drive(colab, tmp_path, capsys):
             game="tictactoe",
             iterations=1,
             pool="inline",
-            games_per_iteration=16,
+            positions_per_iteration=96,
             workers=1,
             copy_to=copy_to,
         )

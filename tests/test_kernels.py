@@ -22,13 +22,13 @@ sys.path.insert(0, {root!r})
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.training import train
 from chessnn_colab.views.progress import make_progress
-config = TrainConfig(run={run!r}, channels=8, blocks=1, boards=8, games_per_iteration={games}, max_plies=160,
-                     batch_size=32, replay_capacity=1000, device="cpu", workers=2, iterations={iterations},
-                     checkpoint_every=1)
+config = TrainConfig(run={run!r}, channels=8, blocks=1, boards=8, positions_per_iteration={positions}, max_plies=160,
+                     batch_size=32, replay_capacity=400000, device="cpu", workers=2, iterations={iterations},
+                     checkpoint_every=0)
 for report in train(config, make_progress()):
     pass
 """
-SETTINGS = {"games": 2000, "iterations": 5}
+SETTINGS = {"positions": 320_000, "iterations": 5}
 
 
 class Kernel:
@@ -95,7 +95,7 @@ def outlive(workers: list, seconds: float) -> list:
 
 def workers_at_play(kernel: Kernel, run: Path) -> list:
     kernel.run(run)
-    kernel.read_until("Games per worker")
+    kernel.read_until("Positions per worker")
     workers = kernel.children()
     assert len(workers) == 2
     return workers
@@ -114,7 +114,7 @@ def test_an_interrupted_cell_leaves_no_child_and_the_next_one_goes_on(kernel, tm
     assert (
         not outlive(workers, max(interrupted + 5 - time.monotonic(), 0)) and not kernel.children()
     )
-    kernel.run(run, games=8, iterations=1)
+    kernel.run(run, positions=160, iterations=1)
     text = kernel.read_until("idle")
     assert "Resuming" in text and "Iteration 1 |" in text
 

@@ -37,8 +37,8 @@ def measured():
 
 if __name__ == "__main__":
     config = TrainConfig(run=sys.argv[1], iterations=int(sys.argv[2]), channels=8, blocks=1, boards=8, workers=2,
-                         games_per_iteration=16, max_plies=12, batch_size=32, replay_capacity=1000, device="cpu",
-                         candidates=2, survivors=1, checkpoint_every=1)
+                         positions_per_iteration=208, max_plies=12, batch_size=32, replay_capacity=1000, device="cpu",
+                         candidates=2, survivors=1, checkpoint_every=0)
     print(json.dumps([measured() for report in train(config) if report.iteration % EVERY == 0]))
 """
 

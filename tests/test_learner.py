@@ -1,7 +1,7 @@
 """Learning: targets, losses, masks, what one batch teaches; and the replay it comes from."""
 
 import json
-from types import SimpleNamespace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,22 +11,15 @@ from chessnn_colab import learner as learner_module
 from chessnn_colab.budget import Budget
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.chess.rules import Chess
-from chessnn_colab.learner import (
-    Learner,
-    LearnerConfig,
-    log_policy,
-    losses_of,
-    masked_log_policy,
-    wdl_target,
-)
+from chessnn_colab.learner import Learner, LearnerConfig, log_policy, losses_of, masked_log_policy
+from chessnn_colab.learner_state import load_optimizer_arrays, optimizer_arrays
 from chessnn_colab.learning import learn
 from chessnn_colab.network import build_network, to_arrays
 from chessnn_colab.network_config import NetworkConfig
-from chessnn_colab.records import GameRecords
+from chessnn_colab.records import POLICY_WIDTH, GameRecords
 from chessnn_colab.replay import ReplayBuffer
 from chessnn_colab.report import Progress
-from chessnn_colab.runs.training_state import load_optimizer_arrays, optimizer_arrays
-from chessnn_colab.selfplay import POLICY_WIDTH
+from chessnn_colab.spikes import firing_rates
 
 TINY = NetworkConfig(channels=8, blocks=1, value_hidden=8)
 
@@ -46,8 +39,8 @@ def batch_of(count: int = 32) -> dict[str, np.ndarray]:
         "actions": best.astype(np.uint16),
         "policy_actions": policy_actions,
         "policy_weights": policy_weights,
-        "root_values": np.zeros(count, np.float16),
-        "value_targets": np.where(state.current_player.numpy() == 0, 1, -1).astype(np.float16),
+        "root_values": np.zeros((count, 3), np.float16),
+        "value_targets": np.eye(3, dtype=np.float16)[2 * state.current_player.numpy()],
     }
 
 
@@ -63,32 +56,48 @@ def test_a_batch_is_learned_by_heart(precision):
     for _ in range(60):
         last = learner.update(batch)
     assert last.policy_loss < first.policy_loss - 1
-    assert last.value_loss < 0.3 * first.value_loss and last.value_accuracy > 0.9
+    assert last.value_loss < 0.3 * first.value_loss
     assert all(parameter.dtype == torch.float32 for parameter in learner.network.parameters())
 
 
 def test_policy_gradient_moves_towards_what_won(monkeypatch):
     monkeypatch.setattr(learner_module, "ENTROPY_BONUS", 0.0)
     batch = batch_of()
-    batch["value_targets"][:] = 1
+    batch["value_targets"][:] = 1, 0, 0
     learner = learner_of(learning_rate=1e-2, policy_gradient=True)
-    game, network = Chess(), learner.network
-    state = game.unpack(torch.from_numpy(batch["positions"]))
+    tensors = learner.to_tensors(batch)
+    state, actions = learner.game.unpack(tensors["positions"]), tensors["actions"].unsqueeze(1)
 
     def likelihood() -> float:
         with torch.no_grad():
-            logits = network(game.observe(state)).prior_logits
-            logits = torch.where(game.legal_action_mask(state), logits, -1e9)
-            return float(
-                logits.softmax(1)
-                .gather(1, torch.from_numpy(batch["actions"].astype(np.int64))[:, None])
-                .mean()
-            )
+            return float(learner.policy_and_value(state, actions)[0].mean())
 
     before = likelihood()
     for _ in range(8):
         learner.update(batch)
     assert likelihood() > before
+
+
+@pytest.mark.parametrize("levels, steps", [(8, 1), (1, 2)])
+def test_spikes_have_their_price_and_grow_rare(levels, steps):
+    batch, fired = batch_of(), []
+    for price in (0.0, 30.0):
+        network = build_network(replace(TINY, levels=levels, steps=steps), "cpu").eval()
+        learner = Learner(network, Chess(), LearnerConfig(1e-2, "float32", price))
+        tensors = learner.to_tensors(batch)
+        observation = learner.game.observe(learner.game.unpack(tensors["positions"]))
+        with torch.no_grad():
+            losses = learner.losses(tensors)
+        extra = losses.loss - losses.policy_loss - losses.value_loss
+        rates = firing_rates(network, observation).values()
+        assert float(extra) == pytest.approx(
+            price * levels * steps * np.mean(list(rates)), abs=1e-6
+        )
+        for _ in range(20):
+            learner.update(batch)
+        learner.reestimate_norms([batch])
+        fired.append(np.mean(list(firing_rates(network, observation).values())))
+    assert fired[1] < fired[0] / 2
 
 
 def test_entropy_bonus_spreads_the_policy(monkeypatch):
@@ -106,7 +115,7 @@ def test_losses_by_hand():
     rows, legal = torch.tensor([0, 0, 0]), torch.tensor([0, 1, 3])
     logits, value_logits = torch.tensor([[0.0, 1.0, 9.0, 2.0]]), torch.tensor([[0.5, 0.2, -0.1]])
     batch = {
-        "value_targets": torch.tensor([0.6]),
+        "value_targets": torch.tensor([[0.6, 0.3, 0.1]]),
         "policy_actions": torch.tensor([[3, 1]]),
         "policy_weights": torch.tensor([[0.7, 0.3]]),
         "actions": torch.tensor([3]),
@@ -119,7 +128,7 @@ def test_losses_by_hand():
     losses = losses_of(*listed, value_logits, batch, False)
     log_there = torch.tensor([0.0, 1.0, 2.0]).log_softmax(0)
     policy = -(0.7 * log_there[2] + 0.3 * log_there[1])
-    value = -(torch.tensor([0.6, 0.4, 0.0]) * torch.tensor([0.5, 0.2, -0.1]).log_softmax(0)).sum()
+    value = -(torch.tensor([0.6, 0.3, 0.1]) * torch.tensor([0.5, 0.2, -0.1]).log_softmax(0)).sum()
     torch.testing.assert_close(losses.policy_loss, policy)
     torch.testing.assert_close(losses.value_loss, value)
     torch.testing.assert_close(losses.loss, policy + value)
@@ -192,13 +201,13 @@ def test_the_loss_scale_is_saved_and_comes_back():
 def test_an_update_that_float16_cannot_make_is_told_and_not_counted():
     learner = learner_of()
     learner.scaler = torch.amp.GradScaler("cpu", init_scale=3e38)
-    replay = SimpleNamespace(sample=lambda size, generator: batch_of())
+    replay = ReplayBuffer(100)
+    replay.add(records_of(20))
+    replay.sample = lambda size, generator: batch_of()
     said = []
     progress = Progress()
     progress.message = said.append
-    found = learn(
-        learner, replay, 4, 8, Budget(None, 1), progress, np.random.default_rng(0), lambda: None
-    )
+    found = learn(learner, replay, 4, 8, Budget(None, 1), progress, np.random.default_rng(0))
     assert 0 < found["updates"] == learner.updates < 4
     assert np.isfinite(found["loss"])
     assert said[0].startswith(f"{4 - found['updates']} of 4 updates were left out: in float16")
@@ -216,27 +225,7 @@ def test_a_scale_that_is_none_is_refused(name, value):
     assert learner.scaler.get_scale() == 1024.0
 
 
-def test_a_position_without_a_value_target_teaches_no_value():
-    batch = batch_of()
-    batch["value_targets"][:] = np.nan
-    learner = learner_of()
-    before = to_arrays(learner.network)["value.2.bias"]
-    losses = learner.update(batch)
-    assert losses.value_loss == 0 and np.isfinite(float(losses.loss))
-    np.testing.assert_allclose(to_arrays(learner.network)["value.2.bias"], before, atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    "value, shares",
-    [(1.0, [1, 0, 0]), (-1.0, [0, 0, 1]), (0.0, [0, 1, 0]), (0.25, [0.25, 0.75, 0])],
-)
-def test_wdl_targets(value, shares):
-    torch.testing.assert_close(
-        wdl_target(torch.tensor([value]))[0], torch.tensor(shares, dtype=torch.float32)
-    )
-
-
-def test_norms_are_those_of_the_batches_shown():
+def test_norms_are_those_of_the_batches_shown_and_an_interrupt_leaves_them():
     learner, batch = learner_of(), batch_of(64)
     learner.reestimate_norms([batch])
     state = learner.game.unpack(torch.from_numpy(batch["positions"]))
@@ -246,23 +235,17 @@ def test_norms_are_those_of_the_batches_shown():
     torch.testing.assert_close(norm.running_mean, out.mean((0, 2, 3)))
     torch.testing.assert_close(norm.running_var, out.var((0, 2, 3)))
     assert norm.momentum == 0.1 and not learner.network.training
-
-
-def test_an_interrupt_leaves_the_norms_as_they_were():
-    learner, batch = learner_of(), batch_of(64)
-    learner.update(batch)
-    before = {name: tensor.clone() for name, tensor in learner.network.state_dict().items()}
+    before = to_arrays(learner.network)
 
     def interrupted():
-        yield batch
+        yield batch_of(32)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         learner.reestimate_norms(interrupted())
-    assert all(
-        torch.equal(tensor, before[name]) for name, tensor in learner.network.state_dict().items()
-    )
-    assert learner.network.stem.norm.momentum == 0.1
+    for name, array in to_arrays(learner.network).items():
+        np.testing.assert_array_equal(array, before[name])
+    assert norm.momentum == 0.1
 
 
 def test_gradients_are_clipped(monkeypatch):
@@ -287,9 +270,9 @@ def test_optimizer_round_trip_goes_on_alike():
 
 
 def records_of(count: int, first: int = 0) -> GameRecords:
-    """One game whose root values count upward, so that positions can be told apart."""
+    """One game whose actions count upward, so that positions can be told apart."""
     batch = {name: array[:count] for name, array in batch_of(max(count, 1)).items()}
-    batch["root_values"] = np.arange(first, first + count).astype(np.float16)
+    batch["actions"] = np.arange(first, first + count).astype(np.uint16)
     return GameRecords(
         **batch,
         game_lengths=np.array([count], np.int32),
@@ -308,17 +291,17 @@ def test_a_replay_keeps_the_latest_in_order_and_comes_back_so(capacity):
     replay.add(records_of(6)), replay.add(records_of(8, 6))
     again = ReplayBuffer.from_arrays(capacity, held(replay), Chess.num_actions, Chess.packed_words)
     kept = list(range(4, 14))[-capacity:]
-    assert held(again)["root_values"].tolist() == kept
+    assert held(again)["actions"].tolist() == kept
     again.add(records_of(2, 50))
-    assert held(again)["root_values"].tolist() == ([*kept, 50, 51])[-capacity:]
+    assert held(again)["actions"].tolist() == ([*kept, 50, 51])[-capacity:]
     again.add(records_of(32, 100))
-    assert held(again)["root_values"].tolist() == list(range(100, 132))[-capacity:]
+    assert held(again)["actions"].tolist() == list(range(100, 132))[-capacity:]
 
 
 def test_replay_samples_what_it_holds_the_same_for_the_same_seed():
     replay = ReplayBuffer(100)
     replay.add(records_of(20))
-    first, second = (replay.sample(500, np.random.default_rng(3))["root_values"] for _ in range(2))
+    first, second = (replay.sample(500, np.random.default_rng(3))["actions"] for _ in range(2))
     np.testing.assert_array_equal(first, second)
     assert set(first.tolist()) == set(range(20))
 

@@ -93,15 +93,14 @@ def test_run_all_in_seconds(tmp_path):
         ROOT / "notebooks/train.ipynb", executed, *SECONDS, f"run_folder={str(run)!r}"
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    says(done.stdout, (*TRAINED, "against random", "against greedy", "against minimax"))
+    players = ("against random", "against greedy", "against minimax")
+    says(done.stdout, (*TRAINED, *players, "play.html: "))
     assert (run / "config.json").is_file() and list((run / "checkpoints").iterdir())
     assert not [output for output in outputs(executed) if output.output_type == "error"]
-    assert pictures(executed) == 5, "raster, firing rates, energy, match, card"
+    assert pictures(executed) == 2, "match, card"
     pages = [output.get("data", {}).get("text/html", "") for output in outputs(executed)]
-    assert any("<img" in page and "application/json" in page for page in pages), "the game's board"
     boards = [page for page in pages if page.startswith('<img src="data:image/svg+xml')]
-    assert len(boards) == 2, "the position looked at, and the one to play from"
-    assert sum("games of chess against itself" in page for page in pages) == 1, "the story"
+    assert len(boards) == 1, "the one to play from"
 
 
 class Case(NamedTuple):
@@ -117,20 +116,20 @@ class Case(NamedTuple):
 
 
 EVALUATE = "train_minutes_if_none=0.02 games=2 search='policy' minutes_a_cell=0.05 ladder_snapshots=2 ladder_games=2"
-BY_HAND = "iterations=1 games_per_iteration=16 match_games=2"
+BY_HAND = "iterations=1 positions_per_iteration=800 match_games=2"
 CASES = {
     "evaluate": Case(
         "evaluate",
         EVALUATE,
         (" games | ", "against minimax: ", "Ratings with random at 0", "mate-in-one"),
-        3,  # matches, ladder, puzzles
+        6,  # matches, ladder, puzzles, raster, firing rates, energy
         MATCHES + INLINE,
     ),
     "by hand": Case(
         "by_hand",
         f"game_name='tictactoe' {BY_HAND}",
         (
-            "16 games, ",
+            " games, ",
             "policy_weights  float16",
             "iteration 1: ",
             "same weights: True",
@@ -143,19 +142,19 @@ CASES = {
 # A section that is for games of two players says so, and the notebook continues.
 OTHER_GAMES = {
     "train tictactoe": Case(
-        "train", "minutes=0.02 match_games=2 game='tictactoe'", (*TRAINED, "against random"), 5
+        "train", "minutes=0.02 match_games=2 game='tictactoe'", (*TRAINED, "against random"), 2
     ),
     "train 2048": Case(
-        "train", "minutes=0.02 match_games=2 game='2048'", (*TRAINED, "snake: mean score"), 4
+        "train", "minutes=0.02 match_games=2 game='2048'", (*TRAINED, "snake: mean score"), 1
     ),
     "evaluate 2048": Case(
         "evaluate",
         f"game='2048' {EVALUATE}",
         ("snake: mean score", "there is no ladder", "no puzzles"),
-        0,
+        3,
         MATCHES + INLINE,
     ),
-    "by hand chess": Case("by_hand", BY_HAND, ("16 games, ", "against random"), 4),
+    "by hand chess": Case("by_hand", BY_HAND, (" games, ", "against random"), 4),
 }
 
 
@@ -178,8 +177,11 @@ def run_case(case: Case, folder: Path, python: Path = Path(sys.executable)) -> l
 @pytest.mark.parametrize("case", CASES)
 def test_a_notebook_runs_from_top_to_bottom(tmp_path, case):
     shown = run_case(CASES[case], tmp_path)
+    pages = [output.get("data", {}).get("text/html", "") for output in shown]
+    if case == "evaluate":
+        assert any("<img" in page and "application/json" in page for page in pages), "its games"
+        assert sum("games of chess against itself" in page for page in pages) == 1, "the story"
     if case == "inside":
-        pages = [output.get("data", {}).get("text/html", "") for output in shown]
         boards = sum(page.count("Board: ") for page in pages)
         assert boards == 8, "each of the four networks shows its moves without a kernel"
 
@@ -195,7 +197,7 @@ def test_it_runs_with_any_game_and_where_packages_are_colabs(tmp_path, case):
 def test_scale_out_runs_and_loses_a_machine(tmp_path):
     pytest.importorskip("ray", reason="the extra [cluster] is not installed")
     where = f"run_folder={str(tmp_path / 'run')!r}"
-    short = ("minutes=0.05", "games_with_a_loss=32", where)
+    short = ("minutes=0.05", "positions_with_a_loss=2000", where)
     sooner = "from chessnn_colab.workers import ray as cluster\ncluster.SILENCE_SECONDS = 5.0"
     notebook = shortened("scale_out.ipynb", tmp_path, sooner + SELF_PLAY)
     lean = {"RAY_prestart_worker_first_driver": "0"}  # workers that nobody asks for
@@ -203,8 +205,8 @@ def test_scale_out_runs_and_loses_a_machine(tmp_path):
     assert done.returncode == 0, done.stderr[-3000:]
     for line in (
         "Iteration 1 |",
-        "A new worker takes its place, and its [1-9][0-9]* games are played again",
-        "32 games in iteration 2",
+        "A new worker takes its place, and its [1-9][0-9,]* positions are played again",
+        "2,[0-9]* positions in iteration 2",
     ):
         assert re.search(line.replace("|", r"\|"), done.stdout), done.stdout[-3000:]
 
@@ -281,7 +283,7 @@ def test_what_is_packed_is_what_runs(tmp_path):
         f"chessnn_colab/runs/data/{file.name}" for file in shipped_files()
     ]
     assert given == {name: whole[name] for name in given}
-    asks = "from chessnn_colab import find_network; find_network()"
+    asks = "from chessnn_colab import runs; runs.find_network()"
     done = subprocess.run(
         [sys.executable, "-c", asks], text=True, cwd=unpacked, capture_output=True
     )
@@ -382,7 +384,7 @@ def test_ctrl_c_keeps_the_run_and_skips_the_rest(tmp_path):
         seen = []
         for line in process.stdout:
             seen.append(line)
-            if line.startswith("Games per worker"):
+            if line.startswith("Positions per worker"):
                 os.killpg(process.pid, signal.SIGINT)
         text = "".join(seen)
         assert process.wait() == 130, text
@@ -395,7 +397,7 @@ def test_ctrl_c_keeps_the_run_and_skips_the_rest(tmp_path):
         and "Traceback" not in text
         and "Error" not in text
     )
-    assert "against random" not in text, "cells after the interrupted one"
+    assert "ms per move" not in text, "cells after the interrupted one"
     assert executed.is_file() and list((run / "checkpoints").iterdir())
 
 

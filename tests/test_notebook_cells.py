@@ -1,4 +1,4 @@
-"""Cells of the train notebook that do something only when a person fills in their form."""
+"""Cells of the evaluate notebook that do something only when a person fills in their form."""
 
 import os
 import re
@@ -9,6 +9,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from chessnn_colab import runs
 from chessnn_colab.errors import RunError
 
 from .small_run import make_run
@@ -16,9 +17,9 @@ from .small_run import make_run
 ROOT = Path(__file__).parent.parent
 
 
-def cell_of_train(field: str, value: str) -> str:
-    """The code of the train notebook's cell with this form field, which is `value`."""
-    notebook = nbformat.read(ROOT / "notebooks" / "train.ipynb", as_version=4)
+def cell_with(field: str, value: str) -> str:
+    """The code of the cell with this form field, which is `value`."""
+    notebook = nbformat.read(ROOT / "notebooks" / "evaluate.ipynb", as_version=4)
     (source,) = (
         cell.source
         for cell in notebook.cells
@@ -30,22 +31,22 @@ def cell_of_train(field: str, value: str) -> str:
 def test_a_cell_lists_the_runs_and_deletes_the_one_that_is_named(tmp_path, capsys):
     run = Path(make_run(tmp_path / "first", (0,)))
     make_run(tmp_path / "second", (0,))
-    exec(cell_of_train("delete_this_run", '""'), {"run": run})
+    exec(cell_with("delete_this_run", '""'), {"run": run, "runs": runs})
     assert {line.split()[0] for line in capsys.readouterr().out.splitlines()[:-1]} == {
         "first",
         "second",
     }
-    exec(cell_of_train("delete_this_run", '"second"'), {"run": run})
+    exec(cell_with("delete_this_run", '"second"'), {"run": run, "runs": runs})
     told, *listed, _ = capsys.readouterr().out.splitlines()
     assert told.startswith("second is deleted: ") and [line.split()[0] for line in listed] == [
         "first"
     ]
-    exec(cell_of_train("delete_this_run", '"first"'), {"run": run})
+    exec(cell_with("delete_this_run", '"first"'), {"run": run, "runs": runs})
     told, *listed, _ = capsys.readouterr().out.splitlines()
     assert told.startswith("first stays: ") and [line.split()[0] for line in listed] == ["first"]
     for wrong in ("second", "../first/checkpoints", "first\0"):
         with pytest.raises(RunError):
-            exec(cell_of_train("delete_this_run", repr(wrong)), {"run": run})
+            exec(cell_with("delete_this_run", repr(wrong)), {"run": run, "runs": runs})
     assert (run / "config.json").is_file()
 
 
@@ -56,7 +57,7 @@ def test_a_ticked_box_opens_this_pythons_own_tensorboard(tmp_path, monkeypatch):
     monkeypatch.setenv("TENSORBOARD_BINARY", "to be put back")
     monkeypatch.delenv("TENSORBOARD_BINARY")
     for ticked in ("False", "True"):
-        exec(cell_of_train("open_tensorboard", ticked), {"run": tmp_path / "my runs" / "first"})
+        exec(cell_with("open_tensorboard", ticked), {"run": tmp_path / "my runs" / "first"})
     assert asked == [f"--logdir '{tmp_path / 'my runs'}'"]
     assert Path(os.environ["TENSORBOARD_BINARY"]).parent == Path(sys.executable).parent
 
@@ -67,5 +68,5 @@ def test_a_ticked_box_measures_this_machine(tmp_path, monkeypatch):
         "chessnn_colab.bench.device.bench_device", lambda *given: asked.append(given)
     )
     for ticked in ("False", "True"):
-        exec(cell_of_train("measure_this_machine", ticked), {"root": tmp_path})
+        exec(cell_with("measure_this_machine", ticked), {"root": tmp_path})
     assert asked == [("", 9, tmp_path / "runs" / "device")]

@@ -20,9 +20,9 @@ from chessnn_colab.device_probe import batch_of, probe, probe_network
 from chessnn_colab.devices import WorkerPlan
 from chessnn_colab.games.registry import make_game
 from chessnn_colab.learner import Learner, LearnerConfig
+from chessnn_colab.lockstep import Lockstep
 from chessnn_colab.network import actor_copy
 from chessnn_colab.search import SearchConfig
-from chessnn_colab.selfplay import Lockstep
 from chessnn_colab.training import train
 
 from .test_device_operators import NOT_KERNELS, has_kernel, table
@@ -73,9 +73,7 @@ def test_what_a_gpu_refuses_is_refused(misuse):
 def test_nothing_waits_in_a_ply_and_a_block_waits_once(name, search):
     game = make_game(name, device=DEVICE)
     network = actor_copy(probe_network(game), torch.float32)
-    lockstep = Lockstep(
-        Actor(game, network, SearchConfig(search=search, num_simulations=3)), 4, 8, 0
-    )
+    lockstep = Lockstep(Actor(game, network, SearchConfig(search=search, num_simulations=3)), 4, 0)
     with other_device.recorded() as waits:
         lockstep.play_ply()
     assert waits == {}
@@ -128,7 +126,7 @@ def test_a_run_trains_and_resumes_there(tmp_path, monkeypatch):
             channels=8,
             blocks=1,
             boards=4,
-            games_per_iteration=8,
+            positions_per_iteration=56,
             batch_size=16,
             iterations=1,
         )

@@ -22,7 +22,7 @@ from chessnn_colab.replay import FIELDS, ReplayBuffer
 from chessnn_colab.report import Report, score_names
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.search import SearchConfig
-from chessnn_colab.selfplay import play_games
+from chessnn_colab.selfplay import Play
 from chessnn_colab.views.columns import detail_lines, iteration_line
 from chessnn_colab.views.curves import small_figure
 from chessnn_colab.views.panel import table_html
@@ -87,14 +87,13 @@ def returns_by_hand(reward, value, last, discount, td_lambda):
 def test_returns_hold_the_rewards(td_lambda):
     generator = np.random.default_rng(0)
     lengths = np.array([5, 1, 8])
-    discounts = np.array([0.9, 1.0, 0.5])
+    discount = 0.9
     reward = generator.random(14) * 1000
     value = generator.random(14) * 1000
     last = np.array([7.0, 8.0, 9.0])
-    estimate = value * discounts.repeat(lengths)
-    found = td_returns(last, estimate, lengths, td_lambda, discounts, reward)
+    found = td_returns(last, discount * value, lengths, np.full(14, td_lambda), discount, reward)
     ends = lengths.cumsum()
-    for first, end, value_of_last, discount in zip(ends - lengths, ends, last, discounts):
+    for first, end, value_of_last in zip(ends - lengths, ends, last):
         expected = returns_by_hand(
             reward[first:end], value[first:end], value_of_last, discount, td_lambda
         )
@@ -129,7 +128,7 @@ def records():
     parts = []
     game.td_lambda = 1.0
     game.discount = 1.0
-    play_games(actor, 8, 8, 0, lambda games, plies, new: parts.append(new) or True)
+    Play(actor, 8, 0).run(3000, lambda games, plies, new: parts.append(new) or True)
     return game, [part for part in parts if part.num_games]
 
 
@@ -168,7 +167,7 @@ def test_the_learner_learns_a_score():
     game = make_game("2048")
     learner = Learner(small_network(game), game, LearnerConfig(learning_rate=0.01))
     state = game.starts(32, "standard", torch.Generator().manual_seed(0))
-    batch = score_batch(game, state, np.tile([np.nan, 70_000], 16))  # half without a target
+    batch = score_batch(game, state, np.full(32, 70_000))
     for _ in range(60):
         learner.update(batch)
     with torch.no_grad():
@@ -207,10 +206,10 @@ def test_one_player_is_discounted_without_a_sign_and_paid_at_once():
         action = state.legal.int().argmax(1)
         step, seen = actor.play(state, action)
         on = ~finished(state)
-        torch.testing.assert_close(step.reward[on], (seen.state.score - state.score)[on].float())
-        assert (step.reward[~on] == 0).all()
+        torch.testing.assert_close(step.reward[0, on], (seen.state.score - state.score)[on].float())
+        assert (step.reward[0, ~on] == 0).all()
         expected = torch.where(seen.state.terminated, 0.0, 0.9)
-        torch.testing.assert_close(step.discount, expected)
+        torch.testing.assert_close(step.discount[0], expected)
         state = seen.state
     assert finished(state).all()
 
@@ -299,11 +298,11 @@ def test_a_report_tells_scores_in_place_of_wins():
 
 
 def test_an_iteration_without_a_score_is_shown_as_one_of_a_game_with_points(tmp_path):
-    """The clock may cut every game of an iteration of 2048."""
+    """An iteration of 2048 may be shorter than its games."""
     scores = {"mean": 1234.5, "median": 1000.0, "best": 4000.0}
     reports = [
         make_report(1, wins={}, scores=scores, endings={"no_moves": 10}),
-        make_report(2, wins={}, scores={}, endings={}, cut=True),
+        make_report(2, wins={}, scores={}, endings={}, games=0),
     ]
     assert score_names(reports) == ["mean", "median", "best"] and score_names(reports[1:]) == []
     table = table_html(reports)

@@ -39,19 +39,19 @@ def signature(name: str, value: Any) -> str:
 def api_page() -> str:
     """docs/api.md: a line per name, in the order and the groups of the table in __init__."""
     source = Path(chessnn_colab.__file__).read_text(encoding="utf-8")
-    table = source.partition("_HOMES = {")[2].partition("}")[0]
-    lines = [HEAD]
-    for heading, name in re.findall(r"# (.+)|\"(\w+)\":", table):
+    table = source.partition("_HOMES = {")[2].partition("\n}")[0]
+    lines, group, prefix = [HEAD], chessnn_colab, ""
+    for heading, name, opens in re.findall(r"# (.+)|\"(\w+)\": ({?)", table):
+        value = getattr(chessnn_colab if opens else group, name, None)
         if heading:
             lines.append(f"\n## {heading}\n\n")
-            continue
-        value = getattr(chessnn_colab, name)
-        if callable(value):
+        elif opens:
+            group, prefix = value, f"{name}."
+            lines.append(f"\n## `from chessnn_colab import {name}`\n\n")
+        else:
             first = inspect.getdoc(value).split("\n\n")[0]
             summary = re.split(r"(?<=\.)\s", " ".join(first.split()))[0]
-        else:
-            summary = f"By name: {', '.join(value)}."
-        lines.append(f"- `{signature(name, value)}`: {summary}\n")
+            lines.append(f"- `{prefix}{signature(name, value)}`: {summary}\n")
     return "".join(lines)
 
 
@@ -60,15 +60,17 @@ def test_every_public_name_stands_in_the_page_of_names():
     assert PAGE.read_text(encoding="utf-8") == api_page()
 
 
-def test_an_unknown_name_lists_the_known():
-    with pytest.raises(AttributeError, match="TrainConfig"):
-        _ = chessnn_colab.Trainer
+@pytest.mark.parametrize("group, known", [("", "TrainConfig"), ("inside", "growth")])
+def test_an_unknown_name_lists_the_known(group, known):
+    with pytest.raises(AttributeError, match=known):
+        _ = (getattr(chessnn_colab, group) if group else chessnn_colab).Trainer
 
 
 @pytest.mark.parametrize(
     "module, absent",
     [
         ("chessnn_colab", ["torch", "numpy", "IPython"]),
+        ("chessnn_colab.views.inside", ["torch", "numpy", "IPython", "ipywidgets"]),
         ("chessnn_colab.views.progress", ["torch", "ipywidgets", "matplotlib", "rich", "IPython"]),
         ("chessnn_colab.views.progress.notebook", ["matplotlib.pyplot"]),
         ("chessnn_colab.records", ["torch"]),

@@ -11,15 +11,14 @@ def make_records(lengths=(3, 1, 4), seed=0) -> GameRecords:
     random = np.random.default_rng(seed)
     total, games = sum(lengths), len(lengths)
     weights = random.random((total, 16))
-    targets = random.uniform(-1, 1, total).astype(np.float16)
-    targets[::3] = np.nan
+    chances = random.dirichlet(np.ones(3), (2, total)).astype(np.float16)
     return GameRecords(
         positions=random.integers(-(2**63), 2**63, (total, 5), dtype=np.int64),
         actions=random.integers(0, 4672, total).astype(np.uint16),
         policy_actions=random.integers(0, 4672, (total, 16)).astype(np.uint16),
         policy_weights=(weights / weights.sum(1, keepdims=True)).astype(np.float16),
-        root_values=random.uniform(-1, 1, total).astype(np.float16),
-        value_targets=targets,
+        root_values=chances[0],
+        value_targets=chances[1],
         game_lengths=np.array(lengths, np.int32),
         endings=random.integers(0, 7, games).astype(np.uint8),
         results=random.integers(-1, 2, games).astype(np.int8),
@@ -46,8 +45,11 @@ def test_games_are_joined_in_order():
         ("policy_weights", np.zeros((8, 15), np.float16)),
         ("policy_weights", np.full((8, 16), np.nan, np.float16)),
         ("policy_weights", np.full((8, 16), 1.5, np.float16)),
-        ("root_values", np.full(8, np.nan, np.float16)),
-        ("value_targets", np.full(8, np.inf, np.float16)),
+        ("root_values", np.full((8, 3), np.nan, np.float16)),
+        ("root_values", np.full((8, 2), 0.5, np.float16)),
+        ("value_targets", np.full((8, 3), 1.5, np.float16)),
+        ("value_targets", np.zeros(8, np.float16)),  # as in version 0.8
+        ("value_targets", np.full(8, np.inf, np.float32)),
         ("game_lengths", np.array([3, 1, 5], np.int32)),
         ("game_lengths", np.array([-1, 5, 4], np.int32)),
         ("endings", np.zeros(2, np.uint8)),

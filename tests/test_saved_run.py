@@ -24,12 +24,13 @@ def config(run: Path) -> TrainConfig:
         channels=8,
         blocks=1,
         iterations=1,
-        games_per_iteration=2,
+        positions_per_iteration=24,
         boards=2,
         max_plies=10,
         batch_size=8,
         replay_capacity=50,
         search="policy",
+        workers=1,
         pool="inline",
     )
 
@@ -138,6 +139,8 @@ def replaced(group: str, name: str, change) -> "callable":
 GROUPS = {
     "no weights": lambda groups: changed(groups, "weights", None),
     "no optimizer": lambda groups: changed(groups, "optimizer", None),
+    "no games in flight": lambda groups: changed(groups, "games", None),
+    "games in flight of nobody": replaced("games", "rows.number", lambda array: array + 100),
     "no replay": lambda groups: changed(groups, "replay", None),
     "weights not numbers": replaced("weights", WEIGHT, with_nan),
     "half the moments": replaced("optimizer", MOMENT, lambda array: None),

@@ -37,7 +37,8 @@ def bandit(q: torch.Tensor):
 
     def recurrent_fn(embedding, rows, action):
         pays = embedding[rows, action] if action is not None else torch.zeros(len(rows))
-        return Step(pays, torch.zeros(len(rows)), torch.zeros(len(rows))), None
+        over = torch.zeros(1, len(rows))
+        return Step(pays.unsqueeze(0), over, over), None
 
     return recurrent_fn
 
@@ -46,7 +47,7 @@ def bandit_root(seed: int) -> tuple[Root, torch.Tensor]:
     generator = torch.Generator().manual_seed(seed)
     logits = torch.randn(BATCH, ARMS, generator=generator)
     q = torch.rand(BATCH, ARMS, generator=generator) * 2 - 1
-    value = (logits.softmax(1) * q).sum(1)
+    value = (logits.softmax(1) * q).sum(1).unsqueeze(0)
     return Root(torch.arange(ARMS).expand(BATCH, ARMS), logits, value, q), q
 
 
@@ -81,7 +82,7 @@ def test_action_is_worth_no_less_than_the_prior_on_average():
 
 def test_all_arms_looked_at_and_a_flat_prior_find_the_best_arm():
     root, q = bandit_root(3)
-    root = root._replace(prior_logits=torch.zeros_like(q), value=q.mean(1))
+    root = root._replace(prior_logits=torch.zeros_like(q), value=q.mean(1).unsqueeze(0))
     output = improve_policy(
         root, bandit(q), SearchConfig(candidates=ARMS, survivors=4), torch.Generator(), 0.0
     )
@@ -107,7 +108,7 @@ def test_completed_policy_by_hand():
     """Two arms of three tried, one twice; worked out on paper from Danihelka et al. 2022."""
     logits = torch.log(torch.tensor([[0.5, 0.3, 0.2]]))
     q = torch.tensor([[0.8, -0.4, 0.0]])
-    root = Root(torch.arange(3).unsqueeze(0), logits, torch.tensor([0.1]), q)
+    root = Root(torch.arange(3).unsqueeze(0), logits, torch.tensor([[0.1]]), q)
     output = improve_policy(
         root,
         bandit(q),
@@ -122,7 +123,7 @@ def test_completed_policy_by_hand():
     rescaled = (completed - completed.min()) / (completed.max() - completed.min())
     expected = (logits[0] + 0.1 * 52 * rescaled).softmax(0)
     torch.testing.assert_close(output.action_weights[0], expected)
-    torch.testing.assert_close(output.value[0], mixed)
+    torch.testing.assert_close(output.value[0, 0], mixed)
     assert output.action.item() == 0
 
 

@@ -1,6 +1,7 @@
 """Self-play: whole games, all of them, honest labels, packed small, the same for the same seed."""
 
 import gc
+import math
 import threading
 import weakref
 
@@ -12,91 +13,107 @@ import torch
 from chessnn_colab.actor import Actor
 from chessnn_colab.assembler import Assembler
 from chessnn_colab.config import TrainConfig
+from chessnn_colab.device_probe import probe_network
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.base import finished, start_positions
 from chessnn_colab.games.chess.boards import boards_from_state
 from chessnn_colab.games.chess.notation import move_from_action
 from chessnn_colab.games.chess.rules import ENDINGS, Chess
+from chessnn_colab.games.tictactoe import TicTacToe
+from chessnn_colab.in_flight import Share, count, plies_in
+from chessnn_colab.lockstep import Lockstep
 from chessnn_colab.network import actor_copy, build_network, to_arrays
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.records import POLICY_WIDTH, GameRecords
 from chessnn_colab.search import SearchConfig
-from chessnn_colab.selfplay import Lockstep, SelfPlay, play_games, room_for
+from chessnn_colab.selfplay import Play, SelfPlay
 
 from .test_chess_endings import expected_ending
 
 TRUNCATED, CHECKMATE = ENDINGS.index("truncated"), ENDINGS.index("checkmate")
 FEW_PIECES = {"few-piece": 1.0}
-MATING = {"games": 48, "boards": 48, "max_plies": 80, "start_shares": FEW_PIECES}
+MATING = {"positions": 4000, "boards": 48, "max_plies": 60, "start_shares": FEW_PIECES}
 TINY = NetworkConfig(channels=8, blocks=1, value_hidden=8)
 
 
 def played(
-    games: int = 24,
+    positions: int = 1200,
     seed: int = 0,
     search: SearchConfig = SearchConfig(candidates=4, survivors=2),
-    stop_after: int | None = None,
+    calls: int = 1,
+    unfinished: bool = False,
     version: int = 0,
     boards: int = 8,
     max_plies: int = 40,
     **decided,
 ) -> GameRecords:
-    """decided: what the game decides otherwise, such as td_lambda."""
+    """The games that ended in so many calls, each of which goes on with those that the one before
+    left in flight; and, if asked for, those that are unfinished at the end. decided: what the game decides
+    otherwise, such as td_lambda.
+    """
     game = Chess(max_plies)
     for name, value in decided.items():
         setattr(game, name, value)
     actor = Actor(game, actor_copy(build_network(TINY, "cpu").eval()), search)
-    parts, calls = [], 0
-
-    def collect(_: int, __: int, records: GameRecords) -> bool:
-        nonlocal calls
-        parts.append(records)
-        calls += 1
-        return stop_after is None or calls < stop_after
-
-    play_games(actor, boards, games, seed, collect, version)
+    parts: list[GameRecords] = []
+    games: dict[str, np.ndarray] = {}
+    for call in range(calls):
+        play = Play(actor, boards, seed + call, version, None, games)
+        play.run(positions // calls, lambda ended, plies, new: parts.append(new) is None)
+        games = play.in_flight()
+    if unfinished:
+        parts.append(Assembler.of(game, version, games).unfinished())
     return GameRecords.concatenate(parts)
 
 
 @pytest.fixture(scope="module")
 def records() -> GameRecords:
-    return played()
+    return played(calls=5)
 
 
 def states(records: GameRecords, rows=slice(None)):
     return Chess().unpack(torch.from_numpy(records.positions[rows]))
 
 
-def signs(records: GameRecords) -> np.ndarray:
-    """1 where White is to move, -1 where Black is."""
-    return np.where(states(records).current_player.numpy() == 0, 1, -1)
+def whites(records: GameRecords, chances: np.ndarray) -> np.ndarray:
+    """The mover's chances [N, 3] of all positions, as White's."""
+    black = states(records).current_player.numpy() == 1
+    return np.where(black[:, None], chances[:, ::-1], chances).astype(float)
+
+
+def outcomes(records: GameRecords) -> np.ndarray:
+    """[G, 3]: White's chances at the end of a game that the rules ended."""
+    return np.eye(3)[1 - records.results]
 
 
 def followed(records: GameRecords, estimate: np.ndarray, td_lambda: float) -> np.ndarray:
-    """The value targets as White sees them: in a game each follows from the next and the estimate
-    there.
+    """White's chances in the value targets: in a game each follows from the next and the estimate
+    there, nothing fades, and where the rules did not end it the last estimate counts. Returns those
+    of each game's end.
     """
-    returns = signs(records) * records.value_targets.astype(float)
-    inner = np.setdiff1d(np.arange(records.num_positions - 1), records.offsets[1:] - 1)
-    expected = (1 - td_lambda) * estimate[inner + 1] + td_lambda * 0.99 * returns[inner + 1]
+    returns = whites(records, records.value_targets)
+    last = records.offsets[1:] - 1
+    inner = np.setdiff1d(np.arange(records.num_positions), last)
+    expected = (1 - td_lambda) * estimate[inner + 1] + td_lambda * returns[inner + 1]
     np.testing.assert_allclose(returns[inner], expected, atol=2e-3)
+    np.testing.assert_allclose(returns.sum(1), 1, atol=2e-3)
+    stopped = np.isin(records.endings, (0, TRUNCATED))
+    np.testing.assert_allclose(returns[last[stopped]], estimate[last[stopped]], atol=1e-3)
+    mates = records.endings == CHECKMATE
+    assert (returns[last[~stopped]] == outcomes(records)[~stopped]).all()
+    assert stopped.any() and mates.any(), "nothing of this kind: the test looks at nothing"
     return returns
 
 
-def test_every_game_is_played_to_its_end_once(records):
-    assert records.num_games == 24
+def test_every_game_is_played_to_its_end_and_no_position_is_lost_or_doubled(records):
     assert (records.endings > 0).all()
     assert records.game_lengths.max() <= 40
     assert (records.game_lengths[records.endings == TRUNCATED] == 40).all()
-
-
-@pytest.mark.parametrize("games, boards", [(1, 8), (5, 8), (9, 8), (40, 32)])
-def test_any_number_of_games_on_any_number_of_boards(games, boards):
-    assert played(games, boards=boards, max_plies=16).num_games == games
+    assert records.num_positions < played(calls=5, unfinished=True).num_positions == 1200
 
 
 def test_same_seed_same_games_other_seed_other_games(records):
-    again, other = played(), played(seed=1)
+    again, other = played(calls=5), played(calls=5, seed=1)
     for name, array in records.to_arrays().items():
         np.testing.assert_array_equal(array, again.to_arrays()[name])
     assert not np.array_equal(other.game_lengths, records.game_lengths) or not np.array_equal(
@@ -108,7 +125,7 @@ def test_boards_are_freed_when_nobody_holds_them():
     """A cycle would keep their tensors until the garbage collector comes."""
     game = Chess(max_plies=8)
     network = actor_copy(build_network(TINY, "cpu").eval())
-    lockstep = Lockstep(Actor(game, network, SearchConfig()), 4, 4, 0)
+    lockstep = Lockstep(Actor(game, network, SearchConfig()), 4, 0)
     lockstep.play_block()
     gone = weakref.ref(lockstep)
     gc.disable()
@@ -122,11 +139,11 @@ def test_a_block_is_cut_while_the_next_is_played(monkeypatch):
     play_block, add = Lockstep.play_block, Assembler.add
     blocks = []
 
-    def noted(lockstep):
+    def noted(lockstep, plies):
         blocks.append(lockstep)
         if len(blocks) == 2:
             next_begun.set()
-        return play_block(lockstep)
+        return play_block(lockstep, plies)
 
     def waiting(assembler, block):
         assert next_begun.wait(60)
@@ -154,49 +171,18 @@ def test_python_chess_agrees_with_every_game_move_by_move(records):
         )
 
 
-def test_with_lambda_one_value_targets_are_the_movers_outcome_faded_by_the_distance_of_a_mate():
-    records = played(td_lambda=1.0, **MATING)
-    mates = np.flatnonzero(records.endings == CHECKMATE)
-    assert len(mates), "no mate in the sample: the test looks at nothing"
-    for index in mates:
-        span = np.arange(records.offsets[index], records.offsets[index + 1])
-        outcome = signs(records)[span] * records.results[index]
-        left = span[-1] - span
-        np.testing.assert_allclose(records.value_targets[span], outcome * 0.99**left, atol=1e-3)
-        assert records.value_targets[span[-1]] == 1.0  # who mates is who moves last
+@pytest.mark.parametrize("unfinished", [False, True])
+@pytest.mark.parametrize("td_lambda", [0.85, 1.0])
+def test_value_targets_follow_from_outcomes_and_at_first_from_the_material(td_lambda, unfinished):
+    """Games at the cap and those that the clock stops are worth what their last position is."""
+    records = played(unfinished=unfinished, td_lambda=td_lambda, **MATING)
+    followed(records, whites(records, Chess().guessed_chances(states(records)).numpy()), td_lambda)
 
 
-def test_a_game_at_the_cap_is_labelled_by_material_never_as_a_mate(records):
-    capped = np.flatnonzero(records.endings == TRUNCATED)
-    assert len(capped)
-    last = records.offsets[capped + 1] - 1
-    labels = np.abs(records.value_targets[last].astype(np.float32))
-    assert (labels < 0.5).all() and (labels > 0).any() and (records.results[capped] == 0).all()
-    # The label is the material after the last move; most last moves capture nothing.
-    expected = Chess().truncation_value(states(records, last)).abs().numpy()
-    assert np.isclose(labels, expected, atol=2e-3).mean() > 0.5
-
-
-def test_below_lambda_one_each_target_follows_from_the_next_and_the_material_there():
-    records = played(**MATING)
-    material = signs(records) * Chess().truncation_value(states(records)).numpy()
-    returns, mates = followed(records, material, 0.85), records.endings == CHECKMATE
-    ends = returns[records.offsets[1:] - 1]
-    assert mates.any() and (ends[mates] == records.results[mates]).all()
-
-
-@pytest.mark.parametrize("stop_after", [None, 1])
-def test_bootstrapped_targets_follow_from_the_next_and_what_the_search_said_there(stop_after):
-    """Games at the cap and those that the clock stops are worth what their last search said; a mate
-    is a mate.
-    """
-    records = played(stop_after=stop_after, version=200_000, **MATING)
-    searched = signs(records) * records.root_values.astype(float)
-    last = records.offsets[1:] - 1
-    ends = followed(records, searched, 0.95)[last]
-    mates, labelled = (records.endings == CHECKMATE), np.isin(records.endings, (0, TRUNCATED))
-    assert (ends[mates] == records.results[mates]).all() and (mates.any() or stop_after)
-    assert labelled.any() and (ends[labelled] == searched[last[labelled]]).all()
+@pytest.mark.parametrize("unfinished", [False, True])
+def test_bootstrapped_targets_follow_from_the_next_and_what_the_search_said_there(unfinished):
+    records = played(unfinished=unfinished, version=200_000, **MATING)
+    followed(records, whites(records, records.root_values), 0.95)
 
 
 @pytest.mark.parametrize("bootstrap_after", [0, 150])
@@ -208,7 +194,7 @@ def test_a_run_bootstraps_after_so_many_positions(bootstrap_after):
     arrays, targets = to_arrays(job.network), []
     for positions in (0, 149, 150, 300):
         job.set_weights(positions, arrays)
-        job.play(4, 0, lambda games, plies, new: targets.append(new) or True)
+        job.play(Share(48, {}), 0, lambda games, plies, new: targets.append(new) or True)
         records = GameRecords.concatenate([GameRecords.from_arrays(new) for new in targets if new])
         last = np.cumsum(records.game_lengths) - 1
         capped = last[records.endings == TRUNCATED]
@@ -216,29 +202,6 @@ def test_a_run_bootstraps_after_so_many_positions(bootstrap_after):
             records.value_targets[capped] == records.root_values[capped]
         ).all() == (positions >= bootstrap_after)
         targets.clear()
-
-
-def test_games_cut_short_are_labelled_as_they_stand():
-    """The clock at the end of a time budget stops most games: their material is what is known of
-    them.
-    """
-    records = played(stop_after=1)
-    unfinished = records.endings == 0
-    assert unfinished.any() and (records.results[unfinished] == 0).all()
-    last = records.offsets[1:][unfinished] - 1
-    estimate = Chess().truncation_value(states(records, last)).numpy()
-    np.testing.assert_allclose(records.value_targets[last].astype(np.float32), estimate, atol=1e-3)
-    assert not np.isnan(records.value_targets).any() and np.abs(estimate).max() > 0
-
-
-def test_games_cut_short_have_no_value_target_where_outcomes_alone_count():
-    records = played(stop_after=1, td_lambda=1.0)
-    known = np.repeat(records.endings > 0, records.game_lengths)
-    assert (
-        np.isnan(records.value_targets[~known]).all()
-        and not np.isnan(records.value_targets[known]).any()
-    )
-    assert not known.all()
 
 
 def test_a_position_and_its_policy_take_at_most_128_bytes(records):
@@ -257,47 +220,58 @@ def test_policy_targets_are_legal_moves(records):
 
 
 def test_short_games_are_not_preferred():
-    """Half the games start a move from their end. All games asked for are played, so they remain
-    half.
+    """Games that go on from call to call are as long as those of a fixed set, of which each is
+    played to its end: two samples differ by chance (Kolmogorov and Smirnov, at 1 %).
     """
-    shares = {"few-piece": 0.5, "standard": 0.5}
-    records = played(games=32, boards=4, start_shares=shares, max_plies=24)
-    first = boards_from_state(states(records, records.offsets[:-1]))
-    assert sum(len(board.piece_map()) < 32 for board in first) == 16
+    game = TicTacToe()
+    actor = Actor(game, actor_copy(probe_network(game)), SearchConfig(search="policy"))
+    many = 1000
+    numbers = Lockstep(actor, many, 0).play_block(9)["number"]
+    fixed = np.bincount(numbers[numbers >= 0])[:many]
+    whole_blocks = Play(actor, 100, 0)
+    whole_blocks.run(3200, lambda *_: True)
+    assert whole_blocks.assembler.plies >= 0.97 * whole_blocks.board_plies, "boards that play"
+    lengths: list[int] = []
+    games: dict[str, np.ndarray] = {}
+    for call in range(40):
+        play = Play(actor, 100, call, games=games)
+        play.run(200, lambda _, __, new: lengths.extend(new.game_lengths) is None)
+        games = play.in_flight()
+        if call == 8:  # until then short games were the first to end
+            lengths.clear()
+    share = [
+        np.searchsorted(np.sort(them), np.arange(10), "right") / len(them)
+        for them in (fixed, lengths)
+    ]
+    assert np.abs(share[0] - share[1]).max() < 1.63 * math.sqrt(1 / many + 1 / len(lengths))
 
 
-def test_boards_whose_games_are_over_are_left_behind():
-    game = Chess(80)
-    game.start_shares = FEW_PIECES
-    actor = Actor(
-        game, actor_copy(build_network(TINY, "cpu").eval()), SearchConfig(search="policy")
-    )
-    lockstep = Lockstep(actor, 64, 64, 0)
-    sizes = set()
-    while lockstep.active:
-        lockstep.play_block()
-        assert (
-            lockstep.active == 0
-            or len(lockstep.boards.number) == len(lockstep.boards.state.ply) < lockstep.active + 16
-        )
-        assert (lockstep.boards.number >= 0).sum() == lockstep.active
-        sizes.add(len(lockstep.boards.number))
-    assert sizes == {64, 48, 16}
-    assert [room_for(active, on_cpu=True) for active in (0, 1, 16, 17, 100)] == [
-        16,
-        16,
-        16,
-        32,
-        112,
-    ]
-    assert [room_for(active, on_cpu=False) for active in (0, 1, 16, 17, 100, 512)] == [
-        16,
-        16,
-        16,
-        32,
-        128,
-        512,
-    ]
+def test_games_wait_where_there_are_fewer_boards():
+    """As many are played as before, and none is lost."""
+    game = Chess(40)
+    game.start_shares = {"standard": 1.0}
+    network = actor_copy(build_network(TINY, "cpu").eval())
+    actor = Actor(game, network, SearchConfig(search="policy"))
+    play = Play(actor, 20, 0)
+    play.run(100, lambda *_: True)
+    again = Play(actor, 4, 1, games=play.in_flight())
+    again.run(40, lambda *_: True)
+    assert plies_in([again.in_flight()]) == 140 and again.board_plies == 40
+    assert count(again.in_flight()) >= 20
+
+
+def test_each_position_keeps_whether_its_searchs_value_may_be_used():
+    """A game goes on after its run has learned enough to trust the search."""
+    assembler = Assembler(TRUNCATED, 0.99, 0.5)
+    said, guess = [[[0.0, 0.6, 1.0]]], [[[0.2, 0.0, 0.8]]]  # 0.8 to win, as the search carries it
+    block = {"value": said, "guess": guess, "outcome": [[1.0]], "ending": [[CHECKMATE]]}
+    for ended, bootstrap in ((False, True), (False, False), (True, True)):
+        rows = assembler.rows_of(np.array([0]))
+        assembler = Assembler(TRUNCATED, 0.99, 0.5, bootstrap, rows)
+        records = assembler.add(block_of([[0]], ended=[[ended]], **block))
+    later = 0.5 * 0.8 + 0.5
+    wins = [0.5 * 0.2 + 0.5 * later, later, 1]
+    assert records.value_targets[:, 0].tolist() == pytest.approx(wins, abs=1e-3)
 
 
 @pytest.mark.parametrize("kind", ["few-piece", "random-plies", "standard"])
@@ -327,7 +301,7 @@ def test_sampling_is_early_and_the_searchs_choice_late():
     """
     sampled, chosen = (
         played(
-            games=12,
+            positions=600,
             sampling_plies=plies,
             start_shares={"standard": 1.0},
             max_plies=12,
@@ -344,7 +318,7 @@ def test_sampling_is_early_and_the_searchs_choice_late():
 def block_of(number: list, **arrays: list) -> dict[str, np.ndarray]:
     """What a block of plies hands over, [plies, boards]; zeros, but for the arrays that are given."""
     zeros = np.zeros_like(number, float)
-    names = "player action value ended ending outcome estimate".split()
+    names = "player action ended ending outcome".split()
     wide = np.zeros((*zeros.shape, POLICY_WIDTH))
     return {
         **dict.fromkeys(names, zeros),
@@ -352,6 +326,7 @@ def block_of(number: list, **arrays: list) -> dict[str, np.ndarray]:
         "position": wide[..., :5].astype(np.int64),
         "policy_actions": wide,
         "policy_weights": wide,
+        "value": wide[..., :3],
         **{name: np.array(array) for name, array in arrays.items()},
     }
 
@@ -384,38 +359,38 @@ def job_that_runs_out(monkeypatch, above: int, after: int = 3, **settings) -> Se
     """Runs out of memory with more than `above` boards in lockstep, once `after` blocks have been
     played.
     """
-    original, blocks = Lockstep.play_block, []
+    original, blocks = Lockstep.play_ply, []
 
-    def play_block(lockstep):
+    def play_ply(lockstep):
         blocks.append(len(lockstep.boards.number))
-        if len(lockstep.boards.number) > above and len(blocks) > after:
+        if len(lockstep.boards.number) > above and len(blocks) > 8 * after + 4:
             raise RuntimeError(
                 "DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"
             )
         return original(lockstep)
 
-    monkeypatch.setattr(Lockstep, "play_block", play_block)
+    monkeypatch.setattr(Lockstep, "play_ply", play_ply)
     self_play = {"boards": 8, "max_plies": 24, **settings}
     job = SelfPlay("cpu", TINY.to_dict(), {"search": "policy"}, **self_play)
     job.game.start_shares = FEW_PIECES
     return job
 
 
-def test_out_of_memory_halves_the_boards_once_and_goes_on(monkeypatch):
-    job, parts, counts = job_that_runs_out(monkeypatch, above=4), [], []
+@pytest.mark.parametrize("after", [0, 3])
+def test_out_of_memory_halves_the_boards_once_and_goes_on_with_every_game(monkeypatch, after):
+    job, parts, counts = job_that_runs_out(monkeypatch, above=4, after=after), [], []
 
     def collect(games, plies, arrays):
-        counts.append(games)
+        counts.append((games, plies))
         parts.extend([GameRecords.from_arrays(arrays)] if arrays is not None else [])
         return True
 
+    games: dict[str, np.ndarray] = {}
     for call in (1, 2):
-        job.play(20, 0, collect)
+        games = job.play(Share(400, games), 0, collect)
         records = GameRecords.concatenate(parts)
-        assert records.num_games == 20 * call and (records.endings > 0).all(), (
-            "none lost, none doubled"
-        )
-        assert counts[-1] == 20
+        assert records.num_positions + plies_in([games]) == 400 * call, "none lost, none doubled"
+        assert (records.endings > 0).all() and counts[-1][1] == 400
     assert job.boards == 4
     (message,) = job.messages
     assert "boards=8: goes on with 4" in message and "Next time set boards=4" in message
@@ -426,17 +401,11 @@ def test_out_of_memory_again_is_an_error_that_says_what_to_set(monkeypatch):
         ConfigError,
         match="out of memory on cpu with boards=4, having halved them once: set boards lower",
     ):
-        job_that_runs_out(monkeypatch, above=2).play(20, 0, lambda *_: True)
-
-
-def test_out_of_memory_halves_the_boards_that_were_in_use(monkeypatch):
-    job, counts = job_that_runs_out(monkeypatch, above=4, after=0, boards=64), []
-    job.play(8, 0, lambda games, *_: counts.append(games) or True)
-    assert counts[-1] == 8 and job.boards == 4 and "boards=8: goes on with 4" in job.messages[0]
+        job_that_runs_out(monkeypatch, above=2).play(Share(400, {}), 0, lambda *_: True)
 
 
 def test_other_errors_are_not_taken_for_memory(monkeypatch):
     job = job_that_runs_out(monkeypatch, above=100)
-    monkeypatch.setattr(Lockstep, "play_block", lambda lockstep: 1 / 0)
+    monkeypatch.setattr(Lockstep, "play_block", lambda lockstep, plies: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        job.play(2, 0, lambda *_: True)
+        job.play(Share(2, {}), 0, lambda *_: True)

@@ -118,11 +118,6 @@ def test_the_command_line_shares_an_older_network(run, tmp_path, capsys):
         "iteration: 0" in capsys.readouterr().out
         and load_network(str(target), device="cpu")[1] == 0
     )
-    assert (
-        main(["evaluate", str(target), "--games", "2", "--search", "policy", "--device", "cpu"])
-        == 0
-    )
-    assert "iteration 0" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -134,6 +129,8 @@ def test_the_command_line_shares_an_older_network(run, tmp_path, capsys):
         (["EMPTY", "FILE"], "has no snapshot of its weights yet"),
         (["RUN", "TAKEN"], "exists: nothing was written"),
         (["RUN", "NOTHING/deep/file"], "cannot save checkpoint"),
+        (["RUN", "NOTHING/deep/page.html"], "cannot write the page"),
+        (["TILES", "PAGE"], "'2048' has no board to click on"),
     ],
 )
 def test_what_cannot_be_shared_is_a_sentence(run, tmp_path, capsys, arguments, words):
@@ -145,6 +142,8 @@ def test_what_cannot_be_shared_is_a_sentence(run, tmp_path, capsys, arguments, w
         "TAKEN": str(tmp_path / "taken"),
         "EMPTY": str(tmp_path / "empty"),
         "NOTHING": str(tmp_path / "no"),
+        "TILES": make_run(tmp_path / "tiles", (1,), "2048"),
+        "PAGE": str(tmp_path / "new.html"),
     }
     arguments = [places.get(word, word.replace("NOTHING", places["NOTHING"])) for word in arguments]
     assert main(["share", *arguments]) == 2
@@ -196,15 +195,10 @@ def rewritten(file, **metadata):
     save_checkpoint(file, saved.groups, {**saved.metadata, **metadata})
 
 
-@pytest.mark.parametrize("iteration", [None, -1, "5", 1.5, True, [5]])
-def test_an_iteration_that_is_none_is_refused(file, iteration):
-    rewritten(file, iteration=iteration)
-    refused(file, ["load", "player"])
-
-
-@pytest.mark.parametrize("game", ["tictactoe", "go", "x" * 5000, None, ["chess"]])
-def test_another_game_is_refused(file, game):
-    rewritten(file, game=game)
+@pytest.mark.parametrize("entry", ["iteration", "game"])
+@pytest.mark.parametrize("value", [None, -1, "go", "tictactoe", "x" * 5000, 1.5, True, ["chess"]])
+def test_another_game_or_iteration_is_refused(file, entry, value):
+    rewritten(file, **{entry: value})
     for name in ("load", "player", "evaluate", "uci"):
         with pytest.raises(ChessnnError) as caught:
             loaders(file)[name]()
@@ -237,13 +231,3 @@ def test_a_strange_card_is_only_short_printable_text(file, card):
     for line in card_lines(card_of(file)):
         assert line.isprintable() and len(line) <= 160
     assert load_network(file, device="cpu")[1] == 5
-
-
-def test_a_shared_tictactoe_network_plays(tmp_path):
-    run = make_run(tmp_path / "run", (1,), "tictactoe", TICTACTOE)
-    share(run, tmp_path / "file")
-    results = evaluate_run(
-        str(tmp_path / "file"), games=2, search=play_search("policy"), device="cpu"
-    )
-    assert results[0].games == 2
-    assert card_of(tmp_path / "file")["game"] == "tictactoe"

@@ -123,8 +123,9 @@ def test_figures_are_those_of_the_games(game):
 def run(tmp_path_factory) -> str:
     folder = str(tmp_path_factory.mktemp("solo") / "run")
     config = TrainConfig(
-        game="2048", run=folder, iterations=1, channels=8, blocks=1, boards=8, games_per_iteration=8, max_plies=40,
-        batch_size=32, device="cpu", workers=1, pool="inline", reward="hybrid", candidates=2, survivors=1,
+        game="2048", run=folder, iterations=1, channels=8, blocks=1, boards=8, positions_per_iteration=400,
+        max_plies=40, batch_size=32, device="cpu", workers=1, pool="inline", reward="hybrid", candidates=2,
+        survivors=1,
     )  # fmt: skip
     list(train(config))
     return folder

@@ -9,6 +9,7 @@ import torch
 
 from chessnn_colab.actor import Actor
 from chessnn_colab.arena.chess.tactics import load_puzzles
+from chessnn_colab.assembler import chances
 from chessnn_colab.games.base import forced_wins, select, start_positions, winning_actions
 from chessnn_colab.games.chess.boards import boards_from_state
 from chessnn_colab.games.chess.notation import (
@@ -155,7 +156,8 @@ def test_mates_in_two_are_played_by_a_network_that_knows_nothing(search):
     answers = zip(output.action.tolist(), puzzles)
     solved = torch.tensor([action in puzzle.solutions for action, puzzle in answers])
     assert int(solved.sum()) >= 95
-    assert int(torch.isclose(output.value[solved], torch.tensor(game.discount**2)).sum()) >= 95
+    assert int(torch.isclose(output.value[0, solved], torch.tensor(game.discount**2)).sum()) >= 95
+    assert int((chances(output.value.numpy().T)[solved, 0] == 1).sum()) >= 95
 
 
 def test_a_game_without_candidates_of_its_own_steps_all():
@@ -172,11 +174,11 @@ def test_a_win_is_played_and_taught_alone():
         torch.tensor([5, 6, 7]),
         torch.tensor([[5, 1], [6, 2], [7, 3]]),
         torch.full((3, 2), 0.5),
-        torch.zeros(3),
+        torch.zeros(1, 3),
     )
     won = play_wins(output, torch.tensor([1, -1, 9]))
     assert won.action.tolist() == [1, 6, 9]
-    assert won.value.tolist() == [1, 0, 1]
+    assert won.value.tolist() == [[1, 0, 1]]
     taught = [dict(zip(*row)) for row in zip(won.actions.tolist(), won.action_weights.tolist())]
     assert taught[0][1] == 1 and taught[2][9] == 1 and taught[1] == {6: 0.5, 2: 0.5}
     assert won.action_weights.sum(1).tolist() == [1, 1, 1]

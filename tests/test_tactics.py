@@ -2,6 +2,8 @@
 deserves.
 """
 
+from dataclasses import replace
+
 import chess
 import pytest
 import torch
@@ -200,13 +202,14 @@ def test_who_looks_ahead_solves_more():
 @pytest.mark.parametrize(
     "search", [play_search("tree", num_simulations=2), play_search("two-rung", 2, 1)]
 )
-def test_a_mate_in_one_is_always_played_even_by_a_network_that_knows_nothing(search):
+def test_a_mate_in_one_is_always_played_where_proofs_count(search):
     game, suite = Chess(), of_kind("mate-in-one")
     network = build_network(NetworkConfig(channels=2, blocks=1, value_hidden=2), "cpu")
     looking = solved_share(game, suite, NetworkPlayer(game, network, search))
-    alone = solved_share(game, suite, NetworkPlayer(game, network, play_search("policy")))
     assert looking["mate-in-one"] == 1.0
-    assert alone["mate-in-one"] < 0.3, "the policy by itself shows what was learned"
+    for learned in (play_search("policy"), replace(search, solve="off")):
+        alone = solved_share(game, suite, NetworkPlayer(game, network, learned))
+        assert alone["mate-in-one"] < 0.3, "it shows what was learned, and nothing was"
 
 
 def test_marks_every_snapshot_of_a_run(tmp_path):

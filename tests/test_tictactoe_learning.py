@@ -5,14 +5,19 @@ match.
 import pytest
 import torch
 
+from chessnn_colab.actor import Actor
 from chessnn_colab.arena.evaluate import evaluate_run
 from chessnn_colab.arena.registry import match_game
+from chessnn_colab.assembler import chances
 from chessnn_colab.config import TrainConfig
+from chessnn_colab.games.base import finished, select, start_positions
+from chessnn_colab.games.tictactoe import TicTacToe
 from chessnn_colab.network import actor_copy
 from chessnn_colab.runs.networks import load_network
+from chessnn_colab.search import SearchConfig
 from chessnn_colab.training import train
 
-from .tictactoe_solver import kept_share
+from .tictactoe_solver import kept_share, true_value, unfinished, unfinished_states
 
 
 def policy_share(run: str, iteration: int | None = None) -> float:
@@ -33,15 +38,17 @@ def policy_share(run: str, iteration: int | None = None) -> float:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory) -> str:
-    """Some ten seconds of training on one core, everything else as it comes."""
+    """Some twenty seconds of training on one core, with games that sample no moves after their
+    start, so that a position is worth what good play makes of it. Everything else is as it comes.
+    """
     run = str(tmp_path_factory.mktemp("learning") / "run")
     config = TrainConfig(
         run=run,
         game="tictactoe",
-        iterations=10,
+        iterations=20,
         channels=32,
         blocks=2,
-        games_per_iteration=512,
+        positions_per_iteration=2600,
         boards=256,
         batch_size=256,
         sample_reuse=4,
@@ -49,13 +56,16 @@ def run(tmp_path_factory) -> str:
         pool="inline",
         workers=1,
     )
-    reports = list(train(config))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(TicTacToe, "sampling_plies", 1)
+        reports = list(train(config))
     assert (
-        len(reports) == 10
+        len(reports) == 20
         and sum(reports[-1].wins.values()) > 0
         and set(reports[-1].wins) == {"x", "o"}
     )
     assert "Ending: " in reports[-1].sample_game and " wins" in reports[-1].sample_game
+    assert reports[-1].brier < 0.1 and reports[-1].correlation > 0.9
     return run
 
 
@@ -66,6 +76,25 @@ def test_the_policy_alone_keeps_the_true_value(run):
         f"\nmeasured: true value kept in {trained:.1%} of all reachable positions, untrained {untrained:.1%}"
     )
     assert trained >= 0.95 and untrained < 0.7
+
+
+def test_drawn_positions_say_draw_and_won_ones_win(run):
+    network, _ = load_network(run, None, "cpu")
+    game = TicTacToe()
+    actor = Actor(game, actor_copy(network), SearchConfig())
+    generator = torch.Generator().manual_seed(0)
+    words = unfinished_states(game).stones.tolist()
+    values = {word: true_value(board) for word, board in zip(words, unfinished())}
+    said: dict[int, list[torch.Tensor]] = {1: [], 0: [], -1: []}
+    state = start_positions(game, game.start_shares, 256, generator)
+    while len(state.stones):
+        for word, value in zip(state.stones.tolist(), actor.root(state).value.t()):
+            said[values[word]].append(value)
+        state = game.step(state, actor.act(state, generator, 0.0).action)
+        state = select(state, ~finished(state))
+    won, drawn, lost = (chances(torch.stack(part).numpy()).mean(0) for part in said.values())
+    print(f"\nmeasured: win, draw, loss said where won {won}, drawn {drawn}, lost {lost}")
+    assert won[0] > 0.9 and drawn[1] > 0.9
 
 
 def test_it_never_loses_to_a_random_mover_on_either_side(run):

@@ -49,7 +49,7 @@ class Table:
         return Root(
             torch.arange(invalid.shape[1]).expand(len(states), -1),
             logits,
-            self.table["value"][states],
+            self.table["value"][states].unsqueeze(0),
             None,
         )
 
@@ -58,9 +58,9 @@ class Table:
         after = self.table["next_state"][before, action]
         self.states[node] = after
         step = Step(
-            self.table["reward"][before, action],
-            self.table["discount"][before, action],
-            self.table["value"][after],
+            self.table["reward"][before, action].unsqueeze(0),
+            self.table["discount"][before, action].unsqueeze(0),
+            self.table["value"][after].unsqueeze(0),
         )
         actions = torch.arange(self.table["logits"].shape[1]).expand(len(after), -1)
         return Expansion(step, actions, self.table["logits"][after])
@@ -112,7 +112,7 @@ def test_the_trees_are_mctxs(number, grown, monkeypatch):
     output = tree_search(game.root(), game.expand, config, gumbel, schedules)
     tree = grown[0]
     visits, children, node_values = (
-        by_row(array, tree) for array in (tree.visits, tree.children, tree.node_values)
+        by_row(array, tree) for array in (tree.visits, tree.children, tree.node_values[0])
     )
     assert output.action.tolist() == golden["action"].tolist()
     np.testing.assert_array_equal(visits, golden["visits"])
@@ -124,7 +124,7 @@ def test_the_trees_are_mctxs(number, grown, monkeypatch):
     )
     np.testing.assert_allclose(node_values[there], golden["node_values"][there], atol=1e-5)
     np.testing.assert_allclose(output.action_weights, golden["action_weights"], atol=1e-5)
-    np.testing.assert_allclose(output.value, golden["node_values"][:, 0], atol=1e-5)
+    np.testing.assert_allclose(output.value[0], golden["node_values"][:, 0], atol=1e-5)
 
 
 def test_schedule_by_hand():

@@ -2,6 +2,7 @@
 
 import io
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -68,7 +69,7 @@ def matches(*done: int, seconds: float = 10.0) -> MatchProgress:
 def test_lines_of_self_play_keep_the_form_that_users_know():
     model, stream, clock = text_progress()
     model.message("Primary training device: cuda:0")
-    model.start_selfplay([100] * 8, [f"GPU {gpu}: Tesla T4" for gpu in range(8)])
+    model.start_selfplay([8_000] * 8, [f"GPU {gpu}: Tesla T4" for gpu in range(8)])
     clock.now += 12.3
     model.worker_update(2, 100, 8_000)
     for worker in {*range(8)} - {2}:
@@ -76,37 +77,45 @@ def test_lines_of_self_play_keep_the_form_that_users_know():
     model.finish_selfplay(24.1)
     lines = stream.getvalue().splitlines()
     assert lines.pop(3) == "Choosing kernels, once: the first plies on a GPU are slow"
-    assert lines[3] == "[   12.3s] GPU 2: completed 100 games | 1/8 workers done | 100/800 games"
-    assert lines[-2].endswith("| 8/8 workers done | 800/800 games")
-    assert lines[-1] == "Completed 800/800 games in 24.1s (33.2 games/s)"
+    assert (
+        lines[3]
+        == "[   12.3s] GPU 2: completed 8,000 positions | 1/8 workers done | 8,000/64,000 positions"
+    )
+    assert lines[-2].endswith("| 8/8 workers done | 64,000/64,000 positions")
+    assert lines[-1] == "Completed 64,000/64,000 positions in 24.1s (2,656 positions/s)"
     assert len(lines) == 3 + 8 + 1
 
 
 def test_lines_show_movement_but_not_too_often():
     model, stream, clock = text_progress()
-    model.start_selfplay([400, 400], ["CPU", "CPU"])
+    model.start_selfplay([30_000, 30_000], ["CPU", "CPU"])
     for games in range(1, 241):
         clock.now += 0.125
         model.worker_update(0, games, games * 75)
     assert stream.getvalue().splitlines()[2:] == [
-        "[   15.0s] playing 120/800 games | 600 positions/s",
-        "[   30.0s] playing 240/800 games | 600 positions/s",
+        "[   15.0s] playing 9,000/60,000 positions | 600/s",
+        "[   30.0s] playing 18,000/60,000 positions | 600/s",
     ]
 
 
 def test_a_restarted_worker_does_not_count_backwards_and_ends_once():
     model, stream, clock = text_progress()
-    model.start_selfplay([10, 1], ["CPU", "CPU"])
+    model.start_selfplay([1_000, 100], ["CPU", "CPU"])
     model.worker_update(0, 8, 800)
+    model.worker_update(0, 0, 0)
+    lost = Bar("CPU worker 0", 800, 1_000, "lost, its share is played again", lost=True)
+    assert model.worker_bars()[0] == lost
     clock.now += 20
     for games in (5, 10, 7, 10):
         model.worker_update(0, games, 100 * games)
-    assert model.worker_bars()[0] == Bar("CPU worker 0", 10, 10, "10/10 in 20s")
-    line = "[   20.0s] CPU worker 0: completed 10 games | 1/2 workers done | 10/11 games"
+    assert model.worker_bars()[0] == Bar(
+        "CPU worker 0", 1_000, 1_000, "1,000/1,000, 10 games in 20s"
+    )
+    line = "[   20.0s] CPU worker 0: completed 1,000 positions | 1/2 workers done | 1,000/1,100 positions"
     assert stream.getvalue().splitlines().count(line) == 1
     clock.now += 60
     model.worker_update(0, 10, 1_000)
-    assert model.worker_bars()[0].note == "10/10 in 20s"
+    assert model.worker_bars()[0].note == "1,000/1,000, 10 games in 20s"
 
 
 def test_a_worker_that_has_finished_is_green_with_a_tick_and_one_that_was_cut_says_so(
@@ -117,18 +126,18 @@ def test_a_worker_that_has_finished_is_green_with_a_tick_and_one_that_was_cut_sa
         clock = Clock()
         model = LiveProgress(face, clock)
         model.start_run(session(workers=2))
-        model.start_selfplay([64, 64], ["CPU", "CPU"])
+        model.start_selfplay([3_000, 3_000], ["CPU", "CPU"])
         clock.now += 10
         model.worker_update(0, 64, 3_000)
-        model.worker_update(1, 14, 2_900)
+        model.worker_update(1, 14, 656)
         model.finish_selfplay(10.0)
         model.learning_update(1, 9)
         model.close()
     bars = next(shown for shown in places[0] if "learning" in shown)
-    assert bars.count(GREEN) == bars.count("✓") == 1 and "✓ 64/64 in 10s" in bars
-    assert "14/64, time is up" in bars and 'aria-valuenow="21.9"' in bars
+    assert bars.count(GREEN) == bars.count("✓") == 1 and "✓ 3,000/3,000, 64 games in 10s" in bars
+    assert "656/3,000, time is up" in bars and 'aria-valuenow="21.9"' in bars
     drawn = stream.getvalue()
-    assert "64/64 in 10s" in drawn and "14/64, time is up" in drawn
+    assert "3,000/3,000, 64 games in 10s" in drawn and "656/3,000, time is up" in drawn
     assert re.search(r"\x1b\[[0-9;]*32m[^\x1b]*━", drawn), "a finished bar is green"
 
 
@@ -137,11 +146,15 @@ def test_an_iteration_as_a_line_names_the_players_of_any_game_and_what_is_missin
     assert line.startswith(
         "Iteration 3 | white 26 %, black 25 %, draws 48 %, cap 1 % | plies 81 | "
     )
-    assert "policy 2.31 | policy KL 0.52 | value 0.98 | entropy 1.20 | positions/s 2,707" in line
+    assert (
+        "policy 2.31 | policy KL 0.52 | value 0.98 | Brier 0.42 | entropy 1.20 | positions/s 2,707"
+        in line
+    )
     nothing = make_report(games=0, wins={"x": 0}, draws=0, endings={}, policy_loss=float("nan"))
-    assert "x 0 %" in iteration_line(nothing) and "policy - " in iteration_line(nothing)
+    assert "no game ended | plies -" in iteration_line(nothing) and "policy - " in iteration_line(
+        nothing
+    )
     assert detail_lines(nothing)[0] == "Endings: none"
-    assert "cut short by the clock" in iteration_line(make_report(cut=True))
 
 
 def test_lines_of_matches_say_how_long_it_takes_what_has_ended_and_how_far_it_is():
@@ -198,12 +211,12 @@ def test_durations_read_as_a_person_says_them(value, words):
 def test_the_header_counts_the_budget_and_not_the_iteration():
     model, clock = live(history=[make_report(6)])
     assert model.header() == "Iteration 7 | starting workers | 0:00 of 3:00"
-    model.start_selfplay([64], ["CPU"])
+    model.start_selfplay([6_000], ["CPU"])
     clock.now += 72
     model.worker_update(0, 32, 3_000)
     assert model.header() == "Iteration 7 | playing | 1:12 of 3:00 | about 1:48 left"
     assert model.bars()[0].share == pytest.approx(0.4)
-    assert model.bars()[1] == Bar("playing", 32, 64, "32/64 games | 42 positions/s")
+    assert model.bars()[1] == Bar("playing", 3_000, 6_000, "3,000/6,000 positions | 42/s")
     model.finish_selfplay(72.0)
     model.learning_update(0, 40)
     clock.now += 200
@@ -227,7 +240,7 @@ def test_a_session_of_iterations_estimates_its_time_from_the_pace_so_far():
     clock.now += 30
     model.finish_selfplay(30)
     model.report(make_report(1))
-    model.start_selfplay([8], ["CPU"])
+    model.start_selfplay([18], ["CPU"])
     clock.now += 10
     model.worker_update(0, 4, 9)
     assert model.header() == "Iteration 2 | playing | 2 of 4 iterations | 0:40 | about 1:28 left"
@@ -259,15 +272,18 @@ def test_while_workers_start_it_is_seen_which_have():
     assert model.worker_bars() == (Bar("starting", 0, 1), Bar("GPU 1: Tesla T4", 1, 1))
 
 
-def test_one_worker_has_one_bar_and_several_one_each():
+def test_every_worker_has_a_bar_with_the_name_of_its_device():
     model, clock = live()
     model.start_selfplay([10], ["CPU"])
-    assert not model.worker_bars()
-    model.start_selfplay([100, 50], ["GPU 0: Tesla T4", "GPU 1: Tesla T4"])
+    assert model.worker_bars() == (Bar("CPU", 0, 10),)
+    model.start_selfplay([10_000, 5_000], ["GPU 0: Tesla T4", "GPU 1: Tesla T4"])
     clock.now += 10
     model.worker_update(0, 30, 3_000)
-    assert model.worker_bars() == (Bar("GPU 0", 30, 100, "30/100 | 300/s"), Bar("GPU 1", 0, 50))
-    assert model.bars()[1].note == "30/150 games | 300 positions/s"
+    assert model.worker_bars() == (
+        Bar("GPU 0", 3_000, 10_000, "3,000/10,000, 30 games | 300/s"),
+        Bar("GPU 1", 0, 5_000),
+    )
+    assert model.bars()[1].note == "3,000/15,000 positions | 300/s"
 
 
 def test_the_first_plies_on_a_gpu_are_said_to_be_slow_until_one_has_been_played():
@@ -284,12 +300,12 @@ def test_the_first_plies_on_a_gpu_are_said_to_be_slow_until_one_has_been_played(
 
 def test_workers_that_play_beside_the_learner_leave_its_bar_alone():
     model, stream, _ = text_progress()
-    model.start_selfplay([10], ["CPU"])
+    model.start_selfplay([300], ["CPU"])
     model.learning_update(5, 20)
     for games in (3, 10):
         model.worker_update(0, games, 30 * games)
         assert model.bars()[1].name == "learning"
-    assert "CPU: completed 10 games" in stream.getvalue()
+    assert "CPU: completed 300 positions" in stream.getvalue()
 
 
 def test_a_measured_strength_counts_once_before_and_after_its_report():
@@ -316,8 +332,8 @@ def places(monkeypatch) -> list:
             self.shown = []
             every.append(self.shown)
 
-        def display(self, content):
-            self.shown.append(content.data)
+        def display(self, content, raw=False):
+            self.shown.append(getattr(content, "data", content))
 
         update = display
 
@@ -344,16 +360,40 @@ def test_the_panel_keeps_its_place_and_its_height(places):
         model.learning_update(7, 7)
         clock.now += 100
         model.report(make_report(iteration))
-    bars, figures, sample = places
+    bars, figures = places
     assert len({re.search(r"max-width:1000px;.*?height:(\d+)px", shown)[1] for shown in bars}) == 1
     assert len({(shown.count("<tr"), shown.count("aspect-ratio")) for shown in figures}) == 1
-    assert "data:image/svg+xml" in sample[-1] and "<b>Iteration 2" in sample[-1]
-    players = {re.search(r'data-place="(\w+)"', shown)[1] for shown in sample if "<script" in shown}
+    assert "data:image/svg+xml" in figures[-1] and "<b>Iteration 2" in figures[-1]
+    drawn = [shown for shown in figures if "<script" in shown]
+    players = {re.search(r'data-place="(\w+)"', shown)[1] for shown in drawn}
     assert len(players) == 1
     model.close()
-    assert "A game of iteration 2" in sample[-1] and "<script" not in sample[-1]
+    assert "A game of iteration 2" in figures[-1] and "<script" not in figures[-1]
     assert "2,400 games of chess against itself" in bars[-1] and "progress-bar" not in bars[-1]
     assert "Primary training device" in bars[-1]
+
+
+def test_the_bars_of_a_page_with_widgets_are_widgets_until_the_end(places, monkeypatch):
+    monkeypatch.setattr("chessnn_colab.views.progress.notebook.has_widget_front_end", lambda: True)
+    clock = Clock()
+    model = LiveProgress(face := NotebookFace(), clock)
+    model(matches(10, 0, 0))
+    clock.now += 1
+    model(replace(matches(40, 22, 0), bars=(*matches(40, 22).bars, Bar("<a>", 1, 2, lost=True))))
+    _, bars, _ = face._widgets._panel.children
+    progress, notes = zip(*(line.children for line in bars.children))
+    assert [(each.value, each.bar_style) for each in progress] == [
+        (1, "success"), (0.55, ""), (0.5, "danger")
+    ]  # fmt: skip
+    assert "✓ 40/40 +40" in notes[0].value and progress[2].description == "<a>"
+    notice, widget, html = places
+    assert [*widget[0]] == ["application/vnd.jupyter.widget-view+json"]
+    drawn = re.findall(r'aria-label="(.*?)" aria-valuenow="([\d.]+)"', html[-1])
+    names = ("against random", "against greedy", "&lt;a&gt;")
+    assert drawn == [*zip(names, ("100.0", "55.0", "50.0"))], "a screen reader knows each"
+    model.close()
+    assert (notice[-1], widget[-1]) == ("", "") and "63 games in 10s" in html[-1]
+    assert not face._widgets._panel.comm
 
 
 def test_the_panel_is_redrawn_a_few_times_a_second(places):
@@ -386,30 +426,16 @@ def test_the_panel_spends_little_time_on_figures_and_ends_with_the_last_ones(pla
 
 def test_the_panel_begins_with_the_whole_run(places):
     panel(history=[make_report(1), make_report(2)])
-    _, figures, sample = places
-    assert ">2</td>" in figures[-1] and "<b>Iteration 2" in sample[-1]
+    _, figures = places
+    assert ">2</td>" in figures[-1] and "<b>Iteration 2" in figures[-1]
 
 
 def test_a_panel_without_an_iteration_ends_with_its_messages(places):
     model, _ = panel()
     model.message("Interrupted: <nothing> is lost")
     model.close()
-    assert [place[-1] == "" for place in places] == [False, True, True]
+    assert [place[-1] == "" for place in places] == [False, True]
     assert "Interrupted: &lt;nothing&gt; is lost" in places[0][-1]
-
-
-def test_a_panel_of_matches_stays_with_its_bars(places):
-    clock = Clock()
-    model = LiveProgress(NotebookFace(clock), clock)
-    model(matches(10, 0, 0))
-    clock.now += 1
-    model(matches(40, 22, 0))
-    (bars,) = places
-    assert "22/40 +22 =0 -0" in bars[-1] and "62/120 games | 58s left" in bars[-1]
-    assert re.findall(r'aria-valuenow="([\d.]+)"', bars[-1]) == ["100.0", "55.0", "0.0"]
-    model(matches(40, 40, 40, seconds=70.0))
-    model.close()
-    assert "120 games in 1m 10s" in bars[-1] and "against greedy" in bars[-1]
 
 
 # A terminal
@@ -430,7 +456,7 @@ def test_a_terminal_has_live_bars_of_a_run_and_a_line_an_iteration(no_color):
     model.message("Primary training device: cpu")
     model.start_run(session())
     model.measured([make_strength(0)])
-    model.start_selfplay([4], ["CPU"])
+    model.start_selfplay([600], ["CPU"])
     clock.now += 72
     model.worker_update(0, 2, 300)
     model.finish_selfplay(72.0)
@@ -438,7 +464,7 @@ def test_a_terminal_has_live_bars_of_a_run_and_a_line_an_iteration(no_color):
     model.close()
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", stream.getvalue())
     assert "Iteration 1 | playing | 1:12 of 3:00 | about 1:48 left" in plain
-    assert "2/4 games | 4 positions/s" in plain and "Generating" not in plain
+    assert "300/600 positions | 4/s" in plain and "Generating" not in plain
     assert iteration_line(make_report(1)) in plain
     assert "300 puzzles, by policy: 9 % untrained (95 % interval 7 to 11 %)" in plain
     assert bool(re.search(COLOUR, stream.getvalue())) is not no_color
@@ -482,7 +508,7 @@ def test_the_panel_runs_in_a_real_kernel_and_leaves_pages_without_widgets_behind
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(WIDGET_CELL)])
     nbclient.NotebookClient(notebook, timeout=120).execute()
     shown = [output["data"] for output in notebook.cells[0].outputs]
-    assert [set(data) - {"text/plain"} for data in shown] == [{"text/html"}] * 3
+    assert [set(data) - {"text/plain"} for data in shown] == [{"text/html"}] * 2
     assert (
         "2,400 games of chess" in shown[0]["text/html"]
         and shown[1]["text/html"].count("data:image/png") == 5

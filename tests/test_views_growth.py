@@ -11,8 +11,8 @@ from chessnn_colab.runs.networks import load_network, shipped_networks
 from chessnn_colab.runs.shared import share
 from chessnn_colab.spikes import spike_counts
 from chessnn_colab.text import percent
-from chessnn_colab.views.inside.growth import firing_in_words, growth, networks_to_show
-from chessnn_colab.views.inside.position import position
+from chessnn_colab.views.inside.seen import position
+from chessnn_colab.views.inside.snapshots import firing_in_words, growth, networks_to_show
 
 from .sample_reports import make_report
 from .small_run import CONFIG, TICTACTOE, make_run

@@ -13,11 +13,10 @@ import torch
 from chessnn_colab.errors import NotationError
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.network_config import NetworkConfig
-from chessnn_colab.runs.networks import shipped_cards, shipped_networks
+from chessnn_colab.runs.networks import shipped_networks
 from chessnn_colab.spikes import firing_rates, layer_names, silenced, spike_counts
 from chessnn_colab.views.inside import maps, probes
-from chessnn_colab.views.inside.growth import growth, played_positions
-from chessnn_colab.views.inside.position import firing_maps, opinion, outcome_bar, position
+from chessnn_colab.views.inside.seen import firing_maps, opinion, outcome_bar, position
 from chessnn_colab.views.inside.show import Controlled
 from chessnn_colab.views.inside.silence import channel_importance, moved, silence_view, without
 
@@ -104,21 +103,6 @@ def test_firing_maps_layer_by_layer_and_channel_by_channel(small):
     assert "last: 8 channels" in view.static_html()
     view.set(layer="block 1 mid")
     assert "block 1 mid: 8 channels" in view.picture.value
-
-
-def test_growth_shows_every_network_without_a_kernel_and_one_with(networks):
-    seen = position(MATE)
-    view = growth(networks, seen, played_positions(shipped_cards()))
-    still = images(view.static_html())
-    assert sum(text.startswith("Board:") for text in still) == 4
-    assert "untrained" in view.picture.value and "silent" not in images(view.picture.value)[1]
-    last = list(networks)[-1]
-    view.set(iteration=last)
-    assert "positions" in view.picture.value and "Learned from nothing" not in view.picture.value
-    assert images(view.picture.value)[0] == still[-8]
-    assert maps.brightest(maps.layer_maps(networks[0], seen)) < maps.brightest(
-        maps.layer_maps(networks[last], seen)
-    )
 
 
 def test_facts_by_hand():

@@ -94,7 +94,7 @@ def test_opinions_are_probabilities_of_legal_moves_seen_by_the_first_player(tmp_
         assert sorted(opinion.actions) == legal
         win, _, loss = opinion.wdl
         sign = -1 if state.current_player else 1
-        assert float(opponent.actor.root(state).value) == pytest.approx(
+        assert float(opponent.actor.root(state).value[0]) == pytest.approx(
             sign * (win - loss), abs=1e-4
         )
 

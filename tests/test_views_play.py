@@ -371,7 +371,8 @@ def test_a_board_or_sliders_show_as_widget_or_html_by_the_front_end_and_a_still_
     assert set(last) == {"text/plain", WIDGET_VIEW if front_end_there else "text/html"}
     assert len(before) == front_end_there and alt in last.get("text/html", alt)
     for content in before:
-        still, script = content.data.split("<script>")
+        notice, still, script = content.data.split("<script>")
+        assert "cannot show widgets" in still and f"{view.scope}-root" in notice
         assert alt in still and f'data-of="{view.scope}"' in still
         assert view.scope in script and silent in script
         assert f"{view.scope}-root" in view.widget._dom_classes

@@ -38,7 +38,7 @@ def test_curves_draw_any_number_of_reports(count):
         for iteration in range(1, count + 1)
     ]
     for name in curves.SMALL_PANELS:
-        assert style.figure_png(curves.small_figure(name, reports), 50).startswith(PNG), name
+        assert style.figure_png(curves.small_figure(name, reports)).startswith(PNG), name
 
 
 def test_strength_is_drawn_over_minutes_with_intervals_and_the_untrained_level():
@@ -53,10 +53,7 @@ def test_strength_is_drawn_over_minutes_with_intervals_and_the_untrained_level()
     dashed = [line.get_ydata()[0] for line in axis.lines if line.get_linestyle() == "--"]
     assert dashed == [0.09, 0.3]
     assert names(axis) == ["300 puzzles, by policy: 20 %", "300 games: 60 %"]
-    assert axis.get_xlabel().splitlines()[1:] == [
-        "by policy they fall at first: it learns from its own weak games",
-        "pale: a run on two cores",
-    ]
+    assert axis.get_xlabel().endswith("pale: a run on two cores")
     pale = [list(line.get_ydata()) for line in axis.lines if line.get_alpha() == 0.18]
     assert pale == [[0.3, 0.9]]
     intervals, _ = axis.collections
@@ -85,13 +82,11 @@ def test_results_name_the_players_of_any_game():
         assert set(names(axis)) == set(wins) | {"draws", "cap"}
 
 
-def test_the_iteration_that_the_clock_cut_is_hollow_and_left_out_of_results_and_length():
-    reports = [make_report(1), make_report(2, cut=True, average_plies=9.0)]
-    assert [list(line.get_ydata()) for line in small("lengths", *reports).lines] == [[81.2]]
+def test_an_iteration_without_a_game_is_left_out_of_results_and_length():
+    reports = [make_report(1), make_report(2, games=0, average_plies=math.nan)]
+    (line,) = small("lengths", *reports).lines
+    np.testing.assert_array_equal(line.get_ydata(), [81.2, math.nan])
     assert len(small("results", *reports).patches[0].get_data().values) == 1
-    losses = small("losses", *reports)
-    hollow = [line for line in losses.lines if line.get_markerfacecolor() == "none"]
-    assert [list(line.get_xdata()) for line in hollow] == [[2], [2]]
 
 
 def test_losses_are_those_above_the_targets_own_entropy_on_an_axis_that_shows_change():
@@ -100,8 +95,8 @@ def test_losses_are_those_above_the_targets_own_entropy_on_an_axis_that_shows_ch
     ]
     axis = small("losses", *reports)
     assert list(axis.lines[0].get_ydata()) == pytest.approx([0.49, 0.48, 0.47])
-    assert axis.get_ylim()[0] > 0.4
-    axis = small("losses", make_report(policy_kl=math.nan))
+    assert names(axis) == ["policy, to targets", "value", "Brier"] and axis.get_ylim()[0] > 0.4
+    axis = small("losses", make_report(policy_kl=math.nan, brier=math.nan))
     assert list(axis.lines[0].get_ydata()) == [2.31] and names(axis) == ["policy", "value"]
 
 
@@ -179,8 +174,6 @@ def test_matches_against_one_opponent_stand_together_with_score_interval_and_cou
     ]
     assert {bar.get_alpha() for bar in axis.patches} == {None}, "dark pages do not shine through"
     assert len(figure.legends[0].get_texts()) == 4
-    with pytest.raises(ValueError, match="with a game"):
-        strength_plots.match_bar([types.SimpleNamespace(wins=0, draws=0, losses=0)])
 
 
 def test_strength_and_puzzles_stand_against_games_and_minutes(monkeypatch):

@@ -161,18 +161,6 @@ def test_the_longest_games_leave_room_for_fewer(monkeypatch):
     assert len(held(replay.panel_replay(reports, "here"))) == 1
 
 
-@pytest.mark.parametrize("name", ["gomoku:9", "gomoku:6:exact"])
-def test_a_game_of_gomoku_is_played_back_stone_by_stone(name):
-    game = make_game(name)
-    size = game.size
-    line = [0, size, 1, size + 1, 2, size + 2, 3, size + 3, 4]  # Black fills the first row
-    played = sampled(game_text(game, game.init(1), line, 1, 1, Event="Self-play"))
-    boards = positions(played)
-    assert played["end"] == "Five in a row: Black won." and not played["players"]
-    rows = "BBBBB".ljust(size, ".") + "WWWW".ljust(size, ".") + "." * size * (size - 2)
-    assert len(boards) == 10 and boards[-1] == rows
-
-
 def test_a_game_that_has_no_board_is_shown_as_text(tmp_path):
     report = make_report(2, sample_game="Ending: <three> in a row\nx o .")
     shown = replay.sample_replay(write_run(tmp_path / "run", [report]))

@@ -30,6 +30,9 @@ from chessnn_colab.runs.networks import shipped_networks
 assert len(shipped_networks()) == 4
 from chessnn_colab.views.squares import data_text
 assert all(map(data_text, ("board.css", "keys.js", "live.js", "replay.js", "sliders.js")))
+from chessnn_colab.views.drawings import make_drawing
+from chessnn_colab.views.page import page_html
+assert page_html(make_drawing(chessnn_colab.make_game("chess")), shipped_networks()[0], {})
 assert resources.files("chessnn_colab").joinpath("py.typed").is_file()
 print(chessnn_colab.__file__, *modules)
 """

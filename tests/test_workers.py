@@ -19,6 +19,7 @@ from chessnn_colab.workers import pool as supervision
 from chessnn_colab.workers import process as worker_process
 from chessnn_colab.workers.local import InlinePool, LocalPool
 from chessnn_colab.workers.pool import MAX_RESTARTS
+from chessnn_colab.workers.shares import PlayCall
 
 from .counts import full
 from .pool_contract import (  # noqa: F401 (fixtures)
@@ -146,7 +147,7 @@ class TestLocalPool(PoolContract):
             self.pool_of()
 
     def test_a_stop_that_is_not_heard_ends_the_call_all_the_same(self, pool, messages, monkeypatch):
-        monkeypatch.setattr(supervision, "STOP_SECONDS", 1.0)
+        monkeypatch.setattr(PlayCall, "stop_seconds", 1.0)
 
         def stop(index, games_done, plies):
             if (index, games_done) == (0, 2):

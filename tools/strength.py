@@ -1,11 +1,16 @@
-"""How strong a run gets in a given time: train for so many minutes, play a fixed set of matches,
-log the results.
+"""How strong a run is: a fixed set of matches and puzzles, as a table and as JSON.
 
-    python tools/strength.py runs/s0 --minutes 20 --seed 0 --log LOG.md -- --value-scale 0.3
+    python tools/strength.py runs/s0 --minutes 20 --seed 0 -- --value-scale 0.3
+    python tools/strength.py runs/s0 --full --stockfish stockfish --maia maia.py
 
-What follows `--` goes to `python -m chessnn_colab train`. The untrained network plays the same
-matches with the same search. A run that is already in the folder continues, so that a long training
-can be done in pieces.
+The first command trains (what follows `--` goes to `python -m chessnn_colab train`; a run that is
+already in the folder continues) and plays a few matches, the untrained network's beside them. The
+second trains nothing and plays everything that docs/strength.md quotes: the fixed players,
+Stockfish's levels and Maia's ratings where those programs are, with what the rules prove and
+without it, and the puzzles of everybody. Both write RUN/strength.json.
+
+maia: a UCI engine that plays one of CSSLab's networks, which the environment variable MAIA names
+by its rating.
 
 The yardstick in the table names the opponents and the openings by what they do: results with the
 same one compare, on any machine and in any version.
@@ -18,92 +23,171 @@ import datetime
 import hashlib
 import json
 import os
+import platform
 import random
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from chessnn_colab.arena.evaluate import find_player, network_player
-from chessnn_colab.arena.match import Match
-from chessnn_colab.arena.parallel import play_matches
-from chessnn_colab.arena.players import GamesChance
+from chessnn_colab.arena.evaluate import evaluate_run, find_player, network_player
+from chessnn_colab.arena.players import GamesChance, Player, play_search
+from chessnn_colab.arena.puzzles import solved_share
 from chessnn_colab.arena.registry import arena_game, match_game
 from chessnn_colab.arena.result import MatchResult
 from chessnn_colab.devices import detect_device
 from chessnn_colab.runs.networks import run_game
+from chessnn_colab.search import SearchConfig
 from chessnn_colab.views.progress import watching
 
-MATCHES = {
-    "random": 400,
-    "greedy": 200,
-    "minimax": 100,
-}  # opponent -> games; a game plays those that it has
+FEW_GAMES = {"random": 400, "greedy": 200, "minimax": 100}  # a game plays those that it has
+ALL_GAMES = {"random": 200, "greedy": 200, "minimax": 400}
+FIXED = "random", "greedy", "minimax"  # whose openings and moves make the yardstick
+LEVELS = 0, 1, 2, 3
+LEVEL_GAMES = 200
+RATINGS = 1100, 1500, 1900
+RATING_GAMES = 128  # neither side has chance: 64 openings, two colours
+UNSOLVED = play_search(solve="off")
 COMMAND = [sys.executable, "-m", "chessnn_colab"]
+FILE = "strength.json"
 
 
 def main() -> int:
+    options = parse(sys.argv[1:])
+    if not options.full:
+        train = ["train", "--run", options.run, "--minutes", f"{options.minutes:g}"]
+        train += ["--seed", str(options.seed), *options.more]
+        subprocess.run([*COMMAND, *train], check=True)
+    found = measured(options)
+    text = json.dumps(found, indent=1) + "\n"
+    (Path(options.run) / FILE).write_text(text, encoding="utf-8")
+    print("\n".join([*head_lines(found), "", *table(found)]))
+    return 130 if any(match["interrupted"] for match in found["matches"]) else 0
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    """The options; `more` are the arguments after the first `--`."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("run", help="run folder")
-    parser.add_argument("--minutes", type=float, default=20.0)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument(
-        "--share", type=float, default=1.0, help="share of each match's games to play (default 1)"
-    )
-    parser.add_argument(
-        "--no-untrained", action="store_true", help="without the untrained network's matches"
-    )
-    parser.add_argument("--log", type=Path, help="append the table to this file")
-    own, more = partition(sys.argv[1:])
-    options = parser.parse_args(own)
-    train = [
-        "train",
-        "--run",
-        options.run,
-        "--minutes",
-        f"{options.minutes:g}",
-        "--seed",
-        str(options.seed),
-        *more,
-    ]
-    subprocess.run([*COMMAND, *train], check=True)
-    last = json.loads(
-        (Path(options.run) / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1]
-    )
-    snapshots = ([] if options.no_untrained else [0]) + [last["iteration"]]
-    results = matches(options.run, snapshots, options.share)
-    if any(result.interrupted for result in results):
-        print(*results, sep="\n")
-        return 130
-    text = entry(options, train, last, [row(result) for result in results])
-    print(text)
-    if options.log:
-        with open(options.log, "a", encoding="utf-8") as log:
-            log.write(text)
-    return 0
-
-
-def partition(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """The arguments before the first `--`, and those after it."""
+    add = parser.add_argument
+    add("run", help="run folder")
+    add("--minutes", type=float, default=20.0)
+    add("--seed", type=int, default=0)
+    add("--share", type=float, default=1.0, help="share of each match's games to play (default 1)")
+    add("--full", action="store_true", help="train nothing, and play everything")
+    add("--stockfish", default="stockfish", help="the program; without it its rows are left out")
+    add("--maia", help="the UCI engine of Maia's networks; without it its rows are left out")
     at = arguments.index("--") if "--" in arguments else len(arguments)
-    return arguments[:at], arguments[at + 1 :]
+    options = parser.parse_args(arguments[:at])
+    options.more = arguments[at + 1 :]
+    return options
 
 
-def matches(run: str, snapshots: list[int], share: float) -> list[MatchResult]:
-    """All matches side by side, snapshot by snapshot."""
-    name = run_game(run)
-    game = match_game(name, detect_device().device)
-    own = [network_player(run, snapshot, game) for snapshot in snapshots]
-    opponents = [
-        find_player(opponent, game) for opponent in MATCHES if opponent in arena_game(name).players
-    ]
-    games = {opponent: max(2, round(count * share / 2) * 2) for opponent, count in MATCHES.items()}
-    wanted = [
-        Match(player, opponent, games[opponent.name]) for player in own for opponent in opponents
-    ]
+def measured(options: argparse.Namespace) -> dict[str, Any]:
+    """Everything that is played, and what it was played with, as plain data."""
+    run = options.run
+    lines = (Path(run) / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    last = json.loads(lines[-1])
+    settings = json.loads((Path(run) / "config.json").read_text(encoding="utf-8"))
+    totals = ("iteration", "total_positions", "total_games", "total_updates", "seconds")
+    found: dict[str, Any] = {
+        "date": datetime.date.today().isoformat(),
+        "machine": f"{os.cpu_count()} cores, {platform.machine()}",
+        "yardstick": yardstick(run_game(run)),
+        "settings": settings,
+        **{name: last[name] for name in totals},
+        "matches": [],
+        "puzzles": {},
+    }
+    for match in planned(options):
+        with maia_rating(match.rating):
+            result = played(run, match, options.share)
+        shown = {"solver": match.search.solve, **result.to_dict()}
+        if match.rating:
+            shown["opponent"] = f"Maia {match.rating}"
+        found["matches"].append(shown)
+        if result.interrupted:
+            return found
+    if options.full and arena_game(run_game(run)).puzzles is not None:
+        found["puzzles"] = puzzles(run)
+    return found
+
+
+class Planned(NamedTuple):
+    """A match to play."""
+
+    opponent: str  # see evaluate.find_player
+    games: int
+    search: SearchConfig
+    snapshot: int | None = None  # None: the last
+    rating: int = 0  # of Maia
+
+
+def planned(options: argparse.Namespace) -> Iterator[Planned]:
+    """Every match, the cheap ones first."""
+    name = run_game(options.run)
+    search = play_search()
+    games = ALL_GAMES if options.full else FEW_GAMES
+    fixed = {who: games[who] for who in games if who in arena_game(name).players}
+    for who, count in fixed.items():
+        yield Planned(who, count, search)
+    if not options.full:
+        for who, count in fixed.items():
+            yield Planned(who, count, search, 0)
+        return
+    if "minimax" in fixed:
+        yield Planned("minimax", fixed["minimax"], UNSOLVED)
+    if name != "chess":
+        return
+    if stockfish := shutil.which(options.stockfish):
+        for level in LEVELS:
+            spec = f"engine:{stockfish}?nodes=1000&Skill Level={level}"
+            yield Planned(spec, LEVEL_GAMES, search)
+    if options.maia:
+        spec = f"engine:{Path(options.maia).resolve()}?nodes=1"
+        for rating in RATINGS:
+            yield Planned(spec, RATING_GAMES, search, rating=rating)
+
+
+@contextmanager
+def maia_rating(rating: int) -> Iterator[None]:
+    """MAIA names the network for the processes that begin meanwhile."""
+    os.environ["MAIA"] = str(rating or "")
+    try:
+        yield
+    finally:
+        del os.environ["MAIA"]
+
+
+def played(run: str, match: Planned, share: float) -> MatchResult:
+    """One match, said as it ends."""
+    games = max(2, round(match.games * share / 2) * 2)
     with watching(stream=sys.stderr) as watch:
-        return play_matches(game, wanted, watch=watch, processes=None)
+        (result,) = evaluate_run(
+            run, [match.opponent], games, match.search, [match.snapshot], watch=watch
+        )
+    print(result, file=sys.stderr, flush=True)
+    return result
+
+
+def puzzles(run: str) -> dict[str, dict[str, float]]:
+    """Who -> kind of puzzle -> the share that it solves."""
+    game = match_game(run_game(run), detect_device("cpu").device)
+    kit = arena_game(game.name)
+    suite = kit.require("puzzles")(game)
+    who: dict[str, Player] = {
+        "the network by its policy alone": network_player(run, None, game, play_search("policy")),
+        "with 48 evaluations": network_player(run, None, game, UNSOLVED),
+        "with 48 evaluations and proofs": network_player(run, None, game),
+        "untrained, with 48 evaluations": network_player(run, 0, game, UNSOLVED),
+        "untrained, with 48 evaluations and proofs": network_player(run, 0, game),
+        **{name: find_player(name, game) for name in ("greedy", "minimax") if name in kit.players},
+    }
+    return {name: solved_share(game, suite, player) for name, player in who.items()}
 
 
 def yardstick(name: str) -> str:
@@ -113,7 +197,7 @@ def yardstick(name: str) -> str:
     game, kit = match_game(name), arena_game(name)
     state, boards = kit.start(game, kit.book)
     played = [[opening.name, *map(str, opening.moves)] for opening in kit.book]
-    for opponent in MATCHES:
+    for opponent in FIXED:
         if opponent in kit.players:
             chance = GamesChance(game.device)
             chance.games = [random.Random(str(number)) for number in range(len(kit.book))]
@@ -123,41 +207,44 @@ def yardstick(name: str) -> str:
     return hashlib.sha256(json.dumps(played).encode()).hexdigest()[:12]
 
 
-def row(result: MatchResult) -> str:
-    """One match as a row of the table."""
-    low, high = result.interval
-    endings = ", ".join(
-        f"{count} {kind.replace('_', ' ')}" for kind, count in result.endings.items()
-    )
-    who = "untrained" if result.player == "iteration 0" else result.player
+def head_lines(found: dict[str, Any]) -> list[str]:
+    """What was measured, in a line or two."""
+    return [
+        f"Seed {found['settings']['seed']}: {found['total_positions']:,} positions of "
+        f"{found['total_games']:,} games, {found['total_updates']:,} updates, "
+        f"{found['iteration']} iterations, {found['seconds'] / 60:.1f} minutes; {found['date']}, "
+        f"{found['machine']}. Yardstick {found['yardstick']}."
+    ]
+
+
+def table(found: dict[str, Any]) -> list[str]:
+    """The tables, in Markdown."""
+    lines = [
+        "| against | proofs | evaluations a move | won / drawn / lost | score (95 %) | plies |",
+        "|---|---|---|---|---|---|",
+        *(match_row(match) for match in found["matches"]),
+    ]
+    if found["puzzles"]:
+        kinds = list(next(iter(found["puzzles"].values())))
+        lines += ["", f"| puzzles | {' | '.join(kinds)} |", "|---" * (1 + len(kinds)) + "|"]
+        lines += [puzzle_row(who, list(found["puzzles"][who].values())) for who in found["puzzles"]]
+    return lines
+
+
+def match_row(match: dict[str, Any]) -> str:
+    low, high = match["interval"]
+    who = "untrained, " if match["player"] == "iteration 0" else ""
+    proofs = "with" if match["solver"] == "all" else "without"
+    score = "-" if match["score"] is None else f"{match['score']:.3f}"
     return (
-        f"| {who} | {result.opponent} | {result.evaluations} | {result.wins} / {result.draws} / {result.losses} | "
-        f"{result.score:.3f} ({low:.3f} to {high:.3f}) | {result.average_plies:.0f} | {endings} |"
+        f"| {who}{match['opponent']} | {proofs} | {match['evaluations']} | "
+        f"{match['wins']} / {match['draws']} / {match['losses']} | "
+        f"{score} ({low:.3f} to {high:.3f}) | {match['average_plies']:.0f} |"
     )
 
 
-def entry(options: argparse.Namespace, train: list[str], last: dict, rows: list[str]) -> str:
-    """What the log gets: date, commit, machine, command, table."""
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], stdout=subprocess.PIPE, text=True
-    ).stdout.strip()
-    head = "| network | opponent | evaluations per move | won / drawn / lost | score (95 %) | plies | endings |"
-    return "\n".join(
-        [
-            "",
-            f"### {datetime.date.today()}, commit {commit or 'unknown'}, {os.cpu_count()} cores: "
-            f"`python -m chessnn_colab {' '.join(train)}`",
-            "",
-            f"{last['total_positions']:,} positions of {last['total_games']:,} games, "
-            f"{last['total_updates']:,} updates, {last['iteration']} iterations, {last['seconds'] / 60:.1f} minutes. "
-            f"Yardstick {yardstick(run_game(options.run))}.",
-            "",
-            head,
-            "|---|---|---|---|---|---|---|",
-            *rows,
-            "",
-        ]
-    )
+def puzzle_row(who: str, shares: Sequence[float]) -> str:
+    return f"| {who} | {' | '.join(f'{share:.0%}' for share in shares)} |"
 
 
 if __name__ == "__main__":

@@ -37,13 +37,13 @@ def evaluate_run(
 ) -> list[Any]:
     """Play matches between networks of a run and `opponents` (see find_player), all side by side.
 
-    Returns a MatchResult per match, opponent by opponent, in the order of `snapshots`. In a game for
-    one player everybody plays alone: returns a SoloGames per network and per opponent.
+    Returns a MatchResult per match, opponent by opponent, in the order of `snapshots`. In a game
+    for one player everybody plays alone: returns a SoloGames per network and per opponent.
 
-    games: per match, or per player in a game for one. search: how far the networks look ahead, those
-    among the opponents too (see players.play_search). snapshots: iterations; None is the last one.
-    A network that is named twice (0 and the last one of a run that has learned nothing yet) plays
-    once. save: a folder that gets the file with every game. watch and seconds: see
+    games: per match, or per player in a game for one. search: how far the networks look ahead,
+    those among the opponents too (see players.play_search). snapshots: iterations; None is the last
+    one. A network that is named twice (0 and the last one of a run that has learned nothing yet)
+    plays once. save: a folder that gets the file with every game. watch and seconds: see
     parallel.play_matches, which also says what an interrupt does. Raises ConfigError, RunError or
     CheckpointError.
     """
@@ -84,11 +84,19 @@ def network_player(
     if not game.score_limit:
         return NetworkPlayer(game, network, search, name)
     # It knows the points that it learned, whatever the match counts.
-    config = load_checkpoint(networks(run)[iteration]).metadata.get("config") or {}
-    if not isinstance(config, dict):
-        raise unusable(run, "its config is no dict")
-    rules = make_game(game.name, game.max_plies, game.device, config.get("reward"))
+    reward = saved_settings(run, iteration).get("reward")
+    rules = make_game(game.name, game.max_plies, game.device, reward)
     return NetworkPlayer(rules, network, search, name)
+
+
+def saved_settings(run: str, iteration: int) -> dict[str, Any]:
+    """The settings that a network of a run was trained with; none if its file has none. Raises
+    CheckpointError for what is no settings.
+    """
+    settings = load_checkpoint(networks(run)[iteration]).metadata.get("config") or {}
+    if not isinstance(settings, dict):
+        raise unusable(run, "its config is no dict")
+    return settings
 
 
 @contextmanager

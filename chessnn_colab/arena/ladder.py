@@ -97,23 +97,25 @@ class Ladder:
         gain, error = self.gain
         width = max(map(len, self.ratings.names))
         lines = [
-            f"Ratings with {self.ratings.anchor} at 0; ± is half of the 95 % interval; networks look at "
-            f"{self.search.evaluations} positions per move",
+            f"Ratings with {self.ratings.anchor} at 0; ± is half of the 95 % interval; networks "
+            f"look at {self.search.evaluations} positions per move",
             f"{'player':{width}}  rating     ±  score  games",
         ]
         lines += [
-            f"{row['name']:{width}} {row['rating']:7.0f} {row['error']:5.0f} {row['score']:6.3f} {row['games']:6}"
+            f"{row['name']:{width}} {row['rating']:7.0f} {row['error']:5.0f} {row['score']:6.3f} "
+            f"{row['games']:6}"
             for row in self.rows()
         ]
         lines.append(
-            f"Best snapshot: iteration {self.best}. From the first to the last: {gain:+.0f} ± {error:.0f}"
+            f"Best snapshot: iteration {self.best}. From the first to the last: {gain:+.0f} ± "
+            f"{error:.0f}"
         )
         if self.interrupted:
             played = sum(match.games for match in self.matches)
             asked = sum(match.asked for match in self.matches)
             lines.append(
-                f"Interrupted: {played} of {asked} games had ended; ratings.json has these ratings, "
-                "unless it had others before"
+                f"Interrupted: {played} of {asked} games had ended; ratings.json has these "
+                "ratings, unless it had others before"
             )
         return "\n".join(lines)
 
@@ -138,8 +140,8 @@ def rate_run(
     play each other. All matches are played side by side. anchor: who is rated 0, one of `opponents`
     or "iteration N" of a rated snapshot. watch gets the progress. seconds: start no game that would
     end later. After KeyboardInterrupt the ladder has the games that ended before it, and
-    is saved if the run has no ratings.json yet. Raises ConfigError, RunError or CheckpointError, and Interrupted
-    when the games are too few to rate every player.
+    is saved if the run has no ratings.json yet. Raises ConfigError, RunError or CheckpointError,
+    and Interrupted when the games are too few to rate every player.
     """
     iterations = spread([int(path.stem) for path in RunFolder.open(run).snapshots()], snapshots)
     game = match_game(run_game(run), detect_device(device).device)
@@ -156,8 +158,8 @@ def rate_run(
         anchor = fixed[anchor].name if anchor in fixed else anchor
         if anchor not in names or len(names) < 2 or len(set(names)) < len(names):
             raise ConfigError(
-                f"anchor {anchor!r} among {', '.join(names)}: expected one of them, and two players "
-                "or more with different names"
+                f"anchor {anchor!r} among {', '.join(names)}: expected one of them, and two "
+                "players or more with different names"
             )
         wanted = [Match(player, opponent, games) for player, opponent in pairs]
         matches = play_matches(game, wanted, seed, watch, seconds, processes=None)

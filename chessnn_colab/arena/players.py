@@ -25,8 +25,10 @@ NO_MOVE = -1  # the answer of a player that cannot move
 # The size of each search in a match: 48 network evaluations per move for the first two. LOG.md
 # has the matches that chose these sizes and value scales.
 MATCH_SEARCHES = {
-    "tree": SearchConfig(search="tree", num_simulations=47, value_scale=0.15),
-    "two-rung": SearchConfig(search="two-rung", candidates=31, survivors=16, value_scale=0.3),
+    "tree": SearchConfig(search="tree", num_simulations=47, value_scale=0.15, solve="all"),
+    "two-rung": SearchConfig(
+        search="two-rung", candidates=31, survivors=16, value_scale=0.3, solve="all"
+    ),
     "policy": SearchConfig(search="policy"),
 }
 PLAY_SEARCH = MATCH_SEARCHES["tree"]
@@ -38,8 +40,11 @@ def play_search(
     candidates: int | None = None,
     survivors: int | None = None,
     num_simulations: int | None = None,
+    solve: str = "all",
 ) -> SearchConfig:
     """One of MATCH_SEARCHES, with the sizes given here instead of its own.
+
+    solve: "off" plays without what the rules prove (see SearchConfig).
 
     Without `search`, the sizes say which one is meant; with nothing at all it is PLAY_SEARCH.
     Raises ConfigError for an unknown search and for a size that the search does not have.
@@ -53,7 +58,7 @@ def play_search(
         if name not in sizes:
             expected = " and ".join(sizes) or "no size at all"
             raise ConfigError(f"search {kind!r} has no {name}: expected {expected}")
-    return replace(base, **given)
+    return replace(base, solve=solve, **given)
 
 
 class Player(Protocol):
@@ -133,8 +138,8 @@ class RandomPlayer(Player):
 class NetworkPlayer(Player):
     """A network that looks ahead as far as `search` says, without chance.
 
-    In a game for two a win that the rules prove is always played; only the search "policy" shows
-    what the network knows by itself.
+    With solve="all", which every search of MATCH_SEARCHES but "policy" has, a win that the rules
+    prove is always played.
     """
 
     def __init__(
@@ -149,7 +154,7 @@ class NetworkPlayer(Player):
         self._search = search
         widest = min(search.candidates, game.num_actions)
         survivors = min(search.survivors, widest)
-        own_search = replace(search, candidates=widest, survivors=survivors, solve="all")
+        own_search = replace(search, candidates=widest, survivors=survivors)
         self.evaluations = own_search.evaluations
         own = actor_copy(network, choose_dtype("auto", game.device)).to(game.device)
         self.actor = Actor(game, own, own_search)

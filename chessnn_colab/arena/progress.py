@@ -15,6 +15,7 @@ class Bar:
     total: float
     note: str = ""  # the result so far, such as "+14 =6 -2"
     under_way: float = 0.0  # of what is not yet in `done`, such as games that are being played
+    lost: bool = False  # its worker has ended before its share was done
 
     @property
     def share(self) -> float:

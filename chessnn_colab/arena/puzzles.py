@@ -71,8 +71,8 @@ def solved_over_run(
     """Iteration -> the share of its game's puzzles that this network of `run` solves, by kind.
 
     snapshots: the iterations; None is all of them. watch gets the progress. KeyboardInterrupt
-    ends it: the result then has the snapshots that were finished before. Raises ConfigError for a game
-    without puzzles, RunError for a snapshot that is not there.
+    ends it: the result then has the snapshots that were finished before. Raises ConfigError for a
+    game without puzzles, RunError for a snapshot that is not there.
     """
     game = make_game(run_game(run), device=playing_device(detect_device(device).device))
     puzzles = arena_game(game.name).require("puzzles")(game)

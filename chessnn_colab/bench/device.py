@@ -37,6 +37,7 @@ PARTS = {
     "graph": (3, 50),
     "fused": (2, 20),
     "workers": (8, 60),
+    "ranks": (12, 60),
 }
 PATIENCE = 3  # a part is ended after so many times its estimate
 PRINTED_LINES = 200  # of a part that failed, the last are kept in the JSON file

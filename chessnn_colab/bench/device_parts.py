@@ -158,7 +158,7 @@ def bench_graph(setting: Setting) -> Figures:
         graphs = graphs_for(actor)
         for way, used in {"launch by launch": Graphs(on=False), "by graph": graphs}.items():
             if way == "launch by launch" or graphs.on:
-                plies, seconds = played(actor, boards, setting.seconds, lambda: None, used)
+                plies, seconds, _ = played(actor, boards, setting.seconds, lambda: None, used)
                 figures[f"{search}, positions/s, {way}"] = plies / seconds
         proved = f"{graphs.proofs.get(boards, 0)} plies proved" if graphs.on else "needs CUDA"
         figures[f"{search}, graph"] = graphs.trouble or proved

@@ -1,12 +1,12 @@
 """Count the operators that one ply of self-play runs on a device: in eager mode a GPU's host pays 5
 to 8 us for each.
 
-The rule. One ply of self-play as shipped (`Lockstep.play_ply`: search, step, packing, restarts) runs on
-CPU tensors along the path of every device but the CPU, with batch norm folded and portable neurons.
-Every operator that reaches torch's dispatcher counts as one kernel, except those that compute
-nothing: views (the schema says that the result is a view), `_unsafe_view`, and allocations without
-a fill (NOT_KERNELS). A fill counts, such as the one that `torch.where(condition, tensor, 0)` makes
-of its scalar. No number depends on the batch size or on what the games do.
+The rule. One ply of self-play as shipped (`Lockstep.play_ply`: search, step, packing, restarts)
+runs on CPU tensors along the path of every device but the CPU, with batch norm folded and portable
+neurons. Every operator that reaches torch's dispatcher counts as one kernel, except those that
+compute nothing: views (the schema says that the result is a view), `_unsafe_view`, and allocations
+without a fill (NOT_KERNELS). A fill counts, such as the one that `torch.where(condition, tensor,
+0)` makes of its scalar. No number depends on the batch size or on what the games do.
 
 An operator belongs to the part whose function called it: `rules` is everything in games/, `network`
 the network and its layers, `search` the searches and the actor, `self_play` the rest. `by_function`
@@ -26,9 +26,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..actor import Actor
 from ..games.registry import make_game
+from ..lockstep import Lockstep
 from ..network import SpikingNetwork, actor_copy
 from ..search import SearchConfig
-from ..selfplay import Lockstep
 from .clock import Setting
 
 BOARDS = 16
@@ -50,6 +50,7 @@ PARTS = {
     "search": "search",
     "tree": "search",
     "selfplay": "self_play",
+    "lockstep": "self_play",
 }
 
 
@@ -75,7 +76,7 @@ def count_ply(
     rules = make_game(game)
     copy = actor_copy(SpikingNetwork(network, portable=True), dtype)
     actor = Actor(rules, copy, search, static=True)
-    games = Lockstep(actor, BOARDS, 4 * BOARDS, 0)
+    games = Lockstep(actor, BOARDS, 0)
     # play_block would add copies to the host.
     ply = games.play_ply
     ply()

@@ -41,7 +41,7 @@ def bench_neighbour(setting: Setting) -> dict[str, Any]:
     """
     plan = plan_workers(inventory(), setting.device)
     network = setting.network()
-    with started_workers(setting, plan, network) as play:
+    with started_workers(setting, plan, network) as (_, play):
         learning = Learning(setting, plan, network, play(FIRST_GAMES_SECONDS).records)
         paces: dict[str, Pace] = {
             "rules": lambda seconds: positions_per_second(setting.game, seconds),

@@ -15,14 +15,14 @@ import torch
 
 from ..actor import Actor
 from ..graphs import Graphs
+from ..lockstep import Lockstep
 from ..network import SpikingNetwork, actor_copy
 from ..records import GameRecords
 from ..search import SearchConfig
-from ..selfplay import Lockstep, play_games
-from .clock import BOARDS_ON_CPU, Setting, seconds_per_call
+from ..selfplay import Play
+from .clock import Setting, seconds_per_call
 
 TREE_SIMULATIONS = 32
-GAMES_PER_BOARD = 4  # more than are played in the time
 MEMORY_BOARDS = 1024
 ROUNDED = 512  # numbers of logits are rounded up to multiples, since hardly two are the same
 
@@ -53,7 +53,7 @@ def measure(setting: Setting, search: SearchConfig) -> dict[str, Any]:
     actor = Actor(setting.game, counted, search)  # pyright: ignore[reportArgumentType]
     # A replayed graph would call nothing that could be counted.
     plain = Graphs(on=False)
-    moves, seconds = played(actor, boards, setting.seconds, counted.forget, plain)
+    moves, seconds, playing = played(actor, boards, setting.seconds, counted.forget, plain)
     evaluations = counted.rows / seconds
     bare = counted.rows / counted.bare_seconds(setting.device, setting.seconds)
     return {
@@ -63,14 +63,16 @@ def measure(setting: Setting, search: SearchConfig) -> dict[str, Any]:
         "search_efficiency": evaluations / bare,
         "overhead_us_per_evaluation": 1e6 * (1 / evaluations - 1 / bare),
         "boards": boards,
+        "boards_playing": playing,
         "evaluations_per_move": counted.rows / moves,
     }
 
 
 def played(
     actor: Actor, boards: int, seconds: float, begin: Callable[[], None], graphs: Graphs
-) -> tuple[int, float]:
-    """Self-play for about `seconds`: the moves, and the seconds that they took.
+) -> tuple[int, float, float]:
+    """Self-play for about `seconds`: the moves, the seconds that they took, and the share of the
+    boards that had a game.
 
     The first block of plies does not count, with the start positions and the warming up. begin:
     called after it.
@@ -83,14 +85,14 @@ def played(
     def collect(games: int, plies: int, records: GameRecords) -> bool:
         if not marks:
             begin()
-        if time_is_left():  # else these are the unfinished games, handed over after the stop
+        if time_is_left():  # else this is the block that was being played
             marks.append((plies, time.perf_counter()))
         return time_is_left()
 
-    games = GAMES_PER_BOARD * max(boards, BOARDS_ON_CPU)
-    play_games(actor, boards, games, 0, collect, graphs=graphs)
+    play = Play(actor, boards, 0, graphs=graphs)
+    play.run(sys.maxsize, collect)
     (plies_before, began), *_, (plies, ended) = marks
-    return plies - plies_before, ended - began
+    return plies - plies_before, ended - began, play.assembler.plies / play.board_plies
 
 
 class CountedNetwork:
@@ -144,10 +146,10 @@ def bench_memory(setting: Setting) -> dict[str, Any]:
     network = actor_copy(setting.network(), setting.dtype)
     actor = Actor(setting.game, network, setting.config)
     before = resident_bytes()
-    lockstep = Lockstep(actor, boards, 4 * boards, 0)
+    lockstep = Lockstep(actor, boards, 0)
     sizes = []
     deadline = time.monotonic() + setting.seconds
-    while (time.monotonic() < deadline or len(sizes) < 2) and lockstep.active == boards:
+    while time.monotonic() < deadline or len(sizes) < 2:
         lockstep.play_block()
         sizes.append(resident_bytes())
     mebi = 2.0**20

@@ -33,7 +33,7 @@ from .neighbour import bench_neighbour
 from .network import bench_network
 from .rules import bench_rules
 from .self_play import bench_memory, bench_policy, bench_self_play, bench_tree
-from .workers import bench_learner, bench_transport, bench_workers
+from .workers import bench_learner, bench_ranks, bench_transport, bench_workers
 
 BENCHES = {
     "rules": bench_rules,
@@ -57,6 +57,7 @@ ALONE = {
     "precision": bench_precision,
     "graph": bench_graph,
     "fused": bench_fused,
+    "ranks": bench_ranks,
 }
 
 

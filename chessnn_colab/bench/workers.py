@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,10 +15,12 @@ import numpy as np
 
 from ..budget import Budget
 from ..devices import WorkerPlan, inventory, plan_workers
-from ..iteration import concatenate_worker_games
+from ..in_flight import Share
+from ..iteration import concatenate_worker_games, with_unfinished
 from ..learner import Learner
-from ..learning import learn
+from ..learning import Together, alone, learn
 from ..network import SpikingNetwork, to_arrays
+from ..ranks import Ranks
 from ..records import GameRecords
 from ..replay import ReplayBuffer
 from ..report import Progress
@@ -25,7 +28,6 @@ from ..selfplay import SelfPlay
 from ..workers.local import LocalPool
 from .clock import Clock, Setting
 
-MANY_GAMES = 8  # per board: more than end in the time
 MANY_UPDATES = 1_000_000  # more than are made in the time
 WARM_UP_SECONDS = 1.0
 SAMPLE_REUSE = 4  # at which the learner's share is measured
@@ -46,24 +48,25 @@ class Played(NamedTuple):
 @contextmanager
 def started_workers(
     setting: Setting, plan: WorkerPlan, network: SpikingNetwork
-) -> Iterator[Callable[[float], Played]]:
-    """Workers with the network's weights, warmed up; gives a function that has them play for so
-    many seconds.
+) -> Iterator[tuple[LocalPool, Callable[[float], Played]]]:
+    """Workers with the network's weights, warmed up; gives their pool and a function that has them
+    play for so many seconds.
     """
     config = setting.config.resolve(setting.device, inventory(), plan)
-    games = [MANY_GAMES * config.boards] * len(plan.devices)
+    shares = [Share(sys.maxsize, {})] * len(plan.devices)
     with LocalPool(SelfPlay, config.job_settings(network.config), plan) as pool:
         pool.set_weights(0, to_arrays(network))
 
         def play(seconds: float, seed: int = 0) -> Played:
             started = time.monotonic()
-            chunks = pool.play(games, seed, None, started + seconds)
-            return Played(
-                concatenate_worker_games(chunks, setting.game), time.monotonic() - started
-            )
+            chunks = pool.play(shares, seed, None, started + seconds)
+            ended = time.monotonic()
+            in_flight = [games for games in pool.in_flight if games]
+            records = concatenate_worker_games(chunks, setting.game)
+            return Played(with_unfinished(records, in_flight, setting.game), ended - started)
 
         play(WARM_UP_SECONDS, seed=1)
-        yield play
+        yield pool, play
 
 
 def bench_workers(setting: Setting) -> dict[str, Any]:
@@ -78,7 +81,7 @@ def bench_workers(setting: Setting) -> dict[str, Any]:
         plan = plan_workers(machine, setting.device, workers=count)
         if setting.device == "cpu":
             plan = replace(plan, threads=1)
-        with started_workers(setting, plan, network) as play:
+        with started_workers(setting, plan, network) as (_, play):
             rates[count] = play(setting.seconds).moves_per_second
     speedup = rates[most] / rates[1]
     return {"workers": rates, "speedup": speedup, "moves_per_second": rates[most]}
@@ -92,7 +95,7 @@ def bench_learner(setting: Setting) -> dict[str, Any]:
     """
     plan = plan_workers(inventory(), setting.device)
     network = setting.network()
-    with started_workers(setting, plan, network) as play:
+    with started_workers(setting, plan, network) as (_, play):
         played = play(setting.seconds)
     learn = Learning(setting, plan, network, played.records)
     learn.updates_per_second(WARM_UP_SECONDS)
@@ -109,6 +112,26 @@ def bench_learner(setting: Setting) -> dict[str, Any]:
     }
 
 
+def bench_ranks(setting: Setting) -> dict[str, Any]:
+    """Updates per second of one learner, and of the workers that learn together (on a CPU all, with
+    one thread each). Both include how an iteration's learning begins and ends.
+    """
+    plan = plan_workers(inventory(), setting.device)
+    if len(set(plan.devices)) < 2 and setting.device != "cpu":
+        return {"learning together": "one GPU: not measured"}
+    network = setting.network()
+    with started_workers(setting, plan, network) as (pool, play):
+        learning = Learning(setting, plan, network, play(WARM_UP_SECONDS).records)
+        ways = {"alone": alone, "together": Ranks(pool, range(len(plan.devices)), print).learn}
+        for way in ways.values():
+            learning.updates_per_second(WARM_UP_SECONDS, way)
+        rates = {
+            f"updates/s {name}": learning.updates_per_second(setting.seconds / 2, way)
+            for name, way in ways.items()
+        }
+    return {"ranks": len(plan.devices), "batch": learning.batch_size, **rates}
+
+
 class Learning:
     """A learner with games in its replay."""
 
@@ -117,23 +140,23 @@ class Learning:
     ):
         config = setting.config.resolve(setting.device, inventory(), plan)
         self.batch_size = config.batch_size
-        self._learner = Learner(network, setting.game, config)
+        self.learner = Learner(network, setting.game, config)
         self._replay = ReplayBuffer(records.num_positions)
         self._replay.add(records)
         self._generator = np.random.default_rng(0)
 
-    def updates_per_second(self, seconds: float) -> float:
+    def updates_per_second(self, seconds: float, together: Together = alone) -> float:
         """The pace of an iteration of training: the first updates try out the number of threads."""
         started = time.monotonic()
         learned = learn(
-            self._learner,
+            self.learner,
             self._replay,
             MANY_UPDATES,
             self.batch_size,
             Budget(seconds / 60, None),
             Progress(),
             self._generator,
-            lambda: None,
+            together=together,
         )
         return learned["updates"] / (time.monotonic() - started)
 
@@ -152,7 +175,9 @@ def bench_transport(setting: Setting) -> dict[str, Any]:
         return time.monotonic() < deadline
 
     playing = Clock(setting.device)
-    playing.time(job.play, 512, 0, collect)
+    in_flight = playing.time(job.play, Share(sys.maxsize, {}), 0, collect)
+    none = GameRecords.empty(setting.game.packed_words)
+    sent.append(with_unfinished(none, [in_flight], setting.game).to_arrays())
     transport = Clock("cpu")
     received = []
     with get_context("spawn").Pool(1, signal.signal, (signal.SIGINT, signal.SIG_IGN)) as other:

@@ -46,11 +46,12 @@ class Game(Protocol):
     # Plies after which self-play stops a game. A run may set this (`max_plies`).
     self_play_plies: int
     sampling_plies: int  # a game samples its moves until a random ply below this
-    discount: float  # what a win is worth one ply later, in search and in value targets
-    # 1: value targets are the outcome alone; below 1: mixed with truncation_value of the next plies.
+    discount: float  # what a win is worth to the search one ply later; of points, in targets too
+    # 1: value targets are the outcome alone; below 1: mixed with estimates of the next plies. These
+    # are guessed_chances, or what the search said in a game without them.
     td_lambda: float = 1.0
-    # Positions of a run after which value targets use the search's values instead of
-    # truncation_value. A run may set this; by default that is never.
+    # Positions of a run after which value targets use what the search said instead of
+    # guessed_chances. A run may set this; by default that is never.
     bootstrap_after: float = math.inf
     bootstrap_lambda: float = 0.95  # td_lambda after these positions
     chance: bool = False  # whether a step depends on chance too (see ChanceGame)
@@ -99,11 +100,11 @@ class Game(Protocol):
         [B], that symmetry's row in `action_images`."""
         ...
 
-    def truncation_value(self, state: Any) -> Tensor:
-        """float32 [B] in [-1, 1], the mover's view: the label of a game that is stopped here. 0 is
-        a draw.
+    def guessed_chances(self, state: Any) -> Tensor | None:
+        """float32 [B, 3]: the mover's chances to win, draw and lose, guessed without a network;
+        None in a game without such a guess.
         """
-        return torch.zeros_like(state.rewards[:, 0])
+        return None
 
     def starts(self, count: int, kind: str, generator: torch.Generator) -> Any:
         """`count` start positions of one of the kinds in `start_shares`. `generator` is a CPU

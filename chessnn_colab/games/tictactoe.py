@@ -49,7 +49,8 @@ class TicTacToe(Game):
     packed_words = 1
     endings = ("unfinished", "three_in_a_row", "board_full", "truncated")
     start_shares: Mapping[str, float] = {"random-plies": 0.8, "standard": 0.2}
-    discount = 0.99  # the quicker of two wins is worth more, and a win 8 plies later still 0.92: far above a draw
+    # The quicker of two wins is worth more, and a win 8 plies later still 0.92: far above a draw
+    discount = 0.99
     self_play_plies = 9
     sampling_plies = 9
 
@@ -109,7 +110,8 @@ class TicTacToe(Game):
 
     def starts(self, count: int, kind: str, generator: torch.Generator) -> TicTacToeState:
         """`count` start positions: "standard", or "random-plies": 1 to MAX_RANDOM_PLIES uniformly
-        random moves, without those that would have ended the game. `generator` is a CPU generator."""
+        random moves, without those that would have ended the game. `generator` is a CPU generator.
+        """
         if kind == "standard":
             return self.init(count)
         state = random_plies(self, count, MAX_RANDOM_PLIES, generator)

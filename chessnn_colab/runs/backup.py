@@ -127,7 +127,8 @@ class Backup:
         except (ChessnnError, OSError) as error:
             if not self._behind:  # else a later save has come in between, and its turn is next
                 self._messages.append(
-                    f"Copying to {self._copy.path} failed: {reason(error)}. Training goes on; the next save tries again"
+                    f"Copying to {self._copy.path} failed: {reason(error)}. Training goes on; the "
+                    "next save tries again"
                 )
             self._behind = True
 
@@ -187,8 +188,8 @@ def copy_place(run: Path, copy_to: AnyPath) -> Path:
         )
     if not place.parent.is_dir():
         raise ConfigError(
-            f"copy_to={os.fspath(copy_to)!r}: there is no folder {place.parent}. Mount the drive, or make "
-            "that folder, and try again"
+            f"copy_to={os.fspath(copy_to)!r}: there is no folder {place.parent}. Mount the drive, "
+            "or make that folder, and try again"
         )
     return place
 
@@ -206,7 +207,8 @@ def _refuse_another_run(run: RunFolder, copy: RunFolder) -> None:
         same = common is not None and _same_content(common, copied[common.name])
     if not same:
         raise ConfigError(
-            f"copy_to: {copy.path} has the copy of another run than {run.path}. Choose another folder for the copy"
+            f"copy_to: {copy.path} has the copy of another run than {run.path}. Choose another "
+            "folder for the copy"
         )
 
 
@@ -220,9 +222,9 @@ def _refuse_a_later_one(run: RunFolder, copy: RunFolder) -> None:
         return
     if latest is not None and latest.iteration > own:
         raise RunError(
-            f"the copy {copy.path} is at iteration {latest.iteration}, ahead of the run {run.path} at "
-            f"{max(own, 0)}. Move the run's folder away, and it is restored from the copy; or choose "
-            "another folder for the copy"
+            f"the copy {copy.path} is at iteration {latest.iteration}, ahead of the run {run.path} "
+            f"at {max(own, 0)}. Move the run's folder away, and it is restored from the copy; or "
+            "choose another folder for the copy"
         )
 
 

@@ -20,7 +20,8 @@ from ..errors import CheckpointError
 from .files import AnyPath, absolute, decode_object, open_plain, refused, unusable, write_atomically
 
 SUFFIX = ".safetensors"
-FORMAT = "chessnn_colab checkpoint 1"
+# 2: the value head says chances, and a replay has three of each position.
+FORMAT = "chessnn_colab checkpoint 2"
 _PREFIX = b'{"__metadata__": {"sha256": "'  # of the header, behind its length in 8 bytes
 _DIGITS = slice(8 + len(_PREFIX), 8 + len(_PREFIX) + 64)
 _BLANK = b"0" * 64
@@ -97,7 +98,11 @@ def load_checkpoint(path: AnyPath, game: str | None = None) -> Checkpoint:
     try:
         described = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]
         if described["format"] != FORMAT:
-            raise ValueError(f"format {described['format']!r}, this version reads {FORMAT!r}")
+            raise CheckpointError(
+                f"{path} is of another version, whose values meant something else (it is a "
+                f"{described['format']!r:.60}, this version reads {FORMAT!r}): train anew, or use "
+                "the version that made it"
+            )
         metadata = decode_object(described["metadata"])
         groups: dict[str, dict[str, np.ndarray]] = {}
         for group in json.loads(described["groups"]):
@@ -105,6 +110,8 @@ def load_checkpoint(path: AnyPath, game: str | None = None) -> Checkpoint:
         for full_name, array in safetensors.numpy.load(data).items():
             group, _, name = full_name.partition("/")
             groups[group][name] = array if array.flags.writeable else array.copy()
+    except CheckpointError:
+        raise
     # The hash is right, so the content was made wrong on purpose. safetensors raises several kinds
     # of error for that.
     except Exception as error:

@@ -18,8 +18,8 @@ _NOT_THERE = "not there"
 def write_config(
     folder: Path, saved: Mapping[str, Any], wanted: Mapping[str, Any], may_change: Collection[str]
 ) -> tuple[str, ...]:
-    """Write the settings `wanted`, as `plain_config` gives them, of a run whose settings are `saved`
-    (empty for a new one).
+    """Write the settings `wanted`, as `plain_config` gives them, of a run whose settings are
+    `saved` (empty for a new one).
 
     Returns what has changed, in words, without the settings that say how long and where to train.
     Raises ConfigError that lists every setting that differs and is not in `may_change`, OSError.

@@ -21,7 +21,8 @@ def drive_copy(run: AnyPath) -> str:
         from google.colab import drive  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise ConfigError(
-            "Google Drive can be mounted only on Colab: untick the copy to Drive; elsewhere `copy_to` takes any folder"
+            "Google Drive can be mounted only on Colab: untick the copy to Drive; elsewhere "
+            "`copy_to` takes any folder"
         ) from None
     try:
         drive.mount(MOUNT)
@@ -31,8 +32,8 @@ def drive_copy(run: AnyPath) -> str:
         Exception
     ) as error:  # Colab's own kinds: a refused permission, a lost connection, a full drive
         raise ConfigError(
-            f"Google Drive could not be mounted: {str(error) or type(error).__name__}. Run this again and allow it, or "
-            "untick the copy to Drive"
+            f"Google Drive could not be mounted: {str(error) or type(error).__name__}. Run this "
+            "again and allow it, or untick the copy to Drive"
         ) from error
     return str(kept / folder_path(run).name)
 

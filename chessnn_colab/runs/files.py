@@ -49,7 +49,8 @@ def refused(failure: str, advice: str = "", kind: type[ChessnnError] = RunError)
 def unusable(source: Path | str, what: str) -> CheckpointError:
     """Return the error for a checkpoint that cannot be loaded; `what` says why."""
     return CheckpointError(
-        f"{source} cannot be used: {what:.300}. Take another copy or an older one; nothing was loaded"
+        f"{source} cannot be used: {what:.300}. Take another copy or an older one; nothing was "
+        "loaded"
     )
 
 

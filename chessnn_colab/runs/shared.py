@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,10 @@ import numpy as np
 from .. import __version__
 from ..errors import CheckpointError
 from ..text import percent
-from .checkpoint import load_checkpoint, save_checkpoint
+from .checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from .files import AnyPath, absolute, decode_object, read_whole
 from .folder import RATINGS_FILE, RunFolder
-from .networks import find_snapshot, networks
+from .networks import card_of, find_snapshot, is_file, networks, run_game
 
 # A run's settings that name places on the machine that trained it: nobody else needs them.
 PRIVATE = frozenset({"run", "copy_to", "from_checkpoint", "address"})
@@ -58,32 +59,54 @@ def share(
     card. change: what becomes of the weights. Raises RunError for a run or snapshot that is not
     there, CheckpointError when `file` exists or cannot be written.
     """
+    target = new_file(file)
+    card = {**card_of_run(run, snapshot), **(more or {})}
+    saved = load_checkpoint(find_snapshot(run, card["iteration"])[1])
+    metadata = {**saved.metadata, "config": _public(saved), "card": card}
+    save_checkpoint(target, {"weights": change(saved.groups["weights"])}, metadata)
+    return card
+
+
+def new_file(file: AnyPath) -> Path:
+    """The full path of `file`. Raises CheckpointError when it exists."""
     target = absolute(file)
-    folder = RunFolder.open(run)
     if target.exists():
         raise CheckpointError(
             f"{target} exists: nothing was written. Choose another name, or delete it first"
         )
+    return target
+
+
+def card_of_run(run: AnyPath, snapshot: int | None = None) -> dict[str, Any]:
+    """The card of one network of a run; of a shared file, its own one.
+
+    snapshot: its iteration; None is the best, as far as that is known. Raises RunError for a run
+    or snapshot that is not there, CheckpointError for a file that cannot be used.
+    """
+    if is_file(run):
+        iteration, path = find_snapshot(run, snapshot)
+        return {"game": run_game(run), **card_of(path), "iteration": iteration}
+    folder = RunFolder.open(run)
     if snapshot is None:
         snapshot = best_snapshot(folder, networks(run))
     iteration, path = find_snapshot(run, snapshot)
     saved = load_checkpoint(path)
-    config = saved.metadata.get("config") or {}
-    public = {name: value for name, value in config.items() if name not in PRIVATE}
     reports = folder.read_reports()
     report = next((report for report in reports if report["iteration"] == iteration), {})
     figures = {name: report[name] for name in FIGURES if name in report}
-    card = {
+    return {
         "game": saved.metadata.get("game"),
         "iteration": iteration,
         "version": __version__,
         "figures": figures | _strength(reports, iteration),
-        "settings": {name: value for name, value in public.items() if value is not None},
-        **(more or {}),
+        "settings": {name: value for name, value in _public(saved).items() if value is not None},
     }
-    metadata = {**saved.metadata, "config": public, "card": card}
-    save_checkpoint(target, {"weights": change(saved.groups["weights"])}, metadata)
-    return card
+
+
+def _public(saved: Checkpoint) -> dict[str, Any]:
+    """The settings without the places on the machine that trained it."""
+    config = saved.metadata.get("config") or {}
+    return {name: value for name, value in config.items() if name not in PRIVATE}
 
 
 def best_snapshot(folder: RunFolder, iterations: Collection[int]) -> int | None:

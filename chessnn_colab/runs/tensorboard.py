@@ -16,6 +16,8 @@ _SCALARS = {
     "loss/value": "value_loss",
     "loss/policy_kl": "policy_kl",
     "policy/entropy": "entropy",
+    "value/brier": "brier",
+    "value/correlation": "correlation",
     "speed/positions": "positions_per_second",
     "speed/games": "games_per_second",
     "seconds/selfplay": "seconds_selfplay",
@@ -43,7 +45,7 @@ class TensorBoard:
         values |= {f"games/{name}_score": score for name, score in report.scores.items()}
         values |= {f"games/reached_{name}": share for name, share in report.reached.items()}
         values |= {f"firing_rate/{layer}": rate for layer, rate in report.firing_rates.items()}
-        if not report.cut:  # otherwise the clock left the short games alone
+        if report.games:
             values["games/average_plies"] = report.average_plies
             values |= {f"games/{name}": share for name, share in report.results.items()}
         advice = ". Make room there, then train again: the run resumes from its last checkpoint"

@@ -6,17 +6,20 @@ memory is allocated for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 
-from ..errors import CheckpointError, ConfigError
+from ..errors import CheckpointError
+from ..in_flight import Arrays, join
+from ..in_flight import check as check_games
 from ..learner import Learner
+from ..learner_state import load_optimizer_arrays, optimizer_arrays
 from ..network import SpikingNetwork, load_arrays, to_arrays
 from ..replay import ReplayBuffer
+from ..transfer import to_host
 from .checkpoint import Checkpoint, Groups, check_game, load_checkpoint
 from .networks import as_checkpoint_error, check_finite, find_snapshot, saved_network
 
@@ -59,25 +62,31 @@ def load_initial_weights(other: str, network: SpikingNetwork, game: str) -> tupl
     return positions, sentence
 
 
-def state_to_save(learner: Learner, replay: ReplayBuffer) -> Groups:
-    """The groups of a checkpoint; inverse: `restore_state`. Raises CheckpointError when training
-    has diverged.
+def state_to_save(learner: Learner, replay: ReplayBuffer, games: Sequence[Arrays]) -> Groups:
+    """The groups of a checkpoint; inverse: `restore_state`. games: those in flight.
+    Raises CheckpointError when training has diverged.
     """
     weights = to_arrays(learner.network)
     moments = optimizer_arrays(learner.optimizer)
     if not all(np.isfinite(array).all() for array in (*weights.values(), *moments.values())):
         raise CheckpointError(
-            "training has diverged: the weights hold NaN or infinity, and nothing of them is saved. Run it again to go "
-            f"on from the checkpoint before, with less than learning_rate={learner.config.learning_rate:g}"
+            "training has diverged: the weights hold NaN or infinity, and nothing of them is "
+            "saved. Run it again to go on from the checkpoint before, with less than "
+            f"learning_rate={learner.config.learning_rate:g}"
         )
-    return {"weights": weights, "optimizer": moments, "replay": replay.to_arrays()}
+    return {
+        "weights": weights,
+        "optimizer": moments,
+        "replay": replay.to_arrays(),
+        "games": join(games),
+    }
 
 
 def restore_state(
     path: Path, checkpoint: Checkpoint, learner: Learner, replay_capacity: int
-) -> tuple[Counts, ReplayBuffer]:
-    """Give `learner` the weights and moments of a checkpoint read from `path`. Returns its counts
-    and positions.
+) -> tuple[Counts, ReplayBuffer, Arrays]:
+    """Give `learner` the weights and moments of a checkpoint read from `path`. Returns its counts,
+    its positions, and its games in flight.
 
     Raises CheckpointError, with `learner` as it was or in part changed: do not use it then.
     """
@@ -92,49 +101,15 @@ def restore_state(
         replay = ReplayBuffer.from_arrays(
             replay_capacity, groups["replay"], learner.game.num_actions, learner.game.packed_words
         )
+        games = groups["games"]
+        if games:
+            state = to_host(vars(learner.game.init(1)))
+            check_games(games, state, learner.game.num_actions, learner.game.packed_words)
         check_finite(groups["optimizer"])
         load_arrays(learner.network, weights)
         load_optimizer_arrays(learner.optimizer, groups["optimizer"])
         learner.restore_progress(metadata)
-    return counts, replay
-
-
-def optimizer_arrays(optimizer: torch.optim.Optimizer) -> dict[str, np.ndarray]:
-    """AdamW's moments and step counts by parameter number, for a checkpoint."""
-    state = optimizer.state_dict()["state"]
-    return {
-        f"{number}.{name}": tensor.detach().cpu().numpy().copy()
-        for number, moments in state.items()
-        for name, tensor in moments.items()
-    }
-
-
-def load_optimizer_arrays(
-    optimizer: torch.optim.Optimizer, arrays: Mapping[str, np.ndarray]
-) -> None:
-    """The inverse of `optimizer_arrays`. Raises ConfigError when the arrays are not this
-    optimizer's, all or none.
-    """
-    state: dict[int, dict[str, torch.Tensor]] = {}
-    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    shapes = {
-        f"{number}.{name}": () if name == "step" else tuple(parameter.shape)
-        for number, parameter in enumerate(parameters)
-        for name in ("step", "exp_avg", "exp_avg_sq")
-    }
-    given = {name: tuple(array.shape) for name, array in arrays.items()}
-    if (given and given != shapes) or any(array.dtype != np.float32 for array in arrays.values()):
-        raise ConfigError(
-            f"{len(given)} arrays of an optimizer do not fit the {len(shapes)} of this network"
-        )
-    for key, array in arrays.items():
-        number, name = key.split(".", 1)
-        tensor = torch.from_numpy(np.array(array))
-        like = parameters[int(number)]
-        if tensor.shape == like.shape:  # a moment, laid out in memory as its weights are
-            tensor = torch.empty_like(like, device="cpu").copy_(tensor)
-        state.setdefault(int(number), {})[name] = tensor
-    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
+    return counts, replay, games
 
 
 def _counts(metadata: Mapping[str, Any]) -> Counts:

@@ -31,11 +31,23 @@ def add_measuring_commands(command: Callable[..., argparse.ArgumentParser]) -> N
             help="two-rung: of them, those whose best reply it looks at too",
         )
         add("--simulations", type=int, help="tree: positions that it looks at")
+        add(
+            "--solve",
+            choices=("all", "off"),
+            default="all",
+            help="all: what the rules prove counts as proven; off: as any other guess",
+        )
         add("--device", default="auto")
         add("--json", action="store_true")
 
     for parser in (evaluate, ladder):
         parser.add_argument("--seed", type=int, default=0)
+    evaluate.add_argument(
+        "--calibration",
+        action="store_true",
+        help="no opponent: it plays itself as in training, and what its search said of winning, "
+        "drawing and losing is compared with what was played",
+    )
     add = evaluate.add_argument
     add(
         "--opponent",
@@ -72,6 +84,8 @@ def run_evaluate(options: argparse.Namespace) -> None:
     from ..arena.evaluate import evaluate_run
     from ..views.progress import watching
 
+    if options.calibration:
+        return _calibrate(options)
     with watching(stream=sys.stderr) as watch:
         results = evaluate_run(
             options.run,
@@ -85,6 +99,23 @@ def run_evaluate(options: argparse.Namespace) -> None:
             watch,
         )
     _print_results(results, options.json)
+
+
+def _calibrate(options: argparse.Namespace) -> None:
+    from ..arena.calibration import calibrate_run
+    from ..errors import ConfigError
+    from ..views.progress import watching
+
+    own = ("save", "search", "candidates", "survivors", "simulations")
+    if given := [f"--{name}" for name in own if getattr(options, name) is not None]:
+        raise ConfigError(
+            f"{given[0]} with --calibration, which plays as in training: leave it out"
+        )
+    with watching(stream=sys.stderr) as watch:
+        found = calibrate_run(
+            options.run, options.games, options.snapshot, options.seed, options.device, watch
+        )
+    print(json.dumps(found.to_dict()) if options.json else found, flush=True)
 
 
 def run_ladder(options: argparse.Namespace) -> None:
@@ -140,7 +171,9 @@ def _search(options: argparse.Namespace) -> Any:
     """The SearchConfig of these options."""
     from ..arena.players import play_search
 
-    return play_search(options.search, options.candidates, options.survivors, options.simulations)
+    return play_search(
+        options.search, options.candidates, options.survivors, options.simulations, options.solve
+    )
 
 
 def _print_results(results: Sequence[Any], as_json: bool) -> None:

@@ -13,7 +13,8 @@ def add_network_commands(command: Callable[..., argparse.ArgumentParser]) -> Non
     share = command(
         "share",
         run_share,
-        "write a run's network to one file that play, evaluate and uci open as a run",
+        "write a run's network to one file that play, evaluate and uci open as a run; to a file "
+        "that ends in .html: a page on which anybody plays against it in a browser",
     )
     export = command(
         "export", run_export, "write a run's network as ONNX, for other languages and browsers"
@@ -39,6 +40,11 @@ def run_share(options: argparse.Namespace) -> None:
     """The command share."""
     from ..runs.shared import card_lines, share
 
+    if options.file.lower().endswith(".html"):
+        from ..views.page import share_page
+
+        print(share_page(options.run, options.file, options.snapshot))
+        return
     card = share(options.run, options.file, options.snapshot)
     print("\n".join([f"wrote {options.file}", *card_lines(card)]))
 

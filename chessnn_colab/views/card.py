@@ -26,18 +26,18 @@ from .columns import strength_sentences
 from .curves import draw_firing, draw_strength
 from .played import played_game
 from .story import headline, reference_for
-from .style import BLUE, INK, ORANGE, draw_bars, figure_png, styled
+from .style import BLUE, ORANGE, draw_bars, figure_png, styled
 from .svg_image import draw_board
 
-PAPER, PIECE = "#FFFFFF", "#1B1F24"
+PAPER = "#FFFFFF"  # of the file; in a notebook the page shines through
 TITLE_WIDTH = 48  # letters above the board
 ENERGY_POSITIONS = 64  # over which the energy of an evaluation is averaged
 
 
 @styled
 def result_card(run: str | Path, png: str | Path | None = None) -> Figure:
-    """The card of the run in this folder; also written to the file `png`, if given, 1,600 pixels
-    wide.
+    """The card of the run in this folder, for light and dark pages; also written to the file `png`,
+    if given, on white, 1,600 pixels wide.
 
     Raises RunError when there is no run or no finished iteration, and when the file cannot be
     written.
@@ -46,14 +46,15 @@ def result_card(run: str | Path, png: str | Path | None = None) -> Figure:
     reports = [Report.from_dict(values) for values in folder.read_reports()]
     if not reports:
         raise RunError(
-            f"{folder.path} has no result yet: expected one finished iteration, train for a while first"
+            f"{folder.path} has no result yet: expected one finished iteration, train for a while "
+            "first"
         )
-    figure = Figure(figsize=(8.0, 4.5), facecolor=PAPER)
+    figure = Figure(figsize=(8.0, 4.5))
     title = headline(folder.config, reports)
-    figure.suptitle(title, x=0.02, ha="left", fontsize=12, fontweight="bold", color=PIECE)
+    figure.suptitle(title, x=0.02, ha="left", fontsize=12, fontweight="bold")
     points = strength_points(reports)
     last = next(iter(strength_sentences(points)), "")
-    figure.supxlabel(last, x=0.02, ha="left", fontsize=8, color=INK)
+    figure.supxlabel(last, x=0.02, ha="left", fontsize=8)
     grid = figure.add_gridspec(2, 2, width_ratios=(3, 2))
     strength = figure.add_subplot(grid[0, 0])
     draw_strength(strength, reports, points, reference_for(folder.config), room=1.8)
@@ -63,7 +64,7 @@ def result_card(run: str | Path, png: str | Path | None = None) -> Figure:
     _draw_game(figure.add_subplot(grid[:, 1]), reports)
     if png is not None:
         with refused(f"cannot write the card {png}"):
-            write_atomically(Path(png), figure_png(figure))
+            write_atomically(Path(png), figure_png(figure, facecolor=PAPER))
     return figure
 
 
@@ -99,12 +100,12 @@ def _draw_game(axis: Axes, reports: list[Report]) -> None:
     played = played_game(best.sample_game)
     if played is None:
         text = best.sample_game[:900]
-        axis.text(0, 1, text, va="top", fontsize=7, family="monospace", color=PIECE)
+        axis.text(0, 1, text, va="top", fontsize=7, family="monospace")
         return
     draw_board(axis, played.drawing)
     moves = counted(len(played.drawing.actions), "move")
     title = [f"Iteration {best.iteration}, {moves}", *wrap(played.end, TITLE_WIDTH)]
-    axis.set_title("\n".join(title), loc="left", fontsize=8, color=INK)
+    axis.set_title("\n".join(title), loc="left", fontsize=8)
 
 
 def best_sample(reports: Sequence[Report]) -> Report:

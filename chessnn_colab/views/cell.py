@@ -24,6 +24,13 @@ class HtmlImage:
         return self._words
 
 
+def unfold(line: str, text: object) -> HtmlImage:
+    """`line` in a cell, which unfolds into `text`; a terminal shows `text`."""
+    fixed = f'<pre style="font-size:12px;overflow-x:auto">{html.escape(str(text))}</pre>'
+    page = f"<details><summary>{html.escape(line)}</summary>{fixed}</details>"
+    return HtmlImage(page, str(text))
+
+
 class Place:
     """A place in a cell's output; new HTML replaces the old."""
 

@@ -18,14 +18,15 @@ def figure(value: float | None) -> str:
 # "policy" is the policy loss, a cross-entropy in nats; "policy KL" is that loss less the entropy of
 # its targets.
 FIRST_COLUMNS: dict[str, Callable[[Report], str]] = {
-    "iteration": lambda report: f"({report.iteration})" if report.cut else f"{report.iteration}",
+    "iteration": lambda report: f"{report.iteration}",
     "games": lambda report: f"{report.games}",
 }
 LAST_COLUMNS: dict[str, Callable[[Report], str]] = {
-    "plies": lambda report: "-" if report.cut else f"{report.average_plies:.0f}",
+    "plies": lambda report: f"{report.average_plies:.0f}" if report.games else "-",
     "policy": lambda report: figure(report.policy_loss),
     "policy KL": lambda report: figure(report.policy_kl),
     "value": lambda report: figure(report.value_loss),
+    "Brier": lambda report: figure(report.brier),
     "entropy": lambda report: figure(report.entropy),
     "positions/s": lambda report: f"{report.positions_per_second:,.0f}",
     "time": lambda report: duration(report.seconds),
@@ -33,11 +34,8 @@ LAST_COLUMNS: dict[str, Callable[[Report], str]] = {
 
 
 def result_texts(report: Report, names: Sequence[str]) -> list[str]:
-    """The texts of these columns of results; "-" where the clock cut the games short.
-
-    The shares of such an iteration would be false: they are those of its short games alone.
-    """
-    if report.cut:
+    """The texts of these columns of results; "-" where no game ended."""
+    if not report.games:
         return ["-"] * len(names)
     if report.scores:
         return [f"{report.scores.get(name, 0):,.0f}" for name in names]
@@ -62,8 +60,8 @@ def table_rows(reports: Sequence[Report], newest: int | None) -> tuple[list[str]
 
 def iteration_line(report: Report) -> str:
     """ "Iteration 3 | white 26 %, black 25 %, draws 48 %, cap 1 % | plies 81 | ..."."""
-    results = "cut short by the clock"
-    if not report.cut:
+    results = "no game ended"
+    if report.games:
         names = [*(report.scores or report.results)]
         texts = result_texts(report, names)
         results = ", ".join(f"{name} {text}" for name, text in zip(names, texts))
@@ -99,5 +97,5 @@ def strength_sentences(points: Sequence[Strength]) -> list[str]:
 
 
 def _share_and_moment(point: Strength) -> str:
-    moment = f"after iteration {point.iteration}" if point.iteration else "untrained"
+    moment = f"after {duration(point.seconds)}" if point.iteration else "untrained"
     return f"{100 * point.share:.0f} % {moment}"

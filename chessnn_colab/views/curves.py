@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from textwrap import fill
 from typing import Any
 
@@ -44,7 +45,7 @@ def strength_figure(
 
     minutes: where the axis ends; None: at the last point.
     """
-    figure = Figure(figsize=(5.0, 3.5))
+    figure = Figure(figsize=(5.0, 3.1))
     draw_strength(figure.subplots(), reports, points, reference, minutes)
     return figure
 
@@ -94,7 +95,7 @@ def _draw_measures(axis: Axes, points: Sequence[Strength], reference: Reference 
     """A line per measure, over the pale line of the normal run where that has the measure."""
     usual = {} if reference is None else reference["curves"]
     measures = list(dict.fromkeys(point.measure for point in points))
-    for measure, colour in zip(measures, COLOURS):
+    for measure, colour in zip(measures, cycle(COLOURS)):
         if measure in usual:
             axis.plot(*np.array(usual[measure], dtype=float).T, color=colour, lw=7, alpha=0.18)
         _draw_measure(axis, [point for point in points if point.measure == measure], colour)
@@ -113,15 +114,18 @@ def _draw_measure(axis: Axes, points: Sequence[Strength], colour: str) -> None:
     low = [point.low for point in points]
     high = [point.high for point in points]
     axis.vlines(minutes, low, high, color=colour, alpha=0.5, lw=1.2)
-    label = f"{points[-1].trials} {points[0].measure}: {percent(points[-1].share)}"
-    draw_line(axis, minutes, shares, colour, label, lw=2.2)
+    measure = points[0].measure
+    label = f"{points[-1].trials} {measure}: {percent(points[-1].share)}"
+    # Games against somebody say more to most people than puzzles do.
+    width = 2.6 if measure.startswith("games") else 1.2
+    draw_line(axis, minutes, shares, colour, label, lw=width)
     if points[0].iteration == 0:
         axis.axhline(shares[0], color=colour, lw=1, ls=DASHED, alpha=0.8)
 
 
 def draw_losses(axis: Axes, reports: Sequence[Report]) -> None:
-    """The policy loss minus the entropy of its targets, and the value loss, on an axis that shows
-    how they change.
+    """The policy loss minus the entropy of its targets, the value loss, and the Brier score of new
+    games, on an axis that shows how they change.
     """
     policy = column(reports, "policy_kl")
     name = "policy, to targets"
@@ -129,14 +133,16 @@ def draw_losses(axis: Axes, reports: Sequence[Report]) -> None:
         policy = column(reports, "policy_loss")
         name = "policy"
     value = column(reports, "value_loss")
-    _draw_history(axis, "Losses, nats", reports, {name: (policy, BLUE), "value": (value, RED)})
+    lines = {name: (policy, BLUE), "value": (value, RED)}
+    brier = column(reports, "brier")
+    if np.isfinite(brier).any():
+        lines["Brier"] = (brier, PURPLE)
+    _draw_history(axis, "Losses, nats", reports, lines)
 
 
 def draw_results(axis: Axes, reports: Sequence[Report]) -> None:
     """The shares of wins, draws and games stopped at the ply cap, from the bottom up; the best and
-    the median score in a game that pays points.
-
-    Iterations that the clock cut are left out: only their shortest games ended.
+    the median score in a game that pays points. Iterations in which no game ended are left out.
     """
     if score_names(reports):
         lines = {
@@ -147,7 +153,7 @@ def draw_results(axis: Axes, reports: Sequence[Report]) -> None:
         return
     _dress_small(axis, "Results of self-play", reports)
     axis.grid(False)
-    reports = [report for report in reports if not report.cut]
+    reports = [report for report in reports if report.games]
     axis.set_ylim(0, 1)
     axis.yaxis.set_major_formatter(PERCENT)
     axis.yaxis.set_major_locator(MaxNLocator(2))
@@ -165,10 +171,9 @@ def draw_results(axis: Axes, reports: Sequence[Report]) -> None:
 
 
 def draw_lengths(axis: Axes, reports: Sequence[Report]) -> None:
-    """Plies per game; iterations that the clock cut are left out."""
-    whole = [report for report in reports if not report.cut]
-    lines = {"plies": (column(whole, "average_plies"), PURPLE)}
-    _draw_history(axis, "Plies per game", whole, lines)
+    """Plies per game, by the iteration in which it ended."""
+    lines = {"plies": (column(reports, "average_plies"), PURPLE)}
+    _draw_history(axis, "Plies per game", reports, lines)
 
 
 def draw_firing(axis: Axes, reports: Sequence[Report]) -> None:
@@ -219,17 +224,14 @@ def _draw_history(
     ncols: int = 2,
 ) -> None:
     """A line per name over the iterations, and a legend where there are several; lines: name ->
-    values [len(reports)] and colour. Where the clock cut an iteration, a ring is around its point.
+    values [len(reports)] and colour.
     """
     _dress_small(axis, title, reports)
     if not reports:
         return
     iterations = column(reports, "iteration")
-    cut = np.array([report.cut for report in reports], dtype=bool)
     for name, (values, colour) in lines.items():
         draw_line(axis, iterations, values, colour, name, ms=2.5)
-        if cut.any():
-            axis.plot(iterations[cut], values[cut], "o", ms=6, mfc="none", mec=colour, mew=1.2)
     axis.margins(y=0.15)
     if len(lines) > 1:
         _small_legend(axis, ncols)

@@ -34,6 +34,7 @@ def make_drawing(game: Game) -> Drawing:
     name = family(game.name)
     if name not in DRAWINGS:
         raise ConfigError(
-            f"the game {game.name!r} has no board to click on: expected one of {', '.join(DRAWINGS)}"
+            f"the game {game.name!r} has no board to click on: expected one of "
+            f"{', '.join(DRAWINGS)}"
         )
     return DRAWINGS[name](game)

@@ -13,12 +13,13 @@ from ..devices import detect_device, inventory
 from ..games.registry import make_game
 from ..network import SpikingNetwork
 from ..records import GameRecords
-from ..replay import FIELDS
+from ..replay import FIELDS, window_size
 from ..runs.files import absolute
 from ..runs.folder import KEEP_CHECKPOINTS
 from ..runs.run_list import megabytes
 from .story import reference_for
 
+MANY = 10_000_000  # positions, some three hours on two cores
 MOMENTS = (1.0, 3.0, 10.0, 20.0, 60.0, 180.0)  # minutes
 
 
@@ -49,14 +50,16 @@ def what_to_expect(config: TrainConfig) -> str:
     for name in FIELDS:
         array = getattr(empty, name)
         position += array.itemsize * math.prod(array.shape[1:])
-    checkpoint = weights + moments + resolved.replay_capacity * position
+    window = window_size(MANY, resolved.positions_per_iteration, resolved.replay_capacity)
+    checkpoint = weights + moments + window * position
     disk = megabytes((KEEP_CHECKPOINTS + 1) * checkpoint)  # one more while it is being written
     folder = absolute(config.run)
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     free = megabytes(shutil.disk_usage(existing).free)
     snapshot = megabytes(weights)
     lines.append(
-        f"Disk: at most {disk} once its replay is full, and {snapshot} per snapshot; {free} are free"
+        f"Disk: {disk} after {MANY // 10**6} million positions, and {snapshot} per snapshot; "
+        f"{free} are free"
     )
     return "\n".join(lines)
 

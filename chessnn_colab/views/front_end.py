@@ -27,30 +27,34 @@ def has_widget_front_end() -> bool:
 
 # JupyterLab's and the classic notebook's Run All go to the last cell, JupyterLab again some seconds
 # later, when it has drawn more cells. It draws only those in sight, so the page is scrolled up
-# until the running one is there. A reader's first key, click or turn of the wheel ends this. The
-# time keeps a saved copy from scrolling when it is opened.
+# until the running one is there. A reader's first key, click or turn of the wheel ends this, and so
+# does another cell that asks for it. The time keeps a saved copy from scrolling when it is opened.
 _COME_BACK = """(() => {
-  const begun = %d, here = typeof element === 'undefined' ? null : element[0] || element;
+  const begun = %d, top = %s, here = typeof element === 'undefined' ? null : element[0] || element;
+  const mine = {};
   let touched = false;
   if (!here || Date.now() - begun > 20000) return;
+  window.chessnnInSight = mine;
   for (const kind of ['wheel', 'keydown', 'pointerdown'])
     window.addEventListener(kind, event => { touched = touched || event.isTrusted; }, {capture: true, passive: true});
   const stay = setInterval(() => {
-    if (touched || Date.now() - begun > 30000) return clearInterval(stay);
-    const cell = here.isConnected && here.closest('.jp-Cell, .cell');
-    const outer = document.querySelector('.jp-WindowedPanel-outer');
-    if (!cell && outer) outer.scrollTop -= outer.clientHeight / 2;
-    const box = cell && cell.getBoundingClientRect();
-    if (box && (box.bottom < 100 || box.top > window.innerHeight / 2)) cell.scrollIntoView({block: 'start'});
+    if (touched || window.chessnnInSight !== mine || Date.now() - begun > 60000) return clearInterval(stay);
+    const pages = [...document.querySelectorAll('.jp-WindowedPanel-outer, #site')];
+    const page = pages.find(each => each.offsetParent);
+    if (!page) return;
+    const cell = here.isConnected && here.closest('.jp-OutputArea-child, .output_area');
+    const off = cell ? cell.getBoundingClientRect().top - page.getBoundingClientRect().top : -page.clientHeight / 2;
+    if (top) page.scrollTop = 0;
+    else if (Math.abs(off) > 8) page.scrollTop += off;
   }, 200);
 })();"""
 
 
-def scroll_to_cell() -> None:
-    """Bring the running cell back into sight after Run All; on Colab, and where no person
-    looks, do nothing.
+def scroll_to_cell(top: bool = False) -> None:
+    """Bring what the running cell shows next into sight after Run All and keep it there, or the top
+    of the notebook; on Colab, and where no person looks, do nothing.
     """
     if has_widget_front_end() and not in_colab():
         from IPython.display import Javascript, display
 
-        display(Javascript(_COME_BACK % (time.time() * 1000)))
+        display(Javascript(_COME_BACK % (time.time() * 1000, str(top).lower())))

@@ -41,15 +41,15 @@ def measure(
     which serve a large batch best: 48 evaluations per move, or the 13 of training where there is
     less than a minute. Returns the matches, opponent by opponent. Prints each, unless the
     bars of a notebook show the matches already, and once how many games there was time for. An
-    interrupt ends it, and the games that had ended count. In a game for one player every player plays the
-    same number of games, as many as fit into that time (see arena.solo). Raises ConfigError,
-    RunError or CheckpointError.
+    interrupt ends it, and the games that had ended count. In a game for one player every player
+    plays the same number of games, as many as fit into that time (see arena.solo). Raises
+    ConfigError, RunError or CheckpointError.
     """
     if seconds is None:
         seconds = measuring_seconds(run)
     if search is None:
-        sizes = (8, 4) if seconds < QUICK_SECONDS else ()
-        search = play_search("two-rung", *sizes)
+        candidates, survivors = (8, 4) if seconds < QUICK_SECONDS else (None, None)
+        search = play_search("two-rung", candidates, survivors)
     if opponents is None:
         opponents = list(arena_game(run_game(str(run))).players)
     with watching() as watch:

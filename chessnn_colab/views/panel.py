@@ -15,18 +15,16 @@ from ..arena.progress import Bar
 from ..report import Report, Strength
 from .columns import table_rows
 from .curves import SMALL_PANELS, Reference, small_figure, strength_figure
-from .style import BLUE, GREEN, PAGE_WIDTH, figure_html
+from .style import BLUE, GREEN, PAGE_WIDTH, RED, figure_html
 
 FONT = "font-family:system-ui,sans-serif;line-height:1.4"
 FAINT = "rgba(128,132,140,0.22)"
 LINE = "rgba(128,132,140,0.35)"
 ONE_LINE = "white-space:nowrap;overflow:hidden;text-overflow:ellipsis"
-TABLE_ROWS = 4
+TABLE_ROWS = 2
+GAME_HEIGHT = 315  # CSS pixels, of the place where a game plays
 NEWEST_MESSAGES = 2
-TABLE_NOTE = (
-    "cap: stopped at the ply cap; policy, policy KL, value: losses, the lower the better; "
-    "(n): cut short by the clock"
-)
+TABLE_NOTE = "cap: stopped at the ply cap; policy, policy KL, value: losses, the lower the better"
 
 
 def div(style: str, content: str) -> str:
@@ -41,12 +39,26 @@ def box(content: str, style: str = "") -> str:
 
 def live_html(header: str, bars: Sequence[Bar], workers: Sequence[Bar]) -> str:
     """The part that moves: the header, the bars, and smaller those of workers."""
-    head = div(f"font-size:17px;font-weight:600;height:30px;{ONE_LINE}", html.escape(header))
-    name_width = 8 * max([18, *(len(bar.name) for bar in bars)])  # CSS pixels
-    rows = "".join(_bar(bar, 12, name_width, 250) for bar in bars)
-    each = "".join(div("width:48.5%;min-width:0", _bar(bar, 6, 90, 140)) for bar in workers)
+    width = name_width(bars)
+    rows = "".join(_bar(bar, 12, width, 250) for bar in bars)
+    each = "".join(div("width:48.5%;min-width:0", _bar(bar, 6, 90, 190)) for bar in workers)
     grid = div("display:flex;flex-wrap:wrap;justify-content:space-between", each)
-    return box(head + rows + grid)
+    return box(header_html(header) + rows + grid)
+
+
+def header_html(text: str) -> str:
+    """The line above the bars."""
+    return div(f"font-size:17px;font-weight:600;height:30px;{ONE_LINE}", html.escape(text))
+
+
+def name_width(bars: Sequence[Bar]) -> int:
+    """CSS pixels for the names of bars."""
+    return 8 * max([18, *(len(bar.name) for bar in bars)])
+
+
+def bar_note(bar: Bar) -> str:
+    """What stands behind a bar, with a tick once all is done."""
+    return ("✓ " if bar.share == 1 else "") + bar.note
 
 
 def figures_html(
@@ -54,16 +66,19 @@ def figures_html(
     points: Sequence[Strength],
     reference: Reference | None,
     minutes: float | None,
+    game: str,
 ) -> str:
-    """Strength large, and four small figures beside it, or below it where the page is narrow."""
+    """Strength large, HTML of a game beside it, or below it where the page is narrow, and a row of
+    small figures.
+    """
     large = figure_html(strength_figure(reports, points, reference, minutes))
+    half = f"flex:1 1 440px;max-width:496px;min-width:0;min-height:{GAME_HEIGHT}px"
     small = "".join(
-        div("width:49%;min-width:0", figure_html(small_figure(name, reports)))
+        div("flex:1 1 240px;max-width:244px;min-width:0", figure_html(small_figure(name, reports)))
         for name in SMALL_PANELS
     )
-    half = "flex:1 1 440px;max-width:500px;min-width:0"
-    grid = f"{half};display:flex;flex-wrap:wrap;gap:4px 2%"
-    return div("display:flex;flex-wrap:wrap;gap:4px 0", div(half, large) + div(grid, small))
+    row = "display:flex;flex-wrap:wrap;gap:4px 8px"
+    return div(row, div(half, large) + div(half, game)) + div(row, small)
 
 
 def table_html(reports: Sequence[Report], rows: int = TABLE_ROWS) -> str:
@@ -94,10 +109,10 @@ def messages_html(messages: Sequence[str]) -> str:
 
 
 def _bar(bar: Bar, thick: int, name_width: int, note_width: int) -> str:
-    """A line with name, bar and note, green with a tick once all is done; widths and thickness in
-    CSS pixels.
+    """A line with name, bar and note, green once all is done; widths and thickness in CSS
+    pixels.
     """
-    colour, tick = (GREEN, "✓ ") if bar.share == 1 else (BLUE, "")
+    colour = RED if bar.lost else GREEN if bar.share == 1 else BLUE
     done = f"{100 * bar.share:.1f}"
     name = html.escape(bar.name)
     shape = f"height:{thick}px;border-radius:{thick}px"
@@ -108,7 +123,7 @@ def _bar(bar: Bar, thick: int, name_width: int, note_width: int) -> str:
         div(f"flex:0 0 {name_width}px;{ONE_LINE}", name)
         + f'<div role="progressbar" aria-label="{name}" aria-valuenow="{done}" style="{track}">'
         f'<div class="progress-bar" style="{fill}"></div></div>'
-        + div(f"flex:0 1 {note_width}px;{ONE_LINE};opacity:0.75", tick + html.escape(bar.note)),
+        + div(f"flex:0 1 {note_width}px;{ONE_LINE};opacity:0.75", html.escape(bar_note(bar))),
     )
 
 

@@ -1,4 +1,5 @@
-"""A board as SVG: the one picture of it that the board to play on, a replay, a card and a page show.
+"""A board as SVG: the one picture of it that the board to play on, a replay, a card and a page
+show.
 
 As an image it needs no widget front end and no style sheet, and it stays visible in a notebook that
 is not trusted, from which Jupyter removes scripts, style sheets and inline SVG.

@@ -39,9 +39,9 @@ def run_story(run: str | Path) -> HtmlImage:
         told = f"{folder.path}: no iteration has finished yet, train it for a while first"
         return HtmlImage(box(html.escape(told)), told)
     points = strength_points(reports)
-    figures = figures_html(reports, points, reference_for(config), None)
-    page = summary_html(config, reports, points)
-    page += box(figures + table_html(reports, 8)) + sample_part(reports)
+    game = sample_part(reports)
+    figures = figures_html(reports, points, reference_for(config), None, game)
+    page = summary_html(config, reports, points) + box(figures + table_html(reports, 8))
     return HtmlImage(page, "\n".join([headline(config, reports), *strength_sentences(points)]))
 
 
@@ -120,7 +120,7 @@ def sample_part(reports: Sequence[Report]) -> str:
         return f"{head}<pre>{html.escape(newest.sample_game)}</pre>"
     moves = f"After {counted(len(played.drawing.actions), 'move')}."
     told = " ".join(filter(None, (played.drawing.opening_words(), moves, played.end)))
-    return f"{head}{picture_html(played.drawing, size=320)}<p>{html.escape(told)}</p>"
+    return f"{head}{picture_html(played.drawing, size=270)}<p>{html.escape(told)}</p>"
 
 
 def reference_for(config: Mapping[str, Any]) -> Reference | None:
@@ -132,6 +132,6 @@ def reference_for(config: Mapping[str, Any]) -> Reference | None:
 
 
 def _tile(name: str, figure: str) -> str:
-    style = f"flex:1 1 140px;border:1px solid {LINE};border-radius:8px;padding:6px 10px"
+    style = f"flex:1 1 130px;border:1px solid {LINE};border-radius:8px;padding:6px 10px"
     large = "font-size:18px;font-weight:600;white-space:nowrap"
     return div(style, div(large, html.escape(figure)) + quiet(name))

@@ -15,6 +15,8 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
 from ..arena.ladder import Ladder
+from ..arena.result import MatchResult
+from ..chances import Calibration
 from ..report import Report
 from ..runs.folder import RunFolder
 from .style import BLUE, COLOURS, DASHED, DRAWS, INK, ORANGE, PERCENT, legend_above, show, styled
@@ -26,10 +28,11 @@ ON_DARK_PAGES = withStroke(linewidth=4.5, foreground="#FFFFFF")  # around them, 
 
 def show_matches(results: Sequence[Any]) -> None:
     """Show `match_bar` in a notebook, with the results in words for a screen reader; nothing when
-    no match has a game, for example because somebody stopped them.
+    no match has a game, for example because somebody stopped them, or the game is for one player.
     """
-    if any(result.games for result in results):
-        show(match_bar(results), "\n".join(map(str, results)))
+    matches = [result for result in results if isinstance(result, MatchResult) and result.games]
+    if matches:
+        show(match_bar(matches), "\n".join(map(str, matches)))
 
 
 @styled
@@ -38,11 +41,8 @@ def match_bar(results: Sequence[Any]) -> Figure:
     losses.
 
     results: `MatchResult`s of arena.result; those against one opponent stand together, such as
-    before and after training. One without a game is left out. Raises ValueError when there is none.
+    before and after training. Each has a game.
     """
-    results = [result for result in results if result.wins + result.draws + result.losses]
-    if not results:
-        raise ValueError("no match to draw: expected at least one match result with a game")
     opponents = list(dict.fromkeys(result.opponent for result in results))
     results = sorted(results, key=lambda result: opponents.index(result.opponent))
     names = [f"{result.player} against {result.opponent}" for result in results]
@@ -79,6 +79,31 @@ def _draw_match(axis: Axes, row: int, result: Any) -> None:
     counts = f"+{result.wins} ={result.draws} -{result.losses}"
     text = f"{100 * result.score:.1f} % [{100 * low:.1f}, {100 * high:.1f}]   {counts}"
     axis.annotate(text, (1.02, row), va="center", annotation_clip=False)
+
+
+@styled
+def calibration_bars(calibration: Calibration) -> Figure:
+    """What a network's search said beside what was played, in five equal parts of the positions:
+    from those where it expected least to those where it expected most.
+    """
+    figure = Figure(figsize=(9.0, 3.5))
+    axis = figure.subplots()
+    for row, fifth in enumerate(calibration.fifths):
+        for side, (kind, shares) in enumerate(fifth.items()):
+            bottom = 0.0
+            for share, (result, colour) in zip(shares, RESULT_COLOURS.items()):
+                label = result if row == side == 0 else None
+                axis.bar(3 * row + side, share, 0.9, bottom, color=colour, label=label)
+                bottom += share
+            word = "said" if kind == "predicted" else kind
+            axis.annotate(word, (3 * row + side, 0.02), ha="center", color=ON_BARS)
+    axis.set_xticks([])
+    axis.set_xlabel("fifths of the positions, by the points that the player to move expected")
+    axis.yaxis.set_major_formatter(PERCENT)
+    axis.set_ylim(0, 1)
+    axis.grid(False)
+    legend_above(axis)
+    return figure
 
 
 @styled

@@ -100,10 +100,10 @@ def legend_above(axis: Axes) -> None:
 
 
 @styled
-def figure_png(figure: Figure, dpi: int = 2 * PIXELS_AN_INCH) -> bytes:
+def figure_png(figure: Figure, facecolor: str = "none") -> bytes:
     """The figure as the bytes of a PNG file."""
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=dpi)
+    figure.savefig(buffer, format="png", dpi=2 * PIXELS_AN_INCH, facecolor=facecolor)
     return buffer.getvalue()
 
 

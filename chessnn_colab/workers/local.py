@@ -10,7 +10,7 @@ import queue
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from .pool import Pool
 from .process import THREAD_VARIABLES, worker_main
-from .protocol import Arrays, Games, Inbox, Job, OnMessage, OnUpdate, worker_seed
+from .protocol import Arrays, Inbox, Job, OnMessage, worker_seed
 from .shares import PlayCall, Slot
 
 if TYPE_CHECKING:
@@ -89,7 +89,8 @@ class LocalProcess:
         )
         with _child_environment(threads):
             self.process.start()
-        child_connection.close()  # while this process holds a copy, the pipe of a dead worker stays open
+        # While this process holds a copy, the pipe of a dead worker stays open
+        child_connection.close()
         self._threads = [
             threading.Thread(target=target, daemon=True) for target in (self._read, self._write)
         ]
@@ -163,7 +164,8 @@ def _child_environment(threads: int) -> Iterator[None]:
     before = {name: os.environ.get(name) for name in THREAD_VARIABLES}
     mask = None
     if hasattr(signal, "pthread_sigmask"):
-        resource_tracker.ensure_running()  # if it were started with the first worker, it would unblock SIGINT
+        # If it were started with the first worker, it would unblock SIGINT
+        resource_tracker.ensure_running()
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(threads)))
     try:
@@ -191,6 +193,7 @@ class InlinePool(Pool):
         plan: WorkerPlan,
         on_message: OnMessage,
     ):
+        self.plan = plan
         self._say = on_message
         self._jobs = [factory(device, **settings) for device in plan.devices]
         self._slots = []  # there are no processes
@@ -206,19 +209,12 @@ class InlinePool(Pool):
         for job in self._jobs:
             job.set_weights(version, arrays)
 
-    def begin(self, games: Sequence[Games], seed: int, on_update: OnUpdate | None = None) -> None:
-        """Note what to play. The games are played in `finish`."""
-        self._call = PlayCall(games, seed, on_update)
-
-    def finish(self, deadline: float | None = None) -> list[list[Arrays]]:
-        """Play what `begin` noted, until `deadline` (of time.monotonic()) at the latest."""
+    def _play_out(self, call: PlayCall, deadline: float | None) -> None:
         for share in range(len(self._jobs)):
-            self._play_share(share, deadline)
-        return self.received
+            self._play_share(call, share, deadline)
 
-    def _play_share(self, share: int, deadline: float | None) -> None:
+    def _play_share(self, call: PlayCall, share: int, deadline: float | None) -> None:
         job = self._jobs[share]
-        call = self._call
 
         def on_progress(games_done: int, plies: int, arrays: Arrays | None) -> bool:
             if arrays is not None:
@@ -226,7 +222,8 @@ class InlinePool(Pool):
             call.on_update(share, games_done, plies)
             return deadline is None or time.monotonic() < deadline
 
-        job.play(call.games[share], worker_seed(call.seed, share), on_progress)
+        seed = worker_seed(call.seed, share)
+        call.in_flight[share] = job.play(call.games[share], seed, on_progress) or {}
         for message in job.messages:
             self._say(f"worker {share}: {message}")
         job.messages.clear()

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ..errors import WorkerError, error_line
 from ..runs.files import reason
+from .learning import LearnCall
 from .process import require_numpy
 from .protocol import Arrays, Games, Inbox, Job, OnMessage, OnStart, OnUpdate, WorkerProcess
 from .shares import PlayCall, Slot
@@ -29,7 +30,6 @@ if TYPE_CHECKING:  # devices imports torch, and a worker needs torch only if its
 MAX_RESTARTS = 3  # in a row of one worker, or while one share is played
 READY_SECONDS = 180.0  # for a worker to start: it imports torch, and may have to wait for a GPU
 TIMEOUT_SECONDS = 300.0  # a worker that plays and says nothing for so long counts as hung
-STOP_SECONDS = 120.0  # for workers to hand over their games after the message to stop
 CLOSE_SECONDS = 5.0
 LOOK_SECONDS = 0.1  # between two checks of the deadline and for hung workers
 
@@ -41,7 +41,11 @@ class Pool:
     of silence after which a playing worker is replaced. on_message gets sentences for the user, in
     the calling thread; on_start, while workers start, `descriptions`. Raises WorkerError when a
     worker cannot start.
+
+    host: the address at which workers reach this machine.
     """
+
+    host = "127.0.0.1"
 
     def __init__(
         self,
@@ -78,11 +82,23 @@ class Pool:
         return [slot.description for slot in self._slots]
 
     @property
+    def games(self) -> Sequence[Games]:
+        """The shares of the last call of play, as they were given."""
+        return self._call.games
+
+    @property
     def received(self) -> list[list[Arrays]]:
         """The arrays of the last call of play, by share. After an interrupt too it holds whole
         games only.
         """
         return self._call.received
+
+    @property
+    def in_flight(self) -> list[Arrays | None]:
+        """What each share of the last call of play left in flight; None: the share was not
+        finished.
+        """
+        return self._call.in_flight
 
     def set_weights(self, version: int, arrays: Arrays) -> None:
         """Play with these weights from the next share on. Raises WorkerError for anything but numpy
@@ -102,48 +118,82 @@ class Pool:
     ) -> list[list[Arrays]]:
         """Play games[i] with seed worker_seed(seed, i) for every i, one share per worker.
 
-        games: of each share how many, or which, as the job understands it.
-
+        games: of each share how many, or which, or the positions, as the job understands it.
         deadline: the time.monotonic() at which the workers stop and hand over what they have.
         Returns the arrays by share, those of a share in the order in which they were sent. Raises
         WorkerError, with what is finished in its `games`, when a job raises, when MAX_RESTARTS
         restarts do not help, or when no worker is left.
         """
-        self.begin(games, seed, on_update)
-        return self.finish(deadline)
-
-    def begin(self, games: Sequence[Games], seed: int, on_update: OnUpdate | None = None) -> None:
-        """Do the first half of `play`: hand out the shares and return. Then call pump() now and
-        then, and finish().
-        """
-        if len(games) != len(self._slots):
+        workers = len(self.descriptions)
+        if len(games) != workers:
             raise WorkerError(
-                f"{len(games)} shares of games for {len(self._slots)} workers (a closed pool has none)"
+                f"{len(games)} shares of games for {workers} workers (a closed pool has none)"
             )
-        self._call.end(self._slots)  # an interrupted call may have left it open
-        for slot in self._slots:
-            slot.share = None
+        self._end_call()
         self._call = PlayCall(games, seed, on_update)
+        self._play_out(self._call, deadline)
+        if self._call.failure:
+            raise WorkerError(self._call.failure)
+        return self._call.received
+
+    def _play_out(self, call: PlayCall, deadline: float | None) -> None:
+        """Have the workers play what `call` says, until it is done or `deadline` has come."""
         for slot in self._slots:
             if slot.process is None:
                 self._start(slot)
-        self._call.hand_out(self._slots)
-
-    def pump(self) -> None:
-        """Take in what has come, without waiting."""
-        while self._listen(0.0):
-            pass
-
-    def finish(self, deadline: float | None = None) -> list[list[Arrays]]:
-        """Do the second half of `play`: wait for the shares that `begin` handed out."""
-        call = self._call
+        call.hand_out(self._slots)
         while call.waiting or any(slot.share is not None for slot in self._slots):
             if deadline is not None and time.monotonic() > deadline:
                 call.end(self._slots)
             self._listen(LOOK_SECONDS)
-        if call.failure:
-            raise WorkerError(call.failure)
-        return call.received
+
+    def _end_call(self) -> None:
+        """End the call before, which an interrupt may have left open."""
+        self._call.end(self._slots)
+        for slot in self._slots:
+            slot.share = None
+
+    def ready_slots(self, workers: Sequence[int]) -> list[Slot]:
+        """Of the workers with these numbers, those that have started, on the device planned."""
+        slots = [self._slots[worker] for worker in workers]
+        return [
+            slot for slot in slots if slot.ready and slot.device == self.plan.devices[slot.index]
+        ]
+
+    def learn(self, slots: Sequence[Slot], state: Any, port: int, seconds: float) -> LearnCall:
+        """Have these workers go on as the learner of `state`; returns the call. Then `tell` them
+        the batches, and wait() until the call is not busy any more.
+
+        port, seconds: see data_parallel.Group.
+        """
+        self._end_call()
+        self._call = call = LearnCall(slots)
+        self.tell(slots, "learner", state)
+        for rank, slot in enumerate(slots):
+            group = rank, len(slots), self.host, port, seconds
+            slot.send(pickle.dumps(("learn", slot.ticket, group)))
+        return call
+
+    def tell(self, slots: Sequence[Slot], *message: Any) -> None:
+        """Send one message to these workers."""
+        payload = self._ship(pickle.dumps(message, protocol=5))
+        for slot in slots:
+            slot.send(payload)
+
+    def wait(self) -> None:
+        """Wait a moment for the next message, and take it in."""
+        self._listen(LOOK_SECONDS)
+
+    def stop(self, seconds: float = CLOSE_SECONDS) -> None:
+        """After an interrupt of `play`: have the workers hand over what they have, for `seconds` at
+        most. Nobody hears of it.
+        """
+        call = self._call
+        call.on_update = lambda share, games, plies: None
+        call.end(self._slots)
+        deadline = time.monotonic() + seconds
+        while any(slot.share is not None for slot in self._slots) and time.monotonic() < deadline:
+            self._listen(LOOK_SECONDS)
 
     def close(self) -> None:
         """Stop the workers by message, then by signal, within about CLOSE_SECONDS. A second call
@@ -254,8 +304,9 @@ class Pool:
         elif slot.share is not None:
             if now > max(process.heard_at, slot.given_at) + self.timeout:
                 return f"hung: it said nothing for {self.timeout:g} s"
-            if stopped_at is not None and now > stopped_at + STOP_SECONDS:
-                return f"did not stop within {STOP_SECONDS:.0f} s"
+            patience = self._call.stop_seconds
+            if stopped_at is not None and now > stopped_at + patience:
+                return f"did not stop within {patience:.0f} s"
         return ""
 
     def _job_raised(self, slot: Slot, traceback: str, device_failed: bool) -> None:
@@ -292,7 +343,7 @@ class Pool:
         if self._call.failure:
             slot.empty()  # the next call of play starts a new one
             return
-        replayed = f", and its {again} games are played again" if again else ""
+        replayed = f", and its {again} are played again" if again else ""
         self._say(f"{report}. A new worker takes its place{replayed}")
         self._start(slot)
         self._call.hand_out(self._slots)

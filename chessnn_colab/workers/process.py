@@ -4,9 +4,13 @@ the process.
 The pool and a worker exchange pickled tuples of plain values and numpy arrays, nothing else. The
 pool sends ("weights", version, arrays), ("play", ticket, games, seed), ("stop", ticket) and
 ("close",). The worker sends ("ready", description), ("progress", ticket, games, plies), ("games",
-ticket, arrays), ("message", text), ("done", ticket) and ("error", traceback, whether the device is
-to blame). "error" is the last message of a worker whose job raised. A worker that is killed sends
-nothing, but its pipe closes.
+ticket, arrays), ("message", text), ("done", ticket, games in flight) and ("error", traceback,
+whether the device is to blame). "error" is the last message of a worker whose job raised. A worker
+that is killed sends nothing, but its pipe closes.
+
+Where workers learn together, the pool sends ("learner", state), ("learn", ticket, group), ("batch",
+batch, learning rate) many times and ("finish",), or ("stop", ticket). The worker sends ("update",
+ticket, updates), and last ("learned", ticket, state or None) or ("not learned", ticket, reason).
 
 This module imports no torch. So a new process ignores interrupts and watches for its parent's end
 before it spends seconds on the import of torch, which its job may need.
@@ -24,16 +28,16 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import DeviceError, WorkerError
+from ..errors import DeviceError, WorkerError, first_line
 from ..memory import keep_freed_memory
 from ..runs.files import NO_LINK
-from .protocol import Arrays, Games, Job, PipeEnd, count_games
+from .protocol import Arrays, Games, Job, PipeEnd, in_words
 
 LOG = logging.getLogger("chessnn_colab.worker")  # goes to the worker's log, if it has one
 DEVICE_FAULTS = (
@@ -93,12 +97,18 @@ def serve(connection: PipeEnd, blueprint: bytes, threads: int) -> None:
         job = factory(device, **settings)
         LOG.info(f"started on {job.describe()}, {threads} threads")
         parent.send(("ready", job.describe()))
+        learner = None
         while True:
             kind, *body = parent.commands.get()
             if kind == "weights":
                 job.set_weights(*body)
-            else:
+            elif kind == "learner":
+                (learner,) = body
+            elif kind == "learn":
+                _learn(job, parent, learner, *body)
+            elif kind == "play":
                 _play(job, parent, *body)
+            # The rest is for a call that has ended here.
     except (
         BaseException
     ) as error:  # a SystemExit too: the parent must hear of whatever ended the job
@@ -137,13 +147,42 @@ def _play(job: Job, parent: _Parent, ticket: int, games: Games, seed: int) -> No
             sent_at = now
         return parent.stopped_ticket < ticket
 
-    LOG.info(f"plays {count_games(games)} games, seed {seed}")
-    job.play(games, seed, on_progress)
+    LOG.info(f"plays {in_words(games)}, seed {seed}")
+    in_flight = job.play(games, seed, on_progress) or {}
+    require_numpy(in_flight)
     for message in job.messages:
         LOG.info(message)
         parent.send(("message", message))
     job.messages.clear()
-    parent.send(("done", ticket))
+    parent.send(("done", ticket, in_flight))
+
+
+def _learn(job: Any, parent: _Parent, state: Any, ticket: int, group: tuple[Any, ...]) -> None:
+    """Learn with others. What goes wrong is told, and the worker lives on: one that is lost takes
+    the others' learning with it.
+    """
+
+    def batches() -> Iterator[list[Any]]:
+        while True:
+            kind, *batch = parent.commands.get()
+            if kind == "stop":
+                raise WorkerError("another rank is lost")
+            if kind == "finish":
+                return
+            yield batch
+
+    LOG.info(f"learns as rank {group[0]} of {group[1]}")
+    try:
+        result = job.learn(
+            state, group, batches(), lambda done: parent.send(("update", ticket, done))
+        )
+    except Exception as error:
+        if blames_device(error):
+            raise
+        LOG.info(traceback.format_exc())
+        parent.send(("not learned", ticket, f"{type(error).__name__}: {first_line(error)}"))
+    else:
+        parent.send(("learned", ticket, result))
 
 
 def _redirect_output(log: Path) -> None:
@@ -184,10 +223,9 @@ class _Parent:
                 os._exit(0)
             if command[0] == "close":
                 os._exit(0)
-            elif command[0] == "stop":
+            if command[0] == "stop":
                 self.stopped_ticket = command[1]
-            else:
-                self.commands.put(command)
+            self.commands.put(command)
 
     def send(self, message: tuple[Any, ...]) -> None:
         try:

@@ -10,8 +10,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-Arrays = dict[str, np.ndarray]
-Games = int | Sequence[Any]  # of a share: how many, or which, as the job understands it
+from ..in_flight import Arrays, Share
+from ..text import counted
+
+# Of a share: how many games, or which, or the positions to play, as the job understands it.
+Games = int | Sequence[Any] | Share
 OnUpdate = Callable[
     [int, int, int], None
 ]  # (share, games, plies), counted since the call of play began
@@ -43,13 +46,14 @@ class Job(Protocol):
 
     def play(
         self, games: Any, seed: int, on_progress: Callable[[int, int, Arrays | None], bool], /
-    ) -> None:
-        """Play `games`, a number or a sequence; the same weights and seed give the same games.
+    ) -> Arrays | None:
+        """Play `games`; the same weights and seed give the same games.
 
         Call on_progress(games done, plies done, arrays) now and then. `arrays` holds the games that
         have ended since the last call, or is None. When on_progress returns False, hand over the
-        games that there are and return.
+        games that there are and return. Returns the games in flight, if the job has such.
         """
+        ...
 
 
 class PipeEnd(Protocol):
@@ -92,9 +96,11 @@ class WorkerProcess(Protocol):
         ...
 
 
-def count_games(games: Games) -> int:
-    """Return how many games a share has."""
-    return games if isinstance(games, int) else len(games)
+def in_words(games: Games) -> str:
+    """What a share is: "12 games" or "6,400 positions"."""
+    if isinstance(games, Share):
+        return str(games)
+    return counted(games if isinstance(games, int) else len(games), "game")
 
 
 def worker_seed(seed: int, index: int) -> int:

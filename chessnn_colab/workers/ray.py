@@ -58,6 +58,7 @@ class RayPool(Pool):
 
     def __init__(self, *args: Any, address: str | None = None, **settings: Any):
         join_cluster(address)
+        self.host = ray.util.get_node_ip_address()
         super().__init__(*args, **settings)
 
     def _new_process(self, slot: Slot, blueprint: bytes) -> ActorProcess:
@@ -91,8 +92,8 @@ def join_cluster(address: str | None = None) -> Mapping[str, float]:
             )
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise WorkerError(
-                f"no Ray cluster at {address or 'this machine'}: {error}. Start one (ray start --head), or "
-                "leave the address out for this machine alone"
+                f"no Ray cluster at {address or 'this machine'}: {error}. Start one (ray start "
+                "--head), or leave the address out for this machine alone"
             ) from error
     return ray.cluster_resources()
 
@@ -102,19 +103,17 @@ def plan_cluster(
     workers: int | None = None,
     selfplay_device: str | None = None,
     device_failure: str = "stop",
-    learner_gpu: str = "shared",
 ) -> WorkerPlan:
     """Plan one actor per GPU in the cluster, or one per CPU if it has no GPU.
 
     resources: Ray's, such as {"CPU": 64.0, "GPU": 8.0}. workers: a total; with more
     workers than GPUs several actors share each GPU. Inside an actor its GPU is always cuda:0.
-    Raises ConfigError for a GPU of the learner's own, for a device other than cuda and cpu, and
-    for a CUDA device in a cluster without GPUs.
+    Raises ConfigError for a device other than cuda and cpu, and for a CUDA device in a cluster
+    without GPUs.
     """
     # Here, because an actor imports this file and may not need torch.
     from ..devices import WorkerPlan
 
-    require("learner_gpu", learner_gpu, one_of("shared"), " on a Ray cluster")
     require("selfplay_device", selfplay_device or "cpu", one_of("cpu", "cuda"), " on a Ray cluster")
     gpus = int(resources.get("GPU", 0))
     cpus = max(int(resources.get("CPU", 1)), 1)

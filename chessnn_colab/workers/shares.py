@@ -1,8 +1,8 @@
 """One call of `play`: its shares, which worker plays which, and what has come in.
 
-A share is some games with a seed of its own; there is one per worker. A worker gets its
-share under a new ticket number, which all messages about it carry. So messages about a share that
-was given up are recognised and dropped.
+A share is some games, or some positions, with a seed of its own; there is one per worker. A worker
+gets its share under a new ticket number, which all messages about it carry. So messages about a
+share that was given up are recognised and dropped.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .protocol import Arrays, Games, OnUpdate, WorkerProcess, count_games, worker_seed
+from .protocol import Arrays, Games, OnUpdate, WorkerProcess, in_words, worker_seed
 
+STOP_SECONDS = 120.0  # for workers to hand over their games after the message to stop
 _TICKETS = itertools.count()
 
 
@@ -42,6 +43,12 @@ class Slot:
         self.process = None
         self.ready = False
 
+    def give(self, share: int) -> None:
+        """From now on the process works at this share, under a new ticket."""
+        self.share = share
+        self.ticket = next(_TICKETS)
+        self.given_at = time.monotonic()
+
     def send(self, payload: Any) -> None:
         """Send a message to the process, if there is one."""
         if self.process is not None:
@@ -53,11 +60,15 @@ class PlayCall:
     in, by share.
     """
 
+    stop_seconds = STOP_SECONDS
+
     def __init__(self, games: Sequence[Games], seed: int, on_update: OnUpdate | None):
         self.games = games
         self.seed = seed
         self.on_update = on_update or (lambda share, games, plies: None)
         self.received: list[list[Arrays]] = [[] for _ in games]
+        # What a finished share left in flight; None: it is not finished.
+        self.in_flight: list[Arrays | None] = [None] * len(games)
         self.deaths = [0] * len(games)  # of workers that played the share
         self.waiting: deque[int] = deque(range(len(games)))
         self.stopped_at: float | None = None
@@ -69,12 +80,11 @@ class PlayCall:
         """
         for slot in slots:
             if self.waiting and slot.ready and slot.share is None:
-                slot.share = slot.index if slot.index in self.waiting else self.waiting[0]
-                self.waiting.remove(slot.share)
-                slot.ticket = next(_TICKETS)
-                slot.given_at = time.monotonic()
-                seed = worker_seed(self.seed, slot.share)
-                slot.send(pickle.dumps(("play", slot.ticket, self.games[slot.share], seed)))
+                share = slot.index if slot.index in self.waiting else self.waiting[0]
+                self.waiting.remove(share)
+                slot.give(share)
+                seed = worker_seed(self.seed, share)
+                slot.send(pickle.dumps(("play", slot.ticket, self.games[share], seed)))
 
     def receive(self, slot: Slot, kind: str, ticket: int, *body: Any) -> None:
         """Take in "games", "progress" or "done" from a worker, unless it is about a share that was
@@ -87,24 +97,25 @@ class PlayCall:
         elif kind == "progress":
             self.on_update(slot.share, *body)
         else:
+            self.in_flight[slot.share] = body[0]
             slot.share = None
             slot.deaths = 0
 
-    def take_back(self, slot: Slot) -> int:
-        """Have the share of a lost worker played again. Returns its number of games, or 0 if there
-        is no such share.
+    def take_back(self, slot: Slot) -> str:
+        """Have the share of a lost worker played again. Returns it in words, or "" if there is no
+        such share.
 
         Once the call is ending nothing is played again, and what the worker had handed over counts.
         """
         share = slot.share
         slot.share = None
         if share is None or self.stopped_at is not None:
-            return 0
+            return ""
         self.deaths[share] += 1
         self.received[share].clear()
         self.on_update(share, 0, 0)
         self.waiting.appendleft(share)
-        return count_games(self.games[share])
+        return in_words(self.games[share])
 
     def end(self, slots: Sequence[Slot]) -> None:
         """Have all workers stop and hand over what they have. A second call does nothing."""

@@ -41,7 +41,8 @@ def read_limits(words: list[str], board: chess.Board, num_simulations: int) -> L
         if word in NUMBERS:
             if not value.lstrip("-").isdecimal() or len(value) > MAX_DIGITS:
                 raise ValueError(
-                    f"go {word} {value!r:.120}: expected a whole number of {MAX_DIGITS} digits at most"
+                    f"go {word} {value!r:.120}: expected a whole number of {MAX_DIGITS} digits at "
+                    "most"
                 )
             given[word] = int(value)
     after = words[words.index("searchmoves") + 1 :] if "searchmoves" in words else []

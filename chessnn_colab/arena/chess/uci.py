@@ -9,7 +9,6 @@ import io
 import queue
 import sys
 import threading
-from dataclasses import replace
 from typing import TextIO
 
 import chess
@@ -60,8 +59,7 @@ class Engine:
         network, self.iteration = load_network(run, snapshot, device)
         own_device = playing_device(next(network.parameters()).device, boards=1)
         network = actor_copy(network, choose_dtype("auto", own_device)).to(own_device)
-        config = replace(PLAY_SEARCH, solve="all")
-        self.actor = Actor(Chess(NO_CAP, own_device), network, config, CONSIDERED)
+        self.actor = Actor(Chess(NO_CAP, own_device), network, PLAY_SEARCH, CONSIDERED)
 
     @use_threads(1)
     def loop(self) -> None:

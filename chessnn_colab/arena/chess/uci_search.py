@@ -124,7 +124,8 @@ class Search:
         """The move of this policy, which is told to the other program. With `searchmoves`, the one
         of these that the policy rates highest.
 
-        The value in centipawns is on the logistic curve where 400 mean ten to one.
+        The chance of a win less that of a loss, in centipawns, is on the logistic curve where 400
+        mean ten to one.
         """
 
         def weight(move: chess.Move) -> float:
@@ -135,7 +136,7 @@ class Search:
             move = max(self.limits.moves, key=weight)
         else:
             move = move_from_action(int(policy.action), self.board)
-        value = min(max(float(policy.value), -0.999), 0.999)
+        value = min(max(float(policy.value[1]), -0.999), 0.999)
         self._inform(depth, move, f"cp {round(400 * math.log10((1 + value) / (1 - value)))}")
         return move
 

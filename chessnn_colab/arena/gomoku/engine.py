@@ -78,7 +78,8 @@ class GomocupProcess:
         self._process.wait()
         assert self._process.stdin is not None
         with suppress(OSError):
-            self._process.stdin.close()  # the reading thread closes the other pipe, which a child may hold open
+            # The reading thread closes the other pipe, which a child may hold open
+            self._process.stdin.close()
 
     def _begin(self, board: GomokuBoard, seconds: float) -> None:
         """Begin with an empty board of this size and rule."""

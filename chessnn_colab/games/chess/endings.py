@@ -71,7 +71,8 @@ class Referee:
         self.outcomes = Outcomes(*(table.to(device) for table in outcomes()))
 
     def judge(self, pieces: Tensor, moves: Tensor, in_check: Tensor, counts: Tensor) -> Outcomes:
-        """The outcomes of games with pieces int64 [12, B], moves int64 [73, B] and in_check bool [B].
+        """The outcomes of games with pieces int64 [12, B], moves int64 [73, B] and in_check bool
+        [B].
 
         counts int64 [4, B]: half-move clock, current player, plies played, repetitions.
         """

@@ -4,9 +4,9 @@ Moves that go the same way and equally far share a plane. A plane's moves are on
 squares they start from, so a position's legal moves are 73 bitboards: AlphaZero's 8x8x73 (Silver et
 al. 2018, table S2), plane first. Sliding pieces, pins, checks, attacks and the en-passant test come
 from one flood fill in eight directions. One shift back along all planes gives the squares from
-which each plane's targets are reached, and over how many empty squares. Every tensor is batch last, [...,
-B], and seen by the mover, whose pawns go north. On a GPU every operator costs the host time, so
-operations that can share one do: `bench launches` counts them.
+which each plane's targets are reached, and over how many empty squares. Every tensor is batch last,
+[..., B], and seen by the mover, whose pawns go north. On a GPU every operator costs the host time,
+so operations that can share one do: `bench launches` counts them.
 """
 
 from __future__ import annotations
@@ -59,9 +59,11 @@ class LegalMoves:
     """The legal moves of B positions, batch last."""
 
     moves: Tensor  # int64 [73, B], from-squares of the legal moves of each plane
-    ep_from: Tensor  # int64 [2, B], own pawns that may capture en passant to the north-east, to the north-west
+    # int64 [2, B], own pawns that may capture en passant to the north-east, to the north-west
+    ep_from: Tensor
     in_check: Tensor  # bool [B]
-    attacks: Tensor  # int64 [2, B], squares attacked by the mover, by the opponent (through the mover's king)
+    # int64 [2, B], squares attacked by the mover, by the opponent (through the mover's king)
+    attacks: Tensor
 
 
 class MoveGenerator:
@@ -88,7 +90,8 @@ class MoveGenerator:
         self.everywhere = constant([bb.EVERYWHERE], 1, 1)
         # From the en-passant square to a pawn in the south-west, south-east.
         self.ep_shifts = constant([9, 7], 2, 1)
-        # Index order of pawn moves: N, E (no pawn moves due east), NE, NW, and the jump from rank 2.
+        # Index order of pawn moves: N, E (no pawn moves due east), NE, NW, and the jump from rank
+        # 2.
         self.pawn_masks = constant([-1, 0, -1, -1, bb.RANK_2], 5, 1)
         # Where a pawn's target has to be occupied rather than empty.
         self.captures = constant([0, 0, -1, -1], 4, 1)
@@ -195,8 +198,8 @@ class MoveGenerator:
         return any_of(torch.cat((slides, leaps.unflatten(0, (2, 18)).transpose(0, 1))))
 
     def _landings(self, targets: Tensor, empty: Tensor) -> tuple[Tensor, Tensor]:
-        """From-squares [64, B] of each plane whose move ends on one of `targets` [B]; and [8, 6, B],
-        from which squares the first 1 to 6 squares of each direction are in `empty` [B].
+        """From-squares [64, B] of each plane whose move ends on one of `targets` [B]; and [8, 6,
+        B], from which squares the first 1 to 6 squares of each direction are in `empty` [B].
         """
         landings, empty_from = self.plane.back(torch.stack((targets, empty)).unsqueeze(1))
         return landings, _and_all_before(empty_from[:56].unflatten(0, (8, 7))[:, :6])

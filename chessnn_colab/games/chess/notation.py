@@ -66,8 +66,8 @@ def check_board(board: chess.Board, fen: str | None = None) -> None:
         reasons.append(f"a counter above {MAX_COUNTER:,}")
     if reasons:
         raise NotationError(
-            f"impossible position {fen or board.fen(en_passant='fen')!r:.120}: {', '.join(reasons)}; "
-            "expected one of ordinary chess"
+            f"impossible position {fen or board.fen(en_passant='fen')!r:.120}: "
+            f"{', '.join(reasons)}; expected one of ordinary chess"
         )
 
 

@@ -36,11 +36,13 @@ class Tables(NamedTuple):
     pieces: (
         Tensor  # int64 [4, 12], which pieces' numbers have each bit: all squares of them, or none
     )
-    columns: Tensor  # int64 [12], of ChessState.words: four times the rights, eight times the en-passant square
+    # int64 [12], of ChessState.words: four times the rights, eight times the en-passant square
+    columns: Tensor
     squares: Tensor  # int64 [12], the square that is looked up in each
     values: Tensor  # int64 [12], what it adds to the fifth word
     masks: Tensor  # int64 [12], which bits of the fifth word then have that value
-    limits: Tensor  # int64 [5], clock, player, plies played (left out), repetitions, ply: the most that is kept
+    # int64 [5], clock, player, plies played (left out), repetitions, ply: the most that is kept
+    limits: Tensor
     shifts: Tensor  # int64 [5], where they stand in the fifth word
 
     @staticmethod

@@ -211,12 +211,11 @@ class Chess(Game):
             torch.int64
         )
 
-    def truncation_value(self, state: ChessState) -> Tensor:
-        """float32 [B] in (-0.5, 0.5), the mover's view: the label of a game that is stopped here.
-
-        0.5 tanh(material / 5): less than a mate is worth, so that there is a reason to mate.
+    def guessed_chances(self, state: ChessState) -> Tensor:
+        """float32 [B, 3]: the mover's chances to win, draw and lose, by material: what becomes of a
+        piece more in the hands of a network that has just begun to learn.
         """
-        return 0.5 * torch.tanh(self.material.balance(state.pieces) / 5)
+        return self.material.chances(state.pieces)
 
     def starts(self, count: int, kind: str, generator: torch.Generator) -> ChessState:
         """`count` start positions of a kind in `start_shares` (see the module starts); `generator`

@@ -11,7 +11,8 @@ from .bitboards import signed
 
 CASTLING_ROOKS = (1 << 7, 1 << 0, signed(1 << 63), 1 << 56)  # own h1, a1, the opponent's h8, a8
 EP_A = 1 << 40  # a6, the square behind an opponent's pawn that has just moved from a7 to a5
-HISTORY = 100  # keys kept per game: after this number of plies without a capture or a pawn move, the game is drawn
+# Keys kept per game: after this number of plies without a capture or a pawn move, the game is drawn
+HISTORY = 100
 
 
 class Position(NamedTuple):
@@ -27,8 +28,8 @@ class Position(NamedTuple):
     current_player: Tensor  # int64 [B], 0 White, 1 Black
 
 
-# The columns of ChessState.words. Columns that are used together stand together, so that one operator takes
-# all of it.
+# The columns of ChessState.words. Columns that are used together stand together, so that one
+# operator takes all of it.
 RIGHTS, PIECES, EP_SQUARE, ATTACKS, CLOCK, PLAYER, PLIES_PLAYED, REPETITIONS = (
     0,
     1,

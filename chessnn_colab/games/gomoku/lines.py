@@ -60,8 +60,8 @@ class LineTables:
         """bool [B, size * size]: the cells where one more of `stones` bool [B, size * size] would
         complete five.
 
-        A CPU joins shifted copies of the board, on 15x15 in an eighth of the time. On a GPU each copy would
-        be a launch of its own.
+        A CPU joins shifted copies of the board, on 15x15 in an eighth of the time. On a GPU each
+        copy would be a launch of its own.
         """
         if stones.device.type == "cpu":
             return completing_cells(stones.view(-1, self.size, self.size), self.exact)

@@ -28,7 +28,8 @@ PLANES = 5
 MARKS = ".XO"  # an empty cell, Black, White
 WORD = 63  # cells in one word: the sign bit stays free
 MAX_RANDOM_PLIES = 8  # of a start position: four stones each, so neither side can have won
-SPREAD = 2.0  # cells: how far from the centre the stones of a start position lie, as a standard deviation
+# cells: how far from the centre the stones of a start position lie, as a standard deviation
+SPREAD = 2.0
 
 
 class Gomoku(Game):
@@ -190,8 +191,8 @@ class Gomoku(Game):
         return bits[:, 0] * BLACK + bits[:, 1] * WHITE
 
     def _fresh(self, board: Tensor) -> GomokuState:
-        """Games that begin with `board` int8 [B, size * size]. Only the side that moved last can have
-        won.
+        """Games that begin with `board` int8 [B, size * size]. Only the side that moved last can
+        have won.
         """
         player = (board != EMPTY).sum(1) & 1
         mover_before = (WHITE - player).to(torch.int8).unsqueeze(1)
@@ -217,8 +218,8 @@ def variant(options: Sequence[str]) -> type[Gomoku]:
     words = re.fullmatch(r"([0-9]{1,9})?((?:^|:)exact)?", name)
     if not words or not name:
         raise ConfigError(
-            f"unknown game 'gomoku:{name!s:.60}': expected gomoku, gomoku:SIZE or gomoku:SIZE:exact, such "
-            "as gomoku:9"
+            f"unknown game 'gomoku:{name!s:.60}': expected gomoku, gomoku:SIZE or "
+            "gomoku:SIZE:exact, such as gomoku:9"
         )
     size = int(words[1] or DEFAULT_SIZE)
     if not SMALLEST <= size <= LARGEST:

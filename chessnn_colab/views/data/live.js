@@ -26,19 +26,12 @@
       .observe(drawn.parentElement, {subtree: true, childList: true, characterData: true});
   };
   const stills = () => [...document.querySelectorAll('.cn-still[data-of="' + scope + '"]')];
-  /* A notebook that is opened without a kernel has no widget, and the page says so in words that help nobody. */
-  const alone = () => stills().forEach(still => {
-    const output = still.closest('.jp-OutputArea, .output');
-    if (output) output.querySelectorAll('.jp-OutputArea-output, .output_subarea').forEach(each => {
-      if (each.textContent.startsWith('Error displaying widget')) each.textContent = '';
-    });
-  });
   const wait = tries => {
     const roots = [...document.querySelectorAll('.' + scope + '-root')].filter(root => !root.dataset.live);
     const ready = roots.filter(root => root.querySelector('.' + scope + ' > :last-child'));
     ready.forEach(root => { root.dataset.live = '1'; live(root); });
     if (ready.length) stills().forEach(still => { still.style.display = 'none'; });
-    else if (tries) { alone(); setTimeout(() => wait(tries - 1), 50); }
+    else if (tries) setTimeout(() => wait(tries - 1), 50);
   };
   wait(TRIES);
 })

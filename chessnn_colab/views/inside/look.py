@@ -28,7 +28,8 @@ def look_inside(run: str | Path) -> None:
     counts = spike_counts(network, game.observe(start))["neurons"]
     show(
         spike_raster(counts[:, 0].flatten(1).numpy(), network.config.levels),
-        "The spikes of the last layer: its neurons from bottom to top, their spikes from left to right",
+        "The spikes of the last layer: its neurons from bottom to top, their spikes from left to "
+        "right",
     )
     by_layer = firing_rates(network, game.observe(start))
     rates = {short: by_layer[name] for name, short in layer_names(network).items()}

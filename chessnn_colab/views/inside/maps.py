@@ -15,7 +15,7 @@ from ...network import SpikingNetwork
 from ...text import percent
 from ..cell import HtmlImage
 from ..style import FULL_FIRE, NO_FIRE
-from .position import SeenPosition, board_image, caption, firing_maps, row
+from .seen import SeenPosition, board_image, caption, firing_maps, row
 from .show import Controlled
 
 # The name of each input plane, in the order of Chess.observe.

@@ -23,8 +23,8 @@ class Controlled(WidgetOrHtml):
 
     script = "sliders.js"
     silent = (
-        "The kernel does not answer: it is busy, or it was restarted. After a restart, run the cells above and then "
-        "this one."
+        "The kernel does not answer: it is busy, or it was restarted. After a restart, run the "
+        "cells above and then this one."
     )
 
     def __init__(

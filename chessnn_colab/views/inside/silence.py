@@ -14,7 +14,7 @@ from ...spikes import layer_names, silenced
 from ...text import percent
 from ..cell import HtmlImage
 from .maps import LIGHT, boards_html
-from .position import SeenPosition, caption, opinion, opinions, row, thought_html
+from .seen import SeenPosition, caption, opinion, opinions, row, thought_html
 from .show import Controlled
 
 
@@ -36,8 +36,8 @@ def moved(before: Opinion, after: Opinion) -> float:
 
 
 def channel_importance(network: SpikingNetwork, seen: SeenPosition) -> HtmlImage:
-    """A strip for each layer with a square for each of its channels: how much probability moves when
-    that channel alone is silent.
+    """A strip for each layer with a square for each of its channels: how much probability moves
+    when that channel alone is silent.
     """
     channels = torch.arange(network.config.channels)
     # One row per channel here too: the size of a batch may change the last bits.
@@ -53,8 +53,9 @@ def channel_importance(network: SpikingNetwork, seen: SeenPosition) -> HtmlImage
         strips[f"{largest}: {percent(shares.max())}"] = shares[None]
     share, largest = most
     words = (
-        f"Most depends on {largest}: without it {percent(share)} of the probability goes to other moves. "
-        "Each strip has the channels of a layer from left to right; above it stands the one that matters most."
+        f"Most depends on {largest}: without it {percent(share)} of the probability goes to other "
+        "moves. Each strip has the channels of a layer from left to right; above it stands the one "
+        "that matters most."
     )
     page = boards_html(strips, 704, LIGHT, max(0.02, share)) + caption(words, 880)
     return HtmlImage(page, words)

@@ -33,9 +33,9 @@ class PlayBoard(WidgetOrHtml):
 
     script = "keys.js"
     silent = (
-        "The kernel does not answer: it is busy, or it was restarted. After a restart, copy the game as text from "
-        "beside the board, run the first cells (to fetch, to install, to choose) and this one, paste the text and "
-        "press Load."
+        "The kernel does not answer: it is busy, or it was restarted. After a restart, copy the "
+        "game as text from beside the board, run the first cells (to fetch, to install, to choose) "
+        "and this one, paste the text and press Load."
     )
 
     def __init__(self, drawing: Drawing, opponent: Opponent, human: int):

@@ -21,8 +21,8 @@ SETTLES = 0.2  # seconds in which the text follows the message that Enter was pr
 
 
 class Controls:
-    """All widgets of one board. play: the board.PlayBoard that they show and call. evaluations: of a
-    network that plays; None for other opponents, which have no opinion to show.
+    """All widgets of one board. play: the board.PlayBoard that they show and call. evaluations: of
+    a network that plays; None for other opponents, which have no opinion to show.
     """
 
     def __init__(self, play: Any, evaluations: int | None):

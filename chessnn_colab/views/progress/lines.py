@@ -11,8 +11,8 @@ MAX_BARS = 8  # of more bars than these, those under way are shown
 
 
 def games_done(progress: MatchProgress) -> str:
-    """ "104/240 games"."""
-    return f"{progress.done}/{counted(progress.total, progress.unit)}"
+    """ "104/240 games" or "6,400/12,800 positions"."""
+    return f"{progress.done:,}/{counted(progress.total, progress.unit)}"
 
 
 def total_line(progress: MatchProgress) -> str:

@@ -19,6 +19,7 @@ PLAYING = "playing"
 LEARNING = "learning"
 MEASURING = "measuring strength"
 SAVING = "saving"
+LOST = "lost, its share is played again"
 # cuDNN times its ways to convolve at each new shape (devices.time_convolutions), and CUDA loads
 # code, so the first plies of a session take many times as long as later ones.
 CHOOSING = "choosing kernels, once"
@@ -63,8 +64,7 @@ class LiveProgress(Progress):
         self._iterations: int | None = None
         self._points: list[Strength] = []  # measured since the last report
         self._phase = Bar("starting", 0, 1)
-        self._games = MatchProgress((), "game", 0.0)  # self-play, a bar for each worker
-        self._plies: list[int] = []  # of each worker
+        self._play = MatchProgress((), "position", 0.0)  # self-play, a bar for each worker
         self._learning = False
         self._done = 0  # iterations of this session
         self._started = self._play_began = self._phase_began = now()
@@ -83,52 +83,52 @@ class LiveProgress(Progress):
         self._seconds = None if session.minutes is None else 60 * session.minutes
         self._iterations = session.iterations
         self._started = self._now() - session.elapsed
-        self._games = replace(self._games, bars=(Bar("", 0, 0),) * session.workers)
+        self._play = replace(self._play, bars=(Bar("", 0, 0),) * session.workers)
         self._show(Bar(STARTING, 0, 1))
 
     def starting_update(self, devices: Sequence[str]) -> None:
         bars = tuple(Bar(device or "starting", bool(device), 1) for device in devices)
-        self._games = replace(self._games, bars=bars, unit="worker")
-        self._show(Bar(STARTING, self._games.done, len(bars), lines.games_done(self._games)))
+        self._play = replace(self._play, bars=bars, unit="worker")
+        self._show(Bar(STARTING, self._play.done, len(bars), lines.games_done(self._play)))
 
-    def start_selfplay(self, games_per_worker: Sequence[int], devices: Sequence[str]) -> None:
+    def start_selfplay(self, positions_per_worker: Sequence[int], devices: Sequence[str]) -> None:
         self._play_began = self._now()
         names = lines.worker_names(devices)
-        bars = tuple(Bar(name, 0, games) for name, games in zip(names, games_per_worker))
-        first = not any(self._plies)
-        self._plies = [0] * len(bars)
-        games = counted(sum(games_per_worker), "game")
-        self._write(f"Generating {games} on {counted(len(bars), 'worker')}")
-        self._write(f"Games per worker: {list(games_per_worker)}")
-        self._show_games(bars)
+        bars = tuple(Bar(name, 0, share) for name, share in zip(names, positions_per_worker))
+        first = self._play.unit != "position" or not self._play.done
+        positions = f"{sum(positions_per_worker):,} positions"
+        self._write(f"Generating {positions} on {counted(len(bars), 'worker')}")
+        self._write(f"Positions per worker: {list(positions_per_worker)}")
+        self._show_play(bars)
         if first and any(device.startswith("GPU") for device in devices):
             self._write("Choosing kernels, once: the first plies on a GPU are slow")
             self._show(Bar(CHOOSING, 0, 1, "the first plies on a GPU are slow"))
 
     def worker_update(self, worker: int, games: int, plies: int) -> None:
-        bars = list(self._games.bars)
+        bars = list(self._play.bars)
         before = bars[worker]
         if before.ended:  # its seconds stay
             return
-        # A restarted worker counts from the games that were kept; what is shown never goes down.
-        games = max(games, int(before.done))
-        self._plies[worker] = max(plies, self._plies[worker])
+        # A lost worker's share is counted from its beginning; what is shown never goes down. The
+        # last block of plies may bring more than the share.
+        lost = not plies and before.done > 0
+        done = min(max(plies, int(before.done)), int(before.total))
         seconds = self._now() - self._play_began
-        pace = f" | {lines.rate(self._plies[worker], seconds)}/s"
-        pace = f" in {duration(seconds)}" if games >= before.total else pace
-        note = f"{games}/{before.total}{pace}"
-        bars[worker] = replace(before, done=games, note=note)
-        self._show_games(tuple(bars))
+        pace = f" | {lines.rate(done, seconds)}/s"
+        pace = f" in {duration(seconds)}" if done >= before.total else pace
+        note = LOST if lost else f"{done:,}/{before.total:,}, {counted(games, 'game')}{pace}"
+        bars[worker] = replace(before, done=done, note=note, lost=lost)
+        self._show_play(tuple(bars))
 
     def finish_selfplay(self, seconds: float) -> None:
         bars = tuple(
-            bar if bar.ended else replace(bar, note=f"{bar.done}/{bar.total}, time is up")
-            for bar in self._games.bars
+            bar if bar.ended else replace(bar, note=f"{bar.done:,}/{bar.total:,}, time is up")
+            for bar in self._play.bars
         )
-        self._games = replace(self._games, bars=bars)
-        pace = lines.rate(self._games.done, seconds, 1)
-        games = lines.games_done(self._games)
-        self._write(f"Completed {games} in {seconds:.1f}s ({pace} games/s)")
+        self._play = replace(self._play, bars=bars)
+        pace = lines.rate(self._play.done, seconds)
+        positions = lines.games_done(self._play)
+        self._write(f"Completed {positions} in {seconds:.1f}s ({pace} positions/s)")
 
     def learning_update(self, done: int, updates: int) -> None:
         self._learning = True
@@ -204,8 +204,8 @@ class LiveProgress(Progress):
         ]
 
     def worker_bars(self) -> Sequence[Bar]:
-        """A bar for each worker; none for a single one, whose games the phase's bar counts."""
-        return self._games.bars if len(self._games.bars) > 1 else ()
+        """A bar for each worker."""
+        return self._play.bars
 
     # How it is counted.
 
@@ -214,15 +214,15 @@ class LiveProgress(Progress):
             self.face.detail(line)
             self._last_line = self._now()
 
-    def _show_games(self, bars: tuple[Bar, ...]) -> None:
+    def _show_play(self, bars: tuple[Bar, ...]) -> None:
         seconds = self._now() - self._play_began
-        pace = f"{lines.rate(sum(self._plies), seconds)} positions/s"
-        before = self._games.bars
-        self._games = MatchProgress(bars, "game", seconds, None, pace)
-        self._write(*lines.ended_lines(before, self._games, "workers"))
+        before = self._play.bars
+        pace = f"{lines.rate(sum(bar.done for bar in bars), seconds)}/s"
+        self._play = MatchProgress(bars, "position", seconds, None, pace)
+        self._write(*lines.ended_lines(before, self._play, "workers"))
         if not self._learning:  # else they play beside the learner, whose bar is shown
-            note = lines.total_line(self._games)
-            self._show(Bar(PLAYING, self._games.done, self._games.total, note))
+            note = lines.total_line(self._play)
+            self._show(Bar(PLAYING, self._play.done, self._play.total, note))
 
     def _show(self, bar: Bar) -> None:
         new_phase = bar.name != self._phase.name

@@ -1,6 +1,7 @@
 """Progress in a notebook: one panel that is redrawn in place, and that sums the run up at its end.
 
-It is HTML, replaced through its display id.
+It is HTML, replaced through its display id, so that a saved copy and a page without a kernel show
+where it stood. Where a page shows widgets, its bars are ipywidgets.
 """
 
 from __future__ import annotations
@@ -8,16 +9,20 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ...report import Session
 from ..cell import Place
+from ..front_end import has_widget_front_end, scroll_to_cell
 from ..panel import box, figures_html, live_html, messages_html, plain_lines, quiet, table_html
 from ..replay import panel_replay
 from ..story import reference_for, sample_part, summary_html
 from .model import Face, LiveProgress
 
+if TYPE_CHECKING:
+    from .bars import BarWidgets
+
 FIGURE_COST = 0.05  # drawing figures takes at most this share of the time
-SAMPLE_HEIGHT = 430  # CSS pixels, more where the page is narrow
 
 
 class NotebookFace(Face):
@@ -28,22 +33,31 @@ class NotebookFace(Face):
 
     def __init__(self, now: Callable[[], float] = time.monotonic):
         self._now = now
+        self._widgets: BarWidgets | None = None
         self._bars = Place()
         self._figures = Place()
-        self._sample = Place()
         self._place = uuid.uuid4().hex  # where games play
         self._drawn: tuple[int, bool] | None = None  # what the figures show
         self._next_figures = float("-inf")  # seconds
+        self._begun = False
 
     def draw(self, model: LiveProgress) -> None:
-        page = live_html(model.header(), model.bars(), model.worker_bars())
+        if not self._begun:
+            self._begun = True
+            self._begin(model)
+        shown = (model.header(), model.bars(), model.worker_bars())
+        page = live_html(*shown)
+        if self._widgets is not None:
+            self._widgets.show(*shown)
+            page = self._widgets.still(page)
         if model.session is None:
             self._bars.show(page)
             return
         self._bars.show(page + messages_html(model.messages))
         # Points that follow a report come with the next one; the first ones are drawn at once.
         drawn = (len(model.reports), bool(model.points))
-        if drawn != self._drawn and self._now() >= self._next_figures:
+        first = self._drawn is None or self._drawn[0] == 0
+        if drawn != self._drawn and (first or self._now() >= self._next_figures):
             self._drawn = drawn
             self._draw_figures(model, model.session)
 
@@ -57,7 +71,17 @@ class NotebookFace(Face):
         else:
             self._bars.show(box(plain_lines(model.messages)))
             self._figures.show("")
-            self._sample.show("")
+        if self._widgets is not None:
+            self._widgets.close()
+
+    def _begin(self, model: LiveProgress) -> None:
+        """What comes before the first drawing."""
+        if model.matches is None:
+            scroll_to_cell()
+        if has_widget_front_end():
+            from .bars import BarWidgets  # where nobody looks there may be no ipywidgets
+
+            self._widgets = BarWidgets()
 
     def _draw_figures(self, model: LiveProgress, session: Session) -> None:
         started = self._now()
@@ -70,8 +94,8 @@ class NotebookFace(Face):
         game = (
             game or sample_part(model.reports) or quiet("A game of the first iteration comes here.")
         )
-        figures = figures_html(model.reports, model.points, reference_for(session.config), minutes)
+        reference = reference_for(session.config)
+        figures = figures_html(model.reports, model.points, reference, minutes, game)
         self._figures.show(box(figures + table_html(model.reports)))
-        self._sample.show(box(game, f"min-height:{SAMPLE_HEIGHT}px"))
         now = self._now()
         self._next_figures = now + (now - started) / FIGURE_COST

@@ -24,7 +24,7 @@ from ...runs.networks import (
 )
 from ...text import percent
 from .maps import brightest, layer_maps, layer_strip
-from .position import SeenPosition, opinion, row, thought_html
+from .seen import SeenPosition, opinion, row, thought_html
 from .show import Controlled
 
 MOST_STOPS = 8  # of the slider

@@ -1,0 +1,69 @@
+"""Whether the chances that a network's search says are what happens in its own games."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import fields
+
+from ..actor import Actor
+from ..chances import Calibration, calibration, said_and_played
+from ..devices import choose_dtype
+from ..errors import ConfigError
+from ..iteration import ended_by_rules
+from ..network import actor_copy
+from ..records import GameRecords
+from ..runs.networks import load_network, run_game
+from ..search import SearchConfig
+from ..selfplay import BOARDS, BOARDS_ON_CPU, Play
+from .evaluate import saved_settings
+from .progress import Bar, MatchProgress, Watch, unwatched
+from .registry import match_game
+
+
+def calibrate_run(
+    run: str,
+    games: int = 200,
+    snapshot: int | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    watch: Watch = unwatched,
+) -> Calibration:
+    """Let a run's network play `games` games as in training (its search, its start positions, its
+    sampling), but with the longer ply cap of matches, and compare what its search said in each
+    position with what was played.
+
+    Games that the cap stops have no outcome and are left out. snapshot: the iteration; None is the
+    last. Raises ConfigError for a game that pays points, and what load_network raises.
+    """
+    network, iteration = load_network(run, snapshot, device)
+    settings = saved_settings(run, iteration)
+    place = str(next(network.parameters()).device)
+    game = match_game(run_game(run), place)
+    if game.score_limit or games < 1:
+        wrong = f"{game.title} pays points" if game.score_limit else f"games={games}"
+        raise ConfigError(f"{wrong}: expected one game or more, that is won, drawn or lost")
+    search = {
+        field.name: settings[field.name] for field in fields(SearchConfig) if field.name in settings
+    }
+    actor = Actor(
+        game, actor_copy(network.eval(), choose_dtype("auto", place)), SearchConfig(**search)
+    )
+    boards = min(games, BOARDS_ON_CPU if place == "cpu" else BOARDS)
+    parts: list[GameRecords] = []
+    started = time.monotonic()
+
+    def collect(done: int, plies: int, new: GameRecords) -> bool:
+        parts.append(new)
+        bar = Bar(f"iteration {iteration}", done, games, f"{plies:,} positions")
+        watch(MatchProgress((bar,), "game", time.monotonic() - started))
+        return True
+
+    Play(actor, boards, seed, limit=games).run(sys.maxsize, collect)
+    records = GameRecords.concatenate(parts)
+    counted = ended_by_rules(records, game)
+    if not counted.any():
+        raise ConfigError(
+            f"the rules ended none of {games} games: expected one or more; raise games"
+        )
+    return calibration(*said_and_played(records, counted))

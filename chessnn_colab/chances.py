@@ -1,0 +1,120 @@
+"""Win, draw and loss as chances: how the search carries them, and whether what was said happened.
+
+The search carries three quantities of a game that is won, drawn or lost, all for the player to
+move: what it maximises, the chance of a win less that of a loss, where a win counts less with every
+ply that it is away; the same without that discount; and the chance that anybody wins. The last two
+are the three chances again (assembler.chances). So the wish to win sooner is the search's alone,
+and what is said and learned is what happens. A game that pays points has one quantity, its points.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .network import expected_value
+from .records import GameRecords
+from .text import percent
+
+FIFTHS = 5
+
+
+def quantities(value_logits: Tensor, score_limit: float = 0.0) -> Tensor:
+    """float32 [K, B]: what the search carries, from value logits [B, 3]; with a score_limit
+    (NetworkConfig) the mean score alone, from logits [B, bins].
+    """
+    if score_limit:
+        return expected_value(value_logits, score_limit).unsqueeze(0)
+    win, _, loss = value_logits.softmax(-1).unbind(-1)
+    balance = win - loss
+    return torch.stack((balance, balance, win + loss))
+
+
+def carried(reward: Tensor, discount: Tensor) -> tuple[Tensor, Tensor]:
+    """float32 [3, N] twice: the rewards and discounts of all three quantities, from those of the
+    first, [N].
+    """
+    sign = discount.sign()
+    return torch.stack((reward, reward, reward.abs())), torch.stack((discount, sign, sign.abs()))
+
+
+def said_and_played(records: GameRecords, counted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """float32 [N, 3] twice, for the player to move: the chances that the search said in each
+    position of some games, and the outcome of its game, 1 in its column.
+
+    counted: bool [G], the games, which must have ended by the rules. Players move in turn.
+    """
+    last = np.repeat(records.offsets[1:] - 1, records.game_lengths)
+    outcome = records.value_targets[last].astype(np.float32)
+    others_turn = (last - np.arange(len(last))) % 2 == 1
+    played = np.where(others_turn[:, None], outcome[:, ::-1], outcome)
+    kept = np.repeat(counted, records.game_lengths)
+    return records.root_values[kept].astype(np.float32), played[kept]
+
+
+def brier_score(said: np.ndarray, played: np.ndarray) -> float:
+    """The mean over N positions of the squared error of three chances, 0 to 2; NaN without one."""
+    return float(((said - played) ** 2).sum(1).mean()) if len(played) else np.nan
+
+
+def correlation(said: np.ndarray, played: np.ndarray) -> float:
+    """The correlation of win less loss in `said` and `played`, [N, 3]; NaN where one is constant."""
+    expected, result = (shares[:, 0] - shares[:, 2] for shares in (said, played))
+    if not len(played) or np.ptp(expected) == 0 or np.ptp(result) == 0:
+        return np.nan
+    return float(np.corrcoef(expected, result)[0, 1])
+
+
+class Calibration(NamedTuple):
+    """Whether the chances that were said in N positions are what happened. Three shares are those
+    of wins, draws and losses of the player to move.
+    """
+
+    positions: int
+    predicted: list[float]  # the mean of the three chances
+    played: list[float]  # the three shares of outcomes
+    brier: float  # see brier_score
+    brier_of_constant: float  # what it would be if `played` were said everywhere
+    correlation: float
+    # The positions in five parts of equal size, the lowest expected points first: `predicted` and
+    # `played` of each.
+    fifths: list[dict[str, list[float]]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as plain data."""
+        return self._asdict()
+
+    def __str__(self) -> str:
+        said, played = (" / ".join(map(percent, each)) for each in (self.predicted, self.played))
+        return (
+            f"wins, draws and losses said {said}, played {played} in {self.positions:,} positions; "
+            f"Brier score {self.brier:.3f} (of constant shares {self.brier_of_constant:.3f}), "
+            f"correlation {self.correlation:.3f}"
+        )
+
+
+def calibration(said: np.ndarray, played: np.ndarray) -> Calibration:
+    """Compare the chances `said` with the outcomes `played`, both [N, 3] (said_and_played)."""
+    shares = _shares(played)
+    order = np.argsort(said[:, 0] - said[:, 2], kind="stable")
+    fifths = [
+        {"predicted": _shares(said[part]), "played": _shares(played[part])}
+        for part in np.array_split(order, FIFTHS)
+        if len(part)
+    ]
+    return Calibration(
+        positions=len(played),
+        predicted=_shares(said),
+        played=shares,
+        brier=brier_score(said, played),
+        brier_of_constant=brier_score(np.array(shares), played),
+        correlation=correlation(said, played),
+        fifths=fifths,
+    )
+
+
+def _shares(chances: np.ndarray) -> list[float]:
+    return chances.mean(0, dtype=float).tolist()

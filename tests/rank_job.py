@@ -1,0 +1,59 @@
+"""What the tests of ranks share: a small learner, its batches, and a worker that leaves what it
+learned in a file. Other processes can import it.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from chessnn_colab.budget import Budget
+from chessnn_colab.config import TrainConfig
+from chessnn_colab.games.registry import make_game
+from chessnn_colab.iteration import concatenate_worker_games
+from chessnn_colab.learner import Learner
+from chessnn_colab.learning import Batches
+from chessnn_colab.network import build_network, to_arrays
+from chessnn_colab.replay import ReplayBuffer
+from chessnn_colab.selfplay import SelfPlay
+
+CONFIG = TrainConfig(
+    game="tictactoe",
+    channels=8,
+    blocks=1,
+    boards=16,
+    positions_per_iteration=192,
+    batch_size=32,
+    device="cpu",
+    precision="float32",
+    workers=2,
+    iterations=1,
+)
+
+
+def new_learner() -> Learner:
+    game = make_game(CONFIG.game)
+    return Learner(build_network(CONFIG.network_config(game), "cpu"), game, CONFIG)
+
+
+def replay_of(games: list[list[dict]]) -> ReplayBuffer:
+    """The games that workers played."""
+    found = ReplayBuffer(1000)
+    found.add(concatenate_worker_games(games, make_game(CONFIG.game)))
+    return found
+
+
+def batches_of(replay: ReplayBuffer, updates: int) -> Batches:
+    return Batches(replay, updates, 32, Budget(None, 1), 2e-3, np.random.default_rng(0))
+
+
+class RankJob(SelfPlay):
+    """folder: gets rank-N.npz, the weights of rank N after it has learned."""
+
+    def __init__(self, device: str, folder: str, **settings):
+        super().__init__(device, **settings)
+        self.folder = Path(folder)
+
+    def learn(self, state, group, slices, on_update):
+        result = super().learn(state, group, slices, on_update)
+        np.savez(self.folder / f"rank-{group[0]}.npz", **to_arrays(self.network))
+        return result

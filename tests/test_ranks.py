@@ -1,0 +1,216 @@
+"""Workers that learn together: their steps are those of one learner, whatever happens to a worker."""
+
+import dataclasses
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from chessnn_colab import ranks as ranks_module
+from chessnn_colab import training
+from chessnn_colab.config import TrainConfig
+from chessnn_colab.devices import WorkerPlan
+from chessnn_colab.in_flight import Share
+from chessnn_colab.learner import Learner
+from chessnn_colab.learner_state import optimizer_arrays
+from chessnn_colab.learning import Batches, learn_here
+from chessnn_colab.network import to_arrays
+from chessnn_colab.ranks import Ranks, choose_ranks
+from chessnn_colab.replay import ReplayBuffer
+from chessnn_colab.report import Progress, Report
+from chessnn_colab.training import train
+from chessnn_colab.workers.learning import LearnCall
+from chessnn_colab.workers.local import LocalPool
+
+from .rank_job import CONFIG, RankJob, batches_of, new_learner, replay_of
+
+WORKERS = (0, 1, 2)
+
+
+def nothing(done: int) -> None:
+    pass
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("ranks")
+
+
+@pytest.fixture(scope="module")
+def shared_pool(folder):
+    settings = CONFIG.job_settings(new_learner().network.config)
+    plan = WorkerPlan(("cpu",) * len(WORKERS), 1)
+    with LocalPool(RankJob, {**settings, "folder": str(folder)}, plan, logs=folder) as pool:
+        pool.set_weights(0, to_arrays(new_learner().network))
+        yield pool
+
+
+@pytest.fixture(scope="module")
+def replay(shared_pool) -> ReplayBuffer:
+    return replay_of(shared_pool.play([Share(200, {})] * 3, 0))
+
+
+@pytest.fixture
+def said() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def pool(shared_pool, said, monkeypatch) -> LocalPool:
+    """All workers are there."""
+    while len(shared_pool.ready_slots(WORKERS)) < len(WORKERS):
+        shared_pool.wait()
+    monkeypatch.setattr(shared_pool, "_say", said.append)
+    return shared_pool
+
+
+@pytest.fixture
+def ranks(pool, said):
+    return Ranks(pool, WORKERS, said.append)
+
+
+@pytest.fixture
+def batches(replay) -> Batches:
+    return batches_of(replay, 5)
+
+
+def at_update(number: int, act: Callable[[], None]) -> Callable[[int], None]:
+    """Calls `act` once, when so many updates are made."""
+    left = [act]
+
+    def on_update(done: int) -> None:
+        if done >= number and left:
+            left.pop()()
+
+    return on_update
+
+
+def gradients(learner: Learner) -> np.ndarray:
+    """Of the only update made, of which AdamW's first moment is a tenth."""
+    moments = optimizer_arrays(learner.optimizer)
+    return np.concatenate([moments[name].ravel() for name in moments if name.endswith("exp_avg")])
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_ranks_make_the_steps_of_one_learner(ranks, replay, batches, folder, count):
+    """Three have slices of 10, 11 and 11 positions."""
+    ranks._workers = WORKERS[:count]
+    one, several = new_learner(), new_learner()
+    losses = learn_here(one, batches_of(replay, 1), 1, False, nothing)
+    found = ranks.learn(several, batches_of(replay, 1), nothing)
+    np.testing.assert_allclose(found, losses, rtol=1e-5)
+    difference = np.linalg.norm(gradients(one) - gradients(several))
+    assert difference < 1e-5 * np.linalg.norm(gradients(one))
+    for name, array in to_arrays(one.network).items():
+        if "running" in name:
+            np.testing.assert_allclose(
+                to_arrays(several.network)[name], array, rtol=0.05, atol=0.01
+            )
+
+    updates: list[int] = []
+    ranks.learn(several, batches, updates.append)
+    assert several.updates == 6 and updates[-1] == 5 and updates == sorted(updates)
+    own = to_arrays(several.network)
+    for rank in range(count):
+        with np.load(folder / f"rank-{rank}.npz") as weights:
+            assert all(np.array_equal(weights[name], own[name]) for name in own)
+
+
+@pytest.mark.parametrize("cause", [signal.SIGKILL, signal.SIGSTOP])
+def test_without_a_lost_rank_the_others_begin_again(pool, ranks, replay, said, monkeypatch, cause):
+    batches = batches_of(replay, 30)
+    if cause == signal.SIGSTOP:
+        ranks.learn(new_learner(), batches, nothing)  # the first time a worker is slow
+        ranks.seconds = 3.0
+        monkeypatch.setattr(LearnCall, "stop_seconds", 3.0)
+    pid = pool._slots[1].process.process.pid
+    lose = at_update(2, lambda: os.kill(pid, cause))
+    learner = new_learner()
+    losses = ranks.learn(learner, batches, lose)
+    alone = learn_here(new_learner(), batches, 1, False, nothing)
+    assert losses.shape == alone.shape and learner.updates == 30
+    np.testing.assert_allclose(losses[:5], alone[:5], rtol=1e-3)
+    assert [slot.share for slot in pool._slots] == [None] * 3
+    assert "A new worker takes its place" in said[0]
+    assert said[1:] == [
+        "The learning of this iteration begins again without the worker that is lost"
+    ]
+
+
+def test_an_interrupt_leaves_workers_that_play(pool, ranks, batches, said):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ranks.learn(new_learner(), batches, at_update(2, interrupt))
+    assert all(pool.play([Share(200, {})] * 3, 1)) and said == []
+
+
+def test_workers_that_do_not_meet_leave_it_to_one_learner(ranks, batches, said, monkeypatch):
+    """As where ports are closed."""
+    monkeypatch.setattr(ranks_module, "new_store", lambda host: SimpleNamespace(port=1))
+    ranks.seconds = 1.0
+    learner = new_learner()
+    for _ in range(2):
+        assert ranks.learn(learner, batches, nothing) is None and learner.updates == 0
+    (sentence,) = said
+    assert (
+        sentence.startswith("The workers cannot learn together (") and "(127.0.0.1, 1)" in sentence
+    )
+
+
+def test_a_worker_that_is_always_lost_leaves_it_to_one_learner(
+    pool, ranks, batches, said, monkeypatch
+):
+    def lose(call, *_):
+        call.end(call.slots)
+        call.lost = 1
+        while call.busy:
+            pool.wait()
+
+    monkeypatch.setattr(ranks, "_follow", lose)
+    assert ranks.learn(new_learner(), batches, nothing) is None
+    assert len(said) == 4 and "4 times in a row one of them was lost" in said[-1]
+
+
+def test_a_run_learns_on_its_workers_and_an_interrupt_leaves_none(tmp_path, monkeypatch):
+    class Interrupts(Progress):
+        def report(self, report: Report) -> None:
+            reports.append(report)
+
+        def learning_update(self, done: int, updates: int) -> None:
+            if len(reports) == 2 and done > 1:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(training, "choose_ranks", lambda *_: [0, 1])
+    monkeypatch.setattr(Learner, "update", None)  # not in this process
+    reports, before = [], multiprocessing.active_children()
+    config = dataclasses.replace(CONFIG, run=str(tmp_path), iterations=5)
+    list(train(config, Interrupts()))
+    assert [report.updates > 1 for report in reports] == [True, True]
+    assert set(multiprocessing.active_children()) <= set(before)
+
+
+@pytest.mark.parametrize(
+    "device, devices, per_gpu, settings, expected",
+    [
+        ("cuda:0", ("cuda:0", "cuda:1"), 1, {}, [0, 1]),
+        ("cuda:0", ("cuda:0", "cuda:1"), 1, {"learner_gpu": "one"}, []),
+        ("cuda:0", ("cuda:0",) * 3, 1, {"pool": "ray"}, [0, 1, 2]),  # each actor's own GPU
+        ("cuda:0", ("cuda:0", "cuda:1") * 2, 2, {}, []),
+        ("cuda:0", ("cuda:0", "cuda:1"), 1, {"pool": "inline"}, []),
+        ("cpu", ("cuda:0", "cuda:1"), 1, {}, []),
+        ("cpu", ("cpu",) * 2, 1, {}, []),
+        ("mps", ("mps",), 1, {}, []),
+    ],
+)
+def test_who_learns(device, devices, per_gpu, settings, expected):
+    plan = WorkerPlan(devices, 1, workers_per_gpu=per_gpu)
+    learner = SimpleNamespace(device=torch.device(device))
+    assert list(choose_ranks(TrainConfig(**settings), learner, plan)) == expected
