@@ -19,6 +19,7 @@ from .settings import GROUPS
 from .shell.bench import add_bench
 from .shell.measuring import add_measuring_commands
 from .shell.networks import add_network_commands
+from .shell.plan import add_plan
 from .shell.watch import add_watch
 
 # Options whose field of TrainConfig has another name.
@@ -77,6 +78,7 @@ def build_parser() -> argparse.ArgumentParser:
     train.usage = "%(prog)s [options]"  # the settings by group follow
     add_config_options(train)
 
+    add_plan(command)
     add_watch(command)
     add_measuring_commands(command)
     add_network_commands(command)

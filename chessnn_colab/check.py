@@ -18,6 +18,7 @@ from .errors import first_line
 from .games.registry import make_game
 from .layers import rounds_at_once
 from .network import SpikingNetwork, build_network
+from .plan import plan_run
 
 TIMED_BATCH = 256
 
@@ -55,6 +56,7 @@ class CheckReport:
     speeds: tuple[Speed, ...]
     plan: WorkerPlan
     advice: tuple[str, ...]
+    outlook: str = ""  # what twenty minutes make (plan.py)
     one_pass: bool = False  # whether spikes take one pass over memory (layers.rounds_at_once)
 
     def to_dict(self) -> dict[str, Any]:
@@ -92,6 +94,7 @@ class CheckReport:
             lines.append(("fastest", f"{self.fastest}, with the cpu preset"))
         lines.append(("workers", f"{workers}, torch threads each: {self.plan.threads}"))
         lines += [("", note) for note in self.plan.notes]
+        lines.append(("outlook", self.outlook))
         lines += [("advice", text) for text in self.advice or ("none: ready to train",)]
         return "\n".join(f"{name:10} {text}" for name, text in lines)
 
@@ -112,6 +115,7 @@ def check_device(device: str = "auto", game: str = "chess") -> CheckReport:
         choice=choice,
         speeds=tuple(time_network(name, game) for name in timed),
         plan=plan_workers(machine, choice.device),
+        outlook=plan_run(TrainConfig(game=game), choice.device, machine).line,
         one_pass=rounds_at_once(torch.device(choice.device)),
         advice=advice(facts, choice.troubles),
     )

@@ -18,11 +18,21 @@ from .games.registry import check_reward, rules
 from .learner import LearnerConfig
 from .memory import machine_memory
 from .network_config import PRESETS, NetworkConfig
-from .presets import choose_preset
+from .presets import (
+    BOARDS,
+    BOARDS_ON_CPU,
+    LEAST_REUSE,
+    MOST_REUSE,
+    ON_CPU,
+    ON_GPU,
+    choose_preset,
+    choose_reuse,
+    stated_rates,
+)
 from .replay import ITERATIONS_HELD, window_limit
 from .runs.folder import RunFolder, folder_path, own_folder
 from .search import SearchConfig
-from .selfplay import BOARDS, BOARDS_ON_CPU, SelfPlay
+from .selfplay import SelfPlay
 from .settings import (
     ABOVE_ZERO,
     COUNT,
@@ -173,8 +183,13 @@ class TrainConfig(LearnerConfig, SearchConfig):
         SELF_PLAY,
     )
 
-    sample_reuse: float = setting(
-        3.0, "How often each position is learned from, on average.", LEARNING, ABOVE_ZERO
+    sample_reuse: float | None = setting(
+        None,
+        "How often each position is learned from, on average. By default it is chosen once, when "
+        f"a run begins, from {LEAST_REUSE:g} to {MOST_REUSE:g}, so that learning takes no longer "
+        "than playing.",
+        LEARNING,
+        ABOVE_ZERO,
     )
     bootstrap_after: int | None = setting(
         None,
@@ -310,17 +325,29 @@ class TrainConfig(LearnerConfig, SearchConfig):
                         values[name] = saved[name]
         if values["preset"] == "auto":
             minutes = self.total_minutes or self.minutes or DEFAULT_MINUTES
-            values["preset"], reason = choose_preset(device, machine, plan, minutes)
+            values["preset"], reason = choose_preset(
+                device, machine, plan, minutes, self.learners(device, plan)
+            )
             say(reason)
+        preset = values["preset"]
+        values["sample_reuse"] = (
+            self.sample_reuse
+            or (saved or {}).get("sample_reuse")
+            or self._reuse(preset, device, machine, plan, say)
+        )
         on_cpu = plan.devices[0] == "cpu"
         workers = len(plan.devices)
-        boards = self.boards or (BOARDS_ON_CPU if on_cpu else BOARDS)
+        playing = ON_CPU if on_cpu else ON_GPU[preset]
+        learning = ON_CPU if device == "cpu" else ON_GPU[preset]
+        boards = self.boards or playing.boards
         plies = min(self.max_plies or rules(self.game).self_play_plies, USUAL_PLIES)
         games = max(128, boards * workers) if on_cpu else 2 * boards * workers
         decided = {
             "positions_per_iteration": games * plies,
             "boards": boards,
-            "batch_size": 512 if device == "cpu" else 1024,
+            "batch_size": learning.batch_size,
+            "learning_rate": learning.learning_rate,
+            "warm_up": learning.warm_up,
             "replay_capacity": window_limit(machine_memory()),
         }
         for name, value in decided.items():
@@ -339,6 +366,34 @@ class TrainConfig(LearnerConfig, SearchConfig):
                 f"{positions}: expected as many or more, or some would never be learned from"
             )
         return resolved
+
+    def learners(self, device: str, plan: WorkerPlan) -> int:
+        """How many devices learn, when `device` does: every GPU that plays, or one."""
+        own_gpus = plan.devices[0].startswith("cuda") and plan.workers_per_gpu == 1
+        wanted = self.learner_gpu == "all" and self.pool != "inline"
+        if not (own_gpus and wanted and device.startswith("cuda")):
+            return 1
+        return min(len(plan.devices), self.batch_size or len(plan.devices))
+
+    def _reuse(
+        self,
+        preset: str,
+        device: str,
+        machine: Inventory,
+        plan: WorkerPlan,
+        say: Callable[[str], None],
+    ) -> float:
+        """How often a new run learns from each position."""
+        if device == "cpu":
+            return MOST_REUSE  # as measured
+        learners = self.learners(device, plan)
+        reuse = choose_reuse(stated_rates(preset, device, machine, plan, learners))
+        say(
+            f"Each position is learned from {reuse:g} times: so often learning takes no longer than "
+            f"playing, by estimates ({counted(learners, 'device')} of "
+            f"{len({device, *plan.devices})} learn)"
+        )
+        return reuse
 
     def _check_same_game(self, saved: Mapping[str, Any]) -> None:
         usual = next(iter(rules(self.game).reward_kinds), None)
@@ -415,6 +470,9 @@ class ResolvedTrainConfig(TrainConfig):
     boards: int
     batch_size: int
     replay_capacity: int
+    sample_reuse: float
+    learning_rate: float
+    warm_up: int
 
     def updates(self, positions: int) -> int:
         """The updates that an iteration makes for so many new positions, at least one."""

@@ -19,11 +19,12 @@ from .errors import ConfigError
 from .games.base import Game
 from .network import SpikingNetwork, expected_value, score_bins
 from .search import ILLEGAL
-from .settings import ABOVE_ZERO, FROM_ZERO, LEARNING, Settings, one_of, setting
+from .settings import ABOVE_ZERO, COUNT_FROM_ZERO, FROM_ZERO, LEARNING, Settings, one_of, setting
 from .shapes import check_shape
 from .spikes import collect_spikes
 from .transfer import to_device
 
+LEARNING_RATE = 2e-3  # unless the config says otherwise
 WEIGHT_DECAY = 1e-4
 CLIP_NORM = 1.0  # the largest norm of a gradient
 ENTROPY_BONUS = 0.01  # weight of the policy's entropy when learning without search
@@ -33,9 +34,10 @@ ENTROPY_BONUS = 0.01  # weight of the policy's entropy when learning without sea
 class LearnerConfig(Settings):
     """How the network learns. Raises ConfigError for values that are not possible."""
 
-    learning_rate: float = setting(
-        2e-3,
-        "The learning rate of AdamW. It falls towards the end of the time.",
+    learning_rate: float | None = setting(
+        None,
+        "The learning rate of AdamW. It falls towards the end of the time. By default the preset "
+        "decides: 0.002 for cpu and t4, 0.001 for larger ones.",
         LEARNING,
         ABOVE_ZERO,
     )
@@ -51,6 +53,13 @@ class LearnerConfig(Settings):
         "in an evaluation, in the mean over all neurons. 0 is no price.",
         LEARNING,
         FROM_ZERO,
+    )
+    warm_up: int | None = setting(
+        None,
+        "The number of positions learned from while the learning rate rises from 0. By default "
+        "the preset decides: 0 for cpu.",
+        LEARNING,
+        COUNT_FROM_ZERO,
     )
 
 
@@ -80,8 +89,9 @@ class Learner:
         self.network, self.game, self.config = network, game, config
         self.policy_gradient = policy_gradient
         self.device = next(network.parameters()).device
+        self.learning_rate = config.learning_rate or LEARNING_RATE
         self.optimizer = torch.optim.AdamW(
-            network.parameters(), config.learning_rate, weight_decay=WEIGHT_DECAY
+            network.parameters(), self.learning_rate, weight_decay=WEIGHT_DECAY
         )
         self.precision = choose_dtype(config.precision, self.device)
         self.scaler = torch.amp.GradScaler(
@@ -98,7 +108,7 @@ class Learner:
         An entry "chance" of the batch picks symmetric images (see `augmented`).
         """
         for group in self.optimizer.param_groups:
-            group["lr"] = self.config.learning_rate if learning_rate is None else learning_rate
+            group["lr"] = self.learning_rate if learning_rate is None else learning_rate
         self.network.train()
         losses = self.losses(self.augmented(self.to_tensors(batch)))
         self.optimizer.zero_grad(set_to_none=True)

@@ -40,7 +40,8 @@ class Batches:
     """The batches of one iteration: one for each update, until time is up, but at least one; then
     those for batch norm's statistics. Iterating again draws the same ones.
 
-    generator: draws the positions and their symmetric images.
+    highest_rate: the learning rate, once `warm_up` positions were learned from; learned: those that
+    were before. generator: draws the positions and their symmetric images.
     """
 
     replay: ReplayBuffer
@@ -49,6 +50,8 @@ class Batches:
     budget: Budget
     highest_rate: float
     generator: np.random.Generator
+    warm_up: int = 0
+    learned: int = 0
     learning_rate: float = 0.0  # of the last update
     target_entropies: list[float] = field(default_factory=list)
 
@@ -59,7 +62,10 @@ class Batches:
             deadline = self.budget.deadline
             if done and deadline is not None and time.monotonic() > deadline:
                 break
-            self.learning_rate = self.highest_rate * self.budget.learning_rate_factor()
+            rise = (self.learned + (done + 1) * self.size) / max(self.warm_up, 1)
+            self.learning_rate = (
+                self.highest_rate * min(rise, 1.0) * self.budget.learning_rate_factor()
+            )
             batch = self.replay.sample(self.size, generator)
             self.target_entropies.append(_entropy(batch["policy_weights"]))
             batch["chance"] = generator.random(len(batch["actions"]), np.float32)
@@ -98,8 +104,17 @@ def learn(
     """
     if not len(replay):
         return {"updates": 0, "learning_rate": 0.0, **dict.fromkeys(Losses._fields, math.nan)}
-    batches = Batches(replay, updates, batch_size, budget, learner.config.learning_rate, generator)
     before = learner.updates
+    batches = Batches(
+        replay,
+        updates,
+        batch_size,
+        budget,
+        learner.learning_rate,
+        generator,
+        learner.config.warm_up or 0,
+        before * batch_size,
+    )
 
     def on_update(done: int) -> None:
         progress.learning_update(done, updates)

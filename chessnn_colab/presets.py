@@ -1,24 +1,41 @@
-"""Which preset a new run gets: by the device, its free memory and the minutes."""
+"""What a preset asks of a device and of a session, how it learns there, and which one a new run
+gets.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from .devices import Gpu, Inventory, WorkerPlan, free_memory
 from .network_config import PRESETS
 
+BOARDS_ON_CPU = 64  # games in lockstep
+BOARDS = 512  # the same on a GPU
+KINDS = ("CPU", "M2", "T4", "A100", "H200")  # devices whose pace is stated: one core, or one GPU
+TIMED_BATCH = 1024
+MOST_REUSE = 3.0  # more was no better with one learner on two cores (LOG.md, 2026-11-21)
+LEAST_REUSE = 0.8  # the least among the peers that docs/scaling.md names
+
+
+class Pace(NamedTuple):
+    """How long a device takes, in milliseconds."""
+
+    ply: float  # of BOARDS games, by the search of two rungs
+    update: float  # of TIMED_BATCH positions
+
 
 @dataclass(frozen=True)
 class Size:
-    """What a preset asks of a GPU and of a session."""
+    """What a preset asks of a GPU and of a session, and its pace on each of KINDS."""
 
     worthwhile: float  # million positions; a session that makes fewer takes a smaller network
     memory: float  # GB of a GPU that learns and plays
-    pace: tuple[float, float, float]  # thousand positions per second of the GPUs in KINDS
+    paces: tuple[Pace, ...]
 
 
-# Pace: estimates of the whole loop on one GPU. docs/speed.md ("On a GPU: estimates") multiplies
-# them out; nobody has measured one.
+# Pace: preset cpu on a core as measured, all else estimates (docs/speed.md, "On a GPU: estimates",
+# multiplies them out); nobody has measured a GPU.
 #
 # Worthwhile: with 32 channels five blocks are level with three after 3.2 and 4.5 million positions
 # (LOG.md, "Does growing pay?", four times). So nothing larger than cpu is taken below 5 million.
@@ -26,25 +43,77 @@ class Size:
 # of 96 channels after 26.8 million positions, and with 10 of 128 after 67.4 million (the table of
 # networks in its README); then it went on with 10 of 128 and 15 of 192, which are a100 and h100.
 #
-# Memory: what an update of 1,024 positions in half precision keeps for its gradients (counted:
-# 0.5, 1.8 and 4.5 GB), weights and optimizer, two processes with 0.4 GB of CUDA each, 512 games,
-# and cuDNN's work space while it chooses; rounded up.
+# Memory: what an update of a batch in half precision keeps for its gradients (counted for 1,024
+# positions: 0.5, 1.8 and 4.5 GB), weights and optimizer, two processes with 0.4 GB of CUDA each,
+# 512 games, and cuDNN's work space while it chooses; rounded up.
 SIZES = {
-    "t4": Size(5, 3, (8.4, 40.8, 66.1)),
-    "a100": Size(27, 5, (1.9, 9.3, 29.5)),
-    "h100": Size(67, 9, (0.7, 3.2, 10.1)),
+    "cpu": Size(
+        0, 1, (Pace(524, 375), Pace(68.8, 30.2), Pace(11.3, 4.8), Pace(4.9, 2.3), Pace(4.1, 2))
+    ),
+    "t4": Size(
+        5,
+        4,
+        (Pace(2570, 1970), Pace(336.9, 158.9), Pace(34.4, 17.6), Pace(7.1, 3.6), Pace(4.3, 2.3)),
+    ),
+    "a100": Size(
+        27,
+        11,
+        (
+            Pace(14700, 11400),
+            Pace(1934.8, 921.3),
+            Pace(147.9, 78),
+            Pace(30.6, 16.1),
+            Pace(9.7, 5.1),
+        ),
+    ),
+    "h100": Size(
+        67,
+        23,
+        (
+            Pace(47800, 37000),
+            Pace(6279.7, 2977.8),
+            Pace(432, 226),
+            Pace(89.6, 46.8),
+            Pace(28.3, 14.8),
+        ),
+    ),
 }
-KINDS = ("T4", "A100", "H200")
-LEARNING = 0.45  # of the time of an iteration with one player (LOG.md, 2026-11-23)
+
+
+class Learning(NamedTuple):
+    """How a network learns on a device, unless the user says otherwise."""
+
+    boards: int  # games in lockstep of each worker
+    batch_size: int
+    learning_rate: float
+    warm_up: int  # positions learned from until the learning rate is whole
+
+
+# On a CPU as measured here. The others nobody has measured: pgx's AlphaZero (128 channels, 6
+# layers) has batches of 4,096 and a rate of 1e-3 by Adam, which a100 and h100 take; t4 lies between.
+ON_CPU = Learning(BOARDS_ON_CPU, 512, 2e-3, 0)
+ON_GPU = {
+    "cpu": Learning(BOARDS, 1024, 2e-3, 0),
+    "t4": Learning(BOARDS, 2048, 2e-3, 400_000),
+    "a100": Learning(BOARDS, 4096, 1e-3, 2_000_000),
+    "h100": Learning(BOARDS, 4096, 1e-3, 2_000_000),
+}
+
+
+class Rates(NamedTuple):
+    """What all devices of a run do together, in positions per second."""
+
+    play: float
+    learn: float
 
 
 def choose_preset(
-    device: str, machine: Inventory, plan: WorkerPlan, minutes: float
+    device: str, machine: Inventory, plan: WorkerPlan, minutes: float, learners: int = 1
 ) -> tuple[str, str]:
     """The name of the largest preset that fits a run's first `minutes`, and why, in a sentence.
 
     It fits when every GPU that learns or plays has the memory free, and when as many positions are
-    made as this size needs to pay.
+    made as this size needs to pay. learners: the devices that learn.
     """
     if device == "mps":
         # By arithmetic a base M2 is slower with t4 than its own CPU with cpu.
@@ -53,17 +122,16 @@ def choose_preset(
         return "cpu", _sentence("cpu", "cores are too slow for a larger one")
     names = {device, *plan.devices}
     gpus = [gpu for gpu in machine.gpus if f"cuda:{gpu.index}" in names]
-    kind = min(kind_of(gpu) for gpu in gpus)
     free = min(free_memory(f"cuda:{gpu.index}", gpu.memory) for gpu in gpus) / 1e9
-    players = max(len(plan.devices) // plan.workers_per_gpu, 1)
-    seconds = 60 * minutes / ((1 - LEARNING) / players + LEARNING)
     reason = ""
-    for name in reversed(SIZES):
+    for name in ("h100", "a100", "t4"):
         size = SIZES[name]
         if free < size.memory:
             reason = f"{name} needs {size.memory:g} GB of a GPU, and {free:.1f} GB are free"
             continue
-        millions = size.pace[kind] * seconds / 1000
+        rates = stated_rates(name, device, machine, plan, learners)
+        seconds = 1 / rates.play + choose_reuse(rates) / rates.learn
+        millions = 60 * minutes / seconds / 1e6
         made = (
             f"{minutes:g} minutes with {name} make about {millions:.1f} million positions "
             f"(an estimate), and it pays from {size.worthwhile:g} million on"
@@ -74,12 +142,44 @@ def choose_preset(
     return "cpu", _sentence("cpu", reason)
 
 
+def stated_rates(
+    preset: str, device: str, machine: Inventory, plan: WorkerPlan, learners: int
+) -> Rates:
+    """The rates by SIZES: those of the slowest of the GPUs for all of them. device: learns, or the
+    first of `learners` that learn together.
+    """
+    used = {device, *plan.devices}
+    kind = min((kind_of(gpu) for gpu in machine.gpus if f"cuda:{gpu.index}" in used), default=0)
+    player = _pace(preset, plan.devices[0], kind)
+    learner = _pace(preset, device, kind)
+    players = len(set(plan.devices))
+    if plan.devices[0] == "cpu":
+        players = min(len(plan.devices), machine.cores)
+    if device == "cpu":
+        learners = machine.cores
+    return Rates(
+        players * 1000 * BOARDS / player.ply, learners * 1000 * TIMED_BATCH / learner.update
+    )
+
+
+def choose_reuse(rates: Rates) -> float:
+    """How often each position is learned from, so that learning takes no longer than playing,
+    between LEAST_REUSE and MOST_REUSE.
+    """
+    return round(min(max(rates.learn / rates.play, LEAST_REUSE), MOST_REUSE), 1)
+
+
+def _pace(preset: str, device: str, gpu: int) -> Pace:
+    """gpu: the kind of GPU, where it is one."""
+    return SIZES[preset].paces[{"cpu": 0, "mps": 1}.get(device, gpu)]
+
+
 def kind_of(gpu: Gpu) -> int:
     """The place in KINDS of a GPU that is about as fast as this one, or faster."""
     if gpu.memory < 30 * 2**30:
-        return 0
+        return 2
     # An A100 of 80 GB has as much memory as an H100: the generation tells them apart.
-    return 2 if gpu.memory > 70 * 2**30 and gpu.capability >= (9, 0) else 1
+    return 4 if gpu.memory > 70 * 2**30 and gpu.capability >= (9, 0) else 3
 
 
 def _sentence(name: str, reason: str) -> str:

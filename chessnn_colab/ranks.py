@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 from torch import distributed
 
-from .config import TrainConfig
-from .devices import WorkerPlan
 from .errors import WorkerError
 from .learner import Learner
 from .learner_state import learner_state, load_learner_state
@@ -26,17 +24,6 @@ RANK_SECONDS = 60.0  # after which a worker that the others wait for counts as h
 SENT_AHEAD = 3  # updates whose batch is sent before the update is made
 
 
-def choose_ranks(config: TrainConfig, learner: Learner, plan: WorkerPlan) -> Sequence[int]:
-    """The numbers of the workers that learn together, each on a GPU of its own; none where the
-    settings or the devices leave learning to `learner`.
-    """
-    own_gpus = plan.devices[0].startswith("cuda") and plan.workers_per_gpu == 1
-    wanted = config.learner_gpu == "all" and config.pool != "inline"
-    if not (own_gpus and wanted and learner.device.type == "cuda"):
-        return ()
-    return range(len(plan.devices))[: config.batch_size]
-
-
 class Ranks:
     """The workers of `pool` with these numbers, as one learner; of fewer than two there is none.
     say: gets sentences for the user.
@@ -45,7 +32,7 @@ class Ranks:
     def __init__(self, pool: Pool, workers: Sequence[int], say: Callable[[str], None]):
         self.seconds = RANK_SECONDS
         self._pool = pool
-        self._workers = workers
+        self._workers = workers if len(workers) > 1 else ()
         self._say = say
         self._failures = 0  # in a row
 

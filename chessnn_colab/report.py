@@ -64,6 +64,8 @@ class Report:
     firing_rates: dict[str, float] = field(default_factory=dict)
     seconds_selfplay: float = 0.0
     seconds_learning: float = 0.0
+    draws_per_position: float = 0.0  # how often a new position is learned from, on average
+    window: int = 0  # the positions that the replay may keep
     total_games: int = 0
     total_positions: int = 0
     total_updates: int = 0
@@ -73,6 +75,11 @@ class Report:
     reached: dict[str, float] = field(default_factory=dict)
     # One of the games as its players write it down, PGN for chess; "" where none ended.
     sample_game: str = ""
+
+    @property
+    def kept_share(self) -> float:
+        """Of the new positions, those that are there to be learned from."""
+        return min(self.window / max(self.plies, 1), 1.0)
 
     @property
     def results(self) -> dict[str, float]:

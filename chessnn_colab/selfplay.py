@@ -30,11 +30,10 @@ from .learning import Batch, OnUpdate
 from .lockstep import PLIES_A_BLOCK, Lockstep, graphs_for
 from .network import actor_copy, build_network, load_arrays
 from .network_config import NetworkConfig
+from .presets import BOARDS, BOARDS_ON_CPU
 from .records import GameRecords
 from .search import SearchConfig
 
-BOARDS_ON_CPU = 64  # games in lockstep, unless a run says otherwise
-BOARDS = 512  # the same on a GPU
 CUTTER = ThreadPoolExecutor(1, "cut")  # one thread of a process, because each has memory of its own
 
 

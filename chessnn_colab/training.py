@@ -26,7 +26,7 @@ from .learning import firing_rates, learn
 from .memory import keep_freed_memory
 from .network import build_network, to_arrays
 from .playing import Playing
-from .ranks import Ranks, choose_ranks
+from .ranks import Ranks
 from .records import GameRecords
 from .replay import ReplayBuffer, Window
 from .report import Progress, Report, Session, Strength
@@ -140,8 +140,8 @@ class Trainer:
                     self.network.config, self.plan, logs, say, self.progress.starting_update
                 )
             )
-            workers = choose_ranks(self.config, self.learner, self.plan)
-            self.ranks = Ranks(self.pool, workers, say)
+            learners = self.config.learners(self.learner.device.type, self.plan)
+            self.ranks = Ranks(self.pool, range(learners), say)
             while not self.budget.over(self._iteration_seconds):
                 yield self._iterate()
             self._keep()
@@ -210,6 +210,10 @@ class Trainer:
             firing_rates=firing_rates(self.learner, self.replay),
             seconds_selfplay=played - started,
             seconds_learning=learned - played,
+            draws_per_position=learning["updates"]
+            * self.config.batch_size
+            / max(records.num_positions, 1),
+            window=self.replay.capacity,
             total_games=self.total_games,
             total_positions=self.total_positions,
             total_updates=self.learner.updates,

@@ -73,7 +73,8 @@ def threads_of_updates(monkeypatch, budget: Budget, channels: int = 64) -> list[
         updates=0,
         reestimate_norms=lambda batches: counts.append(torch.get_num_threads()),
         device=torch.device("cpu"),
-        config=SimpleNamespace(learning_rate=0.001),
+        learning_rate=0.001,
+        config=SimpleNamespace(warm_up=0),
         network=SimpleNamespace(config=SimpleNamespace(channels=channels)),
         policy_gradient=False,
     )

@@ -25,7 +25,7 @@ selfplay
 runs
 workers
 config
-arena device_probe ranks playing
+arena device_probe ranks playing plan
 strength check
 training export
 bench views

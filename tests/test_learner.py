@@ -13,7 +13,7 @@ from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.learner import Learner, LearnerConfig, log_policy, losses_of, masked_log_policy
 from chessnn_colab.learner_state import load_optimizer_arrays, optimizer_arrays
-from chessnn_colab.learning import learn
+from chessnn_colab.learning import Batches, learn
 from chessnn_colab.network import build_network, to_arrays
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.records import POLICY_WIDTH, GameRecords
@@ -211,6 +211,15 @@ def test_an_update_that_float16_cannot_make_is_told_and_not_counted():
     assert 0 < found["updates"] == learner.updates < 4
     assert np.isfinite(found["loss"])
     assert said[0].startswith(f"{4 - found['updates']} of 4 updates were left out: in float16")
+
+
+def test_the_learning_rate_rises_while_it_warms_up():
+    replay = ReplayBuffer(100)
+    replay.add(records_of(20))
+    generator = np.random.default_rng(0)
+    batches = Batches(replay, 4, 10, Budget(None, 1), 0.5, generator, warm_up=50, learned=20)
+    rates = [rate for _, rate in batches if rate is not None]
+    assert rates == pytest.approx([0.3, 0.4, 0.5, 0.5])
 
 
 @pytest.mark.parametrize(

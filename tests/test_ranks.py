@@ -10,10 +10,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import torch
 
 from chessnn_colab import ranks as ranks_module
-from chessnn_colab import training
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.devices import WorkerPlan
 from chessnn_colab.in_flight import Share
@@ -21,7 +19,7 @@ from chessnn_colab.learner import Learner
 from chessnn_colab.learner_state import optimizer_arrays
 from chessnn_colab.learning import Batches, learn_here
 from chessnn_colab.network import to_arrays
-from chessnn_colab.ranks import Ranks, choose_ranks
+from chessnn_colab.ranks import Ranks
 from chessnn_colab.replay import ReplayBuffer
 from chessnn_colab.report import Progress, Report
 from chessnn_colab.training import train
@@ -188,7 +186,7 @@ def test_a_run_learns_on_its_workers_and_an_interrupt_leaves_none(tmp_path, monk
             if len(reports) == 2 and done > 1:
                 raise KeyboardInterrupt
 
-    monkeypatch.setattr(training, "choose_ranks", lambda *_: [0, 1])
+    monkeypatch.setattr(TrainConfig, "learners", lambda *_: 2)
     monkeypatch.setattr(Learner, "update", None)  # not in this process
     reports, before = [], multiprocessing.active_children()
     config = dataclasses.replace(CONFIG, run=str(tmp_path), iterations=5)
@@ -200,17 +198,16 @@ def test_a_run_learns_on_its_workers_and_an_interrupt_leaves_none(tmp_path, monk
 @pytest.mark.parametrize(
     "device, devices, per_gpu, settings, expected",
     [
-        ("cuda:0", ("cuda:0", "cuda:1"), 1, {}, [0, 1]),
-        ("cuda:0", ("cuda:0", "cuda:1"), 1, {"learner_gpu": "one"}, []),
-        ("cuda:0", ("cuda:0",) * 3, 1, {"pool": "ray"}, [0, 1, 2]),  # each actor's own GPU
-        ("cuda:0", ("cuda:0", "cuda:1") * 2, 2, {}, []),
-        ("cuda:0", ("cuda:0", "cuda:1"), 1, {"pool": "inline"}, []),
-        ("cpu", ("cuda:0", "cuda:1"), 1, {}, []),
-        ("cpu", ("cpu",) * 2, 1, {}, []),
-        ("mps", ("mps",), 1, {}, []),
+        ("cuda:0", ("cuda:0", "cuda:1"), 1, {}, 2),
+        ("cuda:0", ("cuda:0", "cuda:1"), 1, {"learner_gpu": "one"}, 1),
+        ("cuda:0", ("cuda:0",) * 3, 1, {"pool": "ray"}, 3),  # each actor's own GPU
+        ("cuda:0", ("cuda:0", "cuda:1") * 2, 2, {}, 1),
+        ("cuda:0", ("cuda:0", "cuda:1"), 1, {"pool": "inline"}, 1),
+        ("cpu", ("cuda:0", "cuda:1"), 1, {}, 1),
+        ("cpu", ("cpu",) * 2, 1, {}, 1),
+        ("mps", ("mps",), 1, {}, 1),
     ],
 )
 def test_who_learns(device, devices, per_gpu, settings, expected):
     plan = WorkerPlan(devices, 1, workers_per_gpu=per_gpu)
-    learner = SimpleNamespace(device=torch.device(device))
-    assert list(choose_ranks(TrainConfig(**settings), learner, plan)) == expected
+    assert TrainConfig(**settings).learners(device, plan) == expected

@@ -72,7 +72,7 @@ def state_to_save(learner: Learner, replay: ReplayBuffer, games: Sequence[Arrays
         raise CheckpointError(
             "training has diverged: the weights hold NaN or infinity, and nothing of them is "
             "saved. Run it again to go on from the checkpoint before, with less than "
-            f"learning_rate={learner.config.learning_rate:g}"
+            f"learning_rate={learner.learning_rate:g}"
         )
     return {
         "weights": weights,

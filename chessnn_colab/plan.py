@@ -1,0 +1,182 @@
+"""What a run will do, by arithmetic, before anything starts: the seconds of an iteration, who waits,
+and what is learned how often.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from .budget import DEFAULT_MINUTES
+from .config import TrainConfig
+from .devices import Gpu, Inventory, WorkerPlan
+from .errors import ConfigError
+from .learning import NORM_BATCHES
+from .network_config import PRESETS
+from .presets import Rates, stated_rates
+from .replay import window_size
+from .report import TIME_SHARE
+from .runs.folder import SAVE_SHARE, RunFolder
+from .settings import COUNT, require
+from .text import counted, duration, percent
+
+CARDS = {"T4": (15, (7, 5)), "A100": (40, (8, 0)), "H200": (141, (9, 0))}  # GiB, capability
+UPDATES_PER_NORM_BATCH = 1 / 3  # a forward pass is a third of an update
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One iteration, and a session, of a run. Counts are of positions."""
+
+    preset: str
+    devices: int  # that play or learn; all cores are one
+    learners: int  # of them, those that learn
+    rates: Rates
+    stated: bool  # whether the rates are those of presets.SIZES
+    positions_per_iteration: int
+    batch_size: int
+    updates: int  # of an iteration
+    learning_rate: float
+    warm_up: int
+    reuse: float
+    draws_per_position: float
+    play_seconds: float  # of an iteration
+    learn_seconds: float
+    other_seconds: float  # measuring and saving, at most
+    idle_share: float  # of the devices' time
+    minutes: float
+    positions: int  # of the session
+    window: int  # at its end
+    kept_share: float  # of the positions: those that are there when it learns
+
+    @property
+    def seconds(self) -> float:
+        """Of an iteration."""
+        return self.play_seconds + self.learn_seconds + self.other_seconds
+
+    @property
+    def line(self) -> str:
+        """The session in one line."""
+        return (
+            f"{self.minutes:g} minutes make about {_millions(self.positions)} positions with preset "
+            f"{self.preset} ({self.source})"
+        )
+
+    @property
+    def source(self) -> str:
+        """Where the rates come from."""
+        return "an estimate" if self.stated else "by the rates given"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain data."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        shape = PRESETS[self.preset]
+        rising = f", whole after {self.warm_up:,} positions" if self.warm_up else ""
+        lost = "none is lost" if self.kept_share == 1 else f"{percent(self.kept_share)} are kept"
+        lines = {
+            "network": f"preset {self.preset}: {shape.channels} channels, {shape.blocks} blocks",
+            "rates": f"{self.rates.play:,.0f} positions a second played, "
+            f"{self.rates.learn:,.0f} learned from ({self.source})",
+            "iteration": f"{self.positions_per_iteration:,} positions in {duration(self.seconds)}",
+            "  play": f"{self.play_seconds:.1f} s, {counted(self.devices, 'device')}",
+            "  learn": f"{self.learn_seconds:.1f} s, {counted(self.learners, 'device')}: "
+            f"{self.updates:,} updates of {self.batch_size:,} positions",
+            "  the rest": f"{self.other_seconds:.1f} s at most: measuring and saving",
+            "idle": f"{percent(self.idle_share)} of the devices' time",
+            "reuse": f"each position is learned from {self.draws_per_position:.2f} times",
+            "rate": f"{self.learning_rate:g}{rising}",
+            "window": f"{_millions(self.window)} positions at the end; {lost}",
+            "session": self.line,
+            "an hour": f"{_millions(3600 * self.positions_per_iteration / self.seconds)} positions",
+        }
+        return "\n".join(f"{name:10} {text}" for name, text in lines.items())
+
+
+def plan_run(
+    config: TrainConfig, device: str, machine: Inventory, rates: Rates | None = None
+) -> Plan:
+    """The plan of a new run of `config` where `device` of this `machine` learns.
+
+    rates: as measured; None takes the stated ones. Raises ConfigError or DeviceError, as training
+    would.
+    """
+    workers = config.worker_plan(device, machine)
+    settled = config.resolve(device, machine, workers)
+    learners = settled.learners(device, workers)
+    stated = stated_rates(settled.preset, device, machine, workers, learners)
+    play, learn = rates or stated
+    each = settled.positions_per_iteration
+    updates = settled.updates(each)
+    minutes = config.minutes or DEFAULT_MINUTES
+    play_seconds = each / play
+    batches = updates + NORM_BATCHES * UPDATES_PER_NORM_BATCH
+    learn_seconds = batches * settled.batch_size / learn
+    busy = play_seconds + learn_seconds
+    other = busy / (1 - TIME_SHARE - SAVE_SHARE) - busy
+    iterations = config.iterations or max(round(60 * minutes / (busy + other)), 1)
+    window = window_size(iterations * each, each, settled.replay_capacity)
+    return Plan(
+        preset=settled.preset,
+        devices=_devices(device, workers),
+        learners=learners,
+        rates=Rates(play, learn),
+        stated=rates is None,
+        positions_per_iteration=each,
+        batch_size=settled.batch_size,
+        updates=updates,
+        learning_rate=settled.learning_rate,
+        warm_up=settled.warm_up,
+        reuse=settled.sample_reuse,
+        draws_per_position=updates * settled.batch_size / each,
+        play_seconds=play_seconds,
+        learn_seconds=learn_seconds,
+        other_seconds=other,
+        idle_share=_idle_share(device, workers, learners, (play_seconds, learn_seconds, other)),
+        minutes=minutes,
+        positions=iterations * each,
+        window=min(window, iterations * each),
+        kept_share=min(window / each, 1.0),
+    )
+
+
+def _devices(device: str, workers: WorkerPlan) -> int:
+    return len({device, *workers.devices})
+
+
+def _idle_share(
+    device: str, workers: WorkerPlan, learners: int, seconds: tuple[float, float, float]
+) -> float:
+    """The share of the devices' time in which they wait; one measures and saves."""
+    play, learn, other = seconds
+    devices = _devices(device, workers)
+    busy = play * len(set(workers.devices)) + learn * learners + other
+    return 1 - busy / (devices * (play + learn + other))
+
+
+def made_up_machine(gpus: int, kind: str) -> Inventory:
+    """A machine with so many GPUs, like one of CARDS. Raises ConfigError."""
+    require("gpus", gpus, COUNT)
+    if kind not in CARDS:
+        raise ConfigError(f"gpu={kind!r}: expected one of {', '.join(CARDS)}")
+    gibibytes, capability = CARDS[kind]
+    cards = tuple(Gpu(number, kind, gibibytes * 2**30, capability) for number in range(gpus))
+    return Inventory(cards, False, cores=gpus)
+
+
+def rates_of_run(run: str) -> Rates:
+    """What a run's last iteration did, in positions per second. Raises RunError, or ConfigError
+    where it has none.
+    """
+    folder = RunFolder.open(run)
+    reports = [report for report in folder.read_reports() if report["updates"]]
+    if not reports:
+        raise ConfigError(f"rates of {run}: expected a run with an iteration that learned")
+    last = reports[-1]
+    drawn = last["updates"] * folder.config["batch_size"]
+    return Rates(last["positions_per_second"], drawn / last["seconds_learning"])
+
+
+def _millions(positions: float) -> str:
+    return f"{positions / 1e6:.1f} million" if positions >= 1e6 else f"{round(positions):,}"

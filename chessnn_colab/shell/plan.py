@@ -1,0 +1,46 @@
+"""The command plan."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+
+
+def add_plan(command: Callable[..., argparse.ArgumentParser]) -> None:
+    """Add the command that says what a run would do."""
+    plan = command(
+        "plan",
+        run_plan,
+        "what a run would do, by arithmetic: an iteration's seconds, who waits, reuse, window",
+    )
+    add = plan.add_argument
+    add("--gpus", type=int, help="how many (default: what this machine has)")
+    add("--gpu", default="T4", help="T4, A100 or H200, with --gpus (default: T4)")
+    add("--preset", default="auto", help="cpu, t4, a100 or h100 (default: auto)")
+    add("--minutes", type=float, default=60.0, help="of the session (default: 60)")
+    add("--game", default="chess")
+    add("--learner-gpu", default="all", help="all or one, as in train (default: all)")
+    add("--sample-reuse", type=float, help="as in train (default: chosen)")
+    add("--batch-size", type=int, help="as in train")
+    add("--rates-of", metavar="RUN", help="a run's own pace in the place of the stated ones")
+    add("--json", action="store_true")
+
+
+def run_plan(options: argparse.Namespace) -> None:
+    """The command plan."""
+    from ..config import TrainConfig
+    from ..devices import detect_device, inventory
+    from ..plan import made_up_machine, plan_run, rates_of_run
+
+    own = ("preset", "minutes", "game", "learner_gpu", "sample_reuse", "batch_size")
+    config = TrainConfig(**{name: getattr(options, name) for name in own})
+    if options.gpus is None:
+        machine = inventory()
+        device = detect_device("auto", machine).device
+    else:
+        machine = made_up_machine(options.gpus, options.gpu)
+        device = "cuda:0"
+    rates = rates_of_run(options.rates_of) if options.rates_of else None
+    plan = plan_run(config, device, machine, rates)
+    print(json.dumps(plan.to_dict()) if options.json else plan)

@@ -1,0 +1,97 @@
+"""The plan of a run: what its arithmetic promises, and that a run does as planned."""
+
+import json
+
+import pytest
+
+from chessnn_colab.__main__ import main
+from chessnn_colab.config import TrainConfig
+from chessnn_colab.devices import Inventory, inventory
+from chessnn_colab.plan import made_up_machine, plan_run
+from chessnn_colab.presets import LEAST_REUSE, MOST_REUSE
+from chessnn_colab.training import train
+
+CORES = Inventory((), False, 2)
+
+
+def plan_of(gpus: int, **settings):
+    machine = made_up_machine(gpus, "T4") if gpus else CORES
+    return plan_run(TrainConfig(**settings), "cuda:0" if gpus else "cpu", machine)
+
+
+@pytest.mark.parametrize("gpus", [0, 1, 2, 8, 64])
+def test_what_is_played_is_learned_and_few_wait(gpus):
+    plan = plan_of(gpus, minutes=60, preset="t4" if gpus else "cpu")
+    assert plan.kept_share == 1 and plan.idle_share < 0.15
+    assert plan.draws_per_position == pytest.approx(plan.reuse, rel=0.01)
+    assert LEAST_REUSE <= plan.reuse <= MOST_REUSE and plan.learners == max(gpus, 1)
+    alone = plan_of(1, minutes=60, preset="t4")
+    if gpus:
+        assert plan.positions == pytest.approx(gpus * alone.positions, rel=0.05)
+
+
+def test_one_learner_for_many_players_learns_less_often_from_each_position():
+    one, all_learn = (plan_of(8, preset="t4", learner_gpu=who) for who in ("one", "all"))
+    assert one.reuse == LEAST_REUSE < all_learn.reuse
+    assert one.idle_share > 0.3 and one.positions < all_learn.positions
+
+
+def test_a_run_does_as_planned(tmp_path):
+    config = TrainConfig(
+        run=str(tmp_path / "run"),
+        game="tictactoe",
+        channels=4,
+        blocks=1,
+        boards=4,
+        workers=8,
+        positions_per_iteration=6000,
+        batch_size=64,
+        iterations=3,
+        device="cpu",
+        precision="float32",
+        pool="inline",
+        measure_strength=False,
+    )
+    plan = plan_run(config, "cpu", inventory())
+    reports = list(train(config))
+    for report in reports:
+        assert report.kept_share == plan.kept_share
+        assert report.draws_per_position == pytest.approx(plan.draws_per_position, rel=0.02)
+    assert reports[-1].buffer_size == pytest.approx(plan.window, rel=0.02)
+
+
+def test_the_reuse_is_chosen_once_and_said():
+    machine = made_up_machine(4, "T4")
+    config = TrainConfig(preset="t4", learner_gpu="one")
+    workers = config.worker_plan("cuda:0", machine)
+    said = []
+    first = config.resolve("cuda:0", machine, workers, say=said.append)
+    assert said[0].startswith(f"Each position is learned from {first.sample_reuse:g} times: so")
+    saved = {**first.to_dict(), "sample_reuse": 1.3}
+    later = config.resolve("cuda:0", machine, workers, saved, said.append)
+    assert later.sample_reuse == 1.3 and len(said) == 1
+
+
+def test_the_command_prints_it_for_people_and_as_json(capsys):
+    command = ["plan", "--gpus", "8", "--preset", "t4", "--minutes", "60"]
+    assert main(command) == 0
+    text = capsys.readouterr().out
+    assert "of the devices' time" in text and "an estimate" in text
+    assert main([*command, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {"kept_share", "draws_per_position", "reuse", "idle_share", "window"} < set(found)
+    assert found["positions"] > 100e6
+
+
+@pytest.mark.parametrize(
+    "options, sentence",
+    [
+        (["--gpus", "0"], "gpus=0: expected a whole number from 1 up"),
+        (["--gpus", "2", "--gpu", "V100"], "gpu='V100': expected one of T4, A100, H200"),
+        (["--minutes", "-1"], "minutes=-1.0: expected more than 0"),
+        (["--rates-of", "nowhere"], "there is no run at"),
+    ],
+)
+def test_a_plan_that_is_not_possible(options, sentence, capsys):
+    assert main(["plan", *options]) == 2
+    assert sentence in capsys.readouterr().err
