@@ -87,7 +87,7 @@ def test_help_shows_the_settings_in_groups_with_a_sentence_each(capsys):
     first = shown[places[0] : places[1]]
     for flag in ("--game", "--run", "--minutes", "--iterations", "--preset", "--device"):
         assert flag in first
-    assert "It falls towards the end of the time. (default: 0.002)" in shown
+    assert "The seed of weights, games and batches. (default: 0)" in shown
     assert "in 5 % of the time." in shown
 
 
