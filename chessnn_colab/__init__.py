@@ -113,6 +113,7 @@ _HOMES = {
         "match_game": "arena.registry",
         "find_player": "arena.evaluate",
         "NetworkPlayer": "arena.players",
+        "NetworkOpponent": "arena.opponent",
         "play_search": "arena.players",
         "Match": "arena.match",
         "play_matches": "arena.parallel",

@@ -130,7 +130,8 @@ class Actor:
             return output
         wins, plies = forced_wins(self.game, state)
         sure = torch.ones_like(output.value[0])
-        return play_wins(output, wins, torch.stack((self.discount ** (plies - 1), sure, sure)))
+        worth = torch.stack((self.discount ** (plies - 1), sure, sure))
+        return play_wins(output, wins, worth)._replace(forced=torch.where(wins < 0, 0, plies))
 
     def root(self, state: Any, max_columns: int = ROOT_ACTIONS, min_columns: int = 1) -> Root:
         """The network's opinion of `state`: its likeliest legal actions (see likeliest) and its

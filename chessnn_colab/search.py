@@ -72,6 +72,8 @@ class PolicyOutput(NamedTuple):
     actions: Tensor  # int64 [B, A], the root's columns
     action_weights: Tensor  # float32 [B, A], the improved policy over them, summing to 1
     value: Tensor  # float32 [K, B], the root's value after search
+    tree: Any = None  # the tree.Tree that was grown, in a search with a tree
+    forced: Tensor | None = None  # int64 [B], plies to a win by force; 0: none is proven
 
 
 @dataclass(frozen=True)
@@ -238,6 +240,7 @@ def play_wins(output: PolicyOutput, wins: Tensor, value: Tensor | float = 1.0) -
         torch.where(found, output.actions.scatter(1, column, wins.unsqueeze(1)), output.actions),
         torch.where(found, alone, output.action_weights),
         torch.where(wins >= 0, value, output.value),
+        output.tree,
     )
 
 

@@ -131,7 +131,8 @@ def tree_search(
     column = torch.where(tree.solved[:batch].unsqueeze(1), best, column)
     weights = (logits + completed).softmax(1)
     value = tree.node_values[:, :batch]
-    return PolicyOutput(root.actions.gather(1, column).squeeze(1), root.actions, weights, value)
+    action = root.actions.gather(1, column).squeeze(1)
+    return PolicyOutput(action, root.actions, weights, value, tree)
 
 
 class Path(NamedTuple):

@@ -243,6 +243,41 @@ else:
 # %% [markdown]
 # *After a few iterations the bars differ little; raise `iterations`, and the second one grows.*
 #
+# ## What a search sees
+# A search of 64 evaluations from the start, with a tree: each candidate has its visits, its value,
+# the replies to it, and its line of play.
+
+# %%
+rules = arena.match_game(game_name, choice.device, boards=1)
+seer = arena.NetworkOpponent(rules, arena.NetworkPlayer(rules, network.eval()))
+seer.evaluations = 64
+seer.choose(rules.init(1))
+figure, axis = plt.subplots()
+
+
+def grow(branches, parent, left, width, depth):
+    visits = sum(branch.visits for branch in branches)
+    for branch in branches:
+        share = width * branch.visits / visits
+        middle = left + share / 2
+        axis.plot([parent, middle], [depth - 1, depth], "o-", ms=3, lw=40 * share)
+        grow(branch.replies, middle, left, share, depth + 1)
+        left += share
+
+
+grow(seer.candidates(), 0.5, 0, 1, 1)
+for branch in seer.candidates()[:5]:
+    worth = (
+        f"{branch.visits} visits, worth {branch.value:.2f}, {branch.proof_words() or 'no proof'}"
+    )
+    print(f"action {branch.action}: {worth}; line {branch.line}")
+axis.set(ylabel="plies from the start", xticks=[], ylim=axis.get_ylim()[::-1])
+show(figure, f"The tree of a search with {seer.evaluations} evaluations")
+
+# %% [markdown]
+# *The wider a line, the more often the search went that way. Early on all candidates are tried
+# alike; a trained network soon prefers a few.*
+#
 # ## Leave
 # The workers end. Things to try: another game, `search="tree"` in `TrainConfig`, two updates
 # where there is one, a replay of 5,000 positions, or games against an opponent that you wrote,

@@ -13,7 +13,7 @@ errors
 budget report cpu memory text install settings shapes transfer graphs
 games
 network_config search records in_flight devices
-layers tree assembler replay advice presets
+layers tree assembler replay advice presets branches
 network
 spikes chances
 learner actor

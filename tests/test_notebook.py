@@ -134,8 +134,9 @@ CASES = {
             "iteration 1: ",
             "same weights: True",
             "against random",
+            "visits, worth",
         ),
-        4,  # prior, lengths, losses, match
+        5,  # prior, lengths, losses, match, tree
     ),
     "inside": Case("inside_the_spikes", "probe_positions=300", ("Most depends on",), 5, ""),
 }
@@ -154,7 +155,7 @@ OTHER_GAMES = {
         3,
         MATCHES + INLINE,
     ),
-    "by hand chess": Case("by_hand", BY_HAND, (" games, ", "against random"), 4),
+    "by hand chess": Case("by_hand", BY_HAND, (" games, ", "against random"), 5),
 }
 
 
@@ -180,7 +181,7 @@ def test_a_notebook_runs_from_top_to_bottom(tmp_path, case):
     pages = [output.get("data", {}).get("text/html", "") for output in shown]
     if case == "evaluate":
         assert any("<img" in page and "application/json" in page for page in pages), "its games"
-        assert sum("games of chess against itself" in page for page in pages) == 1, "the story"
+        assert sum("It taught itself chess in" in page for page in pages) == 1, "the story"
     if case == "inside":
         boards = sum(page.count("Board: ") for page in pages)
         assert boards == 8, "each of the four networks shows its moves without a kernel"

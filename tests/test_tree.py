@@ -12,6 +12,8 @@ from torch import nn
 
 import chessnn_colab.tree as tree_module
 from chessnn_colab.actor import Actor
+from chessnn_colab.arena.opponent import search_of
+from chessnn_colab.branches import branches
 from chessnn_colab.games.base import concatenate, select
 from chessnn_colab.games.chess.notation import move_from_action, state_from_boards
 from chessnn_colab.games.chess.rules import Chess
@@ -25,7 +27,7 @@ from chessnn_colab.search import (
     considered_visits,
     considered_visits_table,
 )
-from chessnn_colab.tree import UNVISITED, Expansion, Tree, tree_search
+from chessnn_colab.tree import UNVISITED, Expansion, tree_search
 
 from .chess_games import state_from_fens
 
@@ -78,21 +80,7 @@ def golden_case(number: int) -> tuple[dict[str, np.ndarray], SearchConfig, int, 
     return golden, config, int(considered), int(max_depth)
 
 
-@pytest.fixture
-def grown(monkeypatch) -> list[Tree]:
-    """The trees that tree_search makes."""
-    trees: list[Tree] = []
-
-    class Kept(Tree):
-        def __init__(self, *args):
-            super().__init__(*args)
-            trees.append(self)
-
-    monkeypatch.setattr(tree_module, "Tree", Kept)
-    return trees
-
-
-def by_row(array: torch.Tensor, tree: Tree) -> np.ndarray:
+def by_row(array: torch.Tensor, tree) -> np.ndarray:
     """[B, N, ...]: one of the tree's arrays as mctx lays it out."""
     return array[: tree.nowhere].unflatten(0, (-1, tree.batch)).transpose(0, 1).numpy()
 
@@ -103,14 +91,14 @@ def schedules_of(root: Root, considered: int, simulations: int) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("number", CASES)
-def test_the_trees_are_mctxs(number, grown, monkeypatch):
+def test_the_trees_are_mctxs(number, monkeypatch):
     golden, config, considered, max_depth = golden_case(number)
     game = Table(golden, config.num_simulations + 1)
     gumbel = torch.from_numpy(golden["gumbel"])
     monkeypatch.setattr(tree_module, "MAX_DEPTH", max_depth)
     schedules = schedules_of(game.root(), considered, config.num_simulations)
     output = tree_search(game.root(), game.expand, config, gumbel, schedules)
-    tree = grown[0]
+    tree = output.tree
     visits, children, node_values = (
         by_row(array, tree) for array in (tree.visits, tree.children, tree.node_values[0])
     )
@@ -225,6 +213,43 @@ def weights_of(board: chess.Board) -> dict[chess.Move, float]:
         move_from_action(int(action), board): float(weight)
         for action, weight in zip(policy.actions[0][: len(legal)], policy.action_weights[0])
     }
+
+
+@pytest.mark.parametrize(
+    "fen, proof",
+    [
+        ("6k1/5ppp/8/8/8/8/8/R6K w - - 0 1", 1),
+        ("k7/8/2K5/8/8/8/8/6R1 w - - 0 1", 3),
+        ("6k1/5ppp/8/8/8/8/5PP1/R5K1 b - - 0 1", None),
+    ],
+)
+def test_branches_are_what_the_search_saw(fen, proof):
+    """Legal lines of play, as many visits as evaluations, and proofs that python-chess confirms;
+    the mate that the rules prove comes first.
+    """
+    game = Chess()
+    board = chess.Board(fen)
+    actor = Actor(game, Winning(), search_of(200))
+    state = state_from_fens([fen], game)
+    output = actor.act(state, torch.Generator(), gumbel_scale=0.0)
+    found = branches(output, game.discount)
+    assert found[0].action == int(output.action) and found[0].proof == proof
+    assert sum(branch.visits for branch in found) == 199
+    proofs = set()
+    for branch in found:
+        line = board.copy()
+        for action in branch.line:
+            move = move_from_action(action, line)
+            assert move in line.legal_moves
+            line.push(move)
+        then = after(board, move_from_action(branch.action, board))
+        mates = [
+            then.is_checkmate(),
+            any(after(then, reply).is_checkmate() for reply in then.legal_moves),
+        ]
+        assert mates == [branch.proof == 1, branch.proof == -2]
+        proofs.add(branch.proof)
+    assert proof or proofs == {None, -2}
 
 
 def test_rows_do_not_mind_each_other_nor_a_finished_game():

@@ -42,9 +42,25 @@ def said(run: str, *lines: str) -> list[str]:
     return answers.getvalue().splitlines()
 
 
-def test_names_itself_and_its_option(engine):
+def test_names_itself_and_its_options(engine):
     assert engine.id["name"] == "chessnn_colab iteration 1"
-    assert engine.options["Simulations"].max == 4096
+    assert engine.options["Simulations"].max == 4096 and engine.options["MultiPV"].max == 32
+
+
+def test_tells_lines_of_play_one_for_each_candidate(engine):
+    board = chess.Board()
+    told = engine.analyse(board, chess.engine.Limit(nodes=200), multipv=3)
+    assert [info["multipv"] for info in told] == [1, 2, 3]
+    assert len({info["pv"][0] for info in told}) == 3
+    assert max(len(info["pv"]) for info in told) > 2, "a line is more than its first move"
+    for info in told:  # python-chess refuses a line that is not legal
+        assert info["score"].relative.score() is not None and info["nodes"] == 200
+    one = engine.analyse(board, chess.engine.Limit(nodes=200))
+    assert one["pv"] == told[0]["pv"] and one["score"] == told[0]["score"]
+    few = engine.analyse(
+        board, chess.engine.Limit(nodes=50), multipv=3, root_moves=[chess.Move.from_uci("a2a3")]
+    )
+    assert [info["pv"][0].uci() for info in few] == ["a2a3"]
 
 
 @pytest.mark.parametrize(
@@ -132,6 +148,7 @@ def test_knows_the_games_past(run):
         ("position", "expected startpos or fen"),
         ("setoption name Simulations value many", "expected a whole number from 1"),
         ("setoption name Hash value 16", "unknown option 'Hash'"),
+        ("setoption name MultiPV value 33", "whole number from 1 to 32"),
         ("setoption", "unknown option"),
         ("xyzzy", "unknown command 'xyzzy'"),
         ("go movetime soon", "expected a whole number"),

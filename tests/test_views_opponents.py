@@ -42,8 +42,12 @@ def test_a_run_plays_and_shows_what_it_thinks(tmp_path):
         "White&#x27;s expected points after each ply" in view.controls.thoughts.value
         and len(view._opinions) == 5
     )
+    tried = view.controls.thoughts.value
+    assert "its search looked for Black" in tried and tried.count("<tr>") > 6
+    visits = [int(count) for count in re.findall(r"<td>(\d+)</td>", tried)]
+    assert 0 < sum(visits) <= 7 and visits[0] == max(visits)
     view.take_back()
-    assert len(view._opinions) == 3
+    assert len(view._opinions) == 3 and "its search" not in view.controls.thoughts.value
     view.controls.switch.value = False
     assert view.controls.thoughts.value == ""
 

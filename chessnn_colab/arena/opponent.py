@@ -10,10 +10,11 @@ import torch
 from torch import Tensor
 
 from ..actor import ROOT_ACTIONS
+from ..branches import Branch, branches
 from ..cpu import use_threads
 from ..errors import ConfigError, RunError
 from ..games.base import Game, concatenate, map_fields
-from ..search import ILLEGAL, SearchConfig
+from ..search import ILLEGAL, PolicyOutput, SearchConfig
 from .players import NO_MOVE, NetworkPlayer, Player, play_search
 
 MOST_EVALUATIONS = 4096  # per move, because a search keeps its tree in memory whole
@@ -67,6 +68,7 @@ class NetworkOpponent(Opponent):
     def __init__(self, game: Game, player: NetworkPlayer):
         super().__init__(game, player)
         self.actor = player.actor
+        self._found: PolicyOutput | None = None
 
     @property
     def evaluations(self) -> int:
@@ -76,6 +78,19 @@ class NetworkOpponent(Opponent):
     @evaluations.setter
     def evaluations(self, number: int) -> None:
         self.actor.look_ahead(replace(search_of(number), solve=self.actor.config.solve))
+
+    @torch.inference_mode()
+    @use_threads(1)
+    def choose(self, state: Any, board: Any = None) -> int:
+        state = map_fields(lambda field: field.to(self.game.device), state)
+        self._found = self.actor.act(state, self._generator, gumbel_scale=0.0)
+        return int(self._found.action)
+
+    def candidates(self) -> list[Branch]:
+        """What the search of the last `choose` tried, its choice first; none before, and from the
+        policy alone.
+        """
+        return branches(self._found, self.game.discount) if self._found else []
 
     @torch.no_grad()
     @use_threads(1)

@@ -8,11 +8,14 @@ import html
 from collections.abc import Sequence
 
 from ..arena.opponent import NetworkOpponent, Opinion
+from ..branches import Branch
 from ..text import percent
 from .drawing import Drawing
 from .squares import Arrow
 
 TOP_MOVES = 5
+LINE_PLIES = 6  # of a line of play
+_HEADS = "<tr><td>line of play</td><td>visits</td><td>points</td><td>proof</td></tr>"
 # White wins, a draw, Black wins: told apart without colour too.
 _OUTCOMES = (
     "background:#fbfbf6;color:#222",
@@ -47,6 +50,32 @@ def top_moves_html(drawing: Drawing, opinion: Opinion) -> str:
         for action, share in list(zip(opinion.actions, opinion.probabilities))[:TOP_MOVES]
     )
     return f'<div>Its likeliest moves for {drawing.players[drawing.turn]}</div><table class="cn-tops">{rows}</table>'
+
+
+def candidates_html(drawing: Drawing, candidates: Sequence[Branch]) -> str:
+    """What a search of this position tried, as a table: lines of play, visits, the points that the
+    mover may expect, proofs; "" without any.
+    """
+    if not candidates:
+        return ""
+    rows = "".join(
+        f"<tr><td>{html.escape(_line_text(drawing, branch))}</td><td>{branch.visits}</td>"
+        f"<td>{percent((1 + branch.value) / 2)}</td><td>{branch.proof_words()}</td></tr>"
+        for branch in candidates[:TOP_MOVES]
+    )
+    title = f"Where its search looked for {drawing.players[drawing.turn]}"
+    return f'<div>{title}</div><table class="cn-tops">{_HEADS}{rows}</table>'
+
+
+def _line_text(drawing: Drawing, branch: Branch) -> str:
+    """The moves of the branch's line of play, which begins here."""
+    words = []
+    for action in branch.line[:LINE_PLIES]:
+        words.append(drawing.move_text(action))
+        drawing.push(action)
+    for _ in words:
+        drawing.pop()
+    return " ".join(words)
 
 
 def value_html(players: Sequence[str], opinion: Opinion) -> str:

@@ -26,6 +26,8 @@ from .limits import MOST_SIMULATIONS, read_limits
 from .uci_search import Search, ends
 
 CONSIDERED = 32  # root moves that sequential halving begins with
+# Options: name -> the number at first, and the largest.
+OPTIONS = {"Simulations": (128, MOST_SIMULATIONS), "MultiPV": (1, CONSIDERED)}
 NO_CAP = 10**6  # plies: more than any game has
 # The last four change nothing where they come: a stop, for one, finds no search that goes on.
 COMMANDS = frozenset(
@@ -54,7 +56,7 @@ class Engine:
         self.commands = commands
         self.answers = answers
         self.inbox: queue.Queue[str | None] = queue.Queue()  # None: the end of the input
-        self.num_simulations = 128
+        self.options = {name: first for name, (first, _) in OPTIONS.items()}
         self.board = chess.Board()
         network, self.iteration = load_network(run, snapshot, device)
         own_device = playing_device(next(network.parameters()).device, boards=1)
@@ -99,8 +101,8 @@ class Engine:
         if command == "uci":
             self.say(f"id name chessnn_colab iteration {self.iteration}")
             self.say("id author chessnn_colab, by playing itself")
-            size = f"default {self.num_simulations} min 1 max {MOST_SIMULATIONS}"
-            self.say(f"option name Simulations type spin {size}")
+            for name, (first, most) in OPTIONS.items():
+                self.say(f"option name {name} type spin default {first} min 1 max {most}")
             self.say("uciok")
         elif command == "isready":
             self.say("readyok")
@@ -119,14 +121,14 @@ class Engine:
         self.inbox.put(None)
 
     def _set_option(self, words: list[str]) -> None:
-        name, _, value = " ".join(words[1:]).partition(" value ")
-        if name.lower() != "simulations":
-            raise ValueError(f"unknown option {name!r:.120}: expected Simulations")
-        if not value.isdecimal() or not 1 <= int(value) <= MOST_SIMULATIONS:
-            raise ValueError(
-                f"Simulations {value!r:.120}: expected a whole number from 1 to {MOST_SIMULATIONS}"
-            )
-        self.num_simulations = int(value)
+        given, _, value = " ".join(words[1:]).partition(" value ")
+        name = next((name for name in OPTIONS if name.lower() == given.lower()), "")
+        if not name:
+            raise ValueError(f"unknown option {given!r:.120}: expected {' or '.join(OPTIONS)}")
+        _, most = OPTIONS[name]
+        if not value.isdecimal() or not 1 <= int(value) <= most:
+            raise ValueError(f"{name} {value!r:.120}: expected a whole number from 1 to {most}")
+        self.options[name] = int(value)
 
     def _set_position(self, words: list[str]) -> None:
         at = words.index("moves") if "moves" in words else len(words)
@@ -138,8 +140,10 @@ class Engine:
         self.board = board
 
     def _go(self, words: list[str]) -> None:
-        limits = read_limits(words, self.board, self.num_simulations)
+        limits = read_limits(words, self.board, self.options["Simulations"])
         if not any(self.board.legal_moves):
             self.say("info depth 0 score " + ("mate 0" if self.board.is_check() else "cp 0"))
             return self.say("bestmove (none)")
-        self.say(f"bestmove {Search(self.actor, self.board, limits, self.inbox, self.say).best()}")
+        lines = self.options["MultiPV"]
+        search = Search(self.actor, self.board, limits, self.inbox, self.say, lines)
+        self.say(f"bestmove {search.best()}")

@@ -19,10 +19,11 @@ import torch
 from torch import Tensor
 
 from ...actor import CONSIDERED, Actor, TreeStates
+from ...branches import Branch, branches
 from ...games.base import forced_wins
 from ...games.chess.notation import action_from_move, move_from_action, state_from_boards
 from ...games.chess.rules import Chess
-from ...search import PolicyOutput, considered_visits_table, sample_prior
+from ...search import ILLEGAL, PolicyOutput, Root, considered_visits_table, sample_prior
 from ...tree import Expansion, tree_search
 from .limits import MOST_SIMULATIONS, Limits
 
@@ -42,7 +43,7 @@ class Search:
     """One `go`.
 
     inbox: commands that come during the search, None at the end of the input. say: writes one line
-    to the other program.
+    to the other program. lines: of play to tell, of as many moves (MultiPV).
     """
 
     def __init__(
@@ -52,12 +53,14 @@ class Search:
         limits: Limits,
         inbox: queue.Queue[str | None],
         say: Callable[[str], None],
+        lines: int = 1,
     ):
         self.actor = actor
         self.board = board
         self.limits = limits
         self.inbox = inbox
         self.say = say
+        self.lines = lines
         self.state = state_from_boards([board], cast(Chess, actor.game))
         self.started = time.monotonic()
         self.stopped = False
@@ -68,7 +71,7 @@ class Search:
         win, plies = map(int, forced_wins(self.actor.game, self.state))
         if win >= 0 and not self.limits.moves:
             choice = move_from_action(win, self.board)
-            self._inform(plies, choice, f"mate {(plies + 1) // 2}")
+            self._inform(plies, 1, _score(0, plies), [choice])
         else:
             choice = self._look_ahead()
         while self.limits.until_stopped and not self.stopped:
@@ -78,13 +81,26 @@ class Search:
     @torch.no_grad()
     def _look_ahead(self) -> chess.Move:
         """The move that the policy likes best, and then those of one tree after the other."""
-        root = self.actor.root(self.state)
+        root = self._root()
         self.nodes += 1
         choice = self._choose(0, sample_prior(root, torch.zeros_like(root.prior_logits)))
         with suppress(_Stopped):
             for depth, num_simulations in enumerate(self._rungs(), 1):
                 choice = self._choose(depth, self._tree(num_simulations))
         return choice
+
+    def _root(self) -> Root:
+        """The network's opinion of the position: of the moves after `searchmoves` alone, where they
+        were given.
+        """
+        columns = self.actor.columns
+        if not self.limits.moves:
+            return self.actor.root(self.state, columns, columns)
+        root = self.actor.root(self.state, self.actor.game.num_actions, columns)
+        asked = [action_from_move(move, self.board) for move in self.limits.moves]
+        known = torch.isin(root.actions, root.actions.new_tensor(asked))
+        logits, kept = torch.where(known, root.prior_logits, ILLEGAL).topk(columns)
+        return root._replace(actions=root.actions.gather(1, kept), prior_logits=logits)
 
     def _rungs(self) -> list[int]:
         """The sizes of the trees, in simulations."""
@@ -99,14 +115,14 @@ class Search:
         """The policy of a tree with this many simulations."""
         actor = self.actor
         config = replace(actor.config, num_simulations=num_simulations)
-        branches = TreeStates(actor, self.state, num_simulations + 1)
+        states = TreeStates(actor, self.state, num_simulations + 1)
 
         def expand(parent: Tensor, action: Tensor, node: int) -> Expansion:
             self._before_evaluation()
-            return branches.expand(parent, action, node)
+            return states.expand(parent, action, node)
 
         self._before_evaluation()
-        root = actor.root(self.state, actor.columns, actor.columns)
+        root = self._root()
         schedules = considered_visits_table(CONSIDERED, num_simulations, actor.game.device)
         return tree_search(root, expand, config, torch.zeros_like(root.prior_logits), schedules)
 
@@ -121,30 +137,30 @@ class Search:
         self.nodes += 1
 
     def _choose(self, depth: int, policy: PolicyOutput) -> chess.Move:
-        """The move of this policy, which is told to the other program. With `searchmoves`, the one
-        of these that the policy rates highest.
-
-        The chance of a win less that of a loss, in centipawns, is on the logistic curve where 400
-        mean ten to one.
-        """
-
-        def weight(move: chess.Move) -> float:
-            columns = policy.actions == action_from_move(move, self.board)
-            return float(policy.action_weights[columns].sum())
-
-        if self.limits.moves:
-            move = max(self.limits.moves, key=weight)
-        else:
-            move = move_from_action(int(policy.action), self.board)
-        value = min(max(float(policy.value[1]), -0.999), 0.999)
-        self._inform(depth, move, f"cp {round(400 * math.log10((1 + value) / (1 - value)))}")
+        """The move of this policy; the lines of play of its search are told to the other program."""
+        found = branches(policy, self.actor.discount)
+        for number, branch in enumerate(found[: self.lines], 1):
+            self._inform(depth, number, _score(branch.value, branch.proof), self._moves(branch))
+        move = move_from_action(int(policy.action), self.board)
+        if not found:
+            self._inform(depth, 1, _score(float(policy.value[1]), None), [move])
         return move
 
-    def _inform(self, depth: int, move: chess.Move, score: str) -> None:
+    def _moves(self, branch: Branch) -> list[chess.Move]:
+        """The line of play that begins with this branch."""
+        board = self.board.copy()
+        moves = []
+        for action in branch.line:
+            moves.append(move_from_action(action, board))
+            board.push(moves[-1])
+        return moves
+
+    def _inform(self, depth: int, number: int, score: str, moves: list[chess.Move]) -> None:
         milliseconds = max(1, round(1000 * (time.monotonic() - self.started)))
         self.say(
-            f"info depth {depth} score {score} nodes {self.nodes} "
-            f"nps {1000 * self.nodes // milliseconds} time {milliseconds} pv {move}"
+            f"info depth {depth} multipv {number} score {score} nodes {self.nodes} "
+            f"nps {1000 * self.nodes // milliseconds} time {milliseconds} "
+            f"pv {' '.join(map(str, moves))}"
         )
 
     def _heed(self, line: str | None) -> None:
@@ -158,3 +174,15 @@ class Search:
             self.say("readyok")
         else:
             self.say(f"info string {line!r:.120} comes in the middle of a search: stop it first")
+
+
+def _score(value: float, proof: int | None) -> str:
+    """A score in UCI's words: moves to a mate that is proven (see Branch.proof), else centipawns.
+
+    The chance of a win less that of a loss, in centipawns, is on the logistic curve where 400 mean
+    ten to one.
+    """
+    if proof:
+        return f"mate {(proof + 1) // 2 if proof > 0 else -(-proof // 2)}"
+    value = min(max(value, -0.999), 0.999)
+    return f"cp {round(400 * math.log10((1 + value) / (1 - value)))}"

@@ -50,6 +50,7 @@ class PlayBoard(WidgetOrHtml):
         self._asked: list[int] = []  # actions among which the person has to choose
         self._hint: list[Arrow] = []
         self._opinions: list[Opinion] = []  # the network's, of each position so far
+        self._looked = ""  # HTML of what the network's last search tried
         self._thought_until = 0.0  # when the opponent's last thought ended
         self._thought_for = 0.0
         self._failure = ""
@@ -222,6 +223,7 @@ class PlayBoard(WidgetOrHtml):
         """Go on from a changed position: the opponent moves if it is its turn."""
         self.chosen = ()
         self._hint = []
+        self._looked = ""
         self.resigned = False
         self._seat = self.human
         if not self.drawing.ending() and self.drawing.turn != self.human:
@@ -242,6 +244,9 @@ class PlayBoard(WidgetOrHtml):
             action = self.opponent.choose(self.drawing.state(), self.drawing.board)
             if action not in [each for _, each in self.drawing.clicks()]:
                 raise NotationError(f"its answer {action} is not a legal action")
+            if self._network is not None:
+                tried = self._network.candidates()
+                self._looked = opinion_html.candidates_html(self.drawing, tried)
             return action
         except BaseException as error:
             self._failure = f"{self._name} failed ({type(error).__name__}: {error})."
@@ -288,7 +293,7 @@ class PlayBoard(WidgetOrHtml):
         players = self.drawing.players
         newest = self._opinions[-1]
         told = opinion_html.value_html(players, newest)
-        told += opinion_html.top_moves_html(self.drawing, newest)
+        told += opinion_html.top_moves_html(self.drawing, newest) + self._looked
         told += opinion_html.graph_html(players, [opinion.expected for opinion in self._opinions])
         return opinion_html.arrows(self.drawing, newest), told
 
