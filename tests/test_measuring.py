@@ -239,9 +239,9 @@ def test_watch_prints_once_into_a_pipe_and_the_last_so_many(trained, capsys):
     lines = capsys.readouterr().out.rstrip().splitlines()
     heads = "iteration games white black draws cap plies policy policy KL value Brier entropy"
     assert lines[1].split() == [*heads.split(), "positions/s", "time"]
-    assert [line.split()[0] for line in lines[2:-1]] == ["3", "4"]
+    assert [line.split()[0] for line in lines[2:-2]] == ["3", "4"]
     assert "26 %" in lines[2] and "2.31" in lines[2] and "3m 00s" in lines[2]
-    assert "2,400 games" in lines[-1]
+    assert "2,400 games" in lines[-2] and "loss 3.29, 33.2 games/s" in lines[-1]
     assert main(["watch", trained, "--last", "0"]) == 2
     assert "last=0: expected a whole number from 1 up" in capsys.readouterr().err
 

@@ -2,6 +2,7 @@
 sentence.
 """
 
+import json
 import os
 from pathlib import Path
 
@@ -120,6 +121,24 @@ def test_the_command_line_shares_an_older_network(run, tmp_path, capsys):
     )
 
 
+def test_a_folder_for_a_hub_has_weights_settings_and_a_page_that_says_how_to_load_them(
+    run, file, tmp_path, capsys
+):
+    for source, name in ((run, "mine"), (file, "again")):
+        assert main(["share", source, str(tmp_path / name), "--card"]) == 0
+        folder = tmp_path / name
+        assert sorted(os.listdir(folder)) == ["README.md", "config.json", "model.safetensors"]
+        assert load_network(str(folder / "model.safetensors"), device="cpu")[1] == 5
+        assert json.loads((folder / "config.json").read_text()) == {"game": "chess", "seed": 3}
+        page = (folder / "README.md").read_text()
+        assert page.startswith("---\n") and f"# {name}\n" in page
+        assert "- iteration: 5" in page and "- total_positions: 1234" in page
+        assert 'load_network("model.safetensors")' in page and "{" not in page
+        assert str(tmp_path) not in page and "/home/me" not in page
+    assert main(["share", run, str(tmp_path / "mine"), "--card"]) == 2
+    assert "exists: nothing was written" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "arguments, words",
     [
@@ -130,6 +149,8 @@ def test_the_command_line_shares_an_older_network(run, tmp_path, capsys):
         (["RUN", "TAKEN"], "exists: nothing was written"),
         (["RUN", "NOTHING/deep/file"], "cannot save checkpoint"),
         (["RUN", "NOTHING/deep/page.html"], "cannot write the page"),
+        (["RUN", "FILE", "--snapshot", "4", "--card"], "has no snapshot 4"),
+        (["RUN", "TAKEN/folder", "--card"], "cannot write "),
         (["TILES", "PAGE"], "'2048' has no board to click on"),
     ],
 )
@@ -145,7 +166,12 @@ def test_what_cannot_be_shared_is_a_sentence(run, tmp_path, capsys, arguments, w
         "TILES": make_run(tmp_path / "tiles", (1,), "2048"),
         "PAGE": str(tmp_path / "new.html"),
     }
-    arguments = [places.get(word, word.replace("NOTHING", places["NOTHING"])) for word in arguments]
+    arguments = [
+        places.get(
+            word, word.replace("NOTHING", places["NOTHING"]).replace("TAKEN", places["TAKEN"])
+        )
+        for word in arguments
+    ]
     assert main(["share", *arguments]) == 2
     error = capsys.readouterr().err
     assert words in error and error.count("\n") == 1

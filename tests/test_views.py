@@ -2,6 +2,7 @@
 
 import io
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -116,6 +117,37 @@ def test_a_restarted_worker_does_not_count_backwards_and_ends_once():
     clock.now += 60
     model.worker_update(0, 10, 1_000)
     assert model.worker_bars()[0].note == "1,000/1,000, 10 games in 20s"
+
+
+def test_a_worker_much_slower_than_its_siblings_is_named_once():
+    model, _ = live(workers=3)
+
+    def play(done: Sequence[int]) -> list[str]:
+        model.start_selfplay([1_000] * 3, [f"GPU {gpu}: Tesla T4" for gpu in range(3)])
+        for worker, plies in enumerate(done):
+            model.worker_update(worker, 1, plies)
+        return [text for text in model.messages if "is slow" in text]
+
+    assert play([900, 900, 100]) == [], "the first plies on a GPU may be slow"
+    model.report(make_report(1))
+    assert play([900, 450, 1000]) == play([400, 400, 100]) == []
+    (words,) = play([900, 100, 800])
+    assert words.startswith("GPU 1 is slow: 10 % of its positions are played, the others have 80 %")
+    assert words.endswith("logs/worker-1.log") and play([900, 100, 800]) == [words]
+
+
+def test_all_that_a_training_says_is_kept_in_its_run(tmp_path):
+    (tmp_path / "logs").mkdir()
+    model, stream, _ = text_progress()
+    model.message("Primary training device: cuda:0")
+    model.start_run(session(run=str(tmp_path)))
+    model.start_selfplay([10], ["CPU"])
+    model.worker_update(0, 1, 10)
+    model.measured((make_strength(1),))
+    model.report(make_report())
+    kept = (tmp_path / "logs" / "training.log").read_text().splitlines()
+    assert [line[20:] for line in kept] == stream.getvalue().splitlines()
+    assert all(re.match(r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d ", line) for line in kept)
 
 
 def test_a_worker_that_has_finished_is_green_with_a_tick_and_one_that_was_cut_says_so(
@@ -369,7 +401,7 @@ def test_the_panel_keeps_its_place_and_its_height(places):
     assert len(players) == 1
     model.close()
     assert "A game of iteration 2" in figures[-1] and "<script" not in figures[-1]
-    assert "2,400 games of chess against itself" in bars[-1] and "progress-bar" not in bars[-1]
+    assert "2,400 games against itself" in bars[-1] and "progress-bar" not in bars[-1]
     assert "Primary training device" in bars[-1]
 
 
@@ -510,6 +542,6 @@ def test_the_panel_runs_in_a_real_kernel_and_leaves_pages_without_widgets_behind
     shown = [output["data"] for output in notebook.cells[0].outputs]
     assert [set(data) - {"text/plain"} for data in shown] == [{"text/html"}] * 2
     assert (
-        "2,400 games of chess" in shown[0]["text/html"]
+        "It taught itself chess" in shown[0]["text/html"]
         and shown[1]["text/html"].count("data:image/png") == 5
     )

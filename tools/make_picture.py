@@ -34,7 +34,7 @@ SHOWN_SNAPSHOTS = 4
 @styled
 def draw(run: str, games: int) -> Figure:
     """The three panels. Raises what loading the run raises."""
-    reports = [Report.from_dict(values) for values in RunFolder.open(run).read_reports()]
+    reports = RunFolder.open(run).reports()
     whole = [report for report in reports if "[FEN " not in report.sample_game]
     shown = (whole or reports)[-1]  # from the standard position, where there is such a game
     drawing = chosen_position(shown.sample_game)

@@ -8,6 +8,7 @@ games/000010.pgn                 sample games; the suffix is the game's own
 ratings.json                     the ratings of the snapshots when they were last rated (see ladder)
 tensorboard/                     event files
 logs/worker-0.log                what each worker printed
+logs/training.log                what the training said, with the time of each line
 .lock                            held by the process that trains
 """
 
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from ..errors import CheckpointError, RunError
+from ..report import Report
 from .checkpoint import SUFFIX, Arrays, Checkpoint, Groups, load_checkpoint, save_checkpoint
 from .config_file import CONFIG_FILE, plain_config, read_config, write_config
 from .files import TEMPORARY, AnyPath, refused, write_atomically
@@ -165,6 +167,10 @@ class RunFolder:
         kill cut short.
         """
         return read_reports(self.path)
+
+    def reports(self) -> list[Report]:
+        """`read_reports` as Reports."""
+        return [Report.from_dict(values) for values in self.read_reports()]
 
     def save_game_sample(self, iteration: int, text: str, suffix: str = ".pgn") -> Path:
         """Write games/NNNNNN and `suffix`, and return its path. Raises RunError."""

@@ -18,7 +18,7 @@ from .. import __version__
 from ..errors import CheckpointError
 from ..text import percent
 from .checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from .files import AnyPath, absolute, decode_object, read_whole
+from .files import AnyPath, absolute, decode_object, read_whole, refused, write_atomically
 from .folder import RATINGS_FILE, RunFolder
 from .networks import card_of, find_snapshot, is_file, networks, run_game
 
@@ -33,6 +33,43 @@ FIGURES = (
     "firing_rates",
 )  # of the report
 _LONGEST = 160  # characters of a card's line that are shown
+PAGE = """---
+library_name: chessnn_colab
+pipeline_tag: reinforcement-learning
+tags:
+- spiking-neural-network
+- self-play
+- {game}
+---
+# {name}
+
+A spiking neural network that learned {game} by playing against itself, trained with
+`chessnn_colab` {version}. It was given the rules and no games of people.
+
+## Figures
+
+Losses are in nats, times in seconds. Strength is the share of the points that it won, or of the
+puzzles that it solved, in so many games or puzzles.
+
+{lines}
+
+## Load it
+
+`model.safetensors` has the weights; its header and `config.json` have the settings that made it.
+With `chessnn_colab` installed, the file opens wherever a run does:
+
+```
+python -m chessnn_colab evaluate model.safetensors --opponent random
+python -m chessnn_colab share model.safetensors page.html   # a page to play against it
+```
+
+```python
+from chessnn_colab import play_widget, runs
+
+network, iteration = runs.load_network("model.safetensors")
+play_widget("model.safetensors")   # a board, in a notebook
+```
+"""
 
 
 def card_lines(card: Mapping[str, Any]) -> list[str]:
@@ -65,6 +102,27 @@ def share(
     metadata = {**saved.metadata, "config": _public(saved), "card": card}
     save_checkpoint(target, {"weights": change(saved.groups["weights"])}, metadata)
     return card
+
+
+def share_folder(run: AnyPath, folder: AnyPath, snapshot: int | None = None) -> None:
+    """Write one network of a run to a new folder, as the page of a model on a hub wants it:
+    model.safetensors (see share), config.json (its settings), README.md.
+
+    Raises what `share` raises, and CheckpointError when the folder exists or cannot be written.
+    """
+    target = new_file(folder)
+    card = card_of_run(run, snapshot)
+    figures = card.get("figures", {})
+    about = {"iteration": card["iteration"], **figures, **figures.get("strength", {})}
+    lines = "\n".join(f"- {line}" for line in card_lines(about) if "{" not in line)
+    with refused(f"cannot write {target}", kind=CheckpointError):
+        target.mkdir(parents=True)
+        share(run, target / "model.safetensors", snapshot)
+        settings = json.dumps(card.get("settings", {}), indent=1)
+        write_atomically(target / "config.json", settings.encode())
+        about = {"game": card["game"], "name": target.name, "version": __version__}
+        text = PAGE.format(lines=lines, **about)
+        write_atomically(target / "README.md", text.encode())
 
 
 def new_file(file: AnyPath) -> Path:

@@ -22,6 +22,12 @@ def add_network_commands(command: Callable[..., argparse.ArgumentParser]) -> Non
     for into in (share, export):
         _add_run(into)
         into.add_argument("file")
+    share.add_argument(
+        "--card",
+        action="store_true",
+        help="FILE is a folder to make: weights, settings and a README.md, as the page of a model "
+        "on a hub wants them",
+    )
     engine = command("uci", run_uci, "a run's network as a UCI engine, for chess programs")
     _add_run(engine)
     engine.add_argument("--device", default="auto")
@@ -38,8 +44,12 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 
 def run_share(options: argparse.Namespace) -> None:
     """The command share."""
-    from ..runs.shared import card_lines, share
+    from ..runs.shared import card_lines, share, share_folder
 
+    if options.card:
+        share_folder(options.run, options.file, options.snapshot)
+        print(f"wrote {options.file}: docs/share.md says where to put it")
+        return
     if options.file.lower().endswith(".html"):
         from ..views.page import share_page
 

@@ -36,7 +36,7 @@ def sample_replay(run: str | Path) -> HtmlImage:
     A game without a board is shown as text. Raises RunError when there is no such run,
     NotationError for a game that cannot be read.
     """
-    reports = [Report.from_dict(values) for values in RunFolder.open(run).read_reports()]
+    reports = RunFolder.open(run).reports()
     reports = [report for report in reports if report.sample_game]
     if not reports:
         return HtmlImage(f"<p>{_NO_TEXT}</p>")

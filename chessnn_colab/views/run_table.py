@@ -13,10 +13,10 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from ..report import Report
+from ..report import strength_points
 from ..runs.files import AnyPath
 from ..runs.folder import RunFolder
-from .columns import table_rows
+from .columns import strength_sentences, table_rows
 
 REFRESH_SECONDS = 2.0
 WIDE = 120  # columns that a table takes at most where there is no terminal
@@ -57,12 +57,14 @@ def run_tables(runs: Sequence[AnyPath], last: int | None) -> Columns:
 def run_table(run: AnyPath, last: int | None = None) -> Table:
     """The last `last` iterations of a run (None: all), with totals below. Raises RunError."""
     folder = RunFolder.open(run)
-    reports = [Report.from_dict(values) for values in folder.read_reports()]
+    reports = folder.reports()
     caption = "no iteration has finished yet"
     if reports:
         newest = reports[-1]
         played = f"{newest.total_games:,} games, {newest.total_positions:,} positions"
-        caption = f"{played}, {newest.total_updates:,} updates"
+        pace = f"loss {newest.loss:.2f}, {newest.games_per_second:.1f} games/s"
+        lines = [f"{played}, {newest.total_updates:,} updates", f"newest iteration: {pace}"]
+        caption = "\n".join([*lines, *strength_sentences(strength_points(reports))])
     table = Table(title=Text(folder.path.name), caption=caption, box=None, padding=(0, 1, 0, 0))
     labels, rows = table_rows(reports, last)
     for label in labels:

@@ -17,7 +17,6 @@ from matplotlib.patheffects import withStroke
 from ..arena.ladder import Ladder
 from ..arena.result import MatchResult
 from ..chances import Calibration
-from ..report import Report
 from ..runs.folder import RunFolder
 from .style import BLUE, COLOURS, DASHED, DRAWS, INK, ORANGE, PERCENT, legend_above, show, styled
 
@@ -155,8 +154,7 @@ def puzzle_curves(shares: Mapping[int, Mapping[str, float]], run: str | Path) ->
 def amounts_of_training(run: str | Path) -> dict[int, tuple[float, float]]:
     """Iteration -> games played and minutes trained until then; 0 is before training."""
     amounts = {0: (0.0, 0.0)}
-    for values in RunFolder.open(run).read_reports():
-        report = Report.from_dict(values)
+    for report in RunFolder.open(run).reports():
         amounts[report.iteration] = (report.total_games, report.seconds / 60)
     return amounts
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from statistics import median_high
 
 from ...arena.progress import Bar, MatchProgress
-from ...text import counted, duration
+from ...text import counted, duration, percent
 
+LOG = "logs/training.log"  # of a run: everything that its trainings said
+SLOW = 0.5  # of what the other workers have done
 MAX_BARS = 8  # of more bars than these, those under way are shown
 
 
@@ -66,6 +72,29 @@ def worker_names(devices: Sequence[str]) -> list[str]:
         name if names.count(name) == 1 else f"{name} worker {worker}"
         for worker, name in enumerate(names)
     ]
+
+
+def slow_worker(bars: Sequence[Bar]) -> str:
+    """A sentence that names a worker with less than SLOW of the usual share of its work done, once
+    the others have most of theirs; "" where there is none.
+    """
+    usual = median_high(bar.share for bar in bars)
+    slowest = min(range(len(bars)), key=lambda worker: bars[worker].share)
+    share = bars[slowest].share
+    if usual < SLOW or share >= SLOW * usual:
+        return ""
+    return (
+        f"{bars[slowest].name} is slow: {percent(share)} of its positions are played, the others "
+        f"have {percent(usual)}. Look for another program on that device (nvidia-smi, top), then "
+        f"for its heat and its power limit, and into logs/worker-{slowest}.log"
+    )
+
+
+def keep(run: str, line: str) -> None:
+    """Add a line with its time to the log of a run, if it can be written."""
+    moment = time.strftime("%Y-%m-%d %H:%M:%S")
+    with suppress(OSError), open(Path(run) / LOG, "a", encoding="utf-8") as log:
+        log.write(f"{moment} {line}\n")
 
 
 def rate(count: float, seconds: float, digits: int = 0) -> str:

@@ -66,6 +66,7 @@ class LiveProgress(Progress):
         self._phase = Bar("starting", 0, 1)
         self._play = MatchProgress((), "position", 0.0)  # self-play, a bar for each worker
         self._learning = False
+        self._slow_is_named = False
         self._done = 0  # iterations of this session
         self._started = self._play_began = self._phase_began = now()
         self._last_draw = self._last_line = self._started
@@ -74,7 +75,7 @@ class LiveProgress(Progress):
 
     def message(self, text: str) -> None:
         self.messages.append(text)
-        self.face.message(text)
+        self._say(text)
         self._draw()
 
     def start_run(self, session: Session) -> None:
@@ -83,6 +84,8 @@ class LiveProgress(Progress):
         self._seconds = None if session.minutes is None else 60 * session.minutes
         self._iterations = session.iterations
         self._started = self._now() - session.elapsed
+        for text in self.messages:
+            lines.keep(session.run, text)
         self._play = replace(self._play, bars=(Bar("", 0, 0),) * session.workers)
         self._show(Bar(STARTING, 0, 1))
 
@@ -118,6 +121,11 @@ class LiveProgress(Progress):
         pace = f" in {duration(seconds)}" if done >= before.total else pace
         note = LOST if lost else f"{done:,}/{before.total:,}, {counted(games, 'game')}{pace}"
         bars[worker] = replace(before, done=done, note=note, lost=lost)
+        # The first plies of a session take long on some devices, and a lost worker begins again.
+        self._slow_is_named |= lost
+        if self._done and not self._slow_is_named and (words := lines.slow_worker(bars)):
+            self._slow_is_named = True
+            self.message(words)
         self._show_play(tuple(bars))
 
     def finish_selfplay(self, seconds: float) -> None:
@@ -144,7 +152,7 @@ class LiveProgress(Progress):
         measures = {point.measure for point in points}
         curves = [point for point in self.points if point.measure in measures]
         for sentence in strength_sentences(curves):
-            self.face.message(sentence)
+            self._say(sentence)
         self._show(Bar(MEASURING, 1, 1) if self._learning else Bar(STARTING, 0, 1))
 
     def report(self, report: Report) -> None:
@@ -152,7 +160,7 @@ class LiveProgress(Progress):
         self._points = []
         self._learning = False
         self._done += 1
-        self.face.message(iteration_line(report))
+        self._say(iteration_line(report))
         self._write(*detail_lines(report))
         self._show(Bar(SAVING, 0, 1))
 
@@ -209,9 +217,16 @@ class LiveProgress(Progress):
 
     # How it is counted.
 
+    def _say(self, text: str) -> None:
+        self.face.message(text)
+        if self.session is not None:
+            lines.keep(self.session.run, text)
+
     def _write(self, *new_lines: str) -> None:
         for line in new_lines:
             self.face.detail(line)
+            if self.session is not None:
+                lines.keep(self.session.run, line)
             self._last_line = self._now()
 
     def _show_play(self, bars: tuple[Bar, ...]) -> None:
