@@ -45,6 +45,7 @@ scroll_to_cell(top=True)
 # @title What to measure { run: "auto" }
 game = "chess"  # @param ["chess", "gomoku", "gomoku:9", "tictactoe", "2048"]
 run_folder = "auto"  # @param {type:"string"}
+compare_with = ""  # @param {type:"string"}
 copy_on_drive = False  # @param {type:"boolean"}
 train_minutes_if_none = 2  # @param {type:"slider", min:0.5, max:60, step:0.5}
 games = 40  # @param {type:"slider", min:2, max:400, step:2}
@@ -55,6 +56,7 @@ ladder_games = 20  # @param {type:"slider", min:2, max:200, step:2}
 
 # %% [markdown]
 # ## The story of the run
+# With another run in `compare_with`, its strength is the pale curve of the first figure.
 
 # %%
 import os
@@ -72,7 +74,7 @@ if not (run / "metrics.jsonl").exists():
         pass
 game = runs.run_game(run)
 for_two = make_game(game).num_players == 2
-display(run_story(run))
+display(run_story(run, compare_with or None))
 
 # %% [markdown]
 # ## Games it played against itself

@@ -14,9 +14,9 @@ from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.run_list import chosen_run, delete_run, list_runs
 from chessnn_colab.training import train
 from chessnn_colab.views import story
-from chessnn_colab.views.card import best_sample, result_card
+from chessnn_colab.views.card import best_moment, result_card
 from chessnn_colab.views.expect import what_to_expect
-from chessnn_colab.views.story import run_story
+from chessnn_colab.views.story import reference_of, run_story
 from tests.sample_reports import MATE, make_report, make_strength
 from tests.test_records import make_records
 
@@ -41,7 +41,7 @@ def run(tmp_path) -> Path:
 def test_a_story_says_what_was_trained_how_long_and_what_came_of_it(run):
     told = run_story(run)
     assert str(told).splitlines() == [
-        "2,400 games of chess against itself in 6m 40s, 2 iterations",
+        "It taught itself chess in 6m 40s: 2,400 games against itself, no teacher",
         "300 puzzles, by policy: 9 % untrained, 31 % after 2m 00s (95 % interval 29 to 33 %)",
     ]
     page = told._repr_html_()
@@ -174,19 +174,26 @@ def test_a_card_is_one_picture_of_a_run(game, tmp_path):
         "ReLU",
         "ReLU, int8",
     ]
-    assert len(board.images) == 1 and "Iteration 1" in board.get_title("left")
+    assert len(board.images) == 1 and "of training" in board.get_title("left")
     with pytest.raises(RunError, match="cannot write the card"):
         result_card(tmp_path / "run", tmp_path / "nowhere" / "card.png")
 
 
-def test_the_card_has_the_newest_game_that_somebody_won():
+def test_the_card_has_the_first_game_that_somebody_won():
     drawn = MATE.replace("1-0", "1/2-1/2").replace(" 4. Qxf7#", "")
     reports = [
-        make_report(1),
+        make_report(1, sample_game=drawn),
         make_report(2),
-        make_report(3, sample_game=drawn),
-        make_report(4, sample_game=""),
+        make_report(3),
+        make_report(4, sample_game=drawn),
+        make_report(5, sample_game=""),
     ]
-    assert best_sample(reports).iteration == 2
-    assert best_sample(reports[2:]).iteration == 3
-    assert best_sample([make_report(5, sample_game="")]).iteration == 5
+    assert best_moment(reports) == ("Its first checkmate", reports[1])
+    assert best_moment(reports[3:]) == ("A game", reports[3])
+    assert best_moment(reports[4:]) == ("A game", reports[4])
+
+
+def test_a_story_draws_the_strength_of_another_run_below_its_own(run):
+    curve = [[0.0, 0.09], [1.0, 0.15], [2.0, 0.31]]
+    assert reference_of(run) == {"run": "first", "curves": {"puzzles, by policy": curve}}
+    assert run_story(run, run)._repr_html_() != run_story(run)._repr_html_()

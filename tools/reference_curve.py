@@ -12,10 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from chessnn_colab.errors import ChessnnError, RunError
-from chessnn_colab.report import Report, strength_points
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.run_list import folder_bytes
-from chessnn_colab.views.story import REFERENCE
+from chessnn_colab.views.story import REFERENCE, reference_of
 
 KEYS = ("game", "preset", "search")
 
@@ -25,12 +24,8 @@ def curve_of(run: str, machine: str) -> dict:
     twice.
     """
     folder = RunFolder.open(run)
-    reports = [Report.from_dict(values) for values in folder.read_reports()]
-    curves: dict[str, list] = {}
-    for point in strength_points(reports):
-        curves.setdefault(point.measure, []).append(
-            [round(point.seconds / 60, 3), round(point.share, 4)]
-        )
+    reports = folder.reports()
+    curves = reference_of(run)["curves"]
     if not curves or max(map(len, curves.values())) < 2:
         raise RunError(
             f"{run} has no curve: train it with --measure-strength and a time budget, expected two points"

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from textwrap import wrap
+from textwrap import fill
 from typing import Any
 
 import torch
@@ -21,7 +21,7 @@ from ..runs.files import refused, write_atomically
 from ..runs.folder import RunFolder
 from ..runs.networks import load_network
 from ..spikes import estimate_energy
-from ..text import counted
+from ..text import counted, duration
 from .columns import strength_sentences
 from .curves import draw_firing, draw_strength
 from .played import played_game
@@ -43,7 +43,7 @@ def result_card(run: str | Path, png: str | Path | None = None) -> Figure:
     written.
     """
     folder = RunFolder.open(run)
-    reports = [Report.from_dict(values) for values in folder.read_reports()]
+    reports = folder.reports()
     if not reports:
         raise RunError(
             f"{folder.path} has no result yet: expected one finished iteration, train for a while "
@@ -96,7 +96,7 @@ def energy_positions(game: Any) -> Any:
 def _draw_game(axis: Axes, reports: list[Report]) -> None:
     """The end of the best sample game: a board where the game has one, else its text."""
     axis.set_axis_off()
-    best = best_sample(reports)
+    what, best = best_moment(reports)
     played = played_game(best.sample_game)
     if played is None:
         text = best.sample_game[:900]
@@ -104,17 +104,17 @@ def _draw_game(axis: Axes, reports: list[Report]) -> None:
         return
     draw_board(axis, played.drawing)
     moves = counted(len(played.drawing.actions), "move")
-    title = [f"Iteration {best.iteration}, {moves}", *wrap(played.end, TITLE_WIDTH)]
-    axis.set_title("\n".join(title), loc="left", fontsize=8)
+    words = f"{what}: after {duration(best.seconds)} of training, {moves}. {played.end}"
+    axis.set_title(fill(words, TITLE_WIDTH), loc="left", fontsize=8)
 
 
-def best_sample(reports: Sequence[Report]) -> Report:
-    """The newest report whose sample game has a winner; where none can or does, the newest with a
-    game.
+def best_moment(reports: Sequence[Report]) -> tuple[str, Report]:
+    """The first report whose sample game has a winner, and what that was: "Its first checkmate";
+    where none has one, the newest with a game.
     """
-    with_game = [report for report in reversed(reports) if report.sample_game]
+    with_game = [report for report in reports if report.sample_game]
     for report in with_game:
         played = played_game(report.sample_game)
-        if played and (" won" in played.end or played.drawing.game.num_players == 1):
-            return report
-    return with_game[0] if with_game else reports[-1]
+        if played and " won" in played.end:
+            return f"Its first {played.end.split(':')[0].lower()}", report
+    return "A game", (with_game or reports)[-1]

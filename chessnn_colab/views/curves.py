@@ -29,7 +29,7 @@ RESULT_COLOURS = {
 MAX_LAYER_LINES = 8
 SMALL = 7.0  # points, of the small figures' text
 # The curve of a normal run: {"machine": ..., "game": ..., "preset": ..., "curves": {measure:
-# [[minutes, share], ...]}}
+# [[minutes, share], ...]}}, or of another one: {"run": its name, "curves": ...}
 Reference = Mapping[str, Any]
 
 
@@ -103,7 +103,8 @@ def _draw_measures(axis: Axes, points: Sequence[Strength], reference: Reference 
     if "puzzles, by policy" in measures:
         below += "\nby policy they fall at first: it learns from its own weak games"
     if reference is not None and set(measures) & set(usual):
-        below += "\n" + fill(f"pale: a run on {reference['machine']}", 60)
+        pale = reference.get("run") or f"a run on {reference['machine']}"
+        below += "\n" + fill(f"pale: {pale}", 60)
     axis.set_xlabel(below)
     axis.yaxis.set_major_formatter(PERCENT)
 

@@ -28,19 +28,21 @@ from .played import played_game
 REFERENCE = Path(__file__).parent / "data" / "reference.json"  # by tools/reference_curve.py
 
 
-def run_story(run: str | Path) -> HtmlImage:
-    """The results of the run in this folder, all sessions together. Raises RunError when there is
-    no run.
+def run_story(run: str | Path, other: str | Path | None = None) -> HtmlImage:
+    """The results of the run in this folder, all sessions together. other: a second run, whose
+    strength is drawn pale in the same figure; None: that of a normal run. Raises RunError when
+    there is no run.
     """
     folder = RunFolder.open(run)
     config = folder.config
-    reports = [Report.from_dict(values) for values in folder.read_reports()]
+    reports = folder.reports()
     if not reports:
         told = f"{folder.path}: no iteration has finished yet, train it for a while first"
         return HtmlImage(box(html.escape(told)), told)
     points = strength_points(reports)
     game = sample_part(reports)
-    figures = figures_html(reports, points, reference_for(config), None, game)
+    reference = reference_for(config) if other is None else reference_of(other)
+    figures = figures_html(reports, points, reference, None, game)
     page = summary_html(config, reports, points) + box(figures + table_html(reports, 8))
     return HtmlImage(page, "\n".join([headline(config, reports), *strength_sentences(points)]))
 
@@ -63,11 +65,11 @@ def summary_html(
 
 
 def headline(config: Mapping[str, Any], reports: Sequence[Report]) -> str:
-    """The run in one line."""
+    """The run in one line that a stranger understands."""
     game = rules(config.get("game", "chess")).title
     last = reports[-1]
-    what = f"{last.total_games:,} games of {game}{' against itself' if last.wins else ''}"
-    return f"{what} in {duration(last.seconds)}, {counted(last.iteration, 'iteration')}"
+    games = f"{last.total_games:,} games{' against itself' if last.wins else ''}"
+    return f"It taught itself {game} in {duration(last.seconds)}: {games}, no teacher"
 
 
 def best_facts(reports: Sequence[Report]) -> dict[str, str]:
@@ -129,6 +131,19 @@ def reference_for(config: Mapping[str, Any]) -> Reference | None:
         if all(run[key] == config.get(key) for key in ("game", "preset", "search")):
             return run
     return None
+
+
+def reference_of(run: str | Path) -> Reference:
+    """The curves of a run as those of a normal one, to draw another run over them. Raises
+    RunError.
+    """
+    folder = RunFolder.open(run)
+    reports = folder.reports()
+    curves: dict[str, list[list[float]]] = {}
+    for point in strength_points(reports):
+        moment = [round(point.seconds / 60, 3), round(point.share, 4)]
+        curves.setdefault(point.measure, []).append(moment)
+    return {"run": folder.path.name, "curves": curves}
 
 
 def _tile(name: str, figure: str) -> str:
