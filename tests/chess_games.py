@@ -194,6 +194,27 @@ def played_games(count: int, plies: int, seed: int) -> list[chess.Board]:
     return boards
 
 
+def after(board: chess.Board, move: chess.Move) -> chess.Board:
+    """The board after `move`, with its past."""
+    board = board.copy()
+    board.push(move)
+    return board
+
+
+def mating(board: chess.Board, moves: int = 1) -> set[chess.Move]:
+    """The moves that mate in at most `moves`, by looking at everything."""
+    found = set()
+    for move in board.legal_moves:
+        then = after(board, move)
+        if then.is_checkmate() or (
+            moves > 1
+            and any(then.legal_moves)
+            and all(mating(after(then, reply), moves - 1) for reply in then.legal_moves)
+        ):
+            found.add(move)
+    return found
+
+
 def mutated(rng: random.Random, text: str, alphabet: str) -> str:
     """`text` with one to four places changed, cut, doubled, swapped or ended early."""
     for _ in range(rng.choice((1, 1, 1, 2, 4))):

@@ -31,7 +31,6 @@ from chessnn_colab.games.chess.boards import boards_from_state
 from chessnn_colab.games.chess.notation import action_from_move, move_from_action, parse_move
 from chessnn_colab.games.chess.pgn import game_from_pgn
 from chessnn_colab.games.chess.rules import Chess
-from chessnn_colab.games.tictactoe import TicTacToe
 
 from .chess_games import state_from_fens
 
@@ -179,14 +178,6 @@ def test_every_game_is_valid_pgn_that_says_how_it_ended(wandering):
         assert headers["Termination"] == "normal" or game.ending == "truncated"
 
 
-@pytest.mark.parametrize("name", ["file", "file/below"])
-def test_a_folder_that_cannot_be_is_refused_before_a_game_is_played(name, tmp_path):
-    (tmp_path / "file").write_text("not a folder")
-    with pytest.raises(ConfigError, match="cannot save games to .*expected a folder"):
-        arena_game("chess").require("games_folder")(tmp_path / name)
-    assert (tmp_path / "file").read_text() == "not a folder"
-
-
 def test_names_cannot_break_a_header():
     game = MatchGame(BOOK[0], True, 0.0, "forfeit", (), "it said } and\n{ went")
     result = result_of(game, player='a "quoted\\"] name\n[Event', opponent="")
@@ -324,26 +315,3 @@ def test_a_result_reads_and_serialises():
 def test_a_number_of_games_that_cannot_be_paired_is_refused(games):
     with pytest.raises(ConfigError, match=f"games={games}: expected an even number"):
         play_match(Chess(), RandomPlayer(Chess()), RandomPlayer(Chess()), games)
-
-
-def test_a_game_without_an_arena_game_has_matches_from_its_start_position():
-    game = match_game("tictactoe")
-    result = play_match(game, RandomPlayer(game), RandomPlayer(game), 40)
-    assert result.endings.keys() <= {"three_in_a_row", "board_full"} and 0.2 < result.score < 0.8
-    won = [played for played in result.played if played.ending == "three_in_a_row"]
-    assert [played.player_is_first for played in result.played] == [True, False] * 20
-    for played in (
-        won
-    ):  # whoever took the last square won; the first mover takes the first, third, ... square
-        assert (played.points == 1.0) == (played.player_is_first == (len(played.actions) % 2 == 1))
-    assert {played.points for played in won} == {0.0, 1.0} and all(
-        played.points == 0.5 for played in result.played if played.ending == "board_full"
-    )
-
-
-def test_a_game_for_one_player_has_no_matches():
-    game = TicTacToe()
-    game.num_players = 1
-    words = "a match of 2 players: expected 1, as the game 'tictactoe' has"
-    with pytest.raises(ConfigError, match=words):
-        play_match(game, RandomPlayer(game), RandomPlayer(game), 2)

@@ -32,6 +32,7 @@ from .pool_contract import (  # noqa: F401 (fixtures)
     shares,
 )
 from .rank_job import CONFIG, batches_of, new_learner, replay_of
+from .small_run import tiny
 from .toy_job import ToyJob
 
 ray = pytest.importorskip("ray", reason="the extra [cluster] is not installed")
@@ -145,22 +146,9 @@ def test_a_run_that_is_to_be_on_the_cpu_plays_there_too(tmp_path, monkeypatch, d
 
 
 def test_training_on_a_cluster(head, tmp_path):
-    config = TrainConfig(
-        run=str(tmp_path / "run"),
-        pool="ray",
-        iterations=2,
-        positions_per_iteration=104,
-        boards=4,
-        max_plies=12,
-        channels=8,
-        blocks=1,
-        batch_size=16,
-        replay_capacity=1000,
-        device="cpu",
-        workers=2,
-    )
+    config = tiny(tmp_path / "run", pool="ray")
     reports = list(train(config))
-    assert [report.positions_played for report in reports] == [104, 104]
+    assert [report.positions_played for report in reports] == [132, 132]
     local = dataclasses.replace(config, run=str(tmp_path / "local"), pool="inline")
     for one, other in zip(reports, train(local)):
         assert (one.plies, one.policy_loss) == (other.plies, other.policy_loss), (

@@ -14,7 +14,8 @@ from chessnn_colab.report import Report
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.training import train
 
-from .test_training import Listener, tiny
+from .small_run import tiny
+from .test_training import Listener
 
 
 def interrupt(*_):

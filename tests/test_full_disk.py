@@ -19,7 +19,8 @@ from chessnn_colab.runs.tensorboard import TensorBoard
 from chessnn_colab.training import train
 
 from .sample_reports import make_report
-from .test_training import Listener, tiny
+from .small_run import tiny
+from .test_training import Listener
 
 PAGE = 4096
 

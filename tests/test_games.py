@@ -15,6 +15,7 @@ from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.training import train
 
 from .random_play import random_actions
+from .small_run import tiny
 
 CAP = 12  # plies after which the games here are stopped
 STARTS = 32  # games of each kind of start
@@ -238,22 +239,7 @@ def test_a_tiny_training_run_and_what_it_keeps(game, tmp_path):
     """Self-play, records, replay, learner, report and checkpoint of every game; then the run goes
     on.
     """
-    config = TrainConfig(
-        game=game.name,
-        run=str(tmp_path / "run"),
-        iterations=1,
-        channels=8,
-        blocks=1,
-        boards=8,
-        positions_per_iteration=10 * CAP,
-        max_plies=CAP,
-        candidates=2,
-        survivors=1,
-        batch_size=16,
-        device="cpu",
-        workers=1,
-        pool="inline",
-    )
+    config = tiny(tmp_path / "run", game=game.name, iterations=1, max_plies=CAP)
     (report,) = train(config)
     assert report.games > 3 and report.plies > 8 and report.loss == pytest.approx(report.loss)
     assert (

@@ -17,7 +17,6 @@ import pytest
 import torch
 
 from chessnn_colab.arena.chess.uci import Engine
-from chessnn_colab.config import TrainConfig
 from chessnn_colab.errors import CheckpointError, ChessnnError
 from chessnn_colab.runs.backup import restore_run
 from chessnn_colab.runs.checkpoint import FORMAT, load_checkpoint
@@ -25,7 +24,7 @@ from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.networks import load_network
 from chessnn_colab.training import train
 
-from .small_run import make_run
+from .small_run import make_run, tiny
 
 
 class Payload:
@@ -70,19 +69,7 @@ def loaders(run: Path, tmp_path: Path) -> dict:
         Engine(str(run), device="cpu")
 
     def from_checkpoint():
-        next(
-            train(
-                TrainConfig(
-                    run=str(tmp_path / "next"),
-                    from_checkpoint=str(run),
-                    device="cpu",
-                    channels=8,
-                    blocks=1,
-                    iterations=1,
-                    pool="inline",
-                )
-            )
-        )
+        next(train(tiny(tmp_path / "next", from_checkpoint=str(run))))
 
     return {
         "checkpoint": lambda: RunFolder.open(run).latest_checkpoint(),

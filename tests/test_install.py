@@ -9,14 +9,15 @@ from pathlib import Path
 import pytest
 
 from chessnn_colab import install as module
-from chessnn_colab.config import TrainConfig
 from chessnn_colab.errors import ConfigError, InstallError
 from chessnn_colab.install import install_requirements
-from chessnn_colab.report import Progress
 from chessnn_colab.runs import drive as drive_module
 from chessnn_colab.runs.drive import bring_back, drive_copy
 from chessnn_colab.runs.networks import load_network
 from chessnn_colab.training import train
+
+from .small_run import tiny
+from .test_training import Listener
 
 
 def test_a_package_of_another_version_is_named_and_nothing_is_installed(monkeypatch):
@@ -89,31 +90,15 @@ def test_a_refused_permission_is_a_sentence(colab, tmp_path):
         drive_copy(tmp_path / "run")
 
 
-class Told(Progress):
-    def __init__(self):
-        self.told = []
-
-    def message(self, text):
-        self.told.append(text)
-
-
 def test_a_lost_runtime_goes_on_from_drive(colab, tmp_path, capsys):
     """The machine is lost, with its disk; the same cells run again, or those that show the run."""
     run = tmp_path / "content" / "runs" / "tictactoe"
     for iteration, words in ((1, "Finishing the copy "), (2, "Restored ")):
-        copy_to, told = drive_copy(run), Told()
+        copy_to, told = drive_copy(run), Listener()
         assert copy_to == str(tmp_path / "drive" / "MyDrive" / "chessnn_colab" / "tictactoe")
-        config = TrainConfig(
-            run=str(run),
-            game="tictactoe",
-            iterations=1,
-            pool="inline",
-            positions_per_iteration=96,
-            workers=1,
-            copy_to=copy_to,
-        )
+        config = tiny(run, game="tictactoe", iterations=1, copy_to=copy_to)
         assert [report.iteration for report in train(config, told)] == [iteration]
-        assert any(text.startswith(words) for text in told.told), told.told
+        assert f"\n{words}" in f"\n{told.messages()}"
         shutil.rmtree(tmp_path / "content")
     capsys.readouterr()
     bring_back(run, False)

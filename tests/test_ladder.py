@@ -4,13 +4,11 @@ named.
 
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from chessnn_colab.__main__ import main
-from chessnn_colab.arena.chess import game as chess_matches
 from chessnn_colab.arena.chess.openings import BOOK
 from chessnn_colab.arena.ladder import Ladder, rate_run, spread
 from chessnn_colab.arena.ratings import rate
@@ -20,6 +18,7 @@ from chessnn_colab.runs.files import decode_object
 from chessnn_colab.search import SearchConfig
 
 from .small_run import TICTACTOE, make_run
+from .test_arena import result_of
 
 POLICY = SearchConfig(search="policy")
 SHELL = "--games 2 --snapshots 2 --search policy --device cpu".split()
@@ -101,16 +100,7 @@ def made_match(player: str, points: list[float]) -> MatchResult:
         MatchGame(BOOK[0], True, point, "checkmate", (number,))
         for number, point in enumerate(points)
     ]
-    return MatchResult(
-        player=player,
-        opponent="random",
-        played=tuple(games),
-        evaluations=1,
-        opponent_evaluations=0,
-        milliseconds_a_move=1.0,
-        opponent_milliseconds_a_move=1.0,
-        asked=len(games),
-    )
+    return result_of(*games, player=player)
 
 
 def test_the_best_need_not_be_the_last():
@@ -136,8 +126,7 @@ def test_anchors_and_messages_from_a_shell(run, capsys):
     assert "Ratings with random at 0" in capsys.readouterr().out
 
 
-def test_a_chess_run_meets_every_fixed_player_of_chess(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(chess_matches, "CHESS", replace(chess_matches.CHESS, max_plies=10))
+def test_a_chess_run_meets_every_fixed_player_of_chess(tmp_path, capsys, short_games):
     assert main(["ladder", make_run(tmp_path / "run", (0, 1)), *SHELL, "--json"]) == 0
     players = json.loads(capsys.readouterr().out)["players"]
     assert {player["name"] for player in players} == {

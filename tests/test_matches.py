@@ -22,24 +22,14 @@ from chessnn_colab.arena.players import (
 )
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.games.tictactoe import TicTacToe
-from chessnn_colab.network import build_network
-from chessnn_colab.network_config import NetworkConfig
+
+from .small_run import opinionated
 
 SEARCHES = {
     "tree": play_search("tree", num_simulations=6),
     "two-rung": play_search("two-rung", 6, 3),
     "policy": play_search("policy"),
 }
-
-
-def make_network(seed: int) -> torch.nn.Module:
-    """A network that has opinions: its weights are disturbed."""
-    network = build_network(NetworkConfig(channels=8, blocks=1, value_hidden=8), "cpu").eval()
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for weights in network.parameters():
-            weights.add_(0.3 * torch.randn(weights.shape, generator=generator))
-    return network
 
 
 def played(result) -> list:
@@ -56,7 +46,7 @@ def test_a_game_does_not_depend_on_what_shares_its_batch(search, monkeypatch):
     """
     game = Chess(16)
     early, late = (
-        NetworkPlayer(game, make_network(seed), SEARCHES[search], f"network {seed}")
+        NetworkPlayer(game, opinionated(seed=seed), SEARCHES[search], f"network {seed}")
         for seed in (0, 1)
     )
     fixed = [RandomPlayer(game), GreedyPlayer(game), MinimaxPlayer(game)]

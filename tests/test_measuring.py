@@ -21,7 +21,6 @@ from rich.console import Console
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from chessnn_colab.__main__ import main
-from chessnn_colab.arena.chess import game as chess_matches
 from chessnn_colab.chances import Calibration
 from chessnn_colab.errors import ChessnnError
 from chessnn_colab.runs.folder import RunFolder
@@ -43,8 +42,7 @@ def run(tmp_path_factory) -> str:
 
 
 @pytest.fixture
-def chess_run(tmp_path, monkeypatch) -> str:
-    monkeypatch.setattr(chess_matches, "CHESS", replace(chess_matches.CHESS, max_plies=10))
+def chess_run(tmp_path, short_games) -> str:
     return make_run(tmp_path / "chess", (0, 4))
 
 

@@ -15,7 +15,6 @@ from chessnn_colab import devices
 from chessnn_colab.actor import Actor
 from chessnn_colab.arena.chess.greedy import GreedyPlayer
 from chessnn_colab.arena.players import RandomPlayer
-from chessnn_colab.config import TrainConfig
 from chessnn_colab.device_probe import batch_of, probe, probe_network
 from chessnn_colab.devices import WorkerPlan
 from chessnn_colab.games.registry import make_game
@@ -25,6 +24,7 @@ from chessnn_colab.network import actor_copy
 from chessnn_colab.search import SearchConfig
 from chessnn_colab.training import train
 
+from .small_run import tiny
 from .test_device_operators import NOT_KERNELS, has_kernel, table
 
 DEVICE = other_device.NAME
@@ -103,6 +103,9 @@ def test_an_update_copies_its_batch_once_and_waits_for_nothing(precision, reads)
 @pytest.mark.parametrize("name", GAMES)
 def test_rules_gradients_and_searches_are_the_cpus(name):
     probe(DEVICE, name)
+    game = make_game(name, device=DEVICE)
+    chance = torch.linspace(0, 0.9, 8, device=DEVICE)
+    assert game.augment(game.pack(game.init(8)), chance)[0].device.type == DEVICE
 
 
 @pytest.mark.parametrize("player", [RandomPlayer, GreedyPlayer])
@@ -117,18 +120,8 @@ def test_a_run_trains_and_resumes_there(tmp_path, monkeypatch):
     monkeypatch.setattr(settings, "plan_workers", lambda *_, **__: WorkerPlan((DEVICE,), 1))
     run = tmp_path / "run"
     for iteration in (1, 2):
-        config = TrainConfig(
-            run=str(run),
-            game="tictactoe",
-            device=DEVICE,
-            preset="cpu",
-            pool="inline",
-            channels=8,
-            blocks=1,
-            boards=4,
-            positions_per_iteration=56,
-            batch_size=16,
-            iterations=1,
+        config = tiny(
+            run, game="tictactoe", device=DEVICE, precision="auto", workers=1, iterations=1
         )
         assert [report.iteration for report in train(config)] == [iteration]
 

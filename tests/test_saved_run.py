@@ -14,31 +14,15 @@ from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.networks import load_network
 from chessnn_colab.training import train
 
+from .small_run import tiny
+
 WEIGHT, MOMENT = "stem.conv.weight", "0.exp_avg"
-
-
-def config(run: Path) -> TrainConfig:
-    return TrainConfig(
-        run=str(run),
-        device="cpu",
-        channels=8,
-        blocks=1,
-        iterations=1,
-        positions_per_iteration=24,
-        boards=2,
-        max_plies=10,
-        batch_size=8,
-        replay_capacity=50,
-        search="policy",
-        workers=1,
-        pool="inline",
-    )
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory) -> Path:
     run = tmp_path_factory.mktemp("saved") / "run"
-    assert len(list(train(config(run)))) == 1
+    assert len(list(train(tiny(run, iterations=1, search="policy")))) == 1
     return run
 
 
@@ -186,10 +170,8 @@ def test_starting_from_a_checkpoint_without_weights(trained, tmp_path):
         changed(checkpoint.groups, "weights", None),
         checkpoint.metadata,
     )
-    values = vars(config(tmp_path / "run")) | {
-        "from_checkpoint": str(tmp_path / "other.safetensors")
-    }
+    config = tiny(tmp_path / "run", from_checkpoint=str(tmp_path / "other.safetensors"))
     with pytest.raises(
         CheckpointError, match="other.safetensors cannot be used: it has no 'weights'"
     ):
-        list(train(TrainConfig(**values)))
+        list(train(config))

@@ -22,7 +22,8 @@ from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.games.tictactoe import TicTacToe
 
-from .test_matches import SEARCHES, make_network, played
+from .small_run import opinionated
+from .test_matches import SEARCHES, played
 
 
 class Resigning(RandomPlayer):
@@ -107,7 +108,7 @@ def test_a_bar_moves_with_every_ply(processes):
 def test_two_processes_play_the_games_of_one():
     game = Chess(8)
     early, late = (
-        NetworkPlayer(game, make_network(seed), SEARCHES["tree"], f"network {seed}")
+        NetworkPlayer(game, opinionated(seed=seed), SEARCHES["tree"], f"network {seed}")
         for seed in (0, 1)
     )
     matches = [
@@ -181,7 +182,7 @@ def test_a_late_failure_loses_no_game_that_had_ended():
 def test_processes_come_where_they_pay(monkeypatch):
     monkeypatch.setattr(parallel, "inventory", lambda: Inventory((), False, 4))
     game, cpu = Chess(4), torch.device("cpu")
-    network = NetworkPlayer(game, make_network(0), play_search("tree", num_simulations=47))
+    network = NetworkPlayer(game, opinionated(), play_search("tree", num_simulations=47))
     fixed, program = RandomPlayer(game), ProcessPlayer.__new__(ProcessPlayer)
 
     def found(*games, other=fixed, seconds=math.inf, device=cpu):
@@ -201,7 +202,7 @@ def test_every_player_crosses_over_to_a_process_without_a_tensor(name):
     game, generator = match_game(name), torch.Generator()
     players = [make(game) for make in arena_game(name).players.values()]
     if name == "chess":
-        players.append(NetworkPlayer(game, make_network(0), SEARCHES["two-rung"], "ours"))
+        players.append(NetworkPlayer(game, opinionated(), SEARCHES["two-rung"], "ours"))
     for player in players:
         recipe = pickle.dumps(player.recipe())
         assert b"torch._utils" not in recipe and b"storage" not in recipe

@@ -15,13 +15,13 @@ from chessnn_colab.arena.parallel import play_matches
 from chessnn_colab.arena.players import RandomPlayer
 from chessnn_colab.arena.registry import arena_game, match_game
 from chessnn_colab.arena.twenty48 import CORNER_ORDER, SNAKE, SNAKE_BASE, ExpectimaxPlayer
-from chessnn_colab.config import TrainConfig
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.search import SearchConfig
 from chessnn_colab.training import train
 from chessnn_colab.views import measuring
 
 from .counts import full
+from .small_run import tiny
 from .test_twenty48 import board
 
 
@@ -122,11 +122,7 @@ def test_figures_are_those_of_the_games(game):
 @pytest.fixture(scope="module")
 def run(tmp_path_factory) -> str:
     folder = str(tmp_path_factory.mktemp("solo") / "run")
-    config = TrainConfig(
-        game="2048", run=folder, iterations=1, channels=8, blocks=1, boards=8, positions_per_iteration=400,
-        max_plies=40, batch_size=32, device="cpu", workers=1, pool="inline", reward="hybrid", candidates=2,
-        survivors=1,
-    )  # fmt: skip
+    config = tiny(folder, game="2048", iterations=1, reward="hybrid")
     list(train(config))
     return folder
 

@@ -24,7 +24,7 @@ from chessnn_colab.games.tictactoe import TicTacToe
 from chessnn_colab.search import PolicyOutput, SearchConfig, play_wins
 from chessnn_colab.tree import tree_search
 
-from .chess_games import state_from_fens
+from .chess_games import after, mating, state_from_fens
 from .random_play import random_actions
 from .test_search import Ignorant
 from .test_tree import CASES, Table, golden_case, schedules_of
@@ -56,17 +56,6 @@ def is_one_of(actions: torch.Tensor, wins: torch.Tensor) -> bool:
     winning = wins.any(1)
     chosen = wins[winning].gather(1, actions[winning].unsqueeze(1))
     return bool((actions[~winning] == -1).all() and chosen.all())
-
-
-def after(board: chess.Board, move: chess.Move) -> chess.Board:
-    board = board.copy(stack=False)
-    board.push(move)
-    return board
-
-
-def mating_moves(board: chess.Board) -> set[chess.Move]:
-    """By python-chess."""
-    return {move for move in board.legal_moves if after(board, move).is_checkmate()}
 
 
 @pytest.mark.parametrize(
@@ -106,7 +95,7 @@ def test_a_win_is_found_wherever_stepping_every_move_finds_one(name, shares, pli
 def test_winning_actions_agree_with_python_chess(fen, mate):
     game = Chess()
     board = board_from_fen(fen)
-    mates = mating_moves(board)
+    mates = mating(board)
     action = int(winning_actions(game, state_from_fens([fen], game)))
     assert (move_from_action(action, board) in mates) if mates else action == -1
     assert mate is None or chess.Move.from_uci(mate) in mates
@@ -118,7 +107,7 @@ def forces_mate(board: chess.Board, move: chess.Move) -> bool:
     replies = [] if board.is_game_over() else list(board.legal_moves)
     if not 0 < len(replies) <= FEW_REPLIES:
         return False
-    return all(mating_moves(after(board, reply)) for reply in replies)
+    return all(mating(after(board, reply)) for reply in replies)
 
 
 def test_forced_mates_in_two_are_those_that_python_chess_finds():
@@ -135,14 +124,14 @@ def test_forced_mates_in_two_are_those_that_python_chess_finds():
     for board, action, plies in zip(
         boards, *(part.tolist() for part in forced_wins(game, state_from_boards(boards, game)))
     ):
-        if board.is_game_over() or mating_moves(board):
+        if board.is_game_over() or mating(board):
             assert board.is_game_over() or plies == 1
             continue
-        mating = [move for move in board.legal_moves if forces_mate(board, move)]
+        forcing = [move for move in board.legal_moves if forces_mate(board, move)]
         assert (
-            (move_from_action(action, board) in mating and plies == 3) if mating else action == -1
+            (move_from_action(action, board) in forcing and plies == 3) if forcing else action == -1
         )
-        found += bool(mating)
+        found += bool(forcing)
     assert 96 <= found < len(boards)
 
 

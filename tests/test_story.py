@@ -18,6 +18,7 @@ from chessnn_colab.views.card import best_moment, result_card
 from chessnn_colab.views.expect import what_to_expect
 from chessnn_colab.views.story import reference_of, run_story
 from tests.sample_reports import MATE, make_report, make_strength
+from tests.small_run import tiny
 from tests.test_records import make_records
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
@@ -151,20 +152,8 @@ def test_deleting_a_run_frees_its_bytes_and_leaves_what_is_not_its_own(run):
 
 @pytest.mark.parametrize("game", ["chess", "gomoku:6"])
 def test_a_card_is_one_picture_of_a_run(game, tmp_path):
-    settings = dict(
-        preset="cpu",
-        channels=8,
-        blocks=1,
-        positions_per_iteration=200,
-        boards=4,
-        max_plies=16,
-        candidates=2,
-    )
-    small = dict(survivors=1, batch_size=16, device="cpu", pool="inline", iterations=1)
-    measured = dict(
-        measure_strength=game == "chess"
-    )  # the other's opponent takes long over its moves
-    list(train(TrainConfig(run=str(tmp_path / "run"), game=game, **settings, **small, **measured)))
+    measured = game == "chess"  # the other's opponent takes long over its moves
+    list(train(tiny(tmp_path / "run", game=game, iterations=1, measure_strength=measured)))
     figure = result_card(tmp_path / "run", tmp_path / "card.png")
     assert (tmp_path / "card.png").read_bytes().startswith(b"\x89PNG")
     strength, firing, energy, board = figure.axes

@@ -5,24 +5,18 @@ else.
 import math
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from chessnn_colab import strength
-from chessnn_colab.arena.registry import arena_game, match_game
+from chessnn_colab.arena.registry import match_game
 from chessnn_colab.budget import Budget
-from chessnn_colab.config import TrainConfig
-from chessnn_colab.network import build_network, to_arrays
+from chessnn_colab.network import build_network
 from chessnn_colab.report import Progress, Report, Strength, strength_points
 from chessnn_colab.runs.folder import RunFolder
-from chessnn_colab.runs.networks import load_network
 from chessnn_colab.training import train
 
-TINY = dict(
-    preset="cpu", channels=8, blocks=1, positions_per_iteration=144, boards=4, max_plies=16, candidates=2, survivors=1,
-    batch_size=16, replay_capacity=400, device="cpu", precision="float32", pool="inline", iterations=2,
-    checkpoint_every=0,
-)  # fmt: skip
+from .small_run import tiny
+from .test_training import assert_same, weights
 
 
 class Clock:
@@ -174,19 +168,9 @@ def test_a_match_is_given_up_in_the_middle_of_a_game(monkeypatch):
     budget = Budget(1.0, None)
     probe = strength.StrengthProbe(True, "tictactoe", "cpu", budget, Progress())
     game = match_game("tictactoe")
-    network = build_network(TrainConfig(**TINY, game="tictactoe").network_config(game), "cpu", 0)
+    network = build_network(tiny("unused", game="tictactoe").network_config(game), "cpu", 0)
     assert len(probe.measures) == 1
     assert probe.begin(network, []) == () and not probe.measures
-
-
-def test_a_match_against_the_weakest_is_short():
-    game = match_game("tictactoe")
-    (measure,) = strength.measures_of(game, arena_game("tictactoe"))
-    share, low, high = measure.run(arena_game("tictactoe").players["random"](game))
-    assert measure.name == RANDOM and 0 <= low <= share <= high <= 1
-    chess = match_game("chess")
-    random = strength.measures_of(chess, arena_game("chess"))[-1]
-    assert random.trials == 8 and random.harder.harder.trials == 20
 
 
 def test_a_run_learns_the_same_with_and_without_it_and_keeps_its_points(tmp_path, monkeypatch):
@@ -194,13 +178,11 @@ def test_a_run_learns_the_same_with_and_without_it_and_keeps_its_points(tmp_path
     monkeypatch.setattr(strength, "RUNG_GAMES", 2)
     monkeypatch.setattr(strength, "RUNG_PLIES", 8)
     listener = Listener()
-    plain = TrainConfig(**TINY, run=str(tmp_path / "plain"))
-    measuring = TrainConfig(**TINY, run=str(tmp_path / "measured"), measure_strength=True)
+    plain = tiny(tmp_path / "plain")
+    measuring = tiny(tmp_path / "measured", measure_strength=True)
     assert strength_points(list(train(plain))) == []
     measured = list(train(measuring, listener))
-    arrays = [to_arrays(load_network(config.run, device="cpu")[0]) for config in (plain, measuring)]
-    for name, array in arrays[0].items():
-        np.testing.assert_array_equal(array, arrays[1][name], err_msg=name)
+    assert_same(weights(plain.run), weights(measuring.run))
     points = strength_points(measured)
     assert listener.told[0] == "300 puzzles, by policy"
     assert [told for told in listener.told if isinstance(told, Strength)] == points
@@ -215,9 +197,7 @@ def test_a_run_learns_the_same_with_and_without_it_and_keeps_its_points(tmp_path
 
 
 def test_a_report_says_how_far_the_policy_is_from_its_targets(tmp_path):
-    (report,) = train(TrainConfig(**{**TINY, "iterations": 1}, run=str(tmp_path / "a")))
+    (report,) = train(tiny(tmp_path / "a", iterations=1))
     assert 0 < report.policy_kl < report.policy_loss
-    (report,) = train(
-        TrainConfig(**{**TINY, "iterations": 1}, search="policy", run=str(tmp_path / "b"))
-    )
+    (report,) = train(tiny(tmp_path / "b", iterations=1, search="policy"))
     assert math.isnan(report.policy_kl)

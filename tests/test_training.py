@@ -29,27 +29,7 @@ from chessnn_colab.runs.networks import load_network
 from chessnn_colab.selfplay import SelfPlay
 from chessnn_colab.training import train
 
-TINY = dict(
-    preset="cpu",
-    channels=8,
-    blocks=1,
-    positions_per_iteration=132,
-    boards=3,
-    max_plies=16,
-    candidates=2,
-    survivors=1,
-    batch_size=32,
-    checkpoint_every=0,
-    replay_capacity=400,
-    device="cpu",
-    precision="float32",
-    pool="inline",
-    workers=2,
-)
-
-
-def tiny(run, **changes) -> TrainConfig:
-    return TrainConfig(**{**TINY, "run": str(run), "iterations": 2, **changes})
+from .small_run import tiny
 
 
 def weights(run, iteration=None) -> dict[str, np.ndarray]:
@@ -429,18 +409,6 @@ def test_the_default_limit_of_the_window_is_the_memorys(monkeypatch):
     assert config.replay_capacity == 2**31 // 118
 
 
-def test_what_a_job_raises_reaches_the_caller_and_games_are_kept(tmp_path, monkeypatch):
-    def explode(self, *_):
-        raise RuntimeError("out of luck")
-
-    monkeypatch.setattr(training.Learner, "update", explode)
-    with pytest.raises(RuntimeError, match="out of luck"):
-        list(train(tiny(tmp_path)))
-    list(
-        RunFolder.create_or_open(tmp_path, RunFolder.open(tmp_path).config).read_reports()
-    )  # the lock is free again
-
-
 @pytest.mark.parametrize(
     "changes, words",
     [
@@ -464,6 +432,8 @@ def test_what_a_job_raises_reaches_the_caller_and_games_are_kept(tmp_path, monke
             "replay_capacity=131 with positions_per_iteration=132: expected",
         ),
         ({"replay_capacity": 3e5}, "replay_capacity=300000.0: expected a whole number"),
+        ({"reward": "score"}, "for the game 'chess': expected none, because it pays no"),
+        ({"game": "2048", "reward": "gold"}, "reward='gold'.*expected one of score, log-score"),
         ({"solve": "some"}, "expected one of off, all"),
         ({"batch_size": 1}, "batch_size=1: expected a whole number from 2 up"),
         ({"minutes": "20"}, "minutes='20': expected more than 0"),

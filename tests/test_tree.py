@@ -8,28 +8,18 @@ import chess
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
 import chessnn_colab.tree as tree_module
 from chessnn_colab.actor import Actor
 from chessnn_colab.arena.opponent import search_of
 from chessnn_colab.branches import branches
-from chessnn_colab.games.base import concatenate, select
 from chessnn_colab.games.chess.notation import move_from_action, state_from_boards
 from chessnn_colab.games.chess.rules import Chess
-from chessnn_colab.network import build_network
-from chessnn_colab.network_config import NetworkConfig
-from chessnn_colab.search import (
-    ILLEGAL,
-    Root,
-    SearchConfig,
-    Step,
-    considered_visits,
-    considered_visits_table,
-)
+from chessnn_colab.search import ILLEGAL, Root, SearchConfig, Step, considered_visits_table
 from chessnn_colab.tree import UNVISITED, Expansion, tree_search
 
-from .chess_games import state_from_fens
+from .chess_games import after, mating, state_from_fens
+from .test_search import Ignorant
 
 GOLDEN = Path(__file__).parent / "golden" / "mctx.npz"  # made by tools/mctx_golden.py
 CASES = range(len(np.load(GOLDEN)["cases"]))
@@ -115,28 +105,6 @@ def test_the_trees_are_mctxs(number, monkeypatch):
     np.testing.assert_allclose(output.value[0], golden["node_values"][:, 0], atol=1e-5)
 
 
-def test_schedule_by_hand():
-    assert considered_visits(1, 4) == [0, 1, 2, 3]
-    assert considered_visits(4, 8) == [0, 0, 0, 0, 1, 1, 2, 2]
-    assert considered_visits(16, 5) == [0] * 5
-    assert considered_visits(3, 12) == [0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 4, 4]
-
-
-class Blank(nn.Module):
-    """A network that knows nothing: every move as likely, every position even."""
-
-    def features_and_value(self, observation):
-        return observation.new_zeros(len(observation), 1), observation.new_zeros(
-            len(observation), 3
-        )
-
-    def prior_logits(self, rates):
-        return rates.new_zeros(len(rates), Chess.num_actions)
-
-    def prior_logits_at(self, rates, rows, actions):
-        return rates.new_zeros(len(rows))
-
-
 def moves_found(fens: list[str], network, **settings) -> list[chess.Move]:
     game = Chess()
     actor = Actor(game, network, SearchConfig(search="tree", **settings), 64)
@@ -150,34 +118,14 @@ def moves_found(fens: list[str], network, **settings) -> list[chess.Move]:
 
 def test_finds_a_mate_in_two_without_knowing_anything():
     fens = ["8/8/8/8/8/k1K5/8/7R w - - 0 1", "k7/8/2K5/8/8/8/8/6R1 w - - 0 1"]
-    for fen, move in zip(fens, moves_found(fens, Blank(), num_simulations=600)):
+    for fen, move in zip(fens, moves_found(fens, Ignorant(), num_simulations=600)):
         board = chess.Board(fen)
-        assert mates_within(board, 2), f"no mate in two in {fen}: the test looks at nothing"
+        assert mating(board, 2), f"no mate in two in {fen}: the test looks at nothing"
         board.push(move)
-        assert all(mates_within(after(board, reply), 1) for reply in board.legal_moves), (fen, move)
+        assert all(mating(after(board, reply)) for reply in board.legal_moves), (fen, move)
 
 
-def after(board: chess.Board, move: chess.Move) -> chess.Board:
-    board = board.copy()
-    board.push(move)
-    return board
-
-
-def mates_within(board: chess.Board, moves: int) -> bool:
-    for move in board.legal_moves:
-        then = after(board, move)
-        if then.is_checkmate():
-            return True
-        if (
-            moves > 1
-            and not then.is_game_over()
-            and all(mates_within(after(then, reply), moves - 1) for reply in then.legal_moves)
-        ):
-            return True
-    return False
-
-
-class Winning(Blank):
+class Winning(Ignorant):
     """Sees a won game for whoever has the queen: plane 4 is the mover's own queens."""
 
     def features_and_value(self, observation):
@@ -243,30 +191,7 @@ def test_branches_are_what_the_search_saw(fen, proof):
             assert move in line.legal_moves
             line.push(move)
         then = after(board, move_from_action(branch.action, board))
-        mates = [
-            then.is_checkmate(),
-            any(after(then, reply).is_checkmate() for reply in then.legal_moves),
-        ]
-        assert mates == [branch.proof == 1, branch.proof == -2]
+        assert then.is_checkmate() == (branch.proof == 1)
+        assert bool(mating(then)) == (branch.proof == -2)
         proofs.add(branch.proof)
     assert proof or proofs == {None, -2}
-
-
-def test_rows_do_not_mind_each_other_nor_a_finished_game():
-    game = Chess(max_plies=40)
-    network = build_network(NetworkConfig(channels=8, blocks=1, value_hidden=8), "cpu").eval()
-    states = game.starts(6, "random-plies", torch.Generator().manual_seed(1))
-    mated = state_from_fens(["7k/6Q1/6K1/8/8/8/8/8 b - - 0 1"], game)
-    actor = Actor(game, network, SearchConfig(search="tree", num_simulations=24))
-    together = actor.act(
-        concatenate([states, mated]), torch.Generator().manual_seed(0), gumbel_scale=0.0
-    )
-    for row in range(6):
-        alone = actor.act(
-            select(states, slice(row, row + 1)), torch.Generator().manual_seed(0), gumbel_scale=0.0
-        )
-        assert alone.action[0] == together.action[row]
-        torch.testing.assert_close(
-            alone.action_weights[0], together.action_weights[row], atol=1e-4, rtol=1e-4
-        )
-    assert torch.isfinite(together.action_weights).all() and torch.isfinite(together.value).all()
