@@ -8,7 +8,6 @@ import chess
 import pytest
 import torch
 
-from chessnn_colab.games.base import finished
 from chessnn_colab.games.chess.notation import state_from_boards
 from chessnn_colab.games.chess.rules import ENDINGS, Chess, ChessState
 
@@ -228,20 +227,6 @@ def test_a_repetition_is_seen_across_the_whole_history():
             repetitions.append(int(state.repetitions))
     assert repetitions == [1] * 91 + [2, 2, 2, 2, 3]
     assert ENDINGS[state.ending] == "threefold_repetition" and board.is_repetition(3)
-
-
-def test_the_ply_cap_counts_from_the_game_s_own_start():
-    game = Chess(max_plies=3)
-    board = chess.Board("4k3/8/8/8/8/8/8/4K2R w K - 10 40")
-    state = play(game, board, ["e1e2", "e8d8"])
-    assert not finished(state)
-    state = play(game, board, ["e1e2", "e8d8", "e2e1"])
-    assert (ENDINGS[state.ending], bool(state.truncated), bool(state.terminated)) == (
-        "truncated",
-        True,
-        False,
-    )
-    assert state.rewards.tolist() == [[0, 0]]
 
 
 def test_a_mate_at_the_ply_cap_is_a_mate():

@@ -173,13 +173,6 @@ def test_a_gpu_that_is_full_is_in_use_and_not_broken(monkeypatch):
 # The inventory
 
 
-def test_this_machine_has_an_inventory():
-    found = inventory()
-    assert found.cores >= 1
-    names = [f"cuda:{gpu.index}" for gpu in found.gpus]
-    assert detect_device(machine=found).device in [*names, "mps", "cpu"]
-
-
 def test_gpus_that_cannot_be_asked_are_problems_and_the_rest_are_found(monkeypatch):
     def properties(index):
         if index == 0:

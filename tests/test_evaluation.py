@@ -140,8 +140,6 @@ def test_evaluate_from_a_shell(run, other, short_games, tmp_path, capsys):
         and result["wins"] + result["draws"] + result["losses"] == 2
     )
     assert (tmp_path / "iteration_3-other_iteration_11.pgn").exists()
-    assert main(["evaluate", run, "--search", "policy", "--games", "2", "--device", "cpu"]) == 0
-    assert "iteration 3 (1 evaluations per move) against random: " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -151,6 +149,7 @@ def test_evaluate_from_a_shell(run, other, short_games, tmp_path, capsys):
         "--games 3",
         "--search policy --candidates 3",
         "--save RUN/config.json",
+        "--save RUN/config.json/below",
         "--opponent RUN@5",
         "--calibration --games 0",
         "--calibration --candidates 3",

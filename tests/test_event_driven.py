@@ -128,14 +128,6 @@ def test_the_other_forms_are_compared_and_differ():
     assert totals["pipelined"]["blocks.0.neurons1"] == 0  # it has its whole input at once
 
 
-def test_positions_are_many_kinds_and_repeatable():
-    found = positions(300)
-    assert found.shape == (300, 27, 8, 8) and torch.equal(found, positions(300))
-    men = found[:, :12].sum((1, 2, 3))
-    assert men.max() == 32 and men.min() < 10 and len(found.unique(dim=0)) > 250
-    assert len(positions(10_000)) == 10_000, "games that end begin again"
-
-
 def test_what_cannot_run_so_is_refused(capsys, tmp_path):
     with pytest.raises(
         ConfigError, match="2 steps with 1 levels of spikes: expected 1 step with 2 levels"

@@ -12,10 +12,10 @@ from chessnn_colab.games.base import finished, start_positions
 from chessnn_colab.games.gomoku.lines import LineTables
 from chessnn_colab.games.gomoku.notation import cell_name, parse_cell
 from chessnn_colab.games.gomoku.rules import DEFAULT_SIZE, LARGEST, SMALLEST, Gomoku
-from chessnn_colab.games.registry import GAMES, family, make_game, rules, text_suffix
+from chessnn_colab.games.registry import make_game, rules
 
 from .counts import full
-from .gomoku_reference import fives, runs_through, winner
+from .gomoku_reference import fives, winner
 from .random_play import random_actions
 
 GAMES_EACH = full(4, 32)
@@ -70,16 +70,6 @@ def test_lines_on_crowded_boards(name, share):
         for row, board in enumerate(boards.tolist()):
             own = [stone if stone == colour else 0 for stone in board]
             assert found[row] == (winner(own, game.size, game.exact) == colour)
-
-
-def test_runs_through_every_cell():
-    size = 7
-    boards = random_boards(size, 30, 0.5, seed=4)
-    lengths = LineTables(size, False, "cpu").runs(boards == 1)
-    for board, cells in zip(boards.tolist(), lengths.tolist()):
-        own = {divmod(cell, size) for cell, stone in enumerate(board) if stone == 1}
-        for cell, found in enumerate(cells):
-            assert found == runs_through(own, divmod(cell, size))
 
 
 def test_six_in_a_row_wins_only_where_five_or_more_do():
@@ -189,21 +179,8 @@ def test_one_game_has_one_name():
         TrainConfig(game="gomoku:15").game == "gomoku"
         and TrainConfig(game="gomoku:exact").game == "gomoku:15:exact"
     )
-    assert make_game("gomoku:exact").name == "gomoku:15:exact" and type(
-        make_game("gomoku:9")
-    ) is rules("gomoku:9")
-    assert (
-        text_suffix("gomoku:9") == ".txt"
-        and family("gomoku:9:exact") == "gomoku"
-        and family("chess") in GAMES
-    )
     sizes = [rules(f"gomoku:{size}") for size in range(SMALLEST, LARGEST + 1)]
     assert len({game.name for game in sizes}) == len(sizes) and DEFAULT_SIZE == Gomoku.size == 15
-
-
-def test_self_play_takes_a_variants_own_settings():
-    game = make_game("gomoku:9")
-    assert game.max_plies == 81
 
 
 @pytest.mark.parametrize("text", ["", "a", "a0", "a10", "j1", "a\u0661", "aa1", "1a", "a-1", "a1 "])
@@ -226,28 +203,4 @@ def test_boards_are_drawn():
         " 2 . . . . .",
         " 1 . . . . .",
         "   a b c d e",
-    ]
-
-
-def test_every_operator_has_a_kernel_on_gpus_and_macs():
-    """What a ply and an update ask of a device, by the operator table that ships with torch."""
-    pytest.importorskip(
-        "yaml", reason="torch's operator table is read with PyYAML, which is not installed"
-    )
-    from .test_device_operators import NOT_KERNELS, Operators, has_kernel
-
-    game = make_game("gomoku:9:exact")
-    with Operators() as operators:
-        state = game.step(
-            game.starts(8, "random-plies", torch.Generator().manual_seed(0)), torch.arange(8)
-        )
-        packed, _ = game.augment(game.pack(state), torch.rand(8))
-        for output in (game.observe, game.legal_action_mask):
-            output(game.unpack(packed))
-    names = operators.names - NOT_KERNELS - {"exponential_"}  # drawn on the CPU
-    assert "gather" in names and not [
-        f"{name} on {device}"
-        for name in names
-        for device in ("CUDA", "MPS")
-        if not has_kernel(name, device)
     ]

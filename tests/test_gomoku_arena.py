@@ -6,14 +6,7 @@ import pytest
 import torch
 
 from chessnn_colab.arena.evaluate import evaluate_run, find_player, network_player
-from chessnn_colab.arena.gomoku.alphabeta import (
-    TO_MOVE,
-    WIN,
-    WORTH,
-    AlphaBetaPlayer,
-    Windows,
-    window_cells,
-)
+from chessnn_colab.arena.gomoku.alphabeta import TO_MOVE, WIN, WORTH, AlphaBetaPlayer, window_cells
 from chessnn_colab.arena.gomoku.heuristic import HeuristicPlayer
 from chessnn_colab.arena.gomoku.openings import book
 from chessnn_colab.arena.parallel import play_match
@@ -26,7 +19,6 @@ from chessnn_colab.runs.checkpoint import load_checkpoint
 from chessnn_colab.views.played import played_game
 
 from .gomoku_run import make_gomoku_run
-from .test_gomoku import random_boards
 
 SMALL = ["gomoku:6", "gomoku:6:exact"]
 
@@ -85,25 +77,6 @@ def plain_worth(own: set[int], theirs: set[int], size: int, exact: bool, tables)
     return total
 
 
-@pytest.mark.parametrize("name", SMALL)
-def test_what_a_move_changes_is_the_evaluation_after_it_less_before(name):
-    game = make_game(name)
-    windows = Windows(game)
-    boards = random_boards(game.size, 6, 0.5, seed=1)
-    signed = torch.where(boards == 2, -1, boards)
-    (gain, threat) = windows.gains(signed)
-    after = windows.worth_after(signed)
-    for row, board in enumerate(boards.tolist()):
-        own, theirs = (stones(board, colour) for colour in (1, 2))
-        before = plain_worth(own, theirs, game.size, game.exact, (WORTH, WORTH))
-        for cell in set(range(game.size**2)) - own - theirs:
-            one = plain_worth(own | {cell}, theirs, game.size, game.exact, (WORTH, WORTH))
-            other = plain_worth(own, theirs | {cell}, game.size, game.exact, (WORTH, WORTH))
-            last = plain_worth(own | {cell}, theirs, game.size, game.exact, (WORTH, TO_MOVE))
-            found = torch.stack((gain[row, cell], threat[row, cell], after[row, cell])).tolist()
-            assert found == pytest.approx([one - before, before - other, last], abs=1.0)
-
-
 def alpha_beta(game, state, depth: int, alpha: float = -1e9, beta: float = 1e9) -> float:
     """The worth of a position to its mover, one line after the other."""
     best = -1e9
@@ -147,21 +120,6 @@ def test_many_lines_together_are_worth_what_alpha_beta_says(name, depth, empty):
         tried += 1
         found = float(AlphaBetaPlayer(game, depth).scores(state).max())
         assert found == pytest.approx(alpha_beta(game, state, depth), rel=1e-4, abs=1.0)
-
-
-def test_alpha_beta_sees_what_its_depth_allows():
-    game = make_game("gomoku:9")
-    shallow = AlphaBetaPlayer(game, 2)
-    deep = AlphaBetaPlayer(game, 4)
-    four = [40, 0, 41, 2, 42, 8, 43, 80]
-    assert chosen(shallow, game, four) <= {39, 44} and chosen(deep, game, four) <= {39, 44}
-    three = [40, 0, 41, 2, 42, 8]  # an open three, and nothing to fear: an open four wins
-    assert chosen(deep, game, three) <= {39, 43}
-    answer = [40, 0, 41, 2, 42]  # the opponent's open three must be stopped
-    assert chosen(deep, game, answer) <= {38, 39, 43, 44}
-    assert float(deep.scores(game.after([four])).max()) == WIN
-    full = make_game("gomoku:5").after([[]])
-    assert int(AlphaBetaPlayer(make_game("gomoku:5"), 4).choose(full, torch.Generator())) == 12
 
 
 @pytest.mark.parametrize("name", ["gomoku:9", "gomoku:7:exact"])

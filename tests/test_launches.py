@@ -5,9 +5,8 @@ import json
 import torch
 
 from chessnn_colab.__main__ import main
-from chessnn_colab.bench.launches import Kernels, count_ply
+from chessnn_colab.bench.launches import Kernels
 from chessnn_colab.network_config import NetworkConfig
-from chessnn_colab.search import SearchConfig
 
 TINY = NetworkConfig(channels=8, blocks=1, value_hidden=8)
 
@@ -43,11 +42,3 @@ def test_a_ply_of_two_rungs_has_at_most_900_operators(capsys):
     assert 500 < found["kernels_per_ply"] == sum(parts) <= 900 and min(parts) > 0
     assert sum(found["by_function"].values()) == found["kernels_rules"]
     assert found["by_function"]["legal_moves"] <= 340  # three calls
-
-
-def test_the_number_depends_on_the_search_and_not_on_the_batch(monkeypatch):
-    policy, tree = (SearchConfig(search=name, num_simulations=3) for name in ("policy", "tree"))
-    parts = count_ply("chess", TINY, policy).parts
-    assert 200 < sum(parts.values()) < sum(count_ply("chess", TINY, tree).parts.values())
-    monkeypatch.setattr("chessnn_colab.bench.launches.BOARDS", 64)
-    assert count_ply("chess", TINY, policy).parts == parts

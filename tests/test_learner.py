@@ -12,7 +12,6 @@ from chessnn_colab.budget import Budget
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.learner import Learner, LearnerConfig, log_policy, losses_of, masked_log_policy
-from chessnn_colab.learner_state import load_optimizer_arrays, optimizer_arrays
 from chessnn_colab.learning import Batches, learn
 from chessnn_colab.network import build_network, to_arrays
 from chessnn_colab.network_config import NetworkConfig
@@ -265,17 +264,6 @@ def test_gradients_are_clipped(monkeypatch):
         [parameter.grad.norm() for parameter in learner.network.parameters()]
     ).norm()
     assert total <= 1.01e-6
-
-
-def test_optimizer_round_trip_goes_on_alike():
-    first, batch = learner_of(), batch_of()
-    first.update(batch)
-    second = learner_of()
-    second.network.load_state_dict(first.network.state_dict())
-    load_optimizer_arrays(second.optimizer, optimizer_arrays(first.optimizer))
-    first.update(batch), second.update(batch)
-    for name, array in to_arrays(first.network).items():
-        np.testing.assert_array_equal(array, to_arrays(second.network)[name])
 
 
 def records_of(count: int, first: int = 0) -> GameRecords:

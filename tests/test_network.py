@@ -13,15 +13,7 @@ from chessnn_colab.bench.network import plain_neurons
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.layers import SquarePolicy
-from chessnn_colab.network import (
-    SpikingLayer,
-    SpikingNetwork,
-    actor_copy,
-    build_network,
-    expected_value,
-    load_arrays,
-    to_arrays,
-)
+from chessnn_colab.network import SpikingLayer, SpikingNetwork, actor_copy, build_network, to_arrays
 from chessnn_colab.network_config import PRESETS, NetworkConfig
 from chessnn_colab.spikes import firing_rates, spike_counts
 
@@ -130,11 +122,6 @@ def test_folded_actor_equals_the_original_and_leaves_it_alone(config):
     assert alike(before, to_arrays(network))
 
 
-def test_the_expected_value_is_wins_less_losses():
-    values = expected_value(torch.tensor([[20.0, 0, 0], [0, 20, 0], [0, 0, 20], [1, 1, 1]]))
-    torch.testing.assert_close(values, torch.tensor([1.0, 0, -1, 0]), atol=1e-5, rtol=0)
-
-
 def test_state_is_reset_every_forward():
     network = lively()
     with torch.no_grad():
@@ -163,27 +150,6 @@ def test_a_portable_network_alone_calls_no_spikingjelly_operator(portable):
     assert any("sj_" in event.key for event in profiler.key_averages()) != portable
 
 
-def test_weights_travel_as_numpy_arrays():
-    network, other = lively(), build_network(SMALL, "cpu", seed=99).eval()
-    load_arrays(other, to_arrays(network))
-    with torch.no_grad():
-        assert torch.equal(other(planes(4)).prior_logits, network(planes(4)).prior_logits)
-
-
-def test_weights_of_another_network_are_refused():
-    with pytest.raises(ConfigError, match="do not fit"):
-        load_arrays(
-            build_network(SMALL, "cpu"), to_arrays(build_network(NetworkConfig(channels=8), "cpu"))
-        )
-
-
-def test_seed_alone_decides_the_weights():
-    torch.manual_seed(123)
-    first = to_arrays(build_network(SMALL, "cpu", seed=5))
-    torch.manual_seed(321)
-    assert alike(first, to_arrays(build_network(SMALL, "cpu", seed=5)))
-
-
 @pytest.mark.parametrize("activation", ["clipped", "relu"])
 def test_a_twin_without_spikes_gives_on_numbers_and_learns(activation):
     """The same weights and currents: rounded, limited and as they are."""
@@ -207,23 +173,6 @@ def test_a_twin_without_spikes_gives_on_numbers_and_learns(activation):
         torch.testing.assert_close(
             actor(planes(4)).value_logits, twin.eval()(planes(4)).value_logits
         )
-
-
-@pytest.mark.parametrize(
-    "height, width, actions", [(3, 3, 9), (15, 15, 225), (4, 4, 4), (6, 7, 84)]
-)
-def test_any_board_and_any_number_of_actions(height, width, actions):
-    config = NetworkConfig(
-        planes=3, height=height, width=width, actions=actions, channels=8, blocks=1, value_hidden=8
-    )
-    network = build_network(config, "cpu").eval()
-    observation = planes(5, config)
-    with torch.no_grad():
-        rates, value_logits = network.features_and_value(observation)
-        logits = network.prior_logits(rates)
-        rows, some = torch.tensor([0, 2, 4]), torch.tensor([0, actions - 1, actions // 2])
-        assert logits.shape == (5, actions) and value_logits.shape == (5, 3)
-        torch.testing.assert_close(network.prior_logits_at(rates, rows, some), logits[rows, some])
 
 
 @pytest.mark.parametrize(

@@ -25,17 +25,6 @@ def make_records(lengths=(3, 1, 4), seed=0) -> GameRecords:
     )
 
 
-def test_games_are_joined_in_order():
-    one, other = make_records((3, 1), seed=1), make_records((2, 5, 1), seed=2)
-    both = GameRecords.concatenate([one, other])
-    assert (both.num_games, both.num_positions) == (5, 12)
-    assert both.offsets.tolist() == [0, 3, 4, 6, 11, 12]
-    for name, array in both.to_arrays().items():
-        np.testing.assert_array_equal(
-            array, np.concatenate((getattr(one, name), getattr(other, name)))
-        )
-
-
 @pytest.mark.parametrize(
     "name, array",
     [

@@ -171,17 +171,6 @@ def test_one_call_opens_all_of_a_run(tmp_path):
 # --- reports
 
 
-def test_reports_come_back_in_order(run):
-    reports = [{"iteration": 1 + i, "loss": 1 / (1 + i), "endings": {"mate": 2}} for i in range(3)]
-    for report in reports:
-        run.append_report(report)
-    assert RunFolder.open(run.path).read_reports() == reports
-    run.rewind(2)
-    assert run.read_reports() == reports[:2]
-    run.append_report(reports[2])
-    assert run.read_reports() == reports
-
-
 def test_a_line_cut_at_any_byte_is_left_out_and_then_dropped(run):
     run.append_report({"iteration": 1, "loss": 0.5})
     whole = run.path.joinpath("metrics.jsonl").read_bytes()
@@ -210,18 +199,6 @@ def test_nan_is_null_on_disk_and_nan_when_read(run):
 
 
 # --- checkpoints and snapshots
-
-
-def test_the_newest_checkpoint_that_verifies_is_used(run):
-    for iteration in (5, 10, 15):
-        run.save_checkpoint(iteration, groups(iteration), {"game": "chess"})
-    assert run.checkpoints() == [5, 10, 15]
-    assert run.latest_checkpoint().iteration == 15
-    break_checkpoint(run, 15)
-    latest = RunFolder.open(run.path).latest_checkpoint()
-    assert (latest.iteration, latest.checkpoint.groups["weights"]["a"][0]) == (10, 10)
-    assert latest.checkpoint.metadata == {"game": "chess", "iteration": 10}
-    assert len(latest.messages) == 1 and "000015" in latest.messages[0]
 
 
 def test_saving_takes_a_small_share_of_the_time(run, monkeypatch):

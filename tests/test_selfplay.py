@@ -112,15 +112,6 @@ def test_every_game_is_played_to_its_end_and_no_position_is_lost_or_doubled(reco
     assert records.num_positions < played(calls=5, unfinished=True).num_positions == 1200
 
 
-def test_same_seed_same_games_other_seed_other_games(records):
-    again, other = played(calls=5), played(calls=5, seed=1)
-    for name, array in records.to_arrays().items():
-        np.testing.assert_array_equal(array, again.to_arrays()[name])
-    assert not np.array_equal(other.game_lengths, records.game_lengths) or not np.array_equal(
-        other.actions, records.actions
-    )
-
-
 def test_boards_are_freed_when_nobody_holds_them():
     """A cycle would keep their tensors until the garbage collector comes."""
     game = Chess(max_plies=8)
@@ -209,14 +200,6 @@ def test_a_position_and_its_policy_take_at_most_128_bytes(records):
     sums = records.policy_weights.astype(np.float32).sum(1)
     np.testing.assert_allclose(sums, 1, atol=5e-3)
     assert (np.diff(records.policy_weights.astype(np.float32), axis=1) <= 0).all()  # best first
-
-
-def test_policy_targets_are_legal_moves(records):
-    mask = Chess().legal_action_mask(states(records)).numpy()
-    rows = np.arange(records.num_positions)
-    assert mask[rows, records.actions].all()
-    weighty = records.policy_weights > 0
-    assert mask[rows[:, None], records.policy_actions][weighty].all()
 
 
 def test_short_games_are_not_preferred():
@@ -329,21 +312,6 @@ def block_of(number: list, **arrays: list) -> dict[str, np.ndarray]:
         "value": wide[..., :3],
         **{name: np.array(array) for name, array in arrays.items()},
     }
-
-
-def test_assembler_keeps_a_game_whole_across_blocks():
-    assembler = Assembler(TRUNCATED, 0.99, 1.0)
-    rest = {"action": [[0, 1], [2, 3]], "ending": [[CHECKMATE] * 2] * 2, "outcome": [[1, 1]] * 2}
-    first, second = (
-        assembler.add(block_of(number, ended=ended, **rest))
-        for number, ended in (
-            ([[0, 1], [0, 1]], [[False, False], [False, True]]),
-            ([[0, 2], [0, -1]], [[False, True], [True, False]]),
-        )
-    )
-    assert first.game_lengths.tolist() == [2] and first.actions.tolist() == [1, 3]
-    assert second.game_lengths.tolist() == [4, 1] and second.actions.tolist() == [0, 2, 0, 2, 1]
-    assert assembler.games == 3 and assembler.plies == 7
 
 
 def test_a_worker_on_the_cpu_starts_no_gpu_driver(monkeypatch):

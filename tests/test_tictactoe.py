@@ -5,7 +5,6 @@ reached.
 import torch
 
 from chessnn_colab.games.base import concatenate, select
-from chessnn_colab.games.registry import game_text
 from chessnn_colab.games.tictactoe import MAX_RANDOM_PLIES, TicTacToe
 
 from .tictactoe_solver import (
@@ -102,16 +101,3 @@ def test_random_starts_reach_every_position_of_up_to_six_stones():
     assert seen == {
         board for board in unfinished() if 1 <= 9 - board.count(".") <= MAX_RANDOM_PLIES
     }
-
-
-def test_a_drawn_game_is_written_down():
-    squares = [0, 4, 8, 1, 7, 6, 2, 5, 3]
-    state = state_of(("XOXXOOOXX",), GAME)
-    text = game_text(GAME, GAME.init(1), squares, int(state.ending), 0, Round="3")
-    assert text.splitlines()[:4] == [
-        "Game: tictactoe",
-        "Round: 3",
-        "Start: 0",
-        "Ending: board_full, no winner",
-    ]
-    assert text.endswith("\n".join(GAME.to_text(state)))

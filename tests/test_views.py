@@ -514,34 +514,3 @@ def test_a_terminal_has_bars_of_matches_and_nothing_left_behind(no_color):
     model.close()
     assert "\x1b[2K" in stream.getvalue()[len(drawn) :]
     assert bool(re.search(r"\x1b\[[0-9;]*9[0-9]m", drawn)) is not no_color
-
-
-# Real kernels
-
-
-WIDGET_CELL = f"""
-import os
-os.environ["CHESSNN_UI"] = "widgets"
-from chessnn_colab.views.progress import make_progress
-from chessnn_colab.report import Report, Session
-report = Report.from_dict({{**{make_report(policy_kl=0.5).to_dict()!r}}})
-model = make_progress()
-model.start_run(Session("runs/a", dict(game="chess", preset="cpu"), 1.0, None))
-for _ in range(2):
-    model.start_selfplay([2], ["CPU"]); model.worker_update(0, 2, 80); model.finish_selfplay(1.0)
-    model.report(report)
-model.close()
-"""
-
-
-def test_the_panel_runs_in_a_real_kernel_and_leaves_pages_without_widgets_behind():
-    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
-    pytest.importorskip("ipykernel")
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(WIDGET_CELL)])
-    nbclient.NotebookClient(notebook, timeout=120).execute()
-    shown = [output["data"] for output in notebook.cells[0].outputs]
-    assert [set(data) - {"text/plain"} for data in shown] == [{"text/html"}] * 2
-    assert (
-        "It taught itself chess" in shown[0]["text/html"]
-        and shown[1]["text/html"].count("data:image/png") == 5
-    )

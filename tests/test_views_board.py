@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from chessnn_colab.errors import ConfigError, NotationError
+from chessnn_colab.errors import NotationError
 from chessnn_colab.games.registry import make_game
 from chessnn_colab.views import picture
 from chessnn_colab.views.drawings import draw_game, make_drawing
@@ -33,49 +33,6 @@ def test_clicks_of_chess_are_its_legal_moves():
     assert (60, 62) in expected, "the king castles by its own two squares"
 
 
-def test_a_chess_game_is_played_taken_back_and_written_down():
-    position = drawing()
-    for text in ("e4", "e7e5", "Qh5", "Nc6", "Bc4", "Nf6", "Qxf7#"):
-        position.push(position.parse(text))
-    assert position.ending() == "Checkmate: White won." and not position.clicks()
-    assert list(position.last()) == [31, 13] and position.alarms() == [4]
-    assert position.moves()[-2:] == [("", "Nf6"), ("4.", "Qxf7#")]
-    text = position.text(("you", "it"))
-    assert '[White "you"]' in text and '[Result "1-0"]' in text
-    position.pop()
-    assert position.turn == 0 and not position.ending()
-    position.load(text)
-    assert position.ending() and len(position.actions) == 7
-
-
-@pytest.mark.parametrize(
-    "text, reason",
-    [
-        ("", "no game"),
-        ("hello", "no game"),
-        ("8/8/8/8/8/8/8/8 w - - 0 1", "king"),
-        ("rnbqkbnr/pppppppp/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "FEN"),
-        ("1. e4 e5 2. Ke3", "bad PGN"),
-        ("1. e4 " * 100_000, "at most 200,000"),
-    ],
-)
-def test_a_wrong_position_or_game_changes_nothing(text, reason):
-    position = drawing()
-    position.push(position.parse("e4"))
-    with pytest.raises(NotationError, match=reason):
-        position.load(text)
-    assert position.actions and position.board.ply() == 1
-
-
-def test_a_start_with_few_pieces_is_told():
-    position = drawing()
-    assert not position.opening_words()
-    position.load("4k3/8/8/8/8/8/4p3/K7 b - - 0 31")
-    assert "with 3 pieces" in position.opening_words()
-    position.push(position.parse("e1=Q"))
-    assert position.moves() == [("31...", "e1=Q+")]
-
-
 def test_stones_are_a_line_in_the_registry():
     position = drawing("tictactoe")
     for name in ("b2", "a3", "c3", "c1", "a1"):
@@ -94,20 +51,6 @@ def test_stones_are_a_line_in_the_registry():
     with pytest.raises(NotationError, match="move 2: b2 is not free"):
         other.load("b2 b2")
     assert other.ending(), "a wrong game changes nothing"
-
-
-def test_squares_of_any_size_have_names():
-    names = drawing("gomoku").names
-    assert (names[0], names[14], names[224]) == ("a15", "o15", "o1")
-
-
-def test_a_game_without_a_board_says_which_have_one():
-    game = make_game("tictactoe")
-    game.name = "nim"
-    with pytest.raises(
-        ConfigError, match="'nim' has no board to click on: expected one of chess, tictactoe"
-    ):
-        make_drawing(game)
 
 
 # Pictures
