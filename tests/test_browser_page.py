@@ -21,7 +21,7 @@ from chessnn_colab.runs.shared import share
 from chessnn_colab.search import SearchConfig
 from chessnn_colab.views.drawings import make_drawing
 
-from .browser import browse, long, needs_browser
+from .browser import browse, needs_browser
 from .small_run import CONFIG, TICTACTOE, make_run
 
 pytestmark = [needs_browser, pytest.mark.timeout(600)]
@@ -220,18 +220,3 @@ def test_the_rules_of_chess_are_those_of_npm(tmp_path):
         pytest.skip("npm could not fetch chess.js")
     for path in (ROOT / "chessnn_colab" / "views" / "page" / "vendor").iterdir():
         assert path.read_bytes() == (tmp_path / path.name).read_bytes()
-
-
-@long
-def test_a_whole_game_of_chess_by_clicks(show):
-    tab = show(SHIPPED)
-    chance = random.Random(1)
-    drawing = make_drawing(make_game("chess"))
-    while "Your move" in says(tab):
-        if (moves := tab.inner_text("#moves")) != "None yet.":
-            drawing.load(moves)
-        for square in chance.choice(drawing.clicks())[0]:
-            tab.locator(".squares button").nth(square).click()
-        if tab.locator(".choices").is_visible():
-            tab.get_by_role("button", name="Queen", exact=True).click()
-    assert says(tab).endswith(("won.", "drawn."))

@@ -134,25 +134,6 @@ def test_losses_by_hand():
     torch.testing.assert_close(losses.entropy, -(log_there.exp() * log_there).sum())
 
 
-def test_a_target_left_over_weighs_nothing():
-    """Records fill spare places with action 0, legal or not, and weight 0; after the last legal
-    action too.
-    """
-    rows, legal = torch.tensor([0, 0, 1]), torch.tensor([2, 3, 1])
-    targets = torch.tensor([[3, 0, 0], [1, 0, 3]])
-    logits = torch.tensor([0.5, 1.0, 3.0], requires_grad=True)
-    chosen, _ = log_policy(logits, rows, legal, targets, 4)
-    log_policy_there = torch.tensor([0.5, 1.0]).log_softmax(0)
-    torch.testing.assert_close(
-        chosen, torch.tensor([[float(log_policy_there[1]), 0, 0], [0, 0, 0]])
-    )
-    chosen[:, 1:].sum().backward()
-    assert logits.grad.abs().sum() == 0
-    mask = torch.tensor([[False, False, True, True], [False, True, False, False]])
-    everything = torch.zeros(2, 4).masked_scatter(mask, logits.detach())
-    torch.testing.assert_close(masked_log_policy(everything, mask, targets)[0], chosen.detach())
-
-
 def test_a_device_that_lists_no_legal_actions_learns_the_same():
     """A GPU computes and masks every logit; the loss and the gradients are those of the legal
     actions alone.

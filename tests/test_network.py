@@ -12,7 +12,6 @@ from chessnn_colab import layers
 from chessnn_colab.bench.network import plain_neurons
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.chess.rules import Chess
-from chessnn_colab.layers import SquarePolicy
 from chessnn_colab.network import SpikingLayer, SpikingNetwork, actor_copy, build_network, to_arrays
 from chessnn_colab.network_config import PRESETS, NetworkConfig
 from chessnn_colab.spikes import firing_rates, spike_counts
@@ -235,30 +234,6 @@ def test_learning_sees_the_same_logits_as_playing(jumps):
         gradients.append([logits, wdl, *(parameter.grad for parameter in network.parameters())])
     for one, other in zip(*gradients):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
-
-
-def test_a_moves_logit_reads_the_squares_it_leaves_and_reaches():
-    """Spikes on one square alone move the logits of the moves from there and to there, each by
-    weights of its own.
-    """
-    game = Chess()
-    head = SquarePolicy(NetworkConfig(channels=3, jumps=game.jumps))
-    leave, reach = head.weight.detach().view(2, 73, 3)
-    rates = torch.zeros(1, 3, 8, 8)
-    rates[0, :, 2, 5] = spikes = torch.tensor([1.0, 2.0, 3.0])  # f3
-    with torch.no_grad():
-        moved = head(rates)[0] - head(torch.zeros_like(rates))[0]
-    plane, square = torch.arange(4672) // 64, torch.arange(4672) % 64
-    there = torch.tensor(
-        [0 <= s % 8 + c < 8 and 0 <= s // 8 + r < 8 for c, r in game.jumps for s in range(64)]
-    )
-    expected = (square == 21) * (leave @ spikes)[plane] + (game.destinations == 21) * (
-        reach @ spikes
-    )[plane]
-    torch.testing.assert_close(moved[there], expected[there])
-    assert (moved[there] != 0).sum() == 2 * (
-        25 + 8 + 9
-    )  # a queen's, a knight's and a promoting pawn's, both ways
 
 
 @pytest.mark.parametrize("device, last", [("cpu", True), ("mps", False)])

@@ -5,7 +5,7 @@ import torch
 
 from chessnn_colab.games.base import finished, select
 from chessnn_colab.games.registry import make_game
-from chessnn_colab.games.twenty48 import DOWN, LEFT, RIGHT, UP, Twenty48, _mixed, _slides, _spawn
+from chessnn_colab.games.twenty48 import DOWN, LEFT, RIGHT, UP, Twenty48, _mixed, _spawn
 
 from .random_play import random_actions
 
@@ -27,23 +27,13 @@ def board(game, *rows: str):
     )
 
 
-@pytest.mark.parametrize(
-    "line, after, paid",
-    [
-        ((1, 1, 1, 1), [2, 2, 0, 0], 8),
-        ((0, 1, 1, 1), [2, 1, 0, 0], 4),
-        ((2, 1, 1, 0), [2, 2, 0, 0], 4),
-        ((1, 0, 0, 1), [2, 0, 0, 0], 4),
-        ((1, 1, 2, 0), [2, 2, 0, 0], 4),
-        ((0, 3, 0, 2), [3, 2, 0, 0], 0),
-        ((16, 16, 17, 17), [17, 17, 17, 0], 2**17),
-    ],
-)
-def test_a_line_slides(line, after, paid):
+def test_lines_slide(game):
     """Each tile merges once, those nearest the side first; the largest do not merge."""
-    entry = _slides()[sum(tile * 18**place for place, tile in enumerate(line))]
-    assert [int(entry >> 5 * place) & 31 for place in range(4)] == after
-    assert entry >> 20 == paid
+    before = board(game, "2 2 2 2", ". 2 2 2", "4 2 2 .", "65536 65536 131072 131072")
+    after = game.afterstate(before, torch.tensor([LEFT]))
+    expected = board(game, "4 4 . .", "4 2 . .", "4 4 . .", "131072 131072 131072 .")
+    assert torch.equal(after.tiles, expected.tiles)
+    assert after.score.tolist() == [8 + 4 + 4 + 2**17]
 
 
 def test_moves_go_where_they_say(game):
@@ -175,17 +165,11 @@ def test_rewards_sum_to_what_they_are_named_after():
         assert 0 < total.max() < games[kind].score_limit
 
 
-def test_a_position_packs_with_its_score_and_its_chance(game):
-    generator = torch.Generator().manual_seed(3)
-    state = game.starts(50, "standard", generator)
-    for _ in range(30):
-        state = game.step(state, random_actions(game, state, generator))
-    again = game.unpack(game.pack(state))
-    assert torch.equal(again.score, state.score) and torch.equal(again.key, state.key)
-    action = random_actions(game, state, generator)
-    assert torch.equal(game.step(again, action).tiles, game.step(state, action).tiles)
+def test_the_largest_position_packs(game):
     largest = game._state(
         torch.full((1, 16), 17), torch.tensor([3_932_156]), torch.tensor([2**32 - 1])
     )
-    assert torch.equal(game.unpack(game.pack(largest)).tiles, largest.tiles)
+    again = game.unpack(game.pack(largest))
+    for name in ("tiles", "score", "key"):
+        assert torch.equal(getattr(again, name), getattr(largest, name))
     assert "131072" in game.to_text(largest)[0] and "score 3932156" in game.to_text(largest)[0]
