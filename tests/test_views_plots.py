@@ -172,8 +172,8 @@ def test_matches_against_one_opponent_stand_together_with_score_interval_and_cou
 
 
 def test_strength_and_puzzles_stand_against_games_and_minutes(monkeypatch):
-    reports = [make_report(4, total_games=800, seconds=120.0).to_dict()]
-    folder = types.SimpleNamespace(read_reports=lambda: reports)
+    reports = [make_report(4, total_games=800, seconds=120.0)]
+    folder = types.SimpleNamespace(reports=lambda: reports)
     monkeypatch.setattr(strength_plots.RunFolder, "open", lambda run: folder)
     rating = {
         "iteration 0": 0.0,
