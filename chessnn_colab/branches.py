@@ -64,13 +64,10 @@ def branches(output: PolicyOutput, discount: float) -> list[Branch]:
 
 def _plies(balance: float, discount: float) -> int:
     """The plies to a proven end that is worth `balance`, with the sign of that; 0 for a draw."""
-    if balance == 0:
-        return 0
-    plies = 1 + round(math.log(abs(balance)) / math.log(discount))
+    plies = 1 + round(math.log(abs(balance)) / math.log(discount)) if balance else 0
     return plies if balance > 0 else -plies
 
 
-def _rank(branch: Branch) -> tuple[int, int, int, float]:
+def _rank(branch: Branch) -> tuple[float, int, float]:
     """Proven wins come first, the fastest before the others, and proven losses last."""
-    proof = branch.proof or 0
-    return (proof > 0) - (proof < 0), -proof, branch.visits, branch.value
+    return 1 / branch.proof if branch.proof else 0.0, branch.visits, branch.value

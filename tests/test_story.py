@@ -184,5 +184,5 @@ def test_the_card_has_the_first_game_that_somebody_won():
 
 def test_a_story_draws_the_strength_of_another_run_below_its_own(run):
     curve = [[0.0, 0.09], [1.0, 0.15], [2.0, 0.31]]
-    assert reference_of(run) == {"run": "first", "curves": {"puzzles, by policy": curve}}
+    assert reference_of(run) == {"run": "the run first", "curves": {"puzzles, by policy": curve}}
     assert run_story(run, run)._repr_html_() != run_story(run)._repr_html_()

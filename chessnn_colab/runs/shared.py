@@ -8,6 +8,7 @@ only text.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,7 @@ def share_folder(run: AnyPath, folder: AnyPath, snapshot: int | None = None) -> 
     figures = card.get("figures", {})
     about = {"iteration": card["iteration"], **figures, **figures.get("strength", {})}
     lines = "\n".join(f"- {line}" for line in card_lines(about) if "{" not in line)
+    lines = re.sub(r"(\.\d\d)\d+", r"\1", lines)
     with refused(f"cannot write {target}", kind=CheckpointError):
         target.mkdir(parents=True)
         share(run, target / "model.safetensors", snapshot)

@@ -29,7 +29,7 @@ RESULT_COLOURS = {
 MAX_LAYER_LINES = 8
 SMALL = 7.0  # points, of the small figures' text
 # The curve of a normal run: {"machine": ..., "game": ..., "preset": ..., "curves": {measure:
-# [[minutes, share], ...]}}, or of another one: {"run": its name, "curves": ...}
+# [[minutes, share], ...]}}, or of another one: {"run": what it is, "curves": ...}
 Reference = Mapping[str, Any]
 
 
@@ -64,20 +64,23 @@ def draw_strength(
     points: Sequence[Strength],
     reference: Reference | None = None,
     minutes: float | None = None,
-    room: float = 1.4,
+    line: float = 0.08,
 ) -> None:
     """Strength over minutes: a line per measure. A game with points instead of wins has its games'
     mean score.
 
-    room: the axis's height as a multiple of its highest value; the legend uses the space above.
+    line: a line of the legend as a share of the axis's height; the curves stay below the legend.
     """
     scored = [report for report in reports if "mean" in report.scores]
     ends = [point.seconds / 60 for point in (*points, *scored)]
+    if reference and "run" in reference:
+        ends += [curve[-1][0] for curve in reference["curves"].values()]
     axis.set(title="Is it getting stronger?", xlabel="minutes of training")
     axis.locator_params(nbins=6, steps=(1, 2, 5, 10))
     if points:
         _draw_measures(axis, points, reference)
-        axis.set_ylim(0, room * max(point.high for point in points))
+        lines = len({point.measure for point in points}) + 0.5
+        axis.set_ylim(0, max(point.high for point in points) / (1 - lines * line))
         axis.set_yticks([tick for tick in axis.get_yticks() if tick <= 1])
     elif scored:
         means = np.array([report.scores["mean"] for report in scored])

@@ -143,7 +143,7 @@ def reference_of(run: str | Path) -> Reference:
     for point in strength_points(reports):
         moment = [round(point.seconds / 60, 3), round(point.share, 4)]
         curves.setdefault(point.measure, []).append(moment)
-    return {"run": folder.path.name, "curves": curves}
+    return {"run": f"the run {folder.path.name}", "curves": curves}
 
 
 def _tile(name: str, figure: str) -> str:

@@ -183,6 +183,6 @@ def _score(value: float, proof: int | None) -> str:
     ten to one.
     """
     if proof:
-        return f"mate {(proof + 1) // 2 if proof > 0 else -(-proof // 2)}"
+        return f"mate {(proof + 1) // 2}"
     value = min(max(value, -0.999), 0.999)
     return f"cp {round(400 * math.log10((1 + value) / (1 - value)))}"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 from statistics import median_high
 
 from ...arena.progress import Bar, MatchProgress
+from ...report import Session
 from ...text import counted, duration, percent
 
 LOG = "logs/training.log"  # of a run: everything that its trainings said
@@ -90,11 +90,14 @@ def slow_worker(bars: Sequence[Bar]) -> str:
     )
 
 
-def keep(run: str, line: str) -> None:
-    """Add a line with its time to the log of a run, if it can be written."""
-    moment = time.strftime("%Y-%m-%d %H:%M:%S")
-    with suppress(OSError), open(Path(run) / LOG, "a", encoding="utf-8") as log:
-        log.write(f"{moment} {line}\n")
+def keep(session: Session | None, line: str) -> None:
+    """Add a line with its time to the log of the run that trains, if there is one and the log can
+    be written.
+    """
+    if session is not None:
+        moment = time.strftime("%Y-%m-%d %H:%M:%S")
+        with suppress(OSError), open(f"{session.run}/{LOG}", "a", encoding="utf-8") as log:
+            log.write(f"{moment} {line}\n")
 
 
 def rate(count: float, seconds: float, digits: int = 0) -> str:

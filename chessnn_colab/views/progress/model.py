@@ -85,7 +85,7 @@ class LiveProgress(Progress):
         self._iterations = session.iterations
         self._started = self._now() - session.elapsed
         for text in self.messages:
-            lines.keep(session.run, text)
+            lines.keep(session, text)
         self._play = replace(self._play, bars=(Bar("", 0, 0),) * session.workers)
         self._show(Bar(STARTING, 0, 1))
 
@@ -219,14 +219,12 @@ class LiveProgress(Progress):
 
     def _say(self, text: str) -> None:
         self.face.message(text)
-        if self.session is not None:
-            lines.keep(self.session.run, text)
+        lines.keep(self.session, text)
 
     def _write(self, *new_lines: str) -> None:
         for line in new_lines:
             self.face.detail(line)
-            if self.session is not None:
-                lines.keep(self.session.run, line)
+            lines.keep(self.session, line)
             self._last_line = self._now()
 
     def _show_play(self, bars: tuple[Bar, ...]) -> None:
