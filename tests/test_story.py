@@ -1,15 +1,14 @@
 """What a run has come to, what to expect of one, and the runs on the disk."""
 
 import json
-import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.errors import RunError
-from chessnn_colab.replay import ReplayBuffer
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.run_list import chosen_run, delete_run, list_runs
 from chessnn_colab.training import train
@@ -19,7 +18,6 @@ from chessnn_colab.views.expect import what_to_expect
 from chessnn_colab.views.story import reference_of, run_story
 from tests.sample_reports import MATE, make_report, make_strength
 from tests.small_run import tiny
-from tests.test_records import make_records
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
 import reference_curve
@@ -86,6 +84,7 @@ def test_the_curve_of_a_normal_run_is_made_by_a_command_and_shown_to_runs_like_i
     expected = what_to_expect(config)
     assert "A normal run on another test" in expected
     assert "puzzles, by policy: 9 % untrained, 15 % after 1 min, 31 % after 2 min" in expected
+    assert what_to_expect(replace(config, preset="t4")).startswith("There is no curve")
 
 
 def test_a_run_without_measurements_has_no_curve(tmp_path):
@@ -93,22 +92,6 @@ def test_a_run_without_measurements_has_no_curve(tmp_path):
         folder.append_report(make_report(1).to_dict())
     with pytest.raises(RunError, match="has no curve"):
         reference_curve.curve_of(str(tmp_path / "plain"), "a test")
-
-
-def test_the_disk_that_a_run_takes_is_known_before(tmp_path):
-    """Three checkpoints, each with a replay that is full."""
-    said = []
-    for capacity in (100_000, 1_100_000):
-        config = TrainConfig(
-            run=str(tmp_path / "new"), preset="cpu", device="cpu", replay_capacity=capacity
-        )
-        said.append(what_to_expect(config).splitlines()[-1])
-    pattern = r"Disk: (\d+) MB after 10 million positions, and .+B per snapshot; .+B are free"
-    small, large = (int(re.fullmatch(pattern, line)[1]) for line in said)
-    replay = ReplayBuffer(50)
-    replay.add(make_records((50,)))
-    held = sum(part.nbytes for parts in replay.to_arrays().values() for part in parts)
-    assert large - small == pytest.approx(3 * held / 50, abs=1)
 
 
 def test_runs_are_listed_with_their_sizes_the_newest_first(run):
