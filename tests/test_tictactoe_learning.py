@@ -83,13 +83,13 @@ def test_drawn_positions_say_draw_and_won_ones_win(run):
     game = TicTacToe()
     actor = Actor(game, actor_copy(network), SearchConfig())
     generator = torch.Generator().manual_seed(0)
-    words = unfinished_states(game).stones.tolist()
-    values = {word: true_value(board) for word, board in zip(words, unfinished())}
+    packed = game.pack(unfinished_states(game)).tolist()
+    values = {tuple(words): true_value(board) for words, board in zip(packed, unfinished())}
     said: dict[int, list[torch.Tensor]] = {1: [], 0: [], -1: []}
     state = start_positions(game, game.start_shares, 256, generator)
-    while len(state.stones):
-        for word, value in zip(state.stones.tolist(), actor.root(state).value.t()):
-            said[values[word]].append(value)
+    while len(state.board):
+        for words, value in zip(game.pack(state).tolist(), actor.root(state).value.t()):
+            said[values[tuple(words)]].append(value)
         state = game.step(state, actor.act(state, generator, 0.0).action)
         state = select(state, ~finished(state))
     won, drawn, lost = (chances(torch.stack(part).numpy()).mean(0) for part in said.values())

@@ -12,7 +12,8 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from chessnn_colab.games.tictactoe import TicTacToe, TicTacToeState
+from chessnn_colab.games.gomoku.state import GomokuState
+from chessnn_colab.games.tictactoe import TicTacToe
 
 EMPTY = "........."
 ROWS = [(3 * row, 3 * row + 1, 3 * row + 2) for row in range(3)]
@@ -82,19 +83,19 @@ def unfinished() -> tuple[str, ...]:
     return tuple(board for board in reachable() if not over(board))
 
 
-def state_of(boards: tuple[str, ...], game: TicTacToe) -> TicTacToeState:
+def state_of(boards: tuple[str, ...], game: TicTacToe) -> GomokuState:
     """The positions as a batch; row i is boards[i]."""
-    return game.unpack(torch.tensor([[_word(board)] for board in boards], device=game.device))
+    return game.unpack(torch.tensor(list(map(_words, boards)), device=game.device))
 
 
-def unfinished_states(game: TicTacToe | None = None) -> TicTacToeState:
+def unfinished_states(game: TicTacToe | None = None) -> GomokuState:
     """All of `unfinished` as a batch of 4,520 rows, on the device of `game`; without one on the
     CPU.
     """
     return state_of(unfinished(), game or TicTacToe())
 
 
-def kept_share(choose: Callable[[TicTacToeState], Tensor], game: TicTacToe | None = None) -> float:
+def kept_share(choose: Callable[[GomokuState], Tensor], game: TicTacToe | None = None) -> float:
     """The share of all reachable positions that are not over in which a player's move keeps the
     true value.
 
@@ -106,11 +107,8 @@ def kept_share(choose: Callable[[TicTacToeState], Tensor], game: TicTacToe | Non
     return sum(kept) / len(kept)
 
 
-def _word(board: str) -> int:
+def _words(board: str) -> list[int]:
     """As TicTacToe.pack has it."""
-    own = mover(board)
-    return sum(
-        1 << (square if mark == own else square + 9)
-        for square, mark in enumerate(board)
-        if mark != "."
-    )
+    return [
+        sum(1 << square for square, mark in enumerate(board) if mark == player) for player in "XO"
+    ]

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -229,26 +229,6 @@ def random_plies(game: Game, count: int, most: int, generator: torch.Generator) 
         after = game.step(state, action)
         state = where((lengths > played) & ~finished(after), after, state)
     return state
-
-
-class Outcome(NamedTuple):
-    """Whether and how B games have ended in which a line of stones wins."""
-
-    terminated: Tensor  # bool [B]
-    truncated: Tensor  # bool [B]
-    rewards: Tensor  # float32 [B, 2]
-    ending: Tensor  # int64 [B]: 0 unfinished, 1 a line, 2 a full board, 3 truncated
-
-
-def line_outcome(won: Tensor, full: Tensor, capped: Tensor, player: Tensor) -> Outcome:
-    """The outcome from bool [B] each: `won`, the opponent of `player` has a line; the board is
-    `full`; and the ply cap is reached. player: int64 [B], the side to move.
-    """
-    ending = torch.where(capped, 3, 0)
-    ending = torch.where(won, 1, torch.where(full, 2, ending))
-    first_reward = torch.where(won, 2 * player - 1, 0).to(torch.float32)
-    rewards = torch.stack((first_reward, -first_reward), 1)
-    return Outcome((ending == 1) | (ending == 2), ending == 3, rewards, ending)
 
 
 def winning_actions(game: Game, state: Any) -> Tensor:

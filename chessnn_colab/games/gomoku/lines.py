@@ -23,12 +23,13 @@ CODES = 2 ** (2 * REACH + 1)
 class LineTables:
     """The tables of one board size and rule on one device.
 
-    size: rows and columns; exact: whether only exactly five in a row win.
+    size: rows and columns; line: stones in a row that win; exact: whether only exactly so many do.
     """
 
-    def __init__(self, size: int, exact: bool, device: torch.device | str):
+    def __init__(self, size: int, exact: bool, device: torch.device | str, line: int = FIVE):
         self.size = size
         self.exact = exact
+        self.line = line
         cells = line_cells(size)
         weights = 2.0 ** torch.arange(2 * REACH + 1)
         codes = torch.zeros(size**2 + 1, size**2, len(DIRECTIONS))  # the last row: off the board
@@ -40,7 +41,7 @@ class LineTables:
         # [size * size, size * size * 4]: what a stone adds to each code.
         self._codes = codes[:-1].flatten(1).to(device)
         self.run_of_code = runs_through_the_middle().to(device)  # int64 [2048]
-        wins = self.run_of_code == FIVE if exact else self.run_of_code >= FIVE
+        wins = self.run_of_code == line if exact else self.run_of_code >= line
         self.win_of_code = wins  # bool [2048]
 
     def wins(self, stones: Tensor, cell: Tensor) -> Tensor:
@@ -64,7 +65,7 @@ class LineTables:
         copy would be a launch of its own.
         """
         if stones.device.type == "cpu":
-            return completing_cells(stones.view(-1, self.size, self.size), self.exact)
+            return completing_cells(stones.view(-1, self.size, self.size), self.exact, self.line)
         return self.completes_by_codes(stones)
 
     def completes_by_codes(self, stones: Tensor) -> Tensor:
@@ -99,36 +100,38 @@ def runs_through_the_middle() -> Tensor:
     return 1 + after.cumprod(1).sum(1) + before.cumprod(1).sum(1)
 
 
-def completing_cells(stones: Tensor, exact: bool) -> Tensor:
+def completing_cells(stones: Tensor, exact: bool, length: int) -> Tensor:
     """bool [B, size * size]: the cells where one more of `stones` bool [B, size, size] makes a line
     that wins.
 
     All boards lie in one line, an empty column between rows and room between boards: a shift is a
     slice. Through a cell goes a line of five where `a` stones in a row lie before it and 4 - a
-    after.
+    after. length: of the line.
     """
     size = stones.shape[1]
-    room = FIVE * (size + 2)  # more than the longest shift
+    room = length * (size + 2)  # more than the longest shift
     boards = functional.pad(functional.pad(stones, (0, 1)).flatten(1), (0, room))
     line = functional.pad(boards.flatten(), (room, room))
     found = torch.zeros_like(boards).flatten()
     for rows, columns in DIRECTIONS:
         step = rows * (size + 1) + columns
-        before, after = (_stones_in_a_row(line, room, way * step, exact) for way in (-1, 1))
-        for count in range(FIVE):
-            found |= before[count] & after[FIVE - 1 - count]
+        before, after = (_stones_in_a_row(line, room, way * step, length, exact) for way in (-1, 1))
+        for count in range(length):
+            found |= before[count] & after[length - 1 - count]
     return found.view_as(boards)[:, :-room].unflatten(1, (size, size + 1))[:, :, :size].flatten(1)
 
 
-def _stones_in_a_row(line: Tensor, margin: int, step: int, exact: bool) -> list[Tensor]:
-    """For 0 to 4, bool [n]: whether at least this number of stones (`exact`: exactly this
-    number) follows each cell in steps of `step`.
+def _stones_in_a_row(
+    line: Tensor, margin: int, step: int, length: int, exact: bool
+) -> list[Tensor]:
+    """For each number below `length`, bool [n]: whether at least so many stones (`exact`: exactly
+    so many) follow each cell in steps of `step`.
 
     line: bool [n + 2 * margin], the cells with nothing before and after them.
     """
     shifts = [
         line[margin + count * step : len(line) - margin + count * step]
-        for count in range(FIVE + exact)
+        for count in range(length + exact)
     ]
     rows = list(
         itertools.accumulate(shifts[1:], torch.logical_and, initial=torch.ones_like(shifts[0]))

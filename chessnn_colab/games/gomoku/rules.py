@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from ...errors import ConfigError
-from ..base import Game, finished, line_outcome, square_symmetries, where
-from .lines import LineTables
+from ..base import Game, finished, square_symmetries, where
+from .lines import FIVE, LineTables
 from .notation import LETTERS
 from .state import BLACK, EMPTY, ENDINGS, WHITE, GomokuState
 
@@ -41,7 +41,8 @@ class Gomoku(Game):
     name = "gomoku"
     title = "gomoku on 15x15"
     size = DEFAULT_SIZE  # rows and columns
-    exact = False  # True: only exactly five in a row win; False: five or more
+    line = FIVE  # stones in a row that win
+    exact = False  # True: only exactly so many in a row win; False: these or more
     num_players = 2
     player_names = ("Black", "White")
     num_actions = DEFAULT_SIZE**2
@@ -59,7 +60,7 @@ class Gomoku(Game):
         self.action_images = square_symmetries(self.size).to(self.device)
         # Of the symmetries: the cell whose stone comes to each place.
         self._sources = self.action_images.argsort(1)
-        self.lines = LineTables(self.size, self.exact, self.device)
+        self.lines = LineTables(self.size, self.exact, self.device, self.line)
         self._cells = torch.arange(self.num_actions, device=self.device)
         self._bits = torch.arange(WORD, device=self.device)
 
@@ -101,14 +102,17 @@ class Gomoku(Game):
         ends, because a convolution sees zeros beyond it. Like chess's attacked squares, the two
         planes of fives shorten training.
         """
-        mover = (state.current_player + BLACK).to(torch.int8).view(-1, 1, 1)
-        # [B, 2, cells].
-        stones = state.board.unsqueeze(1) == torch.cat((mover, BLACK + WHITE - mover), 1)
+        stones = self.stones(state)
         fives = self.lines.completes(stones.flatten(0, 1)).view_as(stones) & (
             state.board == EMPTY
         ).unsqueeze(1)
         planes = torch.cat((stones, fives, torch.ones_like(stones[:, :1])), 1)
         return planes.to(torch.float32).view(-1, *self.observation_shape)
+
+    def stones(self, state: GomokuState) -> Tensor:
+        """bool [B, 2, size * size]: the mover's stones, and the opponent's."""
+        mover = (state.current_player + BLACK).to(torch.int8).view(-1, 1, 1)
+        return state.board.unsqueeze(1) == torch.cat((mover, BLACK + WHITE - mover), 1)
 
     def pack(self, state: GomokuState) -> Tensor:
         """int64 [B, packed_words]: a bit for each cell, first Black's stones and then White's, 63
@@ -205,8 +209,12 @@ class Gomoku(Game):
     ) -> GomokuState:
         """won: bool [B], whether the opponent of `player` has just completed a line."""
         full = (board != EMPTY).all(1)
-        outcome = line_outcome(won, full, plies_played >= self.max_plies, player)
-        return GomokuState(board, plies_played, player, *outcome)
+        ending = torch.where(plies_played >= self.max_plies, 3, 0)  # index into `endings`
+        ending = torch.where(won, 1, torch.where(full, 2, ending))
+        first_reward = torch.where(won, 2 * player - 1, 0).to(torch.float32)
+        rewards = torch.stack((first_reward, -first_reward), 1)
+        terminated = (ending == 1) | (ending == 2)
+        return GomokuState(board, plies_played, player, terminated, ending == 3, rewards, ending)
 
 
 def variant(options: Sequence[str]) -> type[Gomoku]:
