@@ -15,6 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .games.base import map_fields
+
 PROOFS = 2  # calls, with other inputs than were recorded, that must agree with the function itself
 Function = Callable[..., Any]
 
@@ -33,8 +35,7 @@ def map_tensors(function: Callable[..., Tensor], *trees: Any) -> Any:
         parts = [map_tensors(function, *some) for some in zip(*trees)]
         return type(first)(*parts) if hasattr(first, "_fields") else tuple(parts)
     if dataclasses.is_dataclass(first):
-        values = [vars(tree) for tree in trees]
-        return dataclasses.replace(first, **map_tensors(function, *values))  # pyright: ignore[reportArgumentType]
+        return map_fields(lambda *fields: map_tensors(function, *fields), *trees)
     return first
 
 

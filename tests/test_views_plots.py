@@ -127,11 +127,6 @@ def test_spike_raster_is_as_bright_as_the_spikes_are_many(shape):
     assert firing > 2 * silent
 
 
-def test_spike_raster_refuses_what_is_not_slots_by_neurons():
-    with pytest.raises(ValueError, match=r"\[2, 3, 4\]: expected \[T, N\]"):
-        plots.spike_raster(np.zeros((2, 3, 4)), 1)
-
-
 def test_bars_of_layers_and_of_designs_have_their_values_beside_them():
     (axis,) = plots.firing_rate_bars({"stem": 0.2, "block0": 0.0}).axes
     assert texts(axis) == ["20 %", "0 %, silent"]

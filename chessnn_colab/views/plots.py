@@ -24,13 +24,8 @@ def spike_raster(counts: np.ndarray, levels: int) -> Figure:
     """Which neurons fire, and how often, as rows of neighbouring neurons, MAX_RASTER_ROWS at most.
 
     counts: how often each neuron fires in each time step, [T, N], from 0 to `levels`. Every spike
-    that a neuron may fire has a column of its own, the earlier first. Raises ValueError for any
-    other shape.
+    that a neuron may fire has a column of its own, the earlier first.
     """
-    if counts.ndim != 2 or 0 in counts.shape:
-        raise ValueError(
-            f"spikes of shape {list(counts.shape)}: expected [T, N], time steps by neurons"
-        )
     spikes = (counts[:, None] > np.arange(levels)[:, None]).reshape(-1, counts.shape[1])
     slots, neurons = spikes.shape
     group = -(-neurons // MAX_RASTER_ROWS)
@@ -63,13 +58,10 @@ def spike_raster(counts: np.ndarray, levels: int) -> Figure:
 
 @styled
 def firing_rate_bars(rates: Mapping[str, float]) -> Figure:
-    """One bar per layer, input first: the share of its possible spikes, 0 to 1. Raises ValueError
-    for no layer.
+    """One bar per layer, input first: the share of its possible spikes, 0 to 1.
 
     A layer that hardly fires is marked as silent.
     """
-    if not rates:
-        raise ValueError("no layer to draw: expected a mapping of layer to firing rate")
     silent = [rate < SILENT_RATE for rate in rates.values()]
     texts = [
         f"{percent(rate)}, silent" if quiet else percent(rate)
