@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ class Assembler:
         discount: float,
         td_lambda: float,
         bootstrap: bool = False,
-        rows: Mapping[str, np.ndarray] | None = None,
+        rows: Arrays | None = None,
     ):
         self.games = 0  # finished so far
         self.plies = 0  # played so far, in unfinished games too
@@ -46,7 +45,7 @@ class Assembler:
         truncated = game.endings.index("truncated")
         return cls(truncated, game.discount, td_lambda, bootstrap, rows_in(games or {}))
 
-    def add(self, block: Mapping[str, np.ndarray]) -> GameRecords:
+    def add(self, block: Arrays) -> GameRecords:
         """Take in a block [plies, boards, ...]. Returns the games that ended in it, in order of
         their numbers.
         """
@@ -67,7 +66,7 @@ class Assembler:
         self.games += records.num_games
         return records
 
-    def rows_of(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
+    def rows_of(self, numbers: np.ndarray) -> Arrays:
         """The rows of the games in progress, which are among `numbers` [n]; each game's place there
         is its new number.
         """
@@ -83,7 +82,7 @@ class Assembler:
         """
         return self._records(self._rows)
 
-    def _records(self, rows: Mapping[str, np.ndarray]) -> GameRecords:
+    def _records(self, rows: Arrays) -> GameRecords:
         order = np.argsort(rows["number"], kind="stable")
         rows = {name: array[order] for name, array in rows.items()}
         lengths = np.unique(rows["number"], return_counts=True)[1]
@@ -108,9 +107,7 @@ class Assembler:
             results=results.astype(np.int8),
         )
 
-    def _value_targets(
-        self, rows: Mapping[str, np.ndarray], lengths: np.ndarray, by_rules: np.ndarray
-    ) -> np.ndarray:
+    def _value_targets(self, rows: Arrays, lengths: np.ndarray, by_rules: np.ndarray) -> np.ndarray:
         """float16 [N, 3]: the chances of each position's mover to win, draw and lose, by
         `td_returns`. A game that the rules did not end is worth the estimate at its last position.
         """
@@ -122,9 +119,7 @@ class Assembler:
         returns = td_returns(final, estimate, lengths, rows["td_lambda"])
         return _turned(returns, second).astype(np.float16)
 
-    def _point_targets(
-        self, rows: Mapping[str, np.ndarray], lengths: np.ndarray, by_rules: np.ndarray
-    ) -> np.ndarray:
+    def _point_targets(self, rows: Arrays, lengths: np.ndarray, by_rules: np.ndarray) -> np.ndarray:
         """float32 [N]: the points that each position was still worth. An unfinished game takes its
         last search value.
         """

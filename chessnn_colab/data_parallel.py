@@ -18,12 +18,12 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor, distributed, nn
 from torch.nn import functional
 
 from .games.base import Game
+from .in_flight import Arrays
 from .layers import ConvNorm
 from .learner import Learner, LearnerConfig, Losses
 from .learner_state import learner_state, load_learner_state
@@ -114,7 +114,7 @@ class RankLearner(Learner):
         self.group = group
         self.share = 1.0  # of the batch, that the slice is
 
-    def to_tensors(self, batch: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
+    def to_tensors(self, batch: Arrays) -> dict[str, Tensor]:
         """The slice of this rank."""
         part = {name: array[self.group.rank :: self.group.size] for name, array in batch.items()}
         self.share = len(part["actions"]) / len(batch["actions"])

@@ -19,6 +19,7 @@ from .config import TrainConfig
 from .devices import Inventory, choose_dtype, try_device
 from .games.base import Game, finished, forced_wins, where
 from .games.registry import make_game
+from .in_flight import Arrays
 from .learner import Learner, LearnerConfig
 from .network import SpikingNetwork, actor_copy, build_network
 from .records import POLICY_WIDTH
@@ -117,7 +118,7 @@ def _compare_rules(here: Game, there: Game) -> tuple[Any, Any]:
     return state, remote
 
 
-def batch_of(game: Game, state: Any) -> dict[str, np.ndarray]:
+def batch_of(game: Game, state: Any) -> Arrays:
     """A batch for the learner from `state` [B] on the CPU, whose targets are legal actions."""
     count = len(state.current_player)
     width = min(POLICY_WIDTH, game.num_actions)
@@ -134,7 +135,7 @@ def batch_of(game: Game, state: Any) -> dict[str, np.ndarray]:
 
 
 def gradients(
-    game: Game, network: SpikingNetwork, batch: dict[str, np.ndarray], dtype: torch.dtype
+    game: Game, network: SpikingNetwork, batch: Arrays, dtype: torch.dtype
 ) -> dict[str, Tensor]:
     """The gradient of each parameter by name, on the CPU, for the loss of an update on `batch`.
 

@@ -15,8 +15,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .games.base import map_fields
-
 PROOFS = 2  # calls, with other inputs than were recorded, that must agree with the function itself
 Function = Callable[..., Any]
 
@@ -35,7 +33,8 @@ def map_tensors(function: Callable[..., Tensor], *trees: Any) -> Any:
         parts = [map_tensors(function, *some) for some in zip(*trees)]
         return type(first)(*parts) if hasattr(first, "_fields") else tuple(parts)
     if dataclasses.is_dataclass(first):
-        return map_fields(lambda *fields: map_tensors(function, *fields), *trees)
+        values = [vars(tree) for tree in trees]
+        return dataclasses.replace(first, **map_tensors(function, *values))  # pyright: ignore[reportArgumentType]
     return first
 
 

@@ -5,7 +5,7 @@ chosen to be shown.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -39,9 +39,7 @@ def with_unfinished(records: GameRecords, in_flight: Sequence[Arrays], game: Gam
     return GameRecords.concatenate([records, Assembler.of(game, 0, rest).unfinished()])
 
 
-def concatenate_worker_games(
-    chunks: Sequence[Sequence[Mapping[str, np.ndarray]]], game: Game
-) -> GameRecords:
+def concatenate_worker_games(chunks: Sequence[Sequence[Arrays]], game: Game) -> GameRecords:
     """The games of `game` that workers sent, in the order of the workers."""
     records = [GameRecords.from_arrays(chunk) for worker in chunks for chunk in worker]
     return GameRecords.concatenate(records or [GameRecords.empty(game.packed_words)])

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from .devices import PRECISIONS, choose_dtype, time_convolutions
 from .errors import ConfigError
 from .games.base import Game
+from .in_flight import Arrays
 from .network import SpikingNetwork, expected_value, score_bins
 from .search import ILLEGAL
 from .settings import ABOVE_ZERO, COUNT_FROM_ZERO, FROM_ZERO, LEARNING, Settings, one_of, setting
@@ -102,7 +103,7 @@ class Learner:
         self.optimizer.register_step_post_hook(self._count)
         time_convolutions(self.device)
 
-    def update(self, batch: Mapping[str, np.ndarray], learning_rate: float | None = None) -> Losses:
+    def update(self, batch: Arrays, learning_rate: float | None = None) -> Losses:
         """One AdamW step on a batch from replay. The losses come back as device scalars, detached.
 
         An entry "chance" of the batch picks symmetric images (see `augmented`).
@@ -205,7 +206,7 @@ class Learner:
         }
 
     @torch.no_grad()
-    def reestimate_norms(self, batches: Iterable[Mapping[str, np.ndarray]]) -> None:
+    def reestimate_norms(self, batches: Iterable[Arrays]) -> None:
         """Replace batch norm's running statistics by their means over `batches`.
 
         The running average trails behind a network that moves and a replay that drifts. Self-play
@@ -238,7 +239,7 @@ class Learner:
             return nullcontext()
         return torch.autocast(self.device.type, self.precision)
 
-    def to_tensors(self, batch: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
+    def to_tensors(self, batch: Arrays) -> dict[str, Tensor]:
         """The arrays of a batch on the device, unsigned and half-precision ones in the types torch
         computes with.
         """

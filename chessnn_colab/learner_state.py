@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from .errors import ConfigError
+from .in_flight import Arrays
 from .learner import Learner, LearnerConfig
 from .network import load_arrays, to_arrays
 
@@ -38,7 +39,7 @@ def load_learner_state(learner: Learner, state: Mapping[str, Any]) -> None:
     learner.restore_progress(state["progress"])
 
 
-def optimizer_arrays(optimizer: torch.optim.Optimizer) -> dict[str, np.ndarray]:
+def optimizer_arrays(optimizer: torch.optim.Optimizer) -> Arrays:
     """AdamW's moments and step counts by parameter number, for a checkpoint."""
     state = optimizer.state_dict()["state"]
     return {
@@ -48,9 +49,7 @@ def optimizer_arrays(optimizer: torch.optim.Optimizer) -> dict[str, np.ndarray]:
     }
 
 
-def load_optimizer_arrays(
-    optimizer: torch.optim.Optimizer, arrays: Mapping[str, np.ndarray]
-) -> None:
+def load_optimizer_arrays(optimizer: torch.optim.Optimizer, arrays: Arrays) -> None:
     """The inverse of `optimizer_arrays`. Raises ConfigError when the arrays are not this
     optimizer's, all or none.
     """

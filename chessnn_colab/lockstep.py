@@ -111,7 +111,7 @@ class Lockstep:
             torch.tensor(boards, device=device),
         )
 
-    def play_block(self, plies: int = PLIES_A_BLOCK) -> dict[str, np.ndarray]:
+    def play_block(self, plies: int = PLIES_A_BLOCK) -> Arrays:
         """Some plies on every board, as arrays [plies, boards, ...] on the host. An error leaves
         the boards as they were.
         """

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +21,7 @@ from spikingjelly.activation_based import functional
 from torch import Tensor, nn
 
 from .errors import ConfigError
+from .in_flight import Arrays
 from .layers import Block, ConvNorm, DensePolicy, SpikingLayer, SquarePolicy, ValueInput
 from .network_config import NetworkConfig
 from .shapes import check_shape
@@ -146,14 +146,14 @@ def actor_copy(network: SpikingNetwork, dtype: torch.dtype = torch.float32) -> S
     return actor
 
 
-def to_arrays(network: SpikingNetwork) -> dict[str, np.ndarray]:
+def to_arrays(network: SpikingNetwork) -> Arrays:
     """The weights and statistics as numpy arrays, for another process or a file."""
     return {
         name: tensor.detach().cpu().numpy().copy() for name, tensor in network.state_dict().items()
     }
 
 
-def check_fit(network: SpikingNetwork, arrays: Mapping[str, np.ndarray]) -> None:
+def check_fit(network: SpikingNetwork, arrays: Arrays) -> None:
     """Raise ConfigError when the arrays are not those of a network of this shape."""
     expected = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
     given = {name: tuple(array.shape) for name, array in arrays.items()}
@@ -165,7 +165,7 @@ def check_fit(network: SpikingNetwork, arrays: Mapping[str, np.ndarray]) -> None
             )
 
 
-def load_arrays(network: SpikingNetwork, arrays: Mapping[str, np.ndarray]) -> None:
+def load_arrays(network: SpikingNetwork, arrays: Arrays) -> None:
     """The inverse of `to_arrays`. Raises ConfigError when the arrays are another network's."""
     check_fit(network, arrays)
     network.load_state_dict(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
 
 from .errors import ConfigError, RecordsError
+from .in_flight import Arrays
 from .records import GameRecords
 
 FIELDS = (
@@ -76,7 +77,7 @@ class ReplayBuffer:
         if limit < 1:
             raise ConfigError(f"replay capacity {limit}: expected a whole number from 1 up")
         self.limit = self.capacity = limit
-        self._arrays: dict[str, np.ndarray] = {}  # a ring of `_room` positions
+        self._arrays: Arrays = {}  # a ring of `_room` positions
         self._room = 0
         self._next = 0
         self._size = 0
@@ -93,7 +94,7 @@ class ReplayBuffer:
         """Append every position of `records`, dropping the oldest where room runs out."""
         self._append(records.to_arrays())
 
-    def _append(self, arrays: Mapping[str, np.ndarray]) -> None:
+    def _append(self, arrays: Arrays) -> None:
         new = {name: arrays[name][-self.capacity :] for name in FIELDS}
         count = len(new["actions"])
         if not count:  # the types of no positions are not those of a game with points
@@ -107,7 +108,7 @@ class ReplayBuffer:
         self._next = (self._next + count) % self._room
         self._size = wanted
 
-    def _lengthen(self, room: int, like: Mapping[str, np.ndarray]) -> None:
+    def _lengthen(self, room: int, like: Arrays) -> None:
         """Copy the positions into arrays with room for `room`, of the types of `like`."""
         held = self.to_arrays()
         self._room = room
@@ -117,7 +118,7 @@ class ReplayBuffer:
             self._arrays[name] = longer
         self._next = self._size % room
 
-    def sample(self, batch_size: int, generator: np.random.Generator) -> dict[str, np.ndarray]:
+    def sample(self, batch_size: int, generator: np.random.Generator) -> Arrays:
         """`batch_size` positions drawn with replacement, as arrays [batch_size, ...] named after
         FIELDS.
         """
@@ -142,7 +143,7 @@ class ReplayBuffer:
 
     @classmethod
     def from_arrays(
-        cls, limit: int, arrays: Mapping[str, np.ndarray], num_actions: int, position_words: int
+        cls, limit: int, arrays: Arrays, num_actions: int, position_words: int
     ) -> ReplayBuffer:
         """A replay with the positions of `to_arrays`, the newest of them if `limit` has shrunk.
 
@@ -156,7 +157,7 @@ class ReplayBuffer:
         return replay
 
 
-def _check(arrays: Mapping[str, np.ndarray], num_actions: int, position_words: int) -> None:
+def _check(arrays: Arrays, num_actions: int, position_words: int) -> None:
     """Check the arrays as the records of one long game. Raises RecordsError."""
     ends = {
         "game_lengths": np.array([len(arrays.get("actions", ()))], np.int32),

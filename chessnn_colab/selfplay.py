@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-import numpy as np
 import torch
 
 from .actor import Actor
@@ -39,9 +38,7 @@ CUTTER = ThreadPoolExecutor(1, "cut")  # one thread of a process, because each h
 
 # on_progress(games done, plies done, records of the games done since the last call) -> go on?
 OnProgress = Callable[[int, int, GameRecords], bool]
-OnArrays = Callable[
-    [int, int, dict[str, np.ndarray] | None], bool
-]  # the same, of GameRecords.to_arrays
+OnArrays = Callable[[int, int, Arrays | None], bool]  # the same, of GameRecords.to_arrays
 
 
 class SelfPlay:
@@ -87,7 +84,7 @@ class SelfPlay:
         """The device's name, for people."""
         return self._device_name
 
-    def set_weights(self, version: int, arrays: Mapping[str, np.ndarray]) -> None:
+    def set_weights(self, version: int, arrays: Arrays) -> None:
         """Play with these weights (network.to_arrays) from the next call of `play` on.
 
         version: the number of positions that were played before, as Play wants it. Raises

@@ -5,11 +5,10 @@ a network.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -17,6 +16,7 @@ from ..actor import Actor
 from ..devices import choose_dtype
 from ..errors import ConfigError
 from ..games.base import Game
+from ..in_flight import Arrays
 from ..network import SpikingNetwork, actor_copy, build_network, load_arrays, to_arrays
 from ..network_config import NetworkConfig
 from ..search import SearchConfig
@@ -121,18 +121,30 @@ def one_of_the_best(scores: Tensor, generator: torch.Generator) -> Tensor:
     return (best.cumsum(1) > place.unsqueeze(1)).to(torch.uint8).argmax(1)
 
 
-class RandomPlayer(Player):
-    """Every legal action is equally likely."""
+class ScoringPlayer(Player):
+    """Plays a legal action with the highest score; a random one if there are several."""
 
-    name = "random"
-
-    def __init__(self, game: Game):
+    def __init__(self, game: Any):
         self.game = game
+
+    def scores(self, state: Any) -> Tensor:
+        """float32 [B, A]: what each action is worth. Those that are not legal do not count."""
+        raise NotImplementedError
 
     def choose(
         self, state: Any, generator: torch.Generator, boards: Sequence[Any] | None = None
     ) -> Tensor:
-        return one_of_the_best(self.game.legal_action_mask(state).to(torch.float32), generator)
+        mask = self.game.legal_action_mask(state)
+        return one_of_the_best(torch.where(mask, self.scores(state), -torch.inf), generator)
+
+
+class RandomPlayer(ScoringPlayer):
+    """Every legal action is equally likely."""
+
+    name = "random"
+
+    def scores(self, state: Any) -> Tensor:
+        return torch.zeros(1, device=self.game.device)
 
 
 class NetworkPlayer(Player):
@@ -180,7 +192,7 @@ class NetworkPlayer(Player):
 
 
 def network_player_from_arrays(
-    game: Game, config: NetworkConfig, arrays: Mapping[str, np.ndarray], **others: Any
+    game: Game, config: NetworkConfig, arrays: Arrays, **others: Any
 ) -> NetworkPlayer:
     """A NetworkPlayer with these weights; others: its other arguments."""
     network = build_network(config, game.device)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..budget import Budget
 from ..devices import WorkerPlan, inventory, plan_workers
-from ..in_flight import Share
+from ..in_flight import Arrays, Share
 from ..iteration import concatenate_worker_games, with_unfinished
 from ..learner import Learner
 from ..learning import Together, alone, learn
@@ -166,10 +166,10 @@ def bench_transport(setting: Setting) -> dict[str, Any]:
     them.
     """
     job = SelfPlay(setting.device, **setting.config.job_settings(setting.network_config))
-    sent: list[dict[str, np.ndarray]] = []
+    sent: list[Arrays] = []
     deadline = time.monotonic() + setting.seconds
 
-    def collect(games: int, plies: int, arrays: dict[str, np.ndarray] | None) -> bool:
+    def collect(games: int, plies: int, arrays: Arrays | None) -> bool:
         if arrays:
             sent.append(arrays)
         return time.monotonic() < deadline
@@ -193,6 +193,6 @@ def bench_transport(setting: Setting) -> dict[str, Any]:
     }
 
 
-def echo(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def echo(arrays: Arrays) -> Arrays:
     """The games as they came: the other process sends them back."""
     return arrays

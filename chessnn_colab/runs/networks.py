@@ -8,7 +8,7 @@ file valid: anything malformed raises CheckpointError before memory is allocated
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +19,7 @@ import torch
 from ..devices import detect_device, out_of_memory
 from ..errors import CheckpointError, ChessnnError, RunError
 from ..games.registry import make_game
+from ..in_flight import Arrays
 from ..network import SpikingNetwork, build_network, check_fit, load_arrays
 from ..network_config import NetworkConfig
 from .checkpoint import Checkpoint, load_checkpoint
@@ -159,9 +160,7 @@ def load_network(
     return network.eval(), iteration
 
 
-def saved_network(
-    path: Path, checkpoint: Checkpoint
-) -> tuple[dict[str, np.ndarray], NetworkConfig]:
+def saved_network(path: Path, checkpoint: Checkpoint) -> tuple[Arrays, NetworkConfig]:
     """The weights in a checkpoint read from `path`, for any network, and the shape of its network.
     Raises CheckpointError.
     """
@@ -171,7 +170,7 @@ def saved_network(
         return weights, NetworkConfig.from_dict(checkpoint.metadata["network"])
 
 
-def check_finite(arrays: Mapping[str, np.ndarray]) -> None:
+def check_finite(arrays: Arrays) -> None:
     """Raise ValueError for an array that holds anything but finite numbers."""
     for name, array in arrays.items():
         if array.dtype.kind not in "fiu" or not np.isfinite(array).all():

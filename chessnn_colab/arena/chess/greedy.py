@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
-import torch
 from torch import Tensor
 
 from ...games.base import select
-from ...games.chess.rules import Chess, ChessState
-from ..players import Player, one_of_the_best
+from ...games.chess.rules import ChessState
+from ..players import ScoringPlayer
 
 
-class GreedyPlayer(Player):
+class GreedyPlayer(ScoringPlayer):
     """The move that leaves it with the most material. A random one of the best, if there are
     several.
     """
 
     name = "greedy"
 
-    def __init__(self, game: Chess):
-        self.game = game
-
-    def choose(
-        self, state: ChessState, generator: torch.Generator, boards: Sequence[Any] | None = None
-    ) -> Tensor:
+    def scores(self, state: ChessState) -> Tensor:
         rows, actions = self.game.legal_actions(state)
         children = self.game.step(select(state, rows), actions)
-        scores = state.rewards.new_full((len(state.ply), self.game.num_actions), -torch.inf)
-        scores[rows, actions] = -self.game.material.balance(
-            children.pieces
-        )  # which the opponent sees
-        return one_of_the_best(scores, generator)
+        scores = state.rewards.new_zeros(len(state.ply), self.game.num_actions)
+        # The opponent sees the children.
+        scores[rows, actions] = -self.game.material.balance(children.pieces)
+        return scores

@@ -4,9 +4,6 @@ games at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import torch
 from torch import Tensor
 
@@ -14,7 +11,7 @@ from ...games.base import finished, select
 from ...games.chess import bitboards as bb
 from ...games.chess.endings import CHECKMATE
 from ...games.chess.rules import Chess, ChessState
-from ..players import Player, one_of_the_best
+from ..players import ScoringPlayer
 
 MATE = 1_000_000.0
 PIECE_VALUES = (100, 310, 325, 500, 900, 0)  # P N B R Q K, centipawns
@@ -24,7 +21,7 @@ CHILDREN_AT_ONCE = (
 CACHED_CHILDREN = 128  # on a CPU, so that they stay in its cache
 
 
-class MinimaxPlayer(Player):
+class MinimaxPlayer(ScoringPlayer):
     """The move that leaves it best off after the opponent's best reply. A random one of the best,
     if there are several.
 
@@ -36,15 +33,9 @@ class MinimaxPlayer(Player):
     name = "minimax"
 
     def __init__(self, game: Chess):
-        self.game = game
+        super().__init__(game)
         self._bits = bb.bits_table(torch.float32, game.device)
         self._tables = tables().to(game.device)
-
-    def choose(
-        self, state: ChessState, generator: torch.Generator, boards: Sequence[Any] | None = None
-    ) -> Tensor:
-        mask = self.game.legal_action_mask(state)
-        return one_of_the_best(torch.where(mask, self.scores(state), -torch.inf), generator)
 
     def scores(self, state: ChessState) -> Tensor:
         """float32 [B, 4672], centipawns: what each legal action is worth to the mover after the

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from ...games.gomoku.lines import FIVE, REACH, line_cells
 from ...games.gomoku.rules import Gomoku
-from ...games.gomoku.state import BLACK, EMPTY, GomokuState
+from ...games.gomoku.state import GomokuState
 from ..players import Player, one_of_the_best
 
 WIN = 1e6
@@ -56,9 +56,8 @@ class AlphaBetaPlayer(Player):
     def scores(self, state: GomokuState) -> Tensor:
         """float32 [B, size * size]: what each move is worth to the mover after `depth` plies; TAKEN
         for taken cells and for moves that are not followed."""
-        own = state.board == (state.current_player + BLACK).to(torch.int8).unsqueeze(1)
-        theirs = (state.board != EMPTY) & ~own
-        board = own.to(torch.int8) - theirs.to(torch.int8)
+        own, theirs = self.game.stones(state).to(torch.int8).unbind(1)
+        board = own - theirs
         boards_at_once = POSITIONS_AT_ONCE // math.prod(WIDTHS[self.depth])
         parts = [self._search(part, 0) for part in board.split(boards_at_once)]
         return torch.cat(parts)

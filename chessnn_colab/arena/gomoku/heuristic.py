@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import torch
 from torch import Tensor
 
 from ...games.gomoku.lines import FIVE
 from ...games.gomoku.rules import Gomoku
-from ...games.gomoku.state import BLACK, EMPTY, GomokuState
-from ..players import Player, one_of_the_best
+from ...games.gomoku.state import GomokuState
+from ..players import ScoringPlayer
 
 WIN = 1000.0
 BLOCK = 100.0
 
 
-class HeuristicPlayer(Player):
+class HeuristicPlayer(ScoringPlayer):
     """Completes five if it can, else takes a cell where the opponent would, else makes its longest
     line longer.
 
@@ -29,24 +26,19 @@ class HeuristicPlayer(Player):
     name = "heuristic"
 
     def __init__(self, game: Gomoku):
-        self.game = game
+        super().__init__(game)
         self._lines = game.lines
         middle = torch.arange(game.size, device=game.device) - (game.size - 1) / 2
         distance = torch.maximum(middle.abs().unsqueeze(1), middle.abs()).flatten()
         # Decides among lines of one stone only.
         self._central = torch.where(distance <= 1, 0.5, 0.0)
 
-    def choose(
-        self, state: GomokuState, generator: torch.Generator, boards: Sequence[Any] | None = None
-    ) -> Tensor:
-        own_colour = (state.current_player + BLACK).to(torch.int8).unsqueeze(1)
-        own = state.board == own_colour
-        theirs = (state.board > 0) & ~own
+    def scores(self, state: GomokuState) -> Tensor:
+        own, theirs = self.game.stones(state).unbind(1)
         runs = self._lines.runs(own)
         room = self._lines.runs(~theirs) >= FIVE  # as long a line as the free cells allow
         # A longer one wins, or is too long to win.
         useful = room & (runs < FIVE)
         length = torch.where(useful, runs, 0).amax(2)
         scores = length + torch.where(length == 1, self._central, 0.0)
-        scores = scores + WIN * self._lines.completes(own) + BLOCK * self._lines.completes(theirs)
-        return one_of_the_best(torch.where(state.board == EMPTY, scores, -1.0), generator)
+        return scores + WIN * self._lines.completes(own) + BLOCK * self._lines.completes(theirs)

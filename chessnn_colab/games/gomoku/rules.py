@@ -90,7 +90,7 @@ class Gomoku(Game):
 
     def winning_candidates(self, state: GomokuState) -> tuple[Tensor, Tensor]:
         """Of `legal_actions`, those that complete five."""
-        own = state.board == (state.current_player + BLACK).to(torch.int8).unsqueeze(1)
+        own = self.stones(state)[:, 0]
         rows, actions = (self.lines.completes(own) & (state.board == EMPTY)).nonzero(as_tuple=True)
         return rows, actions
 
