@@ -16,13 +16,10 @@ from .device_probe import COMPARED, probe
 from .devices import DeviceChoice, WorkerPlan, detect_device, plan_workers, present
 from .errors import first_line
 from .games.registry import make_game
-from .layers import rounds_at_once
 from .network import SpikingNetwork, build_network
 from .plan import plan_run
 
 TIMED_BATCH = 256
-
-TWO_PASSES = "two passes over memory, which is slower: one needs CUDA and an exact fake_quantize"
 
 
 @dataclass(frozen=True)
@@ -57,7 +54,6 @@ class CheckReport:
     plan: WorkerPlan
     advice: tuple[str, ...]
     outlook: str = ""  # what twenty minutes make (plan.py)
-    one_pass: bool = False  # whether spikes take one pass over memory (layers.rounds_at_once)
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain data."""
@@ -77,7 +73,6 @@ class CheckReport:
         lines += [("", reason) for reason in self.choice.reasons]
         if self.choice.device != "cpu":
             lines.append(("compared", f"with the CPU: {COMPARED}"))
-            lines.append(("spikes", "one pass over memory" if self.one_pass else TWO_PASSES))
         lines.append(("place", facts.place))
         lines.append(("versions", ", ".join(f"{k} {v}" for k, v in self.versions.items())))
         for gpu in machine.gpus:
@@ -108,7 +103,6 @@ def check_device(device: str = "auto", game: str = "chess") -> CheckReport:
         speeds=tuple(time_network(name, game) for name in timed),
         plan=plan_workers(machine, choice.device),
         outlook=plan_run(TrainConfig(game=game), choice.device, machine).line,
-        one_pass=rounds_at_once(torch.device(choice.device)),
         advice=advice(facts, choice.troubles),
     )
 

@@ -14,7 +14,7 @@ from .budget import DEFAULT_MINUTES
 from .devices import Inventory, WorkerPlan, plan_workers
 from .errors import ConfigError
 from .games.base import Game
-from .games.registry import check_reward, rules
+from .games.registry import rules
 from .learner import LearnerConfig
 from .memory import machine_memory
 from .network_config import PRESETS, NetworkConfig
@@ -176,12 +176,6 @@ class TrainConfig(LearnerConfig, SearchConfig):
         SELF_PLAY,
         COUNT,
     )
-    reward: str | None = setting(
-        None,
-        "The points that a ply pays, in a game with points. By default the game decides: 2048 "
-        "pays the score.",
-        SELF_PLAY,
-    )
 
     sample_reuse: float | None = setting(
         None,
@@ -266,8 +260,7 @@ class TrainConfig(LearnerConfig, SearchConfig):
         object.__setattr__(self, "game", game.name)  # gomoku:15 is named gomoku
         if self.run == "auto":
             object.__setattr__(self, "run", own_folder(game.name))
-        check_reward(self.game, self.reward)
-        if self.bootstrap_after is not None and game.reward_kinds:
+        if self.bootstrap_after is not None and game.score_limit:
             raise ConfigError(
                 f"bootstrap_after={self.bootstrap_after} for the game {game.name!r}: expected "
                 "none, because its value targets always look at the search's values"
@@ -314,7 +307,7 @@ class TrainConfig(LearnerConfig, SearchConfig):
 
         saved: the settings of a run that is resumed (see `saved_config`); empty for a new run. With
         preset "auto" the network is that of the run, on any device. say: gets the reason when a
-        preset is chosen. Raises ConfigError when the run plays another game, or for another reward.
+        preset is chosen. Raises ConfigError when the run plays another game.
         """
         values = self.to_dict()
         if saved:
@@ -396,15 +389,12 @@ class TrainConfig(LearnerConfig, SearchConfig):
         return reuse
 
     def _check_same_game(self, saved: Mapping[str, Any]) -> None:
-        usual = next(iter(rules(self.game).reward_kinds), None)
-        for name in ("game", "reward"):
-            own = getattr(self, name)
-            kept = saved.get(name)
-            if (own or usual) != (kept or usual):
-                raise ConfigError(
-                    f"{name}={own!r}, but the run in {self.run} has {name}={kept!r}: "
-                    "expected the same, or another folder"
-                )
+        kept = saved.get("game")
+        if self.game != kept:
+            raise ConfigError(
+                f"game={self.game!r}, but the run in {self.run} has game={kept!r}: "
+                "expected the same, or another folder"
+            )
 
     def network_config(self, game: Game) -> NetworkConfig:
         """The preset with this run's overrides, for a game's planes, board and actions."""
@@ -421,7 +411,7 @@ class TrainConfig(LearnerConfig, SearchConfig):
 
     def job_settings(self, network: NetworkConfig) -> dict[str, Any]:
         """The arguments of a worker's selfplay.SelfPlay, as plain data that crosses processes."""
-        own = ("game", "boards", "max_plies", "reward", "precision", "bootstrap_after")
+        own = ("game", "boards", "max_plies", "precision", "bootstrap_after")
         search = {field.name: getattr(self, field.name) for field in fields(SearchConfig)}
         return {
             "network": network.to_dict(),

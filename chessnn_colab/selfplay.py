@@ -45,9 +45,8 @@ class SelfPlay:
     """A network that plays itself on one device; what a worker process runs (see workers).
 
     network and search are the fields of their configs as plain dicts, so that they cross processes.
-    boards: games in lockstep; None: by the device. max_plies and reward: see
-    games.registry.make_game. bootstrap_after: positions; None: the game decides (see
-    games.base.Game).
+    boards: games in lockstep; None: by the device. max_plies: see games.registry.make_game.
+    bootstrap_after: positions; None: the game decides (see games.base.Game).
     """
 
     def __init__(
@@ -58,7 +57,6 @@ class SelfPlay:
         game: str = "chess",
         boards: int | None = None,
         max_plies: int | None = None,
-        reward: str | None = None,
         precision: str = "auto",
         bootstrap_after: int | None = None,
     ):
@@ -68,7 +66,7 @@ class SelfPlay:
         time_convolutions(device)
         self.device = device
         self.messages: list[str] = []  # for the user
-        self.game = make_game(game, max_plies, device, reward)
+        self.game = make_game(game, max_plies, device)
         if bootstrap_after is not None:
             self.game.bootstrap_after = bootstrap_after
         self.boards = boards or (BOARDS_ON_CPU if device == "cpu" else BOARDS)

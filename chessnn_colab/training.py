@@ -105,7 +105,7 @@ class Trainer:
         config = self.config
         if device == "cpu":
             keep_freed_memory()
-        self.game = make_game(config.game, config.max_plies, device, config.reward)
+        self.game = make_game(config.game, config.max_plies, device)
         self.network = build_network(config.network_config(self.game), device, config.seed)
         self.learner = Learner(self.network, self.game, config, config.search == "policy")
         self.replay = ReplayBuffer(config.replay_capacity)

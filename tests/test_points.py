@@ -9,8 +9,7 @@ import torch
 from chessnn_colab.actor import Actor
 from chessnn_colab.arena.players import NetworkPlayer
 from chessnn_colab.assembler import Assembler
-from chessnn_colab.config import TrainConfig, saved_config
-from chessnn_colab.devices import inventory
+from chessnn_colab.config import TrainConfig
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.base import finished, select
 from chessnn_colab.games.registry import make_game
@@ -215,21 +214,6 @@ def test_no_search_knows_the_tile_that_will_come(search, monkeypatch):
         len(rows) >= 200
         and (game.step(before, action).tiles == in_store.tiles).all(1).float().mean() < 0.2
     )
-
-
-def test_a_run_goes_on_with_the_reward_that_it_began_with(tmp_path):
-    run = tmp_path / "run"
-    run.mkdir()
-    (run / "config.json").write_text('{"game": "2048", "reward": "hybrid"}')
-    with pytest.raises(ConfigError, match="reward=None, but the run in .* has reward='hybrid'"):
-        resolved(TrainConfig(game="2048", run=str(run)))
-    assert resolved(TrainConfig(game="2048", run=str(run), reward="hybrid")).reward == "hybrid"
-
-
-def resolved(config):
-    machine = inventory()
-    plan = config.worker_plan("cpu", machine)
-    return config.resolve("cpu", machine, plan, saved_config(config.run))
 
 
 def test_a_report_tells_scores_in_place_of_wins():

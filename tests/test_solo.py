@@ -9,7 +9,7 @@ import torch
 
 from chessnn_colab.__main__ import main
 from chessnn_colab.arena import match, runner
-from chessnn_colab.arena.evaluate import find_player, network_player
+from chessnn_colab.arena.evaluate import find_player
 from chessnn_colab.arena.match import SOLO_STARTS, Match
 from chessnn_colab.arena.parallel import play_matches
 from chessnn_colab.arena.players import RandomPlayer
@@ -122,7 +122,7 @@ def test_figures_are_those_of_the_games(game):
 @pytest.fixture(scope="module")
 def run(tmp_path_factory) -> str:
     folder = str(tmp_path_factory.mktemp("solo") / "run")
-    config = tiny(folder, game="2048", iterations=1, reward="hybrid")
+    config = tiny(folder, game="2048", iterations=1)
     list(train(config))
     return folder
 
@@ -136,12 +136,6 @@ def test_evaluate_plays_both_on_their_own(run, capsys):
     assert main(arguments) == 0
     told = capsys.readouterr().out
     assert "iteration 1: mean score" in told and "random: mean score" in told
-
-
-def test_a_run_plays_with_the_reward_that_it_learned(run, game):
-    player = network_player(run, None, game)
-    assert player.actor.game.reward == "hybrid"
-    assert player.actor.game.score_limit == player.actor.network.config.score_limit == 14
 
 
 # Progress, time, interrupts

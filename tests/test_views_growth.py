@@ -70,7 +70,7 @@ def test_each_stop_tells_how_much_of_the_network_fires_and_how_many_layers_are_s
     seen = position(MATE)
     view = growth(networks, seen, {})
     for iteration, network in networks.items():
-        view.set(iteration=iteration)
+        view.controls["iteration"].value = iteration
         spikes = spike_counts(network, seen.planes).values()
         possible = network.config.levels * sum(layer.numel() for layer in spikes)
         fires = sum(float(layer.sum()) for layer in spikes) / possible

@@ -101,7 +101,7 @@ def test_firing_maps_layer_by_layer_and_channel_by_channel(small):
     assert list(layer_names(small).values()) == ["block 1 in", "block 1 mid", "last"]
     view = maps.firing_view(small, seen)
     assert "last: 8 channels" in view.static_html()
-    view.set(layer="block 1 mid")
+    view.controls["layer"].value = "block 1 mid"
     assert "block 1 mid: 8 channels" in view.picture.value
 
 
@@ -168,7 +168,8 @@ def test_silencing_moves_the_move_and_the_view_says_so(networks):
     assert 0.02 < moved(whole, without(network, seen, "neurons")) <= 1
     view = silence_view(network, seen)
     before = view.picture.value
-    view.set(layer="neurons", channel=3)
+    view.controls["layer"].value = "neurons"
+    view.controls["channel"].value = 3
     assert view.picture.value != before and len(images(view.picture.value)) == 2
 
 
@@ -192,7 +193,7 @@ def test_every_move_of_a_control_is_answered_even_with_the_same_picture():
     view = Controlled(lambda layer: "<p>one</p>", {"layer": layers})
     answers = view.widget.children[-1].children[-1]
     before = answers.value
-    view.set(layer="b")
+    view.controls["layer"].value = "b"
     assert (
         view.picture.value == "<p>one</p>"
         and answers.value != before

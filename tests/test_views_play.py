@@ -347,7 +347,7 @@ def test_endings_are_those_of_self_play(position, words):
 def sliders() -> Controlled:
     slider = ipywidgets.FloatSlider(0.5, min=0, max=1)
     view = Controlled("leak of {leak:.0%}".format, {"leak": slider})
-    view.set(leak=0.2)
+    view.controls["leak"].value = 0.2
     return view
 
 

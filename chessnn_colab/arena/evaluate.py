@@ -11,7 +11,6 @@ from typing import Any
 from ..devices import detect_device
 from ..errors import ConfigError
 from ..games.base import Game
-from ..games.registry import make_game
 from ..runs.checkpoint import load_checkpoint
 from ..runs.files import unusable
 from ..runs.networks import is_run, load_network, networks, run_game, split_run
@@ -80,13 +79,7 @@ def network_player(
             f"{run} is a run of the game {played!r:.60}: expected one of {game.name!r}"
         )
     network, iteration = load_network(run, snapshot, str(game.device))
-    name = f"{prefix}iteration {iteration}"
-    if not game.score_limit:
-        return NetworkPlayer(game, network, search, name)
-    # It knows the points that it learned, whatever the match counts.
-    reward = saved_settings(run, iteration).get("reward")
-    rules = make_game(game.name, game.max_plies, game.device, reward)
-    return NetworkPlayer(rules, network, search, name)
+    return NetworkPlayer(game, network, search, f"{prefix}iteration {iteration}")
 
 
 def saved_settings(run: str, iteration: int) -> dict[str, Any]:

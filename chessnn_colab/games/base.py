@@ -9,8 +9,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from types import MappingProxyType
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import torch
@@ -55,8 +53,6 @@ class Game(Protocol):
     bootstrap_after: float = math.inf
     bootstrap_lambda: float = 0.95  # td_lambda after these positions
     chance: bool = False  # whether a step depends on chance too (see ChanceGame)
-    # Of a game that pays points: each setting of `reward`, with its highest return.
-    reward_kinds: Mapping[str, float] = MappingProxyType({})
     # The highest return that the value head can express; 0: games are won, drawn or lost.
     score_limit: float = 0.0
     max_plies: int  # plies after which this object stops a game
@@ -118,8 +114,7 @@ class Game(Protocol):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For another process, which makes the same rules anew: no tensor crosses over."""
-        kind = {"reward": vars(self)["reward"]} if self.reward_kinds else {}
-        return partial(type(self), self.max_plies, device=str(self.device), **kind), ()
+        return type(self), (self.max_plies, str(self.device))
 
 
 class ChanceGame(Game, Protocol):
@@ -139,9 +134,7 @@ class ChanceGame(Game, Protocol):
 
 
 class PointsGame(Game, Protocol):
-    """Rules of a game that pays points. A state has `score`, int64 [B]: the points so far, whatever
-    `reward` is set.
-    """
+    """Rules of a game that pays points. A state has `score`, int64 [B]: the points so far."""
 
     milestones: tuple[int, ...]  # what the best of a position can reach, such as tiles
 

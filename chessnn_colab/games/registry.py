@@ -24,7 +24,7 @@ from .twenty48 import Twenty48
 class Entry(NamedTuple):
     """The parts of a game."""
 
-    rules: type[Any]  # made as rules(max_plies, device=device)
+    rules: type[Any]  # made as rules(max_plies, device)
     # The words after the colons of a name such as gomoku:9 -> a class like `rules`.
     variant: Callable[[Sequence[str]], type[Any]] | None = None
     options: str = ""  # what may follow the game's own name, for people
@@ -40,22 +40,14 @@ GAMES: Mapping[str, Entry] = {
 }
 
 
-def make_game(
-    name: str,
-    max_plies: int | None = None,
-    device: torch.device | str = "cpu",
-    reward: str | None = None,
-) -> Game:
+def make_game(name: str, max_plies: int | None = None, device: torch.device | str = "cpu") -> Game:
     """The rules of one of GAMES on `device`. `name` may have options after colons.
 
     max_plies: plies after which a game is truncated; None: after as many as self-play gives it.
-    reward: one of the game's `reward_kinds`; None: the first of them. Raises ConfigError for an
-    unknown name or reward and for options that the game does not have.
+    Raises ConfigError for an unknown name and for options that the game does not have.
     """
     game = rules(name)
-    check_reward(name, reward)
-    kind = {} if reward is None else {"reward": reward}
-    return game(max_plies or game.self_play_plies, device=device, **kind)
+    return game(max_plies or game.self_play_plies, device)
 
 
 def rules(name: str) -> Any:
@@ -73,16 +65,6 @@ def rules(name: str) -> Any:
 def family(name: str) -> str:
     """The line of GAMES that a name belongs to: gomoku for gomoku:9."""
     return name.partition(":")[0]
-
-
-def check_reward(name: str, reward: str | None) -> None:
-    """Raise ConfigError unless `reward` is None or one of the `reward_kinds` of the game with this
-    name.
-    """
-    kinds = rules(name).reward_kinds
-    if reward is not None and reward not in kinds:
-        expected = f"one of {', '.join(kinds)}" if kinds else "none, because it pays no points"
-        raise ConfigError(f"reward={reward!r:.60} for the game {name!r}: expected {expected}")
 
 
 def game_text(

@@ -52,8 +52,7 @@ class Twenty48State:
 class Twenty48(Game):
     """The rules, with their tables on one device.
 
-    max_plies: a game that has not ended after this number of plies is truncated. reward:
-    one of `reward_kinds`.
+    max_plies: a game that has not ended after this number of plies is truncated.
     """
 
     name = "2048"
@@ -70,20 +69,11 @@ class Twenty48(Game):
     sampling_plies = 1  # the tiles vary the games
     td_lambda = 0.8
     chance = True
-    reward_kinds: Mapping[str, float] = {
-        "score": 100_000.0,
-        "log-score": 12.0,
-        "log-tile": 18.0,
-        "hybrid": 14.0,
-    }
+    score_limit = 100_000.0
     milestones = (512, 1024, 2048)
 
-    def __init__(
-        self, max_plies: int = 20_000, device: torch.device | str = "cpu", reward: str = "score"
-    ):
+    def __init__(self, max_plies: int = 20_000, device: torch.device | str = "cpu"):
         self.max_plies = max_plies
-        self.reward = reward
-        self.score_limit = self.reward_kinds[reward]
         self.device = torch.device(device)
         self._squares = square_symmetries(4).to(self.device)  # which cell comes to each cell
         self.action_images = _action_images().to(self.device)
@@ -121,16 +111,9 @@ class Twenty48(Game):
         `legal` is not kept up.
         """
         tiles, gained, _ = self.slide(state.tiles, action)
-        score = state.score + gained
-        if self.reward == "score":
-            paid = gained.to(torch.float32)
-        else:
-            paid = self._merit(tiles, score) - self._merit(state.tiles, state.score)
-        return where(
-            finished(state),
-            state,
-            replace(state, tiles=tiles, score=score, rewards=paid.unsqueeze(1)),
-        )
+        paid = gained.to(torch.float32).unsqueeze(1)
+        after = replace(state, tiles=tiles, score=state.score + gained, rewards=paid)
+        return where(finished(state), state, after)
 
     def slide(self, tiles: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """`tiles` int64 [B, 16] slid to the sides `action` [B], the points of it int64 [B], and
@@ -238,18 +221,6 @@ class Twenty48(Game):
         capped = ~stuck & (state.plies_played >= self.max_plies)
         ending = torch.where(stuck, NO_MOVES, torch.where(capped, TRUNCATED, UNFINISHED))
         return replace(state, legal=legal, terminated=stuck, truncated=capped, ending=ending)
-
-    def _merit(self, tiles: Tensor, score: Tensor) -> Tensor:
-        """float32 [B]: a ply pays by how much this grows. The first 4 pays nothing, because it may
-        come by chance.
-        """
-        points = (score + 100).to(torch.float32).log()
-        if self.reward == "log-score":
-            return points
-        largest = (2.0 ** tiles.amax(1).clamp(min=2) + 1).log2()
-        if self.reward == "log-tile":
-            return largest
-        return 0.7 * points + 0.3 * largest
 
 
 def _mixed(number: Tensor) -> Tensor:

@@ -35,7 +35,8 @@ SPREAD = 2.0
 class Gomoku(Game):
     """The rules of one board size, with their tables on one device.
 
-    max_plies: a game that has not ended after this number of plies is truncated.
+    max_plies: a game that has not ended after this number of plies is truncated; None: as many as
+    there are cells.
     """
 
     name = "gomoku"
@@ -54,8 +55,8 @@ class Gomoku(Game):
     self_play_plies = DEFAULT_SIZE**2
     sampling_plies = 12
 
-    def __init__(self, max_plies: int = LARGEST**2, device: torch.device | str = "cpu"):
-        self.max_plies = max_plies
+    def __init__(self, max_plies: int | None = None, device: torch.device | str = "cpu"):
+        self.max_plies = max_plies or self.num_actions
         self.device = torch.device(device)
         self.action_images = square_symmetries(self.size).to(self.device)
         # Of the symmetries: the cell whose stone comes to each place.

@@ -34,7 +34,7 @@ class Controlled(WidgetOrHtml):
         still: str | None = None,
     ):
         self._draw = draw
-        self._controls = controls
+        self.controls = controls
         self._still = still
         self.scope = f"cn-{uuid.uuid4().hex[:10]}"
         self.picture = ipywidgets.HTML()
@@ -54,7 +54,7 @@ class Controlled(WidgetOrHtml):
 
     def refresh(self) -> None:
         """Draw the picture for the present values of the controls."""
-        values = {name: control.value for name, control in self._controls.items()}
+        values = {name: control.value for name, control in self.controls.items()}
         drawn = self._draw(**values)
         if isinstance(drawn, Figure):
             drawn = figure_html(drawn)
@@ -62,14 +62,9 @@ class Controlled(WidgetOrHtml):
         self._drawn += 1
         self._answers.value = str(self._drawn)  # the page sees an answer even in the same picture
 
-    def set(self, **values: object) -> None:
-        """Move controls, as a person does."""
-        for name, value in values.items():
-            self._controls[name].value = value
-
     def static_html(self) -> str:
         """The picture for readers without a kernel."""
         return self.picture.value if self._still is None else self._still
 
     def __repr__(self) -> str:
-        return f"Controlled({', '.join(f'{name}={control.value!r}' for name, control in self._controls.items())})"
+        return f"Controlled({', '.join(f'{name}={control.value!r}' for name, control in self.controls.items())})"
