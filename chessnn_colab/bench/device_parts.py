@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -18,13 +17,12 @@ from ..check import check_device
 from ..device_probe import probe
 from ..games.registry import make_game
 from ..graphs import Graphs
-from ..layers import SpikingLayer, rounds_at_once
 from ..network import actor_copy
 from ..report import Progress, Report, Session
 from ..runs.networks import find_network, load_network, run_game
 from ..selfplay import graphs_for
 from ..training import train
-from .clock import Setting, random_positions, seconds_per_call
+from .clock import Setting, random_positions
 from .launches import bench_launches
 from .self_play import bench_self_play, played
 
@@ -163,27 +161,3 @@ def bench_graph(setting: Setting) -> Figures:
         proved = f"{graphs.proofs.get(boards, 0)} plies proved" if graphs.on else "needs CUDA"
         figures[f"{search}, graph"] = graphs.trouble or proved
     return figures
-
-
-def bench_fused(setting: Setting) -> Figures:
-    """The neurons of one layer at the preset's size, forward and backward."""
-    device = setting.device
-    config = setting.network_config
-    layer = SpikingLayer(config, portable=device == "mps")
-    shape = (config.steps, setting.lockstep_boards, config.channels, config.squares)
-    currents = torch.ones(shape, dtype=setting.dtype, device=device, requires_grad=True)
-
-    @torch.enable_grad()
-    def both() -> None:
-        layer(currents).sum().backward()
-
-    def measure(function: Callable[[], Any]) -> float:
-        return 1e6 * seconds_per_call(function, device, setting.seconds)
-
-    return {
-        "currents": f"{shape}, {setting.dtype}",
-        "one pass over memory": rounds_at_once(currents.device),
-        "us forward": measure(lambda: layer(currents)),
-        "us forward in two passes": measure(lambda: currents.clamp(0, config.levels).round_()),
-        "us forward, sum and backward": measure(both),
-    }
