@@ -2,8 +2,6 @@
 stderr, exit code 2.
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import json

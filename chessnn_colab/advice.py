@@ -1,7 +1,5 @@
 """Facts about this machine and its torch, and advice in plain words."""
 
-from __future__ import annotations
-
 import os
 import platform
 import subprocess

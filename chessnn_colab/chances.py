@@ -7,8 +7,6 @@ are the three chances again (assembler.chances). So the wish to win sooner is th
 and what is said and learned is what happens. A game that pays points has one quantity, its points.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

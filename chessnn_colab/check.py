@@ -1,7 +1,5 @@
 """check_device(): the devices of this machine, which of them work, how fast, and advice."""
 
-from __future__ import annotations
-
 import functools
 import time
 from collections.abc import Callable

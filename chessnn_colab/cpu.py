@@ -1,7 +1,5 @@
 """How this process uses the CPU: its cores and its threads."""
 
-from __future__ import annotations
-
 import math
 import os
 import statistics

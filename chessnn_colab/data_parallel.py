@@ -9,8 +9,6 @@ ranks, keep the same weights bit by bit. workers/ carries the slices; ranks.py d
 # pyright: reportIncompatibleMethodOverride=false, reportPrivateImportUsage=false
 # A layer's forward takes what that layer needs, as torch means it; and its stores are public.
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping

@@ -4,8 +4,6 @@ Random plies of the rules must agree bit for bit, the gradient of every paramete
 tolerance, and a ply of each search must choose what the CPU chooses where that is clear.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """A run's network as an ONNX file, for programs in other languages and for browsers."""
 
-from __future__ import annotations
-
 import warnings
 from importlib.util import find_spec
 from pathlib import Path

@@ -5,8 +5,6 @@ waits for them. A CUDA graph holds them all. It reads and writes always the same
 are copied in and results copied out.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -2,8 +2,6 @@
 chosen to be shown.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any, cast

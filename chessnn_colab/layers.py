@@ -5,8 +5,6 @@ layers.
 # pyright: reportIncompatibleMethodOverride=false
 # A layer's forward takes what that layer needs, as torch means it.
 
-from __future__ import annotations
-
 import functools
 import math
 from typing import Any

@@ -2,8 +2,6 @@
 re-estimated.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext

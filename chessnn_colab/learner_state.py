@@ -1,7 +1,5 @@
 """A learner's state in numpy arrays and plain data, for a file or another process."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any

@@ -2,8 +2,6 @@
 room for the next one at once.
 """
 
-from __future__ import annotations
-
 import sys
 from typing import Any, NamedTuple
 

@@ -9,8 +9,6 @@ four steps of one. The heads do not spike: they read firing rates, the mean of s
 network sees planes on a board; it knows no game.
 """
 
-from __future__ import annotations
-
 import copy
 import logging
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The shape of a network, and the shapes that have names. Knows no torch."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

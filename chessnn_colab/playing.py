@@ -2,8 +2,6 @@
 unfinished waits for the next iteration.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ The replay stays in this process, which draws every batch as a single learner wo
 the workers. What each does with it is in data_parallel.py.
 """
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -9,8 +9,6 @@ survivor. So a move costs three network calls, whatever its breadth. Names follo
 (https://github.com/google-deepmind/mctx).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

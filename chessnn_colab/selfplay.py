@@ -7,8 +7,6 @@ games that it leaves unfinished go on in the next call, with the weights of then
 played to its end, so a short game is never preferred to a long one, and no board is ever empty.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Shapes are checked where tensors enter search, tree, actor, network and learner."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

@@ -1,7 +1,5 @@
 """Looking into a network: which neurons fire, how often, and what that would cost in energy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Numbers as a person says them."""
 
-from __future__ import annotations
-
 
 def counted(number: int, noun: str) -> str:
     """A number with its noun: 1 game, 2,000 games."""

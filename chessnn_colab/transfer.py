@@ -1,7 +1,5 @@
 """Many arrays between the host and a device in one copy: each copy of its own costs a wait."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -15,8 +15,6 @@ recomputes them for the whole path.
 Chance: an action tried again leads to the outcome that it had the first time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

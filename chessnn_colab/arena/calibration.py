@@ -1,7 +1,5 @@
 """Whether the chances that a network's search says are what happens in its own games."""
 
-from __future__ import annotations
-
 import sys
 import time
 from dataclasses import fields

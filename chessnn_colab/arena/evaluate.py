@@ -1,7 +1,5 @@
 """Measure the network of a run in matches, and find the players that a name stands for."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager

@@ -1,7 +1,5 @@
 """The parts of a game's matches: players, openings, puzzles and more."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

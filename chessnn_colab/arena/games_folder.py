@@ -1,7 +1,5 @@
 """The folder that keeps the games of matches, one file per match."""
 
-from __future__ import annotations
-
 import os
 import re
 import tempfile

@@ -1,7 +1,5 @@
 """A ladder: the snapshots of a run, rated together with fixed players from matches between them."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

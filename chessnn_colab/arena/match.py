@@ -9,8 +9,6 @@ A game that reaches the match's limit on plies is a draw (300 plies from the ope
 Nobody adjudicates. A player that cannot move loses the game.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """A player at a single board, and what a network thinks of a position."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple

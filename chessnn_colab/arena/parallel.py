@@ -4,8 +4,6 @@ Each process plays some of the openings, in every match, with one thread. A game
 single process: neither its random numbers nor its moves depend on what shares its batch.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import time

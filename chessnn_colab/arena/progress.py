@@ -1,7 +1,5 @@
 """The progress of a measurement: matches, a ladder, puzzles or a bench call a Watch with it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

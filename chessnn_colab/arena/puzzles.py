@@ -1,7 +1,5 @@
 """How many of its game's puzzles a player solves, and the networks of a run."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Callable, Sequence

@@ -14,8 +14,6 @@ independent. The two games of an opening, and games of a book that repeats, are 
 matches of 200 and 400 games the interval by openings was 0.95 to 1.26 of it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

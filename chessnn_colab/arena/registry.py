@@ -4,8 +4,6 @@ A game without a line in ARENA_GAMES can still play from its start position, aga
 and against networks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import torch

@@ -1,7 +1,5 @@
 """The result of a match: the figures that follow from its games."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Plays the games of several matches side by side, as one batch."""
 
-from __future__ import annotations
-
 import math
 import random
 import time

@@ -1,7 +1,5 @@
 """The result of games for one player: its scores."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from dataclasses import dataclass

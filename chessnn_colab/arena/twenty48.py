@@ -1,7 +1,5 @@
 """The players of 2048 that need no network: they look at the tiles."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

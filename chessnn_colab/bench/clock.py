@@ -1,7 +1,5 @@
 """The setting of a measurement, a clock that waits for the device, and positions to look at."""
 
-from __future__ import annotations
-
 import functools
 import statistics
 import time

@@ -4,8 +4,6 @@ Each part is a bench in a process of its own. Its figures are written when it en
 fails is written with its error, and the next one begins.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Benches of a device's first day, which `bench device` runs: is it right, and what is fast on it."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from dataclasses import replace

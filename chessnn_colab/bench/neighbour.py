@@ -4,8 +4,6 @@ Idle and busy turns alternate in one run, and every ratio compares turns of one 
 machine's slow hour touches both sides.
 """
 
-from __future__ import annotations
-
 import statistics
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The actors' network alone, beside the same network written plainly with SpikingJelly."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import statistics

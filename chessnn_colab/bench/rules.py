@@ -1,7 +1,5 @@
 """The rules alone: legal moves and steps of random play."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How much of the bare network's speed self-play keeps, and what it holds in memory."""
 
-from __future__ import annotations
-
 import math
 import sys
 import time

@@ -4,8 +4,6 @@ them.
 Machines are noisy: quote medians of several runs, and the machine.
 """
 
-from __future__ import annotations
-
 import time
 from contextlib import suppress
 from typing import Any

@@ -1,7 +1,5 @@
 """Workers at play: their pace, what sending games costs, and what learning takes beside them."""
 
-from __future__ import annotations
-
 import signal
 import sys
 import time

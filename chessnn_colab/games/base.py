@@ -4,8 +4,6 @@ The names are pgx's (https://github.com/sotetsuk/pgx): ``init``, ``step``, ``obs
 ``legal_action_mask``, ``current_player``, ``terminated``, ``truncated``, ``rewards``.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence

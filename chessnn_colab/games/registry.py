@@ -5,8 +5,6 @@ options after colons: gomoku:9 is Gomoku on 9x9. To runs and checkpoints a name 
 is another game.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 

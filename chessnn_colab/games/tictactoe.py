@@ -2,8 +2,6 @@
 true values are known, so that learning can be checked against them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import torch

@@ -11,8 +11,6 @@ actions. Keys are drawn from the generator that `starts` gets. A search must not
 will come, so it plays with keys of its own (`reseed`).
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 from collections.abc import Mapping

@@ -5,8 +5,6 @@ to the last. tools/make_snapshots.py makes them. A correct SHA-256 does not make
 file valid: anything malformed raises CheckpointError before memory is allocated for it.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

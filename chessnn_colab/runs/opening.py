@@ -1,7 +1,5 @@
 """Open a run for training in one call: its folder, its settings and its latest checkpoint."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from .backup import restore_run

@@ -1,7 +1,5 @@
 """Reports as TensorBoard events."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
 

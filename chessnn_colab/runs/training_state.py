@@ -4,8 +4,6 @@ A correct SHA-256 does not make the contents valid. Anything malformed raises Ch
 memory is allocated for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple

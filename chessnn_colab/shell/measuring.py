@@ -1,7 +1,5 @@
 """The commands that play: matches, ratings, puzzles. Progress goes to stderr, results to stdout."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -2,8 +2,6 @@
 play.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """The command watch: the iterations of runs as tables."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What a cell shows of a widget: the widget itself, or HTML where no front end can draw it."""
 
-from __future__ import annotations
-
 import json
 import time
 from typing import Any

@@ -1,7 +1,5 @@
 """Output of a cell as HTML that needs no kernel."""
 
-from __future__ import annotations
-
 import html
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """The figures of an iteration: one label, one meaning and one format in every line and table."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 

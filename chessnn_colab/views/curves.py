@@ -2,8 +2,6 @@
 firing.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from itertools import cycle

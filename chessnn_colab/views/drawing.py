@@ -1,7 +1,5 @@
 """A game on a board: its squares, what stands on them, and which clicks make which action."""
 
-from __future__ import annotations
-
 import copy
 import re
 from collections.abc import Mapping, Sequence

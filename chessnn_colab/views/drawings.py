@@ -3,8 +3,6 @@
 A game gets a board by a line in DRAWINGS. A game of stones on a grid needs no more than that line.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from ..errors import ConfigError

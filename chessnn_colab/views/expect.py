@@ -1,7 +1,5 @@
 """Before a run starts: how strong it is likely to get by when."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..config import TrainConfig, saved_config

@@ -1,7 +1,5 @@
 """Measure a run in a notebook, with progress."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -5,8 +5,6 @@ As an image it needs no widget front end and no style sheet, and it stays visibl
 is not trusted, from which Jupyter removes scripts, style sheets and inline SVG.
 """
 
-from __future__ import annotations
-
 import base64
 import html
 import math

@@ -1,7 +1,5 @@
 """A finished game that comes as text, on the board that draws it."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch

@@ -4,8 +4,6 @@ A static picture comes first. It is all that remains where scripts do not run: o
 notebook that is not trusted. Nothing is loaded from elsewhere.
 """
 
-from __future__ import annotations
-
 import functools
 import html
 import json

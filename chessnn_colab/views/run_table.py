@@ -1,7 +1,5 @@
 """Runs as tables in a terminal, a line per iteration, drawn by rich."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Sequence

@@ -7,8 +7,6 @@ squares is made of fewer messages, but its front end holds back the square of a 
 until the first one is answered.)
 """
 
-from __future__ import annotations
-
 import json
 import uuid
 from collections.abc import Callable, Sequence

@@ -2,8 +2,6 @@
 played and minutes trained.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import cycle
 from pathlib import Path

@@ -6,8 +6,6 @@ tell apart, the blue a little lighter. INK is as far from white as from a dark n
 (contrast 4.2 with #FFFFFF and #181818).
 """
 
-from __future__ import annotations
-
 import base64
 import html
 import io

@@ -1,7 +1,5 @@
 """SVG as an image for a matplotlib figure: as much of SVG as boards and their pieces use."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """TensorBoard in a cell, for all runs of a folder."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

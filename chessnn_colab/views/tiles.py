@@ -1,7 +1,5 @@
 """2048 on a board that is looked at: tiles with their numbers, and which one is new."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Watch two players at one board: networks, fixed players, or an engine."""
 
-from __future__ import annotations
-
 import html
 from contextlib import ExitStack
 from typing import Any

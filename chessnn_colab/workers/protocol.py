@@ -2,8 +2,6 @@
 handle on a worker's process.
 """
 
-from __future__ import annotations
-
 import queue
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol

@@ -5,8 +5,6 @@ gets its share under a new ticket number, which all messages about it carry. So 
 share that was given up are recognised and dropped.
 """
 
-from __future__ import annotations
-
 import itertools
 import pickle
 import time

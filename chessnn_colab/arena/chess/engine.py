@@ -4,8 +4,6 @@ match.
 The path of an engine names a program that will run with the rights of the person who gave the path.
 """
 
-from __future__ import annotations
-
 import subprocess
 import threading
 import time

@@ -1,7 +1,5 @@
 """The players, openings, puzzles and engines of chess."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import chess

@@ -1,7 +1,5 @@
 """The fixed player that takes the most valuable piece it can."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from ...games.base import select

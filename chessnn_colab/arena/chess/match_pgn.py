@@ -1,7 +1,5 @@
 """The games of a chess match as PGN, each from the first move of its opening, in one file."""
 
-from __future__ import annotations
-
 import datetime
 import re
 

@@ -2,8 +2,6 @@
 games at once.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

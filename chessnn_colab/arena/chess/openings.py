@@ -5,8 +5,6 @@ gets. `data/openings.txt` has a line for each, "name: moves", in an order that s
 Sicilians and the other families evenly over the book, so that a short match has all of them too.
 """
 
-from __future__ import annotations
-
 import chess
 
 from ..game import data_lines

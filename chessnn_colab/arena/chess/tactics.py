@@ -5,8 +5,6 @@ are "kind; FEN; all solving moves". tools/make_tactics.py made it and solved eve
 exhaustively.
 """
 
-from __future__ import annotations
-
 import chess
 
 from ...games.chess.notation import action_from_move, board_from_fen

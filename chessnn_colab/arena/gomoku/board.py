@@ -2,8 +2,6 @@
 the empty board.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 

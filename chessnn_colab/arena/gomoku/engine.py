@@ -4,8 +4,6 @@
 Before every move BOARD tells the engine the whole position, so one process can serve many games.
 """
 
-from __future__ import annotations
-
 import queue
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The players, openings, puzzles and engines of Gomoku, for every size and rule."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """The fixed player that wins if it can, else blocks, else extends its longest line."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -8,8 +8,6 @@ tools/make_gomoku_openings.py made `data/openings.txt`: one opening per line, ea
 columns to the right and its rows down from the centre, Black and White in turn.
 """
 
-from __future__ import annotations
-
 import functools
 
 from ...games.gomoku.notation import cell_name

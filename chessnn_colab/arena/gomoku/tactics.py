@@ -12,8 +12,6 @@ solved them. They stand in the middle of a larger board, where the answers are t
 them for every size and both rules.
 """
 
-from __future__ import annotations
-
 from ...games.gomoku.notation import parse_cell
 from ...games.gomoku.rules import Gomoku
 from ..game import Puzzle, data_lines

@@ -5,8 +5,6 @@ Square a1 is bit 0 and h8 is bit 63, as in python-chess. torch shifts an int64 r
 so every right shift here is followed by a mask that clears the copies of the sign.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import torch

@@ -4,8 +4,6 @@ python-chess shows a position as White sees it, a state shows it as its mover do
 moves, the board is mirrored on the way.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import chess

@@ -1,7 +1,5 @@
 """How a game of chess ends: the names of the endings, and which one applies."""
 
-from __future__ import annotations
-
 import functools
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Material: what the pieces of a position are worth."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

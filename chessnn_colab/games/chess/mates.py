@@ -2,8 +2,6 @@
 some thirty moves.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

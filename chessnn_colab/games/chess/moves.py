@@ -9,8 +9,6 @@ which each plane's targets are reached, and over how many empty squares. Every t
 so operations that can share one do: `bench launches` counts them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

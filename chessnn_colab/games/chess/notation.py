@@ -5,8 +5,6 @@ This is where input is checked: anything that is not chess raises NotationError,
 action names its squares as the mover sees them, so Black's are flipped here (square ^ 56).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Sequence

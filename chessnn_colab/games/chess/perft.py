@@ -3,8 +3,6 @@
 The published numbers are at https://www.chessprogramming.org/Perft_Results.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

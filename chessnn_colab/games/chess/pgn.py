@@ -1,7 +1,5 @@
 """Games as PGN, the text form that chess players exchange; python-chess reads and writes."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Sequence

@@ -6,8 +6,6 @@ are not), so one code path serves both colours, and Black's pawns go north too. 
 * 64 + from_square`` in that view; `moves.PLANES` lists the planes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import chess

@@ -1,7 +1,5 @@
 """Random start positions with a few pieces, for self-play."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """ChessState: a batch of chess positions as tensors, each seen by the side to move."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 

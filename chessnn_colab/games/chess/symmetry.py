@@ -2,8 +2,6 @@
 may castle any more.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

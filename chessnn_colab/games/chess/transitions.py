@@ -1,7 +1,5 @@
 """A table of the changes that each action makes, for each kind of piece that plays it."""
 
-from __future__ import annotations
-
 import functools
 
 import torch

@@ -6,8 +6,6 @@ in one direction, and a table of all codes. One product of matrices gives the co
 float32 holds these sums exactly. So a batch costs a handful of operations, whatever its size.
 """
 
-from __future__ import annotations
-
 import itertools
 
 import torch

@@ -1,7 +1,5 @@
 """Gomoku's cells as people write them, such as h8."""
 
-from __future__ import annotations
-
 from ...errors import NotationError
 
 LETTERS = "abcdefghijklmnopqrst"

@@ -5,8 +5,6 @@ first. `Gomoku` is the game on 15x15 where five or more in a row win; `variant` 
 for other sizes, and those in which only exactly five win.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Mapping, Sequence

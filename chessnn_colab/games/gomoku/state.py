@@ -1,7 +1,5 @@
 """A batch of Gomoku positions, and the words for what is on a cell and how a game ends."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from torch import Tensor

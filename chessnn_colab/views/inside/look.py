@@ -1,7 +1,5 @@
 """A run's network at the start of a game: the board, its spikes, its firing rates and its energy."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from IPython.display import display

@@ -1,7 +1,5 @@
 """Firing maps: the planes that enter, and where each layer and each channel fires on the board."""
 
-from __future__ import annotations
-
 import base64
 import io
 from collections.abc import Mapping

@@ -6,8 +6,6 @@ arXiv:1610.01644). For each channel it reads the mean and the largest number of 
 so it cannot work out the fact by itself from where pieces stand.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -3,8 +3,6 @@
 Moves and value are the network's own, without a search.
 """
 
-from __future__ import annotations
-
 import html
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """A picture with controls: sliders and lists where there is a kernel, the picture alone elsewhere."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Silence a layer or a channel, and see the move change."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 
 import numpy as np

@@ -6,8 +6,6 @@ network.js and search.js do what games, network.py and search.py do here (tests 
 chess.js, by npm (`make page`), has the rules of chess.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import zlib

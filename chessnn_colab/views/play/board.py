@@ -2,8 +2,6 @@
 person is told.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 

@@ -2,8 +2,6 @@
 network thinks.
 """
 
-from __future__ import annotations
-
 import asyncio
 import html
 from collections.abc import Callable, Sequence

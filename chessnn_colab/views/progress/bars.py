@@ -2,8 +2,6 @@
 panel.live_html, which shows where there are no widgets.
 """
 
-from __future__ import annotations
-
 import html
 import uuid
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The sentences of progress."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from contextlib import suppress

@@ -4,8 +4,6 @@ It is HTML, replaced through its display id, so that a saved copy and a page wit
 where it stood. Where a page shows widgets, its bars are ipywidgets.
 """
 
-from __future__ import annotations
-
 import time
 import uuid
 from collections.abc import Callable

@@ -2,8 +2,6 @@
 (https://rich.readthedocs.io). rich leaves out colours where NO_COLOR is set.
 """
 
-from __future__ import annotations
-
 from typing import TextIO
 
 from rich.console import Console, Group

@@ -1,7 +1,5 @@
 """Progress as plain lines."""
 
-from __future__ import annotations
-
 import sys
 from typing import TextIO
 
