@@ -62,10 +62,6 @@ class GameRecords:
     def __post_init__(self) -> None:
         for name, (dtype, dimensions, by_game) in _LAYOUT.items():
             array = getattr(self, name)
-            _require(
-                isinstance(array, np.ndarray),
-                f"{name} is a {type(array).__name__}, expected a numpy array",
-            )
             own = np.dtype(dtype), dimensions
             _require(
                 (array.dtype, array.ndim) in (own, _POINTS.get(name)),

@@ -2,21 +2,24 @@
 
 import json
 import re
+from functools import partial
 
 import pytest
 import torch
 from torch import nn
 
 from chessnn_colab.__main__ import main
-from chessnn_colab.bench import neighbour, self_play, table, workers
+from chessnn_colab.bench import neighbour, table, workers
 from chessnn_colab.bench import network as network_bench
 from chessnn_colab.bench.clock import Setting, random_observations
 from chessnn_colab.bench.network import plain_network
+from chessnn_colab.bench.self_play import bench_self_play
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.devices import Inventory
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.network import SpikingLayer, actor_copy, build_network
 from chessnn_colab.network_config import NetworkConfig
+from chessnn_colab.search import SearchConfig
 
 SELF_PLAY_FIGURES = [
     "moves_per_second",
@@ -43,7 +46,8 @@ MAY_BE_NEGATIVE = ("growth_mib", "overhead_us_per_evaluation")
 def test_bench_all_ends_in_json_with_every_figure(capsys, monkeypatch):
     monkeypatch.setattr(network_bench, "TURNS", 1)
     monkeypatch.setattr(network_bench, "BATCH", 64)
-    monkeypatch.setattr(self_play, "TREE_SIMULATIONS", 8)
+    small_tree = SearchConfig(search="tree", num_simulations=8)
+    monkeypatch.setitem(table.BENCHES, "tree", partial(bench_self_play, search=small_tree))
     monkeypatch.setattr(workers, "WARM_UP_SECONDS", 0.2)
     monkeypatch.setattr(workers, "inventory", lambda: Inventory((), False, 1))
     arguments = "bench all --seconds 0.2 --boards 32 --json --device cpu"

@@ -30,7 +30,6 @@ def make_records(lengths=(3, 1, 4), seed=0) -> GameRecords:
     [
         ("positions", np.zeros((8, 5), np.int32)),
         ("positions", np.zeros((7, 5), np.int64)),
-        ("actions", [0] * 8),
         ("policy_weights", np.zeros((8, 15), np.float16)),
         ("policy_weights", np.full((8, 16), np.nan, np.float16)),
         ("policy_weights", np.full((8, 16), 1.5, np.float16)),

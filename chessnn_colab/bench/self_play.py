@@ -20,34 +20,19 @@ from ..search import SearchConfig
 from ..selfplay import Play
 from .clock import Setting, seconds_per_call
 
-TREE_SIMULATIONS = 32
 MEMORY_BOARDS = 1024
 ROUNDED = 512  # numbers of logits are rounded up to multiples, since hardly two are the same
 
 
-def bench_self_play(setting: Setting) -> dict[str, Any]:
-    """Self-play with the training search, beside the network alone."""
-    return measure(setting, setting.config)
-
-
-def bench_tree(setting: Setting) -> dict[str, Any]:
-    """Self-play with the tree, TREE_SIMULATIONS per move, beside the network alone."""
-    return measure(setting, SearchConfig(search="tree", num_simulations=TREE_SIMULATIONS))
-
-
-def bench_policy(setting: Setting) -> dict[str, Any]:
-    """Self-play that samples the policy and looks no further: as many moves as evaluations."""
-    return measure(setting, SearchConfig(search="policy"))
-
-
-def measure(setting: Setting, search: SearchConfig) -> dict[str, Any]:
+def bench_self_play(setting: Setting, search: SearchConfig | None = None) -> dict[str, Any]:
     """Self-play beside the same folded network on its own, same batches, same threads.
 
-    Every position that the network looks at counts as an evaluation, on a GPU also those of
-    finished games and of spare places.
+    search: None is that of training. Every position that the network looks at counts as an
+    evaluation, on a GPU also those of finished games and of spare places.
     """
     boards = setting.lockstep_boards
     counted = CountedNetwork(actor_copy(setting.network(), setting.dtype))
+    search = search or setting.config
     actor = Actor(setting.game, counted, search)  # pyright: ignore[reportArgumentType]
     # A replayed graph would call nothing that could be counted.
     plain = Graphs(on=False)

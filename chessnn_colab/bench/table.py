@@ -6,6 +6,7 @@ Machines are noisy: quote medians of several runs, and the machine.
 
 import time
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from ..config import TrainConfig
 from ..devices import detect_device, inventory, time_convolutions
 from ..errors import ConfigError
 from ..memory import keep_freed_memory
+from ..search import SearchConfig
 from ..settings import ABOVE_ZERO, COUNT, require
 from .clock import Setting
 from .device_parts import (
@@ -29,15 +31,15 @@ from .launches import bench_launches
 from .neighbour import bench_neighbour
 from .network import bench_network
 from .rules import bench_rules
-from .self_play import bench_memory, bench_policy, bench_self_play, bench_tree
+from .self_play import bench_memory, bench_self_play
 from .workers import bench_learner, bench_ranks, bench_transport, bench_workers
 
 BENCHES = {
     "rules": bench_rules,
     "network": bench_network,
     "self-play": bench_self_play,
-    "tree": bench_tree,
-    "policy": bench_policy,
+    "tree": partial(bench_self_play, search=SearchConfig(search="tree")),  # of 32 simulations
+    "policy": partial(bench_self_play, search=SearchConfig(search="policy")),
     "transport": bench_transport,
     "workers": bench_workers,
     "learner": bench_learner,

@@ -7,7 +7,7 @@ The names are pgx's (https://github.com/sotetsuk/pgx): ``init``, ``step``, ``obs
 import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -141,28 +141,19 @@ class PointsGame(Game, Protocol):
         ...
 
 
-class Fields(Protocol):
-    """A dataclass of tensors."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-
-S = TypeVar("S", bound=Fields)
-
-
 def finished(state: Any) -> Tensor:
     """bool [B]: ended by the rules or stopped at the cap."""
     return state.terminated | state.truncated
 
 
-def select(state: S, index: Tensor | slice) -> S:
+def select(state: Any, index: Tensor | slice) -> Any:
     """The rows `index` (int64 [N], bool [B] or a slice) of every field."""
     if isinstance(index, Tensor) and index.dtype == torch.int64:
         return map_fields(lambda field: field.index_select(0, index), state)
     return map_fields(lambda field: field[index], state)
 
 
-def where(condition: Tensor, state: S, other: S) -> S:
+def where(condition: Tensor, state: Any, other: Any) -> Any:
     """`state` in the rows where `condition` (bool [B]) holds, `other` elsewhere."""
 
     def pick(field: Tensor, alternative: Tensor) -> Tensor:
@@ -171,12 +162,12 @@ def where(condition: Tensor, state: S, other: S) -> S:
     return map_fields(pick, state, other)
 
 
-def concatenate(states: Sequence[S]) -> S:
+def concatenate(states: Sequence[Any]) -> Any:
     """The rows of all `states`, one batch after the other."""
     return map_fields(lambda *fields: torch.cat(fields), *states)
 
 
-def map_fields(function: Callable[..., Tensor], *states: S) -> S:
+def map_fields(function: Callable[..., Tensor], *states: Any) -> Any:
     """A state whose fields are `function` of the same fields of `states`."""
     return type(states[0])(
         **{

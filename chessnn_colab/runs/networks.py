@@ -210,9 +210,9 @@ def shipped_files() -> list[Path]:
     return files
 
 
-def shipped_networks(device: str = "cpu") -> dict[int, SpikingNetwork]:
-    """Iteration -> network, the untrained one first, with weights in float32 on `device`."""
-    loaded = [load_network(file, None, device) for file in shipped_files()]
+def shipped_networks() -> dict[int, SpikingNetwork]:
+    """Iteration -> network, the untrained one first, with weights in float32 on the CPU."""
+    loaded = [load_network(file, None, "cpu") for file in shipped_files()]
     return {iteration: network for network, iteration in loaded}
 
 

@@ -105,14 +105,13 @@ def figure_png(figure: Figure, facecolor: str = "none") -> bytes:
     return buffer.getvalue()
 
 
-def figure_html(figure: Figure, alt: str = "", width: int | None = None) -> str:
+def figure_html(figure: Figure, alt: str = "") -> str:
     """The figure as an HTML image that needs no kernel.
 
-    alt: what it shows, for those who do not see it; by default the titles of its axes. width: CSS
-    pixels, None for its own; never wider than the page.
+    alt: what it shows, for those who do not see it; by default the titles of its axes.
     """
     alt = alt or ". ".join(axis.get_title("left") or axis.get_title() for axis in figure.axes)
-    size = round(figure.get_figwidth() * PIXELS_AN_INCH) if width is None else width
+    size = round(figure.get_figwidth() * PIXELS_AN_INCH)
     height = round(size * figure.get_figheight() / figure.get_figwidth())
     data = base64.b64encode(figure_png(figure)).decode()
     style = f"display:block;width:{size}px;max-width:100%;height:auto;aspect-ratio:{size}/{height};margin:0"

@@ -71,7 +71,7 @@ def play_widget(
         raise
 
 
-def find_opponent(source: Any, game: str = "chess", device: str = "auto") -> Opponent:
+def find_opponent(source: Any, game: str = "chess") -> Opponent:
     """What `play_widget` takes as an opponent, as one. Raises ConfigError, RunError or
     CheckpointError.
     """
@@ -80,7 +80,7 @@ def find_opponent(source: Any, game: str = "chess", device: str = "auto") -> Opp
     if isinstance(source, SpikingNetwork):
         rules = match_game(game, next(source.parameters()).device, boards=1)
         return NetworkOpponent(rules, NetworkPlayer(rules, source, name="the network"))
-    rules = match_game(own_game(source) or game, detect_device(device).device, boards=1)
+    rules = match_game(own_game(source) or game, detect_device().device, boards=1)
     if not isinstance(source, str | Path):
         return Opponent(rules, FunctionPlayer(source))
     player = find_player(str(source), rules)
