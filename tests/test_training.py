@@ -433,7 +433,6 @@ def test_the_default_limit_of_the_window_is_the_memorys(monkeypatch):
         ),
         ({"replay_capacity": 3e5}, "replay_capacity=300000.0: expected a whole number"),
         ({"reward": "score"}, "for the game 'chess': expected none, because it pays no"),
-        ({"game": "2048", "reward": "gold"}, "reward='gold'.*expected one of score, log-score"),
         ({"solve": "some"}, "expected one of off, all"),
         ({"batch_size": 1}, "batch_size=1: expected a whole number from 2 up"),
         ({"minutes": "20"}, "minutes='20': expected more than 0"),
