@@ -31,6 +31,15 @@ def short_games(monkeypatch) -> None:
     )
 
 
+@pytest.fixture(scope="module")
+def browser():
+    """A browser without a window."""
+    from .browser import browse
+
+    with browse() as opened:
+        yield opened
+
+
 # Files of ten seconds and more, the longest first: no process is to be left with one of them at the
 # end.
 LONGEST = (

@@ -21,7 +21,7 @@ from chessnn_colab.runs.shared import share
 from chessnn_colab.search import SearchConfig
 from chessnn_colab.views.drawings import make_drawing
 
-from .browser import browse, needs_browser
+from .browser import needs_browser
 from .small_run import CONFIG, TICTACTOE, make_run
 
 pytestmark = [needs_browser, pytest.mark.timeout(600)]
@@ -101,12 +101,6 @@ def compare(tab, run: str, drawing, actions: list[int]) -> list[tuple[bool, bool
             agrees = int(policy.action) == searched
         same.append((close, np.argmax(ours) == np.argmax(theirs), agrees))
     return same
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with browse() as opened:
-        yield opened
 
 
 @pytest.fixture

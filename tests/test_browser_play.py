@@ -10,7 +10,7 @@ from chessnn_colab.views.panel import live_html
 from chessnn_colab.views.played import played_game
 from chessnn_colab.views.replay import game_replay, panel_replay
 
-from .browser import COLAB, NARROW, WIDE, browse, long, needs_browser, needs_colab, serve
+from .browser import COLAB, NARROW, WIDE, long, needs_browser, needs_colab, serve
 from .sample_reports import MATE, make_report
 
 pytestmark = [needs_browser, pytest.mark.timeout(600)]
@@ -72,12 +72,6 @@ class Board:
 
     def has(self, name: str) -> bool:
         return self.tab.get_by_role("button", name=name, exact=True).count() == 1
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with browse() as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -72,17 +72,6 @@ def test_lines_on_crowded_boards(name, share):
             assert found[row] == (winner(own, game.size, game.exact) == colour)
 
 
-def test_six_in_a_row_wins_only_where_five_or_more_do():
-    line = [column for pair in zip((0, 1, 2, 4, 5), (27, 29, 31, 33, 35)) for column in pair] + [3]
-    free, exact = (make_game(name).after([line]) for name in ("gomoku:9", "gomoku:9:exact"))
-    assert bool(free.terminated) and free.rewards.tolist() == [[1, -1]]
-    assert (
-        not finished(exact)
-        and exact.rewards.tolist() == [[0, 0]]
-        and int(exact.current_player) == 1
-    )
-
-
 def test_an_unpacked_position_knows_its_ending():
     game = make_game("gomoku:9")
     won = game.after([[0, 80, 1, 79, 2, 77, 3, 76, 4]])

@@ -15,7 +15,6 @@ from chessnn_colab.arena.parallel import play_match, play_matches
 from chessnn_colab.arena.players import (
     GamesChance,
     NetworkPlayer,
-    Player,
     RandomPlayer,
     one_of_the_best,
     play_search,
@@ -274,28 +273,3 @@ def test_progress_counts_up_to_the_end_and_estimates_what_is_left(monkeypatch):
     assert [bar.name for bar in seen[-1].bars] == ["a against b", "a against c"]
     notes = [f"+{result.wins} ={result.draws} -{result.losses}" for result in results]
     assert [bar.note for bar in seen[-1].bars] == notes
-
-
-def test_who_wants_boards_shares_a_batch_with_who_does_not(monkeypatch):
-    monkeypatch.setattr(runner, "BOARDS", 3)
-    game = Chess(12)
-
-    class Reader(Player):
-        name, wants_boards = "reader", True
-
-        def choose(self, state, generator, boards=None):
-            from chessnn_colab.games.chess.boards import boards_from_state
-            from chessnn_colab.games.chess.notation import action_from_move
-
-            assert [board.fen(en_passant="fen") for board in boards] == [
-                board.fen(en_passant="fen") for board in boards_from_state(state)
-            ]
-            return torch.tensor(
-                [action_from_move(next(iter(board.legal_moves)), board) for board in boards]
-            )
-
-    matches = [
-        Match(Reader(), RandomPlayer(game), 4),
-        Match(RandomPlayer(game), GreedyPlayer(game), 4),
-    ]
-    assert [result.games for result in play_matches(game, matches)] == [4, 4]

@@ -108,14 +108,6 @@ def test_moves_and_actions_go_both_ways():
         assert [move_from_action(action, board) for action in actions] == list(board.legal_moves)
 
 
-def test_castling_may_be_given_as_the_king_taking_its_rook():
-    for board in both_colours([chess_games.CASTLING]):
-        home = chess.E1 if board.turn else chess.E8
-        for rook, king in ((3, 2), (-4, -2)):
-            moves = [chess.Move(home, home + step) for step in (rook, king)]
-            assert action_from_move(moves[0], board) == action_from_move(moves[1], board)
-
-
 def test_every_action_is_a_legal_move_or_refused():
     boards = both_colours((chess_games.KIWIPETE, chess_games.PROMOTIONS, chess_games.CASTLING))
     for board in full(boards[1:4:2], boards):

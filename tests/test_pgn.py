@@ -88,12 +88,6 @@ def test_a_game_at_the_ply_cap_is_not_a_draw(ending, result, written, terminatio
     assert headers == [written, termination, ending]
 
 
-def test_a_game_from_another_position_says_so():
-    fen = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 1"
-    text = text_of(after("e5", "Nf3", fen=fen), "unfinished", 0)
-    assert f'[FEN "{fen}"]' in text and '[SetUp "1"]' in text and "1... e5 2. Nf3 *" in text
-
-
 def test_what_is_not_chess_is_not_written():
     with pytest.raises(NotationError, match="illegal action 4671"):
         registry.game_text(GAME, GAME.init(1), [4671], 0, 0)

@@ -40,15 +40,6 @@ def break_checkpoint(run: RunFolder, iteration: int) -> None:
     path.write_bytes(path.read_bytes()[:-1])
 
 
-def test_a_new_run_has_its_parts(run):
-    parts = [".lock", "checkpoints", "config.json", "games", "logs", "snapshots", "tensorboard"]
-    assert sorted(os.listdir(run.path)) == parts
-    assert RunFolder.open(run.path).config == {**CONFIG, "gpus": [0, 1]}
-    assert run.checkpoints() == run.snapshots() == run.read_reports() == []
-    assert run.latest_checkpoint() is None
-    assert run.messages == ()
-
-
 # --- bad paths
 
 
