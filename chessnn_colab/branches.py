@@ -41,8 +41,8 @@ def branches(output: PolicyOutput, discount: float) -> list[Branch]:
     if tree is None:
         return []
     values = tree.q[:2][-1]
-    arrays = tree.actions, tree.visits.int(), values, tree.q[0], tree.proven
-    columns = [array.tolist() for array in (*arrays, tree.prior_logits, tree.children)]
+    arrays = tree.actions, tree.visits.int(), values, tree.q[0], tree.proven, tree.prior_logits
+    columns = [array.tolist() for array in (*arrays, tree.children)]
 
     def below(node: int) -> list[Branch]:
         found = []

@@ -149,7 +149,6 @@ def test_a_folder_for_a_hub_has_weights_settings_and_a_page_that_says_how_to_loa
         (["RUN", "TAKEN"], "exists: nothing was written"),
         (["RUN", "NOTHING/deep/file"], "cannot save checkpoint"),
         (["RUN", "NOTHING/deep/page.html"], "cannot write the page"),
-        (["RUN", "FILE", "--snapshot", "4", "--card"], "has no snapshot 4"),
         (["RUN", "TAKEN/folder", "--card"], "cannot write "),
         (["TILES", "PAGE"], "'2048' has no board to click on: expected one of chess"),
     ],

@@ -12,7 +12,7 @@ from ..branches import Branch, branches
 from ..cpu import use_threads
 from ..errors import ConfigError, RunError
 from ..games.base import Game, concatenate, map_fields
-from ..search import ILLEGAL, PolicyOutput, SearchConfig
+from ..search import ILLEGAL, SearchConfig
 from .players import NO_MOVE, NetworkPlayer, Player, play_search
 
 MOST_EVALUATIONS = 4096  # per move, because a search keeps its tree in memory whole
@@ -66,7 +66,7 @@ class NetworkOpponent(Opponent):
     def __init__(self, game: Game, player: NetworkPlayer):
         super().__init__(game, player)
         self.actor = player.actor
-        self._found: PolicyOutput | None = None
+        self._found: Any = None  # the PolicyOutput of the last choice
 
     @property
     def evaluations(self) -> int:

@@ -122,8 +122,7 @@ def share_folder(run: AnyPath, folder: AnyPath, snapshot: int | None = None) -> 
         share(run, target / "model.safetensors", snapshot)
         settings = json.dumps(card.get("settings", {}), indent=1)
         write_atomically(target / "config.json", settings.encode())
-        about = {"game": card["game"], "name": target.name, "version": __version__}
-        text = PAGE.format(lines=lines, **about)
+        text = PAGE.format(game=card["game"], name=target.name, version=__version__, lines=lines)
         write_atomically(target / "README.md", text.encode())
 
 

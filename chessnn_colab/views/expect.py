@@ -30,12 +30,15 @@ def what_to_expect(config: TrainConfig) -> str:
 
 def _by_minutes(points: list[list[float]], minutes: float | None) -> str:
     """The share at a few moments of a curve, between its points in a straight line: "4 % untrained,
-    12 % after 3 min, 31 % after 20 min".
+    12 % after 3 min, 31 % after 20 min"; "first played after 6 min" where `minutes` end before it.
     """
     measured, shares = zip(*points)
+    first = measured[0]
     end = min(measured[-1], minutes or measured[-1])
-    moments = [*(moment for moment in MOMENTS if moment < 0.8 * end), end]
-    said = [f"{100 * shares[0]:.0f} % untrained"]
-    for moment, share in zip(moments, np.interp(moments, measured, shares)):
-        said.append(f"{100 * share:.0f} % after {moment:.3g} min")
+    if end < first:
+        return f"first played after {first:.3g} min"
+    said = []
+    for moment in sorted({first, *(each for each in MOMENTS if first < each < 0.8 * end), end}):
+        when = f"after {moment:.3g} min" if moment else "untrained"
+        said.append(f"{100 * np.interp(moment, measured, shares):.0f} % {when}")
     return ", ".join(said)
