@@ -2,6 +2,8 @@
 makes them.
 """
 
+import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -22,8 +24,10 @@ from chessnn_colab.views.inside.probes import sample_positions
 
 from .small_run import make_run
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
 import make_snapshots
+import strength
 
 
 def test_four_files_under_two_megabytes_in_order():
@@ -85,8 +89,31 @@ def test_the_docs_say_the_verdict_that_the_notebook_shows():
     repeat it.
     """
     verdict = estimate_energy(list(shipped_networks().values())[-1], sample_positions(500)).verdict
-    docs = (Path(__file__).parent.parent / "docs/spiking.md").read_text(encoding="utf-8")
+    docs = (ROOT / "docs/spiking.md").read_text(encoding="utf-8")
     assert verdict in " ".join(docs.split())
+
+
+def test_the_pages_quote_the_file_of_what_was_measured():
+    found = json.loads((ROOT / "docs/strength.json").read_text(encoding="utf-8"))
+    page = (ROOT / "docs/strength.md").read_text(encoding="utf-8")
+    assert not [line for line in strength.table(found) if line not in page]
+    assert (
+        found["total_positions"] == list(shipped_cards().values())[-1]["figures"]["total_positions"]
+    )
+    rows = [
+        line.removeprefix("| ").split(" | ")
+        for line in (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+        if re.search(r"\| \d+ / \d+ / \d+ \|", line)
+    ]
+    assert len(rows) >= 4 and rows[0][0].startswith("Maia 1100"), "the first a person understands"
+    for who, counts, score in rows:
+        (match, *_) = [
+            match
+            for match in found["matches"]
+            if match["opponent"] == who.partition(",")[0] or match["opponent"] == who
+        ]
+        assert counts == f"{match['wins']} / {match['draws']} / {match['losses']}"
+        assert score == f"{match['score']:.2f} |"
 
 
 def run_with(tmp_path, positions):
