@@ -83,7 +83,7 @@ def test_run_all_shows_bars_that_move_and_no_error(tmp_path, front_end):
         assert page.errors() == []
         page.wait_until(lambda: not page.tab.query_selector(WIDGET_BARS), 10)
         page.wait_until(lambda: page.tab.query_selector(HTML_BARS), 10)
-        assert "1 iteration" in page.text() and "against random" in page.text()
+        assert "after iteration 1:" in page.text() and "against random" in page.text()
         page.wait_until(lambda: re.search(r"\d+ games in ", page.text()), 30)  # the matches' table
         for pixels in (WIDE, NARROW) if EVERYTHING else (WIDE,):
             page.width(pixels)
