@@ -110,7 +110,9 @@ class SelfPlay:
             play = Play(self._actor, self.boards, seed, self.version, self._graphs, games)
             try:
                 play.run(share.positions - plies_before, hand_over)
-                self._report_graphs()
+                if self._graphs.trouble:
+                    self.messages.append(f"{self.device}: {self._graphs.trouble}")
+                    self._graphs.trouble = ""
                 return play.in_flight()
             except (RuntimeError, MemoryError) as error:
                 if not out_of_memory(error):
@@ -130,11 +132,6 @@ class SelfPlay:
         stay those of set_weights.
         """
         return learn_as_rank(self.network, self.game, state, Group(*group), batches, on_update)
-
-    def _report_graphs(self) -> None:
-        if self._graphs.trouble:
-            self.messages.append(f"{self.device}: {self._graphs.trouble}")
-            self._graphs.trouble = ""
 
     def _halve_boards(self) -> None:
         boards = self.boards

@@ -31,22 +31,11 @@ def data_lines(module: str, file: str) -> list[str]:
     return Path(module).with_name("data").joinpath(file).read_text(encoding="utf-8").splitlines()
 
 
-def no_board(opening: Opening) -> None:
-    """For a game without board objects."""
-
-
-def initial_states(boards: Sequence[None], game: Game) -> Any:
-    """The game's standard start positions, one per board."""
-    return game.init(len(boards))
-
-
-def push_nothing(board: Any, action: int) -> None:
-    """For a game without board objects."""
-
-
 @dataclass(frozen=True)
 class ArenaGame:
-    """The parts of one game's matches. The game does not have a part that is None."""
+    """The parts of one game's matches. The game does not have a part that is None. By default it
+    has no board objects, and matches begin from its standard start.
+    """
 
     game: str
     # Name, as `--opponent` takes it -> a function that makes the player of a Game.
@@ -54,10 +43,10 @@ class ArenaGame:
     max_plies: int | None = None  # plies after which a match game is drawn; None: the game's limit
     book: Sequence[Opening] = (Opening("start position", ()),)
     # The board object after an opening, for players that want boards.
-    board_after: Callable[[Opening], Any] = no_board
+    board_after: Callable[[Opening], Any] = lambda opening: None
     # Board objects and the Game -> a state with a row for each.
-    states: Callable[[Sequence[Any], Any], Any] = initial_states
-    push: Callable[[Any, int], None] = push_nothing  # plays an action on a board object
+    states: Callable[[Sequence[Any], Any], Any] = lambda boards, game: game.init(len(boards))
+    push: Callable[[Any, int], None] = lambda board, action: None  # plays it on a board object
     engine: Callable[[str], Player] | None = None  # the player for "engine:PATH"
     # Path -> a folder; its `save(MatchResult)` keeps all games of a match.
     games_folder: Callable[[str], Any] | None = None

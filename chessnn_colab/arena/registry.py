@@ -11,17 +11,17 @@ import torch
 from ..devices import MANY_BOARDS, playing_device
 from ..games.base import Game
 from ..games.registry import family, make_game
-from .chess.game import chess_game
+from .chess.game import CHESS
 from .game import ArenaGame
 from .gomoku.game import gomoku_game
 from .players import RandomPlayer
-from .twenty48 import twenty48_game
+from .twenty48 import TWENTY48
 
 # Name without options -> a function of the whole name.
 ARENA_GAMES: Mapping[str, Callable[[str], ArenaGame]] = {
-    "chess": chess_game,
+    "chess": lambda name: CHESS,
     "gomoku": gomoku_game,
-    "2048": twenty48_game,
+    "2048": lambda name: TWENTY48,
 }
 
 

@@ -103,8 +103,3 @@ TWENTY48 = ArenaGame(
         "expectimax": ExpectimaxPlayer,
     },
 )
-
-
-def twenty48_game(name: str) -> ArenaGame:
-    """TWENTY48; the game has one name."""
-    return TWENTY48

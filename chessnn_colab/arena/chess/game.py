@@ -33,8 +33,3 @@ CHESS = ArenaGame(
     games_folder=partial(GamesFolder, ".pgn", match_text),
     puzzles=load_puzzles,
 )
-
-
-def chess_game(name: str) -> ArenaGame:
-    """CHESS; chess has one name."""
-    return CHESS
