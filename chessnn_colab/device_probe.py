@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from .actor import Actor
 from .config import TrainConfig
 from .devices import Inventory, choose_dtype, try_device
-from .games.base import Game, finished, forced_wins, where
+from .games.base import Game, finished, forced_wins, random_actions, where
 from .games.registry import make_game
 from .in_flight import Arrays
 from .learner import Learner, LearnerConfig
@@ -98,9 +98,7 @@ def _compare_rules(here: Game, there: Game) -> tuple[Any, Any]:
     start = state = here.init(BOARDS)
     remote_start = remote = there.init(BOARDS)
     for ply in range(PLIES):
-        mask = here.legal_action_mask(state)
-        noise = torch.rand(mask.shape, generator=generator)
-        action = torch.where(mask, noise, -1.0).argmax(1)
+        action = random_actions(here.legal_action_mask(state), generator)
         state = here.step(state, action)
         remote = there.step(remote, action.to(there.device))
         if not torch.equal(here.pack(state), there.pack(remote).cpu()):

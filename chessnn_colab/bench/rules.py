@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from ..cpu import use_threads
-from ..games.base import Game, finished, where
+from ..games.base import Game, finished, random_actions, where
 from .clock import Clock, Setting
 
 BOARDS = 1024
@@ -38,8 +38,6 @@ def positions_per_second(game: Game, seconds: float, boards: int = BOARDS) -> fl
             clock = Clock(device)
         ply += 1
         mask = clock.time(game.legal_action_mask, state)
-        noise = torch.rand(mask.shape, generator=generator, device=device)
-        action = torch.where(mask, noise, -1.0).argmax(1)
-        after = clock.time(game.step, state, action)
+        after = clock.time(game.step, state, random_actions(mask, generator))
         state = where(finished(after), start, after)
     return boards * (ply - WARM_UP_PLIES) / clock.seconds

@@ -198,6 +198,12 @@ def start_positions(
     return select(states, order)
 
 
+def random_actions(mask: Tensor, generator: torch.Generator) -> Tensor:
+    """int64 [B]: in each row an action of `mask` bool [B, A], all of them equally likely."""
+    noise = torch.rand(mask.shape, generator=generator, device=generator.device)
+    return torch.where(mask, noise.to(mask.device), -1.0).argmax(1)
+
+
 def random_plies(game: Game, count: int, most: int, generator: torch.Generator) -> Any:
     """`count` unfinished games, each 1 to `most` uniformly random moves after the standard start.
 
@@ -206,9 +212,7 @@ def random_plies(game: Game, count: int, most: int, generator: torch.Generator) 
     state = game.init(count)
     lengths = torch.randint(1, most + 1, (count,), generator=generator).to(game.device)
     for played in range(most):
-        noise = torch.rand(count, game.num_actions, generator=generator).to(game.device)
-        action = torch.where(game.legal_action_mask(state), noise, -1.0).argmax(1)
-        after = game.step(state, action)
+        after = game.step(state, random_actions(game.legal_action_mask(state), generator))
         state = where((lengths > played) & ~finished(after), after, state)
     return state
 

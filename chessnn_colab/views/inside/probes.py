@@ -13,7 +13,7 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from ...games.base import concatenate, finished
+from ...games.base import concatenate, finished, random_actions
 from ...games.chess.rules import Chess
 from ...network import SpikingNetwork
 from ...spikes import layer_names, spike_counts
@@ -44,9 +44,7 @@ def sample_positions(count: int = 3000, seed: int = 0) -> Tensor:
         starts = (game.starts(96, "standard", generator), game.starts(48, "few-piece", generator))
         state = concatenate(starts)
         for _ in range(PLIES):
-            mask = game.legal_action_mask(state)
-            noise = torch.rand(mask.shape, generator=generator)
-            state = game.step(state, torch.where(mask, noise, -1.0).argmax(1))
+            state = game.step(state, random_actions(game.legal_action_mask(state), generator))
             found.append(game.observe(state)[~finished(state)])
     positions = torch.cat(found)
     return positions[torch.randperm(len(positions), generator=generator)[:count]]
