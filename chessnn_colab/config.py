@@ -46,6 +46,7 @@ from .settings import (
     WORKERS,
     Check,
     one_of,
+    require,
     setting,
 )
 from .text import counted
@@ -260,6 +261,7 @@ class TrainConfig(LearnerConfig, SearchConfig):
         object.__setattr__(self, "game", game.name)  # gomoku:15 is named gomoku
         if self.run == "auto":
             object.__setattr__(self, "run", own_folder(game.name))
+        require("search", self.search, one_of("two-rung", "tree"), " in self-play")
         if self.bootstrap_after is not None and game.score_limit:
             raise ConfigError(
                 f"bootstrap_after={self.bootstrap_after} for the game {game.name!r}: expected "

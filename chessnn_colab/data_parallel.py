@@ -105,9 +105,7 @@ class RankLearner(Learner):
             if isinstance(module, ConvNorm):
                 norm = WholeBatchNorm(module.conv.out_channels)
                 module.norm = norm.to(module.conv.weight.device)
-        super().__init__(
-            network, game, LearnerConfig(**state["settings"]), state["policy_gradient"]
-        )
+        super().__init__(network, game, LearnerConfig(**state["settings"]))
         load_learner_state(self, state)
         self.group = group
         self.share = 1.0  # of the batch, that the slice is

@@ -16,7 +16,7 @@ from .devices import PRECISIONS, choose_dtype, time_convolutions
 from .errors import ConfigError
 from .games.base import Game
 from .in_flight import Arrays
-from .network import SpikingNetwork, expected_value, score_bins
+from .network import SpikingNetwork, score_bins
 from .search import ILLEGAL
 from .settings import ABOVE_ZERO, COUNT_FROM_ZERO, FROM_ZERO, LEARNING, Settings, one_of, setting
 from .shapes import check_shape
@@ -26,7 +26,6 @@ from .transfer import to_device
 LEARNING_RATE = 2e-3  # unless the config says otherwise
 WEIGHT_DECAY = 1e-4
 CLIP_NORM = 1.0  # the largest norm of a gradient
-ENTROPY_BONUS = 0.01  # weight of the policy's entropy when learning without search
 
 
 @dataclass(frozen=True)
@@ -72,21 +71,10 @@ class Losses(NamedTuple):
 
 
 class Learner:
-    """Holds a network, its optimizer and its precision; `update` makes one step.
+    """Holds a network, its optimizer and its precision; `update` makes one step."""
 
-    policy_gradient: learn from the actions played and their outcomes, for games played without
-    search (search="policy"), instead of from the search's policy.
-    """
-
-    def __init__(
-        self,
-        network: SpikingNetwork,
-        game: Game,
-        config: LearnerConfig,
-        policy_gradient: bool = False,
-    ):
+    def __init__(self, network: SpikingNetwork, game: Game, config: LearnerConfig):
         self.network, self.game, self.config = network, game, config
-        self.policy_gradient = policy_gradient
         self.device = next(network.parameters()).device
         self.learning_rate = config.learning_rate or LEARNING_RATE
         self.optimizer = torch.optim.AdamW(
@@ -163,10 +151,9 @@ class Learner:
         return losses._replace(loss=losses.loss + price * torch.stack(spikes).mean())
 
     def _plain_losses(self, batch: Mapping[str, Tensor]) -> Losses:
-        gradient = self.policy_gradient
-        targets = batch["actions"].unsqueeze(1) if gradient else batch["policy_actions"]
-        outputs = self.policy_and_value(self.game.unpack(batch["positions"]), targets)
-        return losses_of(*outputs, batch, gradient, self.game.score_limit)
+        state = self.game.unpack(batch["positions"])
+        outputs = self.policy_and_value(state, batch["policy_actions"])
+        return losses_of(*outputs, batch, self.game.score_limit)
 
     def policy_and_value(self, state: Any, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Log probabilities [B, m] of `targets`, the policy's entropy [B] over legal actions, and
@@ -254,29 +241,17 @@ def losses_of(
     entropy: Tensor,
     value_logits: Tensor,
     batch: Mapping[str, Tensor],
-    policy_gradient: bool,
     score_limit: float = 0.0,
 ) -> Losses:
     """The losses of a batch of B positions; the first three arguments are the results of
     Learner.policy_and_value.
     """
-    target = values = batch["value_targets"]
+    target = batch["value_targets"]
     if score_limit:
-        target = score_target(values, score_limit, value_logits.shape[1])
+        target = score_target(target, score_limit, value_logits.shape[1])
     value_loss = -(target * value_logits.log_softmax(1)).sum(1).mean()
-    if policy_gradient:
-        # REINFORCE with the value head as baseline (Williams 1992).
-        if not score_limit:
-            values = target[:, 0] - target[:, 2]
-        advantage = values - expected_value(value_logits, score_limit).detach()
-        if score_limit:  # of unknown size
-            advantage = advantage / advantage.square().mean().sqrt().clamp(min=1e-6)
-        policy_loss = -(target_log_probs.squeeze(1) * advantage).mean()
-        loss = policy_loss - ENTROPY_BONUS * entropy.mean() + value_loss
-    else:
-        policy_loss = -(batch["policy_weights"] * target_log_probs).sum(1).mean()
-        loss = policy_loss + value_loss
-    return Losses(loss, policy_loss, value_loss, entropy.mean())
+    policy_loss = -(batch["policy_weights"] * target_log_probs).sum(1).mean()
+    return Losses(policy_loss + value_loss, policy_loss, value_loss, entropy.mean())
 
 
 def log_policy(

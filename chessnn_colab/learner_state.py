@@ -23,7 +23,6 @@ def learner_state(learner: Learner) -> dict[str, Any]:
     settings["precision"] = str(learner.precision).removeprefix("torch.")
     return {
         "settings": settings,
-        "policy_gradient": learner.policy_gradient,
         "weights": to_arrays(learner.network),
         "optimizer": optimizer_arrays(learner.optimizer),
         "progress": learner.progress(),

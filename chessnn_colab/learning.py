@@ -136,11 +136,7 @@ def learn(
         )
         losses = losses[losses.isfinite().all(1)]
     means = dict(zip(Losses._fields, losses.mean(0).tolist()))
-    kl = (
-        math.nan
-        if learner.policy_gradient
-        else means["policy_loss"] - float(np.mean(batches.target_entropies))
-    )
+    kl = means["policy_loss"] - float(np.mean(batches.target_entropies))
     return {"updates": made, "learning_rate": batches.learning_rate, "policy_kl": kl, **means}
 
 

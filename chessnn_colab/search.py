@@ -85,8 +85,8 @@ class SearchConfig(Settings):
 
     search: str = setting(
         "two-rung",
-        "How moves are searched in self-play: two-rung, tree, or policy (moves are drawn from "
-        "the network's policy alone).",
+        "How moves are searched in self-play: two-rung or tree. Matches know policy too: the "
+        "network's policy alone.",
         SEARCH,
         one_of("two-rung", "tree", "policy"),
     )

@@ -107,7 +107,7 @@ class Trainer:
             keep_freed_memory()
         self.game = make_game(config.game, config.max_plies, device)
         self.network = build_network(config.network_config(self.game), device, config.seed)
-        self.learner = Learner(self.network, self.game, config, config.search == "policy")
+        self.learner = Learner(self.network, self.game, config)
         self.replay = ReplayBuffer(config.replay_capacity)
         self.window = Window(
             config.replay_capacity, config.positions_per_iteration, self.progress.message

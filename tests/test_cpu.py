@@ -76,7 +76,6 @@ def threads_of_updates(monkeypatch, budget: Budget, channels: int = 64) -> list[
         learning_rate=0.001,
         config=SimpleNamespace(warm_up=0),
         network=SimpleNamespace(config=SimpleNamespace(channels=channels)),
-        policy_gradient=False,
     )
     batch = {"actions": np.zeros(32), "policy_weights": np.ones((32, 1), np.float16)}
 

@@ -147,9 +147,7 @@ def test_curves_without_room_are_one_sentence(disk, monkeypatch):
 @pytest.mark.parametrize("disk", ["size=8m"], indirect=True)
 def test_training_ends_in_one_sentence_and_goes_on_when_there_is_room(disk):
     """Twice: without any room the sample game is refused; with a little, the snapshot."""
-    config = tiny(
-        disk / "run", iterations=1, positions_per_iteration=12, max_plies=6, search="policy"
-    )
+    config = tiny(disk / "run", iterations=1, positions_per_iteration=12, max_plies=6)
     for leave in (0, 20 * PAGE):
         listener = Listener(report=lambda leave=leave: fill(disk, leave))
         with pytest.raises(ChessnnError, match="No space left on device"):

@@ -43,9 +43,9 @@ def batch_of(count: int = 32) -> dict[str, np.ndarray]:
     }
 
 
-def learner_of(policy_gradient: bool = False, **settings) -> Learner:
+def learner_of(**settings) -> Learner:
     config = LearnerConfig(**{"precision": "float32", **settings})
-    return Learner(build_network(TINY, "cpu"), Chess(), config, policy_gradient)
+    return Learner(build_network(TINY, "cpu"), Chess(), config)
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
@@ -57,24 +57,6 @@ def test_a_batch_is_learned_by_heart(precision):
     assert last.policy_loss < first.policy_loss - 1
     assert last.value_loss < 0.3 * first.value_loss
     assert all(parameter.dtype == torch.float32 for parameter in learner.network.parameters())
-
-
-def test_policy_gradient_moves_towards_what_won(monkeypatch):
-    monkeypatch.setattr(learner_module, "ENTROPY_BONUS", 0.0)
-    batch = batch_of()
-    batch["value_targets"][:] = 1, 0, 0
-    learner = learner_of(learning_rate=1e-2, policy_gradient=True)
-    tensors = learner.to_tensors(batch)
-    state, actions = learner.game.unpack(tensors["positions"]), tensors["actions"].unsqueeze(1)
-
-    def likelihood() -> float:
-        with torch.no_grad():
-            return float(learner.policy_and_value(state, actions)[0].mean())
-
-    before = likelihood()
-    for _ in range(8):
-        learner.update(batch)
-    assert likelihood() > before
 
 
 @pytest.mark.parametrize("levels, steps", [(8, 1), (1, 2)])
@@ -99,17 +81,6 @@ def test_spikes_have_their_price_and_grow_rare(levels, steps):
     assert fired[1] < fired[0] / 2
 
 
-def test_entropy_bonus_spreads_the_policy(monkeypatch):
-    spread = []
-    for bonus in (0.0, 1.0):
-        monkeypatch.setattr(learner_module, "ENTROPY_BONUS", bonus)
-        learner = learner_of(learning_rate=1e-2, policy_gradient=True)
-        for _ in range(15):
-            losses = learner.update(batch_of())
-        spread.append(float(losses.entropy))
-    assert spread[1] > spread[0]
-
-
 def test_losses_by_hand():
     rows, legal = torch.tensor([0, 0, 0]), torch.tensor([0, 1, 3])
     logits, value_logits = torch.tensor([[0.0, 1.0, 9.0, 2.0]]), torch.tensor([[0.5, 0.2, -0.1]])
@@ -124,7 +95,7 @@ def test_losses_by_hand():
         logits, torch.tensor([[True, True, False, True]]), batch["policy_actions"]
     )
     torch.testing.assert_close(listed, masked)
-    losses = losses_of(*listed, value_logits, batch, False)
+    losses = losses_of(*listed, value_logits, batch)
     log_there = torch.tensor([0.0, 1.0, 2.0]).log_softmax(0)
     policy = -(0.7 * log_there[2] + 0.3 * log_there[1])
     value = -(torch.tensor([0.6, 0.3, 0.1]) * torch.tensor([0.5, 0.2, -0.1]).log_softmax(0)).sum()

@@ -152,13 +152,6 @@ def test_the_learner_learns_a_score():
     assert ((value - 70_000).abs() < 3_000).all()
 
 
-def test_a_policy_gradient_does_not_grow_with_the_score():
-    game = make_game("2048")
-    learner = Learner(small_network(game), game, LearnerConfig(), policy_gradient=True)
-    batch = score_batch(game, game.init(8), np.linspace(0, 90_000, 8))
-    assert abs(float(learner.update(batch).policy_loss)) < 10
-
-
 def test_a_network_that_has_played_a_match_can_learn_afterwards():
     """A player is asked in inference mode; what is kept from there must be of use to a gradient."""
     game = make_game("2048")

@@ -22,7 +22,7 @@ WEIGHT, MOMENT = "stem.conv.weight", "0.exp_avg"
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory) -> Path:
     run = tmp_path_factory.mktemp("saved") / "run"
-    assert len(list(train(tiny(run, iterations=1, search="policy")))) == 1
+    assert len(list(train(tiny(run, iterations=1)))) == 1
     return run
 
 

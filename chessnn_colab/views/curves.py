@@ -129,13 +129,10 @@ def draw_losses(axis: Axes, reports: Sequence[Report]) -> None:
     """The policy loss minus the entropy of its targets, the value loss, and the Brier score of new
     games, on an axis that shows how they change.
     """
-    policy = column(reports, "policy_kl")
-    name = "policy, to targets"
-    if not np.isfinite(policy).any():
-        policy = column(reports, "policy_loss")
-        name = "policy"
-    value = column(reports, "value_loss")
-    lines = {name: (policy, BLUE), "value": (value, RED)}
+    lines = {
+        "policy, to targets": (column(reports, "policy_kl"), BLUE),
+        "value": (column(reports, "value_loss"), RED),
+    }
     brier = column(reports, "brier")
     if np.isfinite(brier).any():
         lines["Brier"] = (brier, PURPLE)
