@@ -431,7 +431,7 @@ def test_the_default_limit_of_the_window_is_the_memorys(monkeypatch):
             "replay_capacity=131 with positions_per_iteration=132: expected",
         ),
         ({"replay_capacity": 3e5}, "replay_capacity=300000.0: expected a whole number"),
-        ({"reward": "score"}, "for the game 'chess': expected none, because it pays no"),
+        ({"search": "policy"}, "search=.policy. in self-play: expected one of two-rung, tree"),
         ({"solve": "some"}, "expected one of off, all"),
         ({"batch_size": 1}, "batch_size=1: expected a whole number from 2 up"),
         ({"minutes": "20"}, "minutes='20': expected more than 0"),
