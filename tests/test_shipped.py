@@ -24,10 +24,11 @@ from chessnn_colab.views.inside.probes import sample_positions
 
 from .small_run import make_run
 
-ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
 import make_snapshots
 import strength
+
+ROOT = Path(__file__).parent.parent
 
 
 def test_four_files_under_two_megabytes_in_order():
