@@ -55,8 +55,10 @@ plies_to_watch = 300  # @param {type:"slider", min:10, max:600, step:10}
 # ## Play
 # Two clicks make a move: dots show where a piece can go. In Gomoku and tic-tac-toe it is one click.
 # You can also type moves (`e4`, `Nf3`, `O-O`). *What it thinks* draws its likeliest moves as
-# arrows, its opinion of who wins as a bar, and that opinion over the game. The box beside the board
-# is the game as text: copy it to keep it, or paste a position (FEN) or a game (PGN) and press Load.
+# arrows, its opinion of who wins as a bar, that opinion over the game, and where the search for its
+# last move looked: lines of play with their visits, the points that it expects, and proofs. The box
+# beside the board is the game as text: copy it to keep it, or paste a position (FEN) or a game (PGN)
+# and press Load.
 # This board does not answer while the cell below plays a game.
 
 # %%
