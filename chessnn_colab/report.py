@@ -56,7 +56,7 @@ class Report:
     # them, beside their outcomes (chances.py); NaN without such a game, or where points are paid.
     brier: float = math.nan
     correlation: float = math.nan
-    # Policy loss less the entropy of its targets, nats; NaN where it learns without search.
+    # Policy loss less the entropy of its targets, nats; NaN where nothing was learned.
     policy_kl: float = math.nan
     positions_played: int = 0  # on the boards, those of games that go on included
     strength: tuple[Strength, ...] = ()  # measured since the report before
