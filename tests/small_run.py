@@ -2,6 +2,7 @@
 networks that were never trained, which is what measuring needs.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import torch
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.network import SpikingNetwork, build_network, to_arrays
 from chessnn_colab.network_config import NetworkConfig
+from chessnn_colab.report import Report
 from chessnn_colab.runs.folder import RunFolder
 
 CONFIG = NetworkConfig(channels=8, blocks=1, value_hidden=8)
@@ -48,6 +50,14 @@ def opinionated(config: NetworkConfig = CONFIG, seed: int = 0) -> SpikingNetwork
         for weights in network.parameters():
             weights.add_(0.3 * torch.randn(weights.shape, generator=generator))
     return network
+
+
+def write_reports(path: Path | str, reports: Iterable[Report], config: dict | None = None) -> Path:
+    """A run folder at `path`, new or there already, that has these reports."""
+    with RunFolder.create_or_open(path, config or {}) as run:
+        for report in reports:
+            run.append_report(report.to_dict())
+    return Path(path)
 
 
 def make_run(

@@ -31,7 +31,7 @@ from chessnn_colab.views.progress import LiveProgress
 from chessnn_colab.views.run_table import follow, print_tables
 
 from .sample_reports import make_report
-from .small_run import TICTACTOE, make_run
+from .small_run import TICTACTOE, make_run, write_reports
 
 POLICY = SearchConfig(search="policy")
 
@@ -225,11 +225,8 @@ def test_calibration_says_three_shares_and_a_figure_shows_them(run, capsys):
 
 @pytest.fixture
 def trained(tmp_path) -> str:
-    path = make_run(tmp_path / "trained", (0,))
-    with RunFolder.create_or_open(path, {}) as folder:
-        for iteration in range(1, 5):
-            folder.append_report(make_report(iteration, seconds=60.0 * iteration).to_dict())
-    return path
+    reports = (make_report(iteration, seconds=60.0 * iteration) for iteration in range(1, 5))
+    return str(write_reports(make_run(tmp_path / "trained", (0,)), reports))
 
 
 def test_watch_prints_once_into_a_pipe_and_the_last_so_many(trained, capsys):
@@ -277,8 +274,7 @@ def test_watch_follows_runs_side_by_side(trained, tmp_path):
         asleep.append(seconds)
         if len(asleep) == 2:
             raise KeyboardInterrupt
-        with RunFolder.create_or_open(trained, {}) as folder:
-            folder.append_report(make_report(5, seconds=7000.0).to_dict())
+        write_reports(trained, [make_report(5, seconds=7000.0)])
 
     with pytest.raises(KeyboardInterrupt):
         follow([trained, other], 3, console, sleep)

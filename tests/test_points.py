@@ -19,7 +19,6 @@ from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.records import POLICY_WIDTH, GameRecords
 from chessnn_colab.replay import FIELDS, ReplayBuffer
 from chessnn_colab.report import Report, score_names
-from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.search import SearchConfig
 from chessnn_colab.selfplay import Play
 from chessnn_colab.views.columns import detail_lines, iteration_line
@@ -28,6 +27,7 @@ from chessnn_colab.views.panel import table_html
 from chessnn_colab.views.run_table import run_table
 from chessnn_colab.views.story import best_facts, headline
 from tests.sample_reports import make_report
+from tests.small_run import write_reports
 from tests.test_selfplay import block_of
 
 LIMIT = 100_000.0
@@ -233,10 +233,7 @@ def test_an_iteration_without_a_score_is_shown_as_one_of_a_game_with_points(tmp_
     assert [axis.get_title(loc="left") for axis in small_figure("results", reports).axes] == [
         "Best and median score"
     ]
-    with RunFolder.create_or_open(tmp_path / "run", {"game": "2048"}) as run:
-        for report in reports:
-            run.append_report(report.to_dict())
-    table = run_table(tmp_path / "run")
+    table = run_table(write_reports(tmp_path / "run", reports, {"game": "2048"}))
     assert "median" in [column.header for column in table.columns] and len(table.rows) == 2
     assert {len(list(column.cells)) for column in table.columns} == {2}
 

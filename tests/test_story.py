@@ -17,7 +17,7 @@ from chessnn_colab.views.card import best_moment, result_card
 from chessnn_colab.views.expect import what_to_expect
 from chessnn_colab.views.story import reference_of, run_story
 from tests.sample_reports import MATE, make_report, make_strength
-from tests.small_run import tiny
+from tests.small_run import tiny, write_reports
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
 import reference_curve
@@ -31,10 +31,7 @@ REPORTS = [
 
 @pytest.fixture
 def run(tmp_path) -> Path:
-    with RunFolder.create_or_open(tmp_path / "first", CONFIG) as folder:
-        for report in REPORTS:
-            folder.append_report(report.to_dict())
-    return tmp_path / "first"
+    return write_reports(tmp_path / "first", REPORTS, CONFIG)
 
 
 def test_a_story_says_what_was_trained_how_long_and_what_came_of_it(run):
@@ -92,10 +89,9 @@ def test_the_curve_of_a_normal_run_is_made_by_a_command_and_shown_to_runs_like_i
 
 
 def test_a_run_without_measurements_has_no_curve(tmp_path):
-    with RunFolder.create_or_open(tmp_path / "plain", CONFIG) as folder:
-        folder.append_report(make_report(1).to_dict())
+    plain = write_reports(tmp_path / "plain", [make_report(1)], CONFIG)
     with pytest.raises(RunError, match="has no curve"):
-        reference_curve.curve_of(str(tmp_path / "plain"), "a test")
+        reference_curve.curve_of(str(plain), "a test")
 
 
 def test_runs_are_listed_with_their_sizes_the_newest_first(run):

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from chessnn_colab.errors import ConfigError
-from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.networks import load_network, shipped_networks
 from chessnn_colab.runs.shared import share
 from chessnn_colab.spikes import spike_counts
@@ -15,7 +14,7 @@ from chessnn_colab.views.inside.seen import position
 from chessnn_colab.views.inside.snapshots import firing_in_words, growth, networks_to_show
 
 from .sample_reports import make_report
-from .small_run import CONFIG, TICTACTOE, make_run
+from .small_run import CONFIG, TICTACTOE, make_run, write_reports
 from .test_views_inside import MATE
 
 
@@ -25,14 +24,10 @@ def networks():
 
 
 def own_run(path, iterations: tuple[int, ...]) -> str:
-    run = make_run(path, iterations)
-    with RunFolder.create_or_open(run, {}) as folder:
-        for iteration in iterations:
-            if iteration:
-                folder.append_report(
-                    make_report(iteration, total_positions=1000 * iteration).to_dict()
-                )
-    return run
+    reports = (
+        make_report(number, total_positions=1000 * number) for number in iterations if number
+    )
+    return str(write_reports(make_run(path, iterations), reports))
 
 
 def test_a_run_shows_its_own_snapshots_evenly_the_untrained_one_first_and_the_last(tmp_path):

@@ -6,7 +6,6 @@ import json
 import math
 import random
 import re
-from pathlib import Path
 
 import pytest
 import torch
@@ -14,13 +13,13 @@ import torch
 from chessnn_colab.errors import NotationError, RunError
 from chessnn_colab.games.base import finished, select
 from chessnn_colab.games.registry import game_text, make_game
-from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.views import replay
 from chessnn_colab.views.drawing import CROSSES
 from chessnn_colab.views.picture import board_svg
 from chessnn_colab.views.played import played_game
 from chessnn_colab.views.tiles import TILES
 from tests.sample_reports import MATE, make_report
+from tests.small_run import write_reports
 
 
 def held(html: str) -> list[dict]:
@@ -33,13 +32,6 @@ def sampled(text: str) -> dict:
     """A run's sample game, as its panel holds it."""
     (game,) = held(replay.panel_replay([make_report(4, sample_game=text)], "here"))
     return game
-
-
-def write_run(path, reports) -> Path:
-    with RunFolder.create_or_open(path, {}) as run:
-        for report in reports:
-            run.append_report(report.to_dict())
-    return path
 
 
 def positions(game: dict) -> list[str]:
@@ -100,16 +92,16 @@ def test_a_game_that_cannot_be_played_is_refused_in_one_sentence(text, reason, c
 
 
 def test_sample_games_of_a_run_are_chosen_by_iteration(tmp_path):
-    long = write_run(tmp_path / "long", [make_report(iteration) for iteration in range(1, 41)])
+    long = write_reports(tmp_path / "long", [make_report(iteration) for iteration in range(1, 41)])
     shown = replay.sample_replay(long)
     titles = [game["title"] for game in held(shown.html)]
     assert len(titles) == replay.MOST_GAMES
     assert titles[0] == "Iteration 1" and titles[-1] == "Iteration 40"
     assert "white king" in repr(shown) and shown._repr_html_() == shown.html
     few = [make_report(1), make_report(2, sample_game=""), make_report(3)]
-    shown = replay.sample_replay(str(write_run(tmp_path / "few", few)))
+    shown = replay.sample_replay(str(write_reports(tmp_path / "few", few)))
     assert [game["title"] for game in held(shown.html)] == ["Iteration 1", "Iteration 3"]
-    empty = replay.sample_replay(write_run(tmp_path / "empty", []))
+    empty = replay.sample_replay(write_reports(tmp_path / "empty", []))
     assert "an iteration has to finish first" in empty.html
     with pytest.raises(RunError):
         replay.sample_replay(tmp_path / "nothing")
@@ -165,5 +157,5 @@ def test_the_longest_games_leave_room_for_fewer(monkeypatch):
 
 def test_a_game_that_has_no_board_is_shown_as_text(tmp_path):
     report = make_report(2, sample_game="Ending: <three> in a row\nx o .")
-    shown = replay.sample_replay(write_run(tmp_path / "run", [report]))
+    shown = replay.sample_replay(write_reports(tmp_path / "run", [report]))
     assert "<pre>Ending: &lt;three&gt; in a row\nx o .</pre>" in shown.html
