@@ -290,7 +290,7 @@ def test_a_training_that_is_told_to_end_keeps_everything(tmp_path, number):
         ):
             time.sleep(0.05)
         process.send_signal(number)
-        assert process.wait(30) == 130
+        assert process.wait(120) == 130
     assert RunFolder.open(tmp_path).checkpoints()[-1] >= 1, "no checkpoint was due before"
 
 
