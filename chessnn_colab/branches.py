@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from .search import ILLEGAL, PolicyOutput
 
@@ -40,34 +41,29 @@ def branches(output: PolicyOutput, discount: float) -> list[Branch]:
     tree = output.tree
     if tree is None:
         return []
+    tried = (tree.visits > 0) & (tree.prior_logits > ILLEGAL / 2)
     values = tree.q[:2][-1]
-    arrays = tree.actions, tree.visits.int(), values, tree.q[0], tree.proven, tree.prior_logits
-    columns = [array.tolist() for array in (*arrays, tree.children)]
+    arrays = tree.actions, tree.visits.int(), values, tree.q[0], tree.proven, tree.children
+    edges = zip(*(array[tried].tolist() for array in arrays))
+    edges_of = [list(islice(edges, count)) for count in tried.sum(1).tolist()]
 
     def below(node: int) -> list[Branch]:
         found = []
-        for action, visits, value, balance, proven, logit, child in zip(
-            *(column[node] for column in columns)
-        ):
-            if visits and logit > ILLEGAL / 2:
-                proof = _plies(balance, discount) if proven else None
-                found.append(Branch(action, visits, value, proof, below(child)))
-        return sorted(found, key=_rank, reverse=True)
+        for action, visits, value, balance, proven, child in edges_of[node]:
+            proof = None
+            if proven:
+                plies = 1 + round(math.log(abs(balance)) / math.log(discount)) if balance else 0
+                proof = plies if balance > 0 else -plies
+            found.append(Branch(action, visits, value, proof, below(child)))
+        # Proven wins come first, the fastest before the others, and proven losses last.
+        found.sort(
+            key=lambda each: (1 / (each.proof or math.inf), each.visits, each.value), reverse=True
+        )
+        return found
 
     chosen = int(output.action[0])
     found = {branch.action: branch for branch in below(0)}
     if output.forced is not None and output.forced[0]:
-        tried = found.get(chosen) or Branch(chosen, 0, 1.0, None, [])
-        found[chosen] = replace(tried, proof=int(output.forced[0]))
+        seen = found.get(chosen) or Branch(chosen, 0, 1.0, None, [])
+        found[chosen] = replace(seen, value=1.0, proof=int(output.forced[0]))
     return sorted(found.values(), key=lambda branch: branch.action != chosen)
-
-
-def _plies(balance: float, discount: float) -> int:
-    """The plies to a proven end that is worth `balance`, with the sign of that; 0 for a draw."""
-    plies = 1 + round(math.log(abs(balance)) / math.log(discount)) if balance else 0
-    return plies if balance > 0 else -plies
-
-
-def _rank(branch: Branch) -> tuple[float, int, float]:
-    """Proven wins come first, the fastest before the others, and proven losses last."""
-    return 1 / branch.proof if branch.proof else 0.0, branch.visits, branch.value
