@@ -247,7 +247,11 @@ def plan_workers(
         spread = gpus is not None or device == "cuda:0"  # over all, whichever of them trains
         if (selfplay_device or ("cuda" if spread else device)) == plays_on:
             wanted = [plays_on]
-        return _plan_gpus(machine, wanted, workers, device_failure)
+        total = workers or len(wanted)
+        devices = tuple(wanted[worker % len(wanted)] for worker in range(total))
+        threads = max(machine.cores // total, 1)
+        per_gpu = math.ceil(total / len(wanted))
+        return WorkerPlan(devices, threads, (), device_failure, per_gpu)
     if gpus is not None and not trains_on.startswith("cuda"):
         raise DeviceError(
             f"gpus={list(gpus)} but the device is {device}: leave gpus out, or use cuda"
@@ -258,16 +262,6 @@ def plan_workers(
     count = workers or min(machine.cores, MAX_CPU_WORKERS)
     threads = max(machine.cores // count, 1) if workers else 1
     return WorkerPlan(("cpu",) * count, threads)
-
-
-def _plan_gpus(
-    machine: Inventory, wanted: list[str], workers: int | None, device_failure: str
-) -> WorkerPlan:
-    """Plan workers on the GPUs `wanted`."""
-    total = workers or len(wanted)
-    devices = tuple(wanted[worker % len(wanted)] for worker in range(total))
-    threads = max(machine.cores // total, 1)
-    return WorkerPlan(devices, threads, (), device_failure, math.ceil(total / len(wanted)))
 
 
 def present(machine: Inventory) -> list[str]:

@@ -41,7 +41,6 @@ def bench_check(setting: Setting) -> Figures:
         "s for comparing with the CPU": compared,
         "gradient's largest difference from the CPU's": ", ".join(differences),
         "versions": ", ".join(f"{name} {version}" for name, version in report.versions.items()),
-        **{f"network on {speed.device}": str(speed) for speed in report.speeds},
         "advice": "; ".join(report.advice) or "none",
     }
 

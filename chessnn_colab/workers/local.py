@@ -104,9 +104,6 @@ class LocalProcess:
         self.process.join(max(0.0, seconds))
         return self.process.exitcode is not None
 
-    def terminate(self) -> None:
-        self.process.terminate()
-
     def kill(self) -> None:
         self.process.kill()
 

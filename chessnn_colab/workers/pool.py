@@ -31,6 +31,7 @@ MAX_RESTARTS = 3  # in a row of one worker, or while one share is played
 READY_SECONDS = 180.0  # for a worker to start: it imports torch, and may have to wait for a GPU
 TIMEOUT_SECONDS = 300.0  # a worker that plays and says nothing for so long counts as hung
 CLOSE_SECONDS = 5.0
+PATIENCE = 0.6  # the part of CLOSE_SECONDS in which workers may end by themselves
 LOOK_SECONDS = 0.1  # between two checks of the deadline and for hung workers
 
 
@@ -71,7 +72,7 @@ class Pool:
             while not all(slot.ready for slot in self._slots):
                 if on_start is not None:
                     on_start(self.descriptions)
-                self._listen(LOOK_SECONDS)
+                self.wait()
         except BaseException:
             self.close()
             raise
@@ -145,7 +146,7 @@ class Pool:
         while call.waiting or any(slot.share is not None for slot in self._slots):
             if deadline is not None and time.monotonic() > deadline:
                 call.end(self._slots)
-            self._listen(LOOK_SECONDS)
+            self.wait()
 
     def _end_call(self) -> None:
         """End the call before, which an interrupt may have left open."""
@@ -181,33 +182,45 @@ class Pool:
             slot.send(payload)
 
     def wait(self) -> None:
-        """Wait a moment for the next message, and take it in."""
-        self._listen(LOOK_SECONDS)
+        """Wait a moment for the next message, take it in, and look for hung workers."""
+        try:
+            index, process, payload = self._inbox.get(timeout=LOOK_SECONDS)
+        except queue.Empty:
+            return self._replace_the_hung()
+        slot = self._slots[index]
+        if (
+            process is slot.process
+        ):  # else the process has been replaced, and its messages no longer count
+            if payload is None:
+                self._replace(slot, process.reap())
+            else:
+                self._handle(slot, process, *pickle.loads(payload))
+        if self._inbox.empty():  # else a message that arrived long ago may still wait here
+            self._replace_the_hung()
 
-    def stop(self, seconds: float = CLOSE_SECONDS) -> None:
-        """After an interrupt of `play`: have the workers hand over what they have, for `seconds` at
-        most. Nobody hears of it.
+    def stop(self) -> None:
+        """After an interrupt of `play`: have the workers hand over what they have, for
+        CLOSE_SECONDS at most. Nobody hears of it.
         """
         call = self._call
         call.on_update = lambda share, games, plies: None
         call.end(self._slots)
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + CLOSE_SECONDS
         while any(slot.share is not None for slot in self._slots) and time.monotonic() < deadline:
-            self._listen(LOOK_SECONDS)
+            self.wait()
 
     def close(self) -> None:
-        """Stop the workers by message, then by signal, within about CLOSE_SECONDS. A second call
+        """Stop the workers by message, then by force, within about CLOSE_SECONDS. A second call
         does nothing.
         """
         processes = [slot.process for slot in self._slots if slot.process is not None]
         self._slots = []
         for process in processes:
             process.send(pickle.dumps(("close",)))
-        closing_at = time.monotonic()
-        for part, insist in ((0.5, "terminate"), (0.8, "kill")):
-            for process in processes:
-                if not process.wait(closing_at + part * CLOSE_SECONDS - time.monotonic()):
-                    getattr(process, insist)()
+        deadline = time.monotonic() + PATIENCE * CLOSE_SECONDS
+        for process in processes:
+            if not process.wait(deadline - time.monotonic()):
+                process.kill()
         for process in processes:
             process.reap()
 
@@ -247,27 +260,6 @@ class Pool:
             return self._go_on_without(slot, f"cannot be started: {reason(error)}")
         if self._weights is not None:
             slot.send(self._weights)
-
-    def _listen(self, seconds: float) -> bool:
-        """Take in the next message and look for hung workers. Returns False when no message came
-        within `seconds`.
-        """
-        try:
-            index, process, payload = self._inbox.get(timeout=seconds)
-        except queue.Empty:
-            self._replace_the_hung()
-            return False
-        slot = self._slots[index]
-        if (
-            process is slot.process
-        ):  # else the process has been replaced, and its messages no longer count
-            if payload is None:
-                self._replace(slot, process.reap())
-            else:
-                self._handle(slot, process, *pickle.loads(payload))
-        if self._inbox.empty():  # else a message that arrived long ago may still wait here
-            self._replace_the_hung()
-        return True
 
     def _handle(self, slot: Slot, process: WorkerProcess, kind: str, *body: Any) -> None:
         if kind == "ready":

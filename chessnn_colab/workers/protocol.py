@@ -81,9 +81,6 @@ class WorkerProcess(Protocol):
         """Wait at most `seconds` for the process to end. Returns whether it has ended."""
         ...
 
-    def terminate(self) -> None:
-        """Ask the process to end."""
-
     def kill(self) -> None:
         """End the process by force."""
 

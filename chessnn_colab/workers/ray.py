@@ -232,9 +232,6 @@ class ActorProcess:
     def wait(self, seconds: float) -> bool:
         return self._ended.wait(max(seconds, 0))
 
-    def terminate(self) -> None:
-        self.kill()
-
     def kill(self) -> None:
         if self._end:
             return
