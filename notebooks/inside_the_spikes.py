@@ -216,11 +216,84 @@ inside.growth(networks, seen, played)
 # A **probe** is a straight line through a layer's spikes that is fitted to tell one fact: is the
 # mover in check, does one of the mover's pieces hang, who has more material. If a straight line
 # can tell, the layer knows. A line's height is the share of the fact's variance that the probe
-# explains.
+# explains (Alain and Bengio, arXiv:1610.01644).
+
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title Probes: facts of a position, read from spikes by least squares
+import torch
+
+# Planes of a position: the mover's pieces without the king, the other's, and more.
+OWN, THEIRS, OWN_ATTACKS, THEIR_ATTACKS, CHECK = slice(0, 5), slice(6, 11), 13, 14, 20
+
+
+def facts(planes):
+    """Each fact of positions [N, 27, 8, 8] as numbers [N]; material is in pawns."""
+    attacked = planes[:, THEIR_ATTACKS] * (1 - planes[:, OWN_ATTACKS])
+    pieces = planes[:, OWN].sum((2, 3)) - planes[:, THEIRS].sum((2, 3))
+    found = {
+        "in check": planes[:, CHECK].amax((1, 2)),
+        "hanging piece": (planes[:, 1:5].sum(1) * attacked).amax((1, 2)),
+        "material": pieces @ torch.tensor([1.0, 3.0, 3.0, 5.0, 9.0]),
+    }
+    return {fact: numbers.numpy() for fact, numbers in found.items()}
+
+
+def readings(network, planes):
+    """What a probe reads of the input and of each layer: the mean and the largest number of spikes
+    of each channel. So it cannot work out a fact by itself from where pieces stand."""
+    parts = {}
+    for batch in planes.split(512):
+        counts = inside.spike_counts(network, batch)
+        spikes = {short: counts[name].sum(0) for name, short in inside.layer_names(network).items()}
+        for layer, board in {"input": batch, **spikes}.items():
+            both = torch.cat((board.mean((2, 3)), board.amax((2, 3))), 1)
+            parts.setdefault(layer, []).append(both)
+    return {layer: torch.cat(batches).numpy() for layer, batches in parts.items()}
+
+
+def explained(features, fact):
+    """Fit a probe on the first half of the positions, with a little shrinking; the share of the
+    fact's variance that it explains in the second half, at least 0."""
+    half = len(fact) // 2
+    spread = features[:half].std(0)
+    lively = spread > 1e-6
+    x = np.c_[features[:, lively] / spread[lively], np.ones(len(fact))].astype(float)
+    gram = x[:half].T @ x[:half] + 0.01 * half * np.eye(x.shape[1])
+    errors = x[half:] @ np.linalg.solve(gram, x[:half].T @ fact[:half]) - fact[half:]
+    variance = fact[half:].var()
+    return max(0.0, 1 - float((errors**2).mean() / variance)) if variance else 0.0
+
+
+def knowledge(network, planes):
+    """Fact -> layer -> how well the probe reads it, from 0 (guessing) to 1 (always right)."""
+    features = readings(network, planes)
+    return {
+        fact: {layer: round(explained(x, numbers), 2) for layer, x in features.items()}
+        for fact, numbers in facts(planes).items()
+    }
+
+
+def draw_knowledge(scores):
+    """A plot for each fact, with a line for each network."""
+    named = next(iter(scores.values()))
+    figure, axes = plt.subplots(1, len(named), sharey=True, figsize=(9.4, 3.0))
+    for axis, fact in zip(axes, named):
+        for (network, told), dashes in zip(scores.items(), ("C1o--", "C0o-")):
+            axis.plot(list(told[fact]), list(told[fact].values()), dashes, label=network)
+        axis.set_title(fact)
+        axis.tick_params("x", rotation=50)
+    axes[0].set(ylim=(-0.03, 1.03), ylabel="0 guessing, 1 always right")
+    axes[-1].legend()
+    return figure
+
 
 # %%
 positions = inside.sample_positions(probe_positions)
-inside.knowledge_picture({"untrained": untrained, "trained": trained}, positions)
+scores = {
+    name: knowledge(network, positions)
+    for name, network in {"untrained": untrained, "trained": trained}.items()
+}
+show(draw_knowledge(scores), f"How well a probe reads a fact, from 0 to 1: {scores}")
 
 # %% [markdown]
 # *The trained network is far above the untrained one. One input plane says whether the mover is in

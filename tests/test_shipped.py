@@ -20,7 +20,7 @@ from chessnn_colab.runs.checkpoint import load_checkpoint
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.networks import shipped_cards, shipped_files, shipped_networks
 from chessnn_colab.spikes import estimate_energy, firing_rates
-from chessnn_colab.views.inside.probes import sample_positions
+from chessnn_colab.views.inside.sample import sample_positions
 
 from .small_run import make_run
 

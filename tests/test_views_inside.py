@@ -3,25 +3,32 @@ what happens.
 """
 
 import re
+from pathlib import Path
+from types import SimpleNamespace
 
 import chess
 import ipywidgets
+import nbformat
 import numpy as np
 import pytest
 import torch
+from matplotlib import pyplot
 
+from chessnn_colab import inside
 from chessnn_colab.errors import NotationError
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.runs.networks import shipped_networks
 from chessnn_colab.spikes import firing_rates, layer_names, silenced, spike_counts
-from chessnn_colab.views.inside import maps, probes
+from chessnn_colab.views.inside import maps
+from chessnn_colab.views.inside.sample import sample_positions
 from chessnn_colab.views.inside.seen import firing_maps, opinion, outcome_bar, position
 from chessnn_colab.views.inside.show import Controlled
 from chessnn_colab.views.inside.silence import channel_importance, moved, silence_view, without
 
 from .test_network import lively, planes
 
+ROOT = Path(__file__).parent.parent
 MATE = "r1bqkb1r/pppp1ppp/2n2n2/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4"
 SMALL = NetworkConfig(channels=8, blocks=1)
 SOURCE = 'src="data:image/png;base64," style="max-width:100%"'
@@ -89,11 +96,6 @@ def test_every_plane_has_its_name():
     lit = {name for name, plane in zip(maps.PLANES, check) if plane.any()}
     assert lit == {"own king", "their rooks", "their king", "own attacks", "their attacks", "in check", "always lit",
                    "8 quiet", "16 quiet"}  # fmt: skip
-    assert probes.facts(check[None])["in check"] == 1 and maps.PLANES[probes.CHECK] == "in check"
-    assert (maps.PLANES[probes.OWN_ATTACKS], maps.PLANES[probes.THEIR_ATTACKS]) == (
-        "own attacks",
-        "their attacks",
-    )
 
 
 def test_firing_maps_layer_by_layer_and_channel_by_channel(small):
@@ -105,7 +107,17 @@ def test_firing_maps_layer_by_layer_and_channel_by_channel(small):
     assert "block 1 mid: 8 channels" in view.picture.value
 
 
-def test_facts_by_hand():
+@pytest.fixture(scope="module")
+def probes():
+    """The names of the notebook's cell of probes."""
+    notebook = nbformat.read(ROOT / "notebooks/inside_the_spikes.ipynb", as_version=4)
+    (source,) = [cell.source for cell in notebook.cells if "def explained(" in cell.source]
+    names = {"inside": inside, "np": np, "plt": pyplot}
+    exec(source, names)
+    return SimpleNamespace(**names)
+
+
+def test_facts_by_hand(probes):
     fens = {
         "4k3/8/8/8/8/8/4r3/4K3 w - - 0 1": (1, 0, -5),
         "4k3/8/8/3r4/8/3N4/8/4K3 w - - 0 1": (
@@ -118,10 +130,10 @@ def test_facts_by_hand():
     }
     found = probes.facts(torch.cat([position(fen).planes for fen in fens]))
     for number, expected in enumerate(fens.values()):
-        assert tuple(found[fact][number] for fact in probes.FACTS) == expected
+        assert tuple(numbers[number] for numbers in found.values()) == expected
 
 
-def test_a_probe_finds_what_is_there_and_nothing_in_noise():
+def test_a_probe_finds_what_is_there_and_nothing_in_noise(probes):
     generator = np.random.default_rng(0)
     features = generator.normal(size=(2000, 10))
     noise = generator.normal(size=2000)
@@ -132,17 +144,15 @@ def test_a_probe_finds_what_is_there_and_nothing_in_noise():
     assert probes.explained(np.zeros((2000, 3)), noise) < 0.05
 
 
-def test_the_trained_network_knows_more_than_the_untrained(networks):
-    sample = probes.sample_positions(600)
+def test_the_trained_network_knows_more_than_the_untrained(networks, probes):
+    sample = sample_positions(600)
     first, last = (
         probes.knowledge(network, sample) for network in (networks[0], list(networks.values())[-1])
     )
     assert first["material"]["input"] == last["material"]["input"] > 0.95
-    for fact in probes.FACTS:
-        assert last[fact]["last"] > first[fact]["last"] + 0.05, fact
+    for fact, told in last.items():
+        assert told["last"] > first[fact]["last"] + 0.05, fact
         assert first[fact]["block 1 mid"] < 0.05, "a silent layer knows nothing"
-    text = images(probes.knowledge_picture({"untrained": networks[0]}, sample[:300]).html)[0]
-    assert "hanging piece" in text and "block 2 mid" in text
 
 
 def test_silence_is_silent_and_ends(small):

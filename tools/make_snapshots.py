@@ -27,7 +27,7 @@ from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.networks import networks, shipped_cards, shipped_files, shipped_networks
 from chessnn_colab.runs.shared import card_lines, share
 from chessnn_colab.spikes import estimate_energy
-from chessnn_colab.views.inside.probes import sample_positions
+from chessnn_colab.views.inside.sample import sample_positions
 
 DATA = Path(__file__).parent.parent / "chessnn_colab" / "runs" / "data"
 MOST_BYTES = 2_000_000  # of all four together
