@@ -107,11 +107,6 @@ class GameRecords:
         return len(self.positions)
 
     @property
-    def nbytes(self) -> int:
-        """Bytes of all nine arrays."""
-        return sum(array.nbytes for array in self.to_arrays().values())
-
-    @property
     def offsets(self) -> np.ndarray:
         """int64 [G + 1]: game g holds positions offsets[g] to offsets[g + 1]."""
         return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.game_lengths, dtype=np.int64)])

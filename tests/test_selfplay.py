@@ -196,7 +196,8 @@ def test_a_run_bootstraps_after_so_many_positions(bootstrap_after):
 
 
 def test_a_position_and_its_policy_take_at_most_128_bytes(records):
-    assert records.nbytes / records.num_positions <= 128
+    size = sum(array.nbytes for array in records.to_arrays().values())
+    assert size / records.num_positions <= 128
     sums = records.policy_weights.astype(np.float32).sum(1)
     np.testing.assert_allclose(sums, 1, atol=5e-3)
     assert (np.diff(records.policy_weights.astype(np.float32), axis=1) <= 0).all()  # best first

@@ -1,4 +1,4 @@
-"""How much of the bare network's speed self-play keeps, and what it holds in memory."""
+"""How much of the bare network's speed self-play keeps."""
 
 import math
 import sys
@@ -6,21 +6,18 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from ..actor import Actor
 from ..graphs import Graphs
-from ..lockstep import Lockstep
 from ..network import SpikingNetwork, actor_copy
 from ..records import GameRecords
 from ..search import SearchConfig
 from ..selfplay import Play
 from .clock import Setting, seconds_per_call
 
-MEMORY_BOARDS = 1024
 ROUNDED = 512  # numbers of logits are rounded up to multiples, since hardly two are the same
 
 
@@ -119,38 +116,3 @@ class CountedNetwork:
             share = limit * count / self.calls.total()
             seconds += count * seconds_per_call(self._examples[call], device, share)
         return seconds
-
-
-def bench_memory(setting: Setting) -> dict[str, Any]:
-    """Resident size with MEMORY_BOARDS games in lockstep, their whole histories included, as the
-    plies go by.
-    """
-    boards = setting.boards or MEMORY_BOARDS
-    network = actor_copy(setting.network(), setting.dtype)
-    actor = Actor(setting.game, network, setting.config)
-    before = resident_bytes()
-    lockstep = Lockstep(actor, boards, 0)
-    sizes = []
-    deadline = time.monotonic() + setting.seconds
-    while time.monotonic() < deadline or len(sizes) < 2:
-        lockstep.play_block()
-        sizes.append(resident_bytes())
-    mebi = 2.0**20
-    return {
-        "resident_mib": sizes[-1] / mebi,
-        "of_that_lockstep_mib": (sizes[-1] - before) / mebi,
-        "growth_mib": (sizes[-1] - sizes[len(sizes) // 2]) / mebi,
-        "boards": boards,
-        "blocks": len(sizes),
-    }
-
-
-def resident_bytes() -> int:
-    """The memory of this process now; where the system does not say, the most it has held."""
-    import resource  # Windows has none, and the other benches need none
-
-    statm = Path("/proc/self/statm")
-    if statm.exists():
-        return int(statm.read_text().split()[1]) * resource.getpagesize()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else 1024 * peak

@@ -31,8 +31,8 @@ from .launches import bench_launches
 from .neighbour import bench_neighbour
 from .network import bench_network
 from .rules import bench_rules
-from .self_play import bench_memory, bench_self_play
-from .workers import bench_learner, bench_ranks, bench_transport, bench_workers
+from .self_play import bench_self_play
+from .workers import bench_learner, bench_ranks, bench_workers
 
 BENCHES = {
     "rules": bench_rules,
@@ -40,10 +40,8 @@ BENCHES = {
     "self-play": bench_self_play,
     "tree": partial(bench_self_play, search=SearchConfig(search="tree")),  # of 32 simulations
     "policy": partial(bench_self_play, search=SearchConfig(search="policy")),
-    "transport": bench_transport,
     "workers": bench_workers,
     "learner": bench_learner,
-    "memory": bench_memory,
     "launches": bench_launches,
 }
 # Not part of "all": the first disturbs the machine, `bench device` runs the others.
@@ -71,8 +69,8 @@ def bench(
     """Run one of BENCHES or ALONE, or "all" of BENCHES, for about `seconds` each.
 
     Returns figures by name, with the game, device, threads and preset that they belong to; for
-    "all", the figures of each bench by its name. boards: games in lockstep in "rules", self-play
-    and "memory", positions in "network"; None: each bench's own number. watch is called before each
+    "all", the figures of each bench by its name. boards: games in lockstep in "rules" and
+    self-play, positions in "network"; None: each bench's own number. watch is called before each
     bench. settings: others of a TrainConfig, such as game, precision and search. KeyboardInterrupt
     ends it: then "not_measured" names the benches without figures. Raises ConfigError for an
     unknown name or search, and for seconds and boards that are not positive.

@@ -1,19 +1,17 @@
 """Workers at play: their pace, what sending games costs, and what learning takes beside them."""
 
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from multiprocessing import get_context
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..budget import Budget
 from ..devices import WorkerPlan, inventory, plan_workers
-from ..in_flight import Arrays, Share
+from ..in_flight import Share
 from ..iteration import concatenate_worker_games, with_unfinished
 from ..learner import Learner
 from ..learning import Together, alone, learn
@@ -24,7 +22,7 @@ from ..replay import ReplayBuffer
 from ..report import Progress
 from ..selfplay import SelfPlay
 from ..workers.local import LocalPool
-from .clock import Clock, Setting
+from .clock import Setting
 
 MANY_UPDATES = 1_000_000  # more than are made in the time
 WARM_UP_SECONDS = 1.0
@@ -157,35 +155,3 @@ class Learning:
             together=together,
         )
         return learned["updates"] / (time.monotonic() - started)
-
-
-def bench_transport(setting: Setting) -> dict[str, Any]:
-    """Packing, sending between processes and unpacking games, against the time it took to play
-    them.
-    """
-    job = SelfPlay(setting.device, **setting.config.job_settings(setting.network_config))
-    sent: list[Arrays] = []
-    deadline = time.monotonic() + setting.seconds
-
-    def collect(games: int, plies: int, arrays: Arrays | None) -> bool:
-        if arrays:
-            sent.append(arrays)
-        return time.monotonic() < deadline
-
-    playing = Clock(setting.device)
-    in_flight = playing.time(job.play, Share(sys.maxsize, {}), 0, collect)
-    none = GameRecords.empty(setting.game.packed_words)
-    sent.append(with_unfinished(none, [in_flight], setting.game).to_arrays())
-    transport = Clock("cpu")
-    received = []
-    with get_context("spawn").Pool(1, signal.signal, (signal.SIGINT, signal.SIG_IGN)) as other:
-        other.apply(dict, (sent[0],))  # the process is up and has imported what it needs
-        for arrays in sent:
-            there_and_back = transport.time(other.apply, dict, (arrays,))
-            received.append(transport.time(GameRecords.from_arrays, there_and_back))
-    records = GameRecords.concatenate(received)
-    return {
-        "transport_share": transport.seconds / playing.seconds,
-        "bytes_per_position": records.nbytes / records.num_positions,
-        "note": "there and back, so twice the way that training takes",
-    }

@@ -24,7 +24,7 @@ def add_bench(command: Callable[..., argparse.ArgumentParser]) -> None:
     bench.add_argument(
         "--game", default="chess", help="such as chess, gomoku or gomoku:9 (default: chess)"
     )
-    bench.add_argument("--boards", type=int, help="games in lockstep (rules, self-play and memory)")
+    bench.add_argument("--boards", type=int, help="games in lockstep (rules and self-play)")
     bench.add_argument("--json", action="store_true")
     bench.add_argument(
         "--parts", default="", help="of device, such as check,train (default: all that fit)"
