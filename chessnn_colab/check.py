@@ -1,14 +1,47 @@
-"""check_device(): the devices of this machine, which of them work, and advice."""
+"""check_device(): the devices of this machine, which of them work, how fast, and advice."""
 
 import functools
+import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
+
+import torch
 
 from .advice import Facts, advice, gather_facts, versions
 from .config import TrainConfig
 from .device_probe import COMPARED, probe
-from .devices import DeviceChoice, WorkerPlan, detect_device, plan_workers
+from .devices import DeviceChoice, WorkerPlan, detect_device, plan_workers, present
+from .errors import first_line
+from .games.registry import make_game
+from .layers import rounds_at_once
+from .network import SpikingNetwork, build_network
 from .plan import plan_run
+
+TIMED_BATCH = 256
+
+TWO_PASSES = "two passes over memory, which is slower: one needs CUDA and an exact fake_quantize"
+
+
+@dataclass(frozen=True)
+class Speed:
+    """The cpu preset's forward and training pass on one device, in microseconds per position.
+
+    Both are None where the network does not run; `problem` says why.
+    """
+
+    device: str
+    forward_us: float | None
+    training_us: float | None
+    problem: str = ""
+
+    def __str__(self) -> str:
+        if self.problem:
+            return f"the network does not run: {self.problem}"
+        return (
+            f"forward {self.forward_us:.0f} us, training {self.training_us:.0f} us per position "
+            f"(cpu preset, batch {TIMED_BATCH})"
+        )
 
 
 @dataclass(frozen=True)
@@ -18,13 +51,21 @@ class CheckReport:
     versions: dict[str, str]
     facts: Facts
     choice: DeviceChoice
+    speeds: tuple[Speed, ...]
     plan: WorkerPlan
     advice: tuple[str, ...]
     outlook: str = ""  # what twenty minutes make (plan.py)
+    one_pass: bool = False  # whether spikes take one pass over memory (layers.rounds_at_once)
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain data."""
         return asdict(self)
+
+    @property
+    def fastest(self) -> str:
+        """The device on which the cpu preset trains fastest; "" where only one was timed."""
+        timed = [(speed.training_us, speed.device) for speed in self.speeds if speed.training_us]
+        return min(timed)[1] if len(timed) > 1 else ""
 
     @property
     def line(self) -> str:
@@ -40,11 +81,15 @@ class CheckReport:
         lines += [("", reason) for reason in self.choice.reasons]
         if self.choice.device != "cpu":
             lines.append(("compared", f"with the CPU: {COMPARED}"))
+            lines.append(("spikes", "one pass over memory" if self.one_pass else TWO_PASSES))
         lines.append(("place", facts.place))
         lines.append(("versions", ", ".join(f"{k} {v}" for k, v in self.versions.items())))
         for gpu in machine.gpus:
             lines.append((f"GPU {gpu.index}", f"{gpu.name}, {gpu.memory / 2**30:.1f} GiB"))
         lines.append(("CPU", f"{machine.cores} cores"))
+        lines += [(f"on {speed.device}", str(speed)) for speed in self.speeds]
+        if self.fastest:
+            lines.append(("fastest", f"{self.fastest}, with the cpu preset"))
         lines.append(("workers", f"{workers}, torch threads each: {self.plan.threads}"))
         lines += [("", note) for note in self.plan.notes]
         lines.append(("outlook", self.outlook))
@@ -53,7 +98,7 @@ class CheckReport:
 
 
 def check_device(device: str = "auto", game: str = "chess") -> CheckReport:
-    """Look, try and recommend.
+    """Look, try, time and recommend.
 
     The report names the devices that do not work. Raises DeviceError only for a `device` that is
     not there or does not work.
@@ -61,11 +106,51 @@ def check_device(device: str = "auto", game: str = "chess") -> CheckReport:
     facts = gather_facts()
     machine = facts.machine
     choice = detect_device(device, machine, functools.partial(probe, game=game))
+    timed = present(machine) if device == "auto" else dict.fromkeys((choice.device, "cpu"))
     return CheckReport(
         versions=versions(),
         facts=facts,
         choice=choice,
+        speeds=tuple(time_network(name, game) for name in timed),
         plan=plan_workers(machine, choice.device),
         outlook=plan_run(TrainConfig(game=game), choice.device, machine).line,
+        one_pass=rounds_at_once(torch.device(choice.device)),
         advice=advice(facts, choice.troubles),
     )
+
+
+def time_network(device: str, game: str = "chess") -> Speed:
+    """Time the cpu preset: best of three, after one for warming up."""
+    try:
+        rules = make_game(game, device=device)
+        network = build_network(TrainConfig(game=game, preset="cpu").network_config(rules), device)
+        observation = rules.observe(rules.init(TIMED_BATCH))
+        forward = _best_time(lambda: _forward(network, observation))
+        training = _best_time(lambda: _train(network, observation))
+    except Exception as error:  # whatever a broken driver raises
+        return Speed(device, None, None, first_line(error))
+    return Speed(device, 1e6 * forward / TIMED_BATCH, 1e6 * training / TIMED_BATCH)
+
+
+def _forward(network: SpikingNetwork, observation: torch.Tensor) -> None:
+    network.eval()
+    with torch.no_grad():
+        network(observation)[1].sum().item()  # waits for the device
+
+
+def _train(network: SpikingNetwork, observation: torch.Tensor) -> None:
+    network.train()
+    prior_logits, value_logits = network(observation)
+    loss = prior_logits.logsumexp(1).mean() + value_logits.logsumexp(1).mean()
+    loss.backward()
+    loss.item()  # waits for the device
+    network.zero_grad()
+
+
+def _best_time(function: Callable[[], None]) -> float:
+    times = []
+    for _ in range(4):
+        started = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - started)
+    return min(times[1:])

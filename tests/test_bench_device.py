@@ -1,13 +1,14 @@
 """`bench device` on a CPU, in small sizes: so that it works on the day a GPU is there."""
 
 import json
+import math
 from pathlib import Path
 
 import pytest
 
 from chessnn_colab.__main__ import main
 from chessnn_colab.bench import device
-from chessnn_colab.bench.device import PARTS, measured
+from chessnn_colab.bench.device import PARTS, measured, watched
 
 from .counts import only_in_full
 
@@ -34,7 +35,7 @@ def test_every_part_runs_and_is_written_down(tmp_path):
     assert found["ply"]["us of the host per launch"] == "needs a GPU"
     assert found["ply"]["positions/s, 16 boards"] > 0
     assert found["precision"]["share of best moves that are the CPU's, torch.float32"] == 1
-    assert found["workers"]["speedup"] > 0
+    assert found["fused"]["us forward"] > 0 and found["workers"]["speedup"] > 0
     assert found["ranks"]["updates/s together"] > 0
     table = (tmp_path / "device.md").read_text(encoding="utf-8")
     assert "| graph | two-rung, graph | needs CUDA |" in table
@@ -67,7 +68,7 @@ def test_a_part_that_fails_is_written_down_and_the_next_one_goes_on(tmp_path, an
 def test_parts_that_would_not_fit_are_named_with_the_command_to_go_on(tmp_path, answers, capsys):
     place = ["--device", "cpu", "--out", str(tmp_path)]
     assert main(["bench", "device", "--minutes", "1", *place]) == 0
-    assert list(written(tmp_path)) == ["check", "ply", "precision", "graph"]
+    assert list(written(tmp_path)) == ["check", "ply", "precision", "graph", "fused"]
     command = f"bench device --parts loop,train,workers,ranks --out '{tmp_path}'"
     assert command in capsys.readouterr().out
 
@@ -94,3 +95,21 @@ def test_the_process_of_a_part_finds_the_package_from_anywhere(tmp_path, monkeyp
     assert failed["error"].startswith("chessnn_colab: unknown bench 'nothing'")
     assert failed["printed"] == [failed["error"]] and failed["seconds"] > 0
     assert measured(["bench", "rules"], 0.1) == {"error": "it took longer than 0 s"}
+
+
+def test_a_driver_that_does_not_know_a_figure_breaks_nothing(tmp_path, monkeypatch):
+    """As of a MIG device."""
+    driver = tmp_path / "nvidia-smi"
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    figures: dict = {}
+    with watched(figures):
+        pass
+    assert figures == {}
+    lines = "10, [N/A], 1\\n50, [N/A], 100\\n70, [N/A], 300"
+    driver.write_text(f"#!/bin/sh\nprintf '{lines}\\n'; touch {tmp_path}/said; exec sleep 60\n")
+    driver.chmod(0o755)
+    with watched(figures):
+        while not (tmp_path / "said").exists():
+            pass
+    assert figures["nvidia-smi, utilization.gpu"] == 60
+    assert math.isnan(figures["nvidia-smi, clocks.sm"])

@@ -10,9 +10,11 @@ import pytest
 import torch
 
 from chessnn_colab import check
+from chessnn_colab.__main__ import main
 from chessnn_colab.advice import Facts, advice, driver_gpu, find_place, gather_facts, versions
-from chessnn_colab.check import check_device
+from chessnn_colab.check import Speed, check_device, time_network
 from chessnn_colab.devices import Gpu, Inventory
+from chessnn_colab.errors import DeviceError
 
 NO_GPU = Inventory((), False, 2)
 T4 = Inventory((Gpu(0, "Tesla T4", 15 * 2**30, (7, 5)),), False, 2)
@@ -143,21 +145,51 @@ def test_facts_of_this_machine():
 def test_the_report_is_a_table_and_plain_data():
     report = check_device("cpu")
     text = str(report)
-    for words in ("cpu (CPU)", "cpu: works", "spikingjelly", "cores", "workers", "outlook"):
+    for words in ("cpu (CPU)", "cpu: works", "spikingjelly", "cores", "forward", "workers"):
         assert words in text
     assert "compared" not in text, "a CPU is compared with nothing"
+    [speed] = report.speeds
+    assert speed.forward_us > 0 and speed.training_us > 0
     read = json.loads(json.dumps(report.to_dict()))
     assert read["choice"]["device"] == "cpu" and read["facts"]["machine"]["cores"] >= 1
     assert len(read["plan"]["devices"]) >= 1
 
 
-def test_the_report_says_what_was_compared(monkeypatch):
-    facts = replace(CUDA_BUILD, torch_version="2.14.0", machine=Inventory(T4.gpus, True, 2))
+def test_a_network_that_does_not_run_is_reported(monkeypatch):
+    def broken(config, device):
+        raise RuntimeError("no kernel image is available\nmore")
+
+    monkeypatch.setattr(check, "build_network", broken)
+    speed = time_network("cpu")
+    assert str(speed) == "the network does not run: no kernel image is available"
+
+
+def test_every_device_is_compared_and_timed_and_the_fastest_is_named(monkeypatch):
+    machine = Inventory(T4.gpus, True, 2)
+    facts = replace(CUDA_BUILD, torch_version="2.14.0", machine=machine)
+    times = {"cuda:0": None, "mps": 400.0, "cpu": 200.0}
     monkeypatch.setattr(check, "gather_facts", lambda: facts)
     monkeypatch.setattr(check, "probe", lambda device, game: None)
-    found = str(check_device())
-    assert "none: ready to train" in found
-    assert "with the CPU: 24 random plies on 64 boards bit for bit, every gradient" in found
+    monkeypatch.setattr(
+        check,
+        "time_network",
+        lambda device, game: Speed(device, times[device], times[device], "broken"),
+    )
+    found = check_device()
+    assert [speed.device for speed in found.speeds] == ["cuda:0", "mps", "cpu"]
+    assert found.fastest == "cpu" and "none: ready to train" in str(found)
+    assert "with the CPU: 24 random plies on 64 boards bit for bit, every gradient" in str(found)
+    found = check_device("cpu")
+    assert [speed.device for speed in found.speeds] == ["cpu"] and not found.fastest
+
+
+@pytest.mark.parametrize("device", ["cuda:99", "toaster"])
+def test_a_device_that_is_not_there_is_one_sentence(device, capsys):
+    with pytest.raises(DeviceError):
+        check_device(device)
+    assert main(["check-device", "--device", device]) == 2
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.count("\n") == 1 and said.err.startswith("chessnn_colab: ")
 
 
 WAITING = (

@@ -6,12 +6,17 @@ fails is written with its error, and the next one begins.
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ..devices import detect_device
 from ..errors import error_line
@@ -28,12 +33,16 @@ PARTS = {
     "ply": (3, 45),
     "precision": (1, 45),
     "graph": (3, 50),
+    "fused": (2, 20),
     "workers": (8, 60),
     "ranks": (12, 60),
 }
 PATIENCE = 3  # a part is ended after so many times its estimate
 PRINTED_LINES = 200  # of a part that failed, the last are kept in the JSON file
 HEAD = ["| part | figure | value |", "|---|---|---|"]
+QUERY = ("utilization.gpu", "clocks.sm", "memory.used")
+NVIDIA_SMI = ["nvidia-smi", "--loop=2", "--format=csv,noheader,nounits"]
+NVIDIA_SMI.append(f"--query-gpu={','.join(QUERY)}")
 # What every bench says: "measured on" and "preset" are enough for the table.
 ABOUT = ("bench", "game", "device", "threads", "torch")
 Figures = dict[str, Any]
@@ -91,15 +100,17 @@ def measured(command: list[str], limit: float) -> Figures:
     """
     paths = f"{HERE}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
     started = time.monotonic()
+    driver: Figures = {}
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", "chessnn_colab", *command],
-            env={**os.environ, "PYTHONPATH": paths},
-            capture_output=True,
-            text=True,
-            timeout=limit,
-            check=False,
-        )
+        with watched(driver):
+            done = subprocess.run(
+                [sys.executable, "-m", "chessnn_colab", *command],
+                env={**os.environ, "PYTHONPATH": paths},
+                capture_output=True,
+                text=True,
+                timeout=limit,
+                check=False,
+            )
     except subprocess.TimeoutExpired:  # workers end with the process that started them
         return {"error": f"it took longer than {limit:.0f} s"}
     if done.returncode:
@@ -108,7 +119,27 @@ def measured(command: list[str], limit: float) -> Figures:
         found = {"error": headline or f"exit code {done.returncode}", "printed": printed}
     else:
         found = json.loads(done.stdout.splitlines()[-1])
-    return {**found, "seconds": time.monotonic() - started}
+    return {**found, **driver, "seconds": time.monotonic() - started}
+
+
+@contextmanager
+def watched(figures: Figures) -> Iterator[None]:
+    """Add what nvidia-smi says of the machine's GPUs, where there is one, to `figures`: means of
+    the second half of the time. NaN is what it does not know, as of a MIG device ("[N/A]").
+    """
+    if not shutil.which(NVIDIA_SMI[0]):
+        yield
+        return
+    with tempfile.TemporaryFile("w+") as said:
+        with subprocess.Popen(NVIDIA_SMI, stdout=said) as watcher:
+            try:
+                yield
+            finally:
+                watcher.kill()
+        said.seek(0)
+        rows = [line.split(",") for line in said]
+        for name, column in zip(QUERY, zip(*rows[len(rows) // 2 :])):
+            figures[f"nvidia-smi, {name}"] = float(np.genfromtxt(column).mean())
 
 
 def write(folder: Path, name: str, figures: Figures) -> None:

@@ -2,6 +2,7 @@
 
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -15,12 +16,13 @@ from ..check import check_device
 from ..device_probe import probe
 from ..games.registry import make_game
 from ..graphs import Graphs
+from ..layers import SpikingLayer, rounds_at_once
 from ..network import actor_copy
 from ..report import Progress, Report, Session
 from ..runs.networks import find_network, load_network, run_game
 from ..selfplay import graphs_for
 from ..training import train
-from .clock import Setting, random_positions
+from .clock import Setting, random_positions, seconds_per_call
 from .launches import bench_launches
 from .self_play import bench_self_play, played
 
@@ -41,6 +43,7 @@ def bench_check(setting: Setting) -> Figures:
         "s for comparing with the CPU": compared,
         "gradient's largest difference from the CPU's": ", ".join(differences),
         "versions": ", ".join(f"{name} {version}" for name, version in report.versions.items()),
+        **{f"network on {speed.device}": str(speed) for speed in report.speeds},
         "advice": "; ".join(report.advice) or "none",
     }
 
@@ -158,3 +161,27 @@ def bench_graph(setting: Setting) -> Figures:
         proved = f"{graphs.proofs.get(boards, 0)} plies proved" if graphs.on else "needs CUDA"
         figures[f"{search}, graph"] = graphs.trouble or proved
     return figures
+
+
+def bench_fused(setting: Setting) -> Figures:
+    """The neurons of one layer at the preset's size, forward and backward."""
+    device = setting.device
+    config = setting.network_config
+    layer = SpikingLayer(config, portable=device == "mps")
+    shape = (config.steps, setting.lockstep_boards, config.channels, config.squares)
+    currents = torch.ones(shape, dtype=setting.dtype, device=device, requires_grad=True)
+
+    @torch.enable_grad()
+    def both() -> None:
+        layer(currents).sum().backward()
+
+    def measure(function: Callable[[], Any]) -> float:
+        return 1e6 * seconds_per_call(function, device, setting.seconds)
+
+    return {
+        "currents": f"{shape}, {setting.dtype}",
+        "one pass over memory": rounds_at_once(currents.device),
+        "us forward": measure(lambda: layer(currents)),
+        "us forward in two passes": measure(lambda: currents.clamp(0, config.levels).round_()),
+        "us forward, sum and backward": measure(both),
+    }

@@ -21,6 +21,7 @@ from ..settings import ABOVE_ZERO, COUNT, require
 from .clock import Setting
 from .device_parts import (
     bench_check,
+    bench_fused,
     bench_graph,
     bench_loop,
     bench_ply,
@@ -53,6 +54,7 @@ ALONE = {
     "ply": bench_ply,
     "precision": bench_precision,
     "graph": bench_graph,
+    "fused": bench_fused,
     "ranks": bench_ranks,
 }
 
