@@ -3,7 +3,7 @@
 import os
 import platform
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -46,30 +46,30 @@ class Facts:
     torch_came_first: bool = False  # loaded before this package could say how its threads wait
 
 
-def gather_facts(environment: Mapping[str, str] = os.environ) -> Facts:
+def gather_facts() -> Facts:
     """Collect the facts about this machine and its torch."""
     name, driver = driver_gpu()
     return Facts(
-        place=find_place(environment),
+        place=find_place(),
         torch_version=str(torch.__version__),
         torch_cuda=torch.version.cuda,
         machine=inventory(),
         driver_gpu=name,
         driver=driver,
-        visible_devices=environment.get("CUDA_VISIBLE_DEVICES"),
+        visible_devices=os.environ.get("CUDA_VISIBLE_DEVICES"),
         torch_came_first=TORCH_CAME_FIRST,
     )
 
 
-def find_place(environment: Mapping[str, str]) -> str:
+def find_place() -> str:
     """Return Colab, Kaggle or local, by the environment variables that their images set.
 
     Kaggle is looked for first: its image is built on Colab's and sets Colab's variables too
     (Kaggle/kagglehub#230).
     """
-    if "KAGGLE_KERNEL_RUN_TYPE" in environment:
+    if "KAGGLE_KERNEL_RUN_TYPE" in os.environ:
         return "Kaggle"
-    return "Colab" if "COLAB_RELEASE_TAG" in environment else "local"
+    return "Colab" if "COLAB_RELEASE_TAG" in os.environ else "local"
 
 
 def advice(facts: Facts, troubles: Sequence[str] = ()) -> tuple[str, ...]:

@@ -18,9 +18,7 @@ from .errors import InstallError
 HERE = Path(__file__).resolve().parent.parent
 
 
-def install_requirements(
-    requirements: Path = HERE / "requirements.txt", also: Sequence[str] = ()
-) -> Path:
+def install_requirements(also: Sequence[str] = ()) -> Path:
     """Install what is missing, quietly, and return the folder below which runs go.
 
     Installed packages stay as they are, torch above all. Runs go to a checkout, or else to the
@@ -32,6 +30,7 @@ def install_requirements(
         # Workers start in another folder, where a relative path would lead to nothing.
         sys.path.insert(0, str(HERE))
     lines = list(also)
+    requirements = HERE / "requirements.txt"
     if requirements.is_file():  # a wheel has none
         lines = [*requirements.read_text(encoding="utf-8").splitlines(), *also]
     wanted = [text for line in lines if (text := line.split("#")[0].strip())]

@@ -133,30 +133,19 @@ def spike_counts(network: SpikingNetwork, observation: Tensor) -> dict[str, Tens
     """How often every neuron fires in each time step while the network sees `observation`: [T, B,
     channels, H, W] by the name of its layer, 0 to `levels`."""
     layers = spiking_layers(network)
-    names: dict[nn.Module, str] = {layer: name for name, layer in layers.items()}
-    spikes: dict[str, Tensor] = {}
+    spikes: list[Tensor] = []
 
-    def keep(layer: nn.Module, _: tuple[Tensor, ...], counts: Tensor) -> None:
-        spikes[names[layer]] = counts.float()
+    def keep(_: nn.Module, __: tuple[Tensor, ...], counts: Tensor) -> None:
+        spikes.append(counts.float())
 
     training = network.training
     network.eval()
     try:
-        _run(network, observation, layers.values(), keep)
+        with _hooked(layers.values(), keep), torch.no_grad():
+            network(observation)
     finally:
         network.train(training)
-    return spikes
-
-
-def _run(
-    network: SpikingNetwork,
-    observation: Tensor,
-    modules: Iterable[nn.Module],
-    hook: Callable[..., None],
-) -> None:
-    """Show `observation` to the network and call `hook` after each of its `modules`."""
-    with _hooked(modules, hook), torch.no_grad():
-        network(observation)
+    return dict(zip(layers, spikes, strict=True))
 
 
 @contextmanager
@@ -251,6 +240,7 @@ def estimate_energy(network: SpikingNetwork, observation: Tensor) -> Energy:
             counts["active_head_macs"] += active
 
     modules = [module for module in network.modules() if isinstance(module, (nn.Conv2d, nn.Linear))]
-    _run(network, observation, modules, count)
+    with _hooked(modules, count), torch.no_grad():
+        network(observation)
     slots = network.config.steps * network.config.levels
     return Energy(**counts, slots=slots)

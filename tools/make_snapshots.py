@@ -22,6 +22,7 @@ import numpy as np
 from chessnn_colab.arena.players import play_search
 from chessnn_colab.arena.puzzles import solved_over_run
 from chessnn_colab.errors import ChessnnError, RunError
+from chessnn_colab.runs.checkpoint import load_checkpoint, save_checkpoint
 from chessnn_colab.runs.files import file_sha256
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.networks import networks, shipped_cards, shipped_files, shipped_networks
@@ -89,8 +90,12 @@ def make(run: str, folder: Path, machine: str) -> None:
         file.unlink()
     for iteration in chosen:
         shares = {kind: round(found, 3) for kind, found in solved[iteration].items()}
-        more = {**made, "puzzles solved by the policy alone": shares}
-        share(run, folder / f"{iteration:06d}.safetensors", iteration, more, halved)
+        file = folder / f"{iteration:06d}.safetensors"
+        card = share(run, file, iteration)
+        shared = load_checkpoint(file)
+        told = {**card, **made, "puzzles solved by the policy alone": shares}
+        weights = halved(shared.groups["weights"])
+        save_checkpoint(file, {"weights": weights}, {**shared.metadata, "card": told})
 
 
 def main() -> int:

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from .. import __version__
 from ..errors import CheckpointError
@@ -84,24 +82,17 @@ def card_lines(card: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def share(
-    run: AnyPath,
-    file: AnyPath,
-    snapshot: int | None = None,
-    more: Mapping[str, Any] | None = None,
-    change: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] = lambda weights: weights,
-) -> dict[str, Any]:
+def share(run: AnyPath, file: AnyPath, snapshot: int | None = None) -> dict[str, Any]:
     """Write one network of a run to `file` with its card, and return the card.
 
-    snapshot: its iteration; None is the best, as far as that is known. more: entries added to the
-    card. change: what becomes of the weights. Raises RunError for a run or snapshot that is not
-    there, CheckpointError when `file` exists or cannot be written.
+    snapshot: its iteration; None is the best, as far as that is known. Raises RunError for a run
+    or snapshot that is not there, CheckpointError when `file` exists or cannot be written.
     """
     target = new_file(file)
-    card = {**card_of_run(run, snapshot), **(more or {})}
+    card = card_of_run(run, snapshot)
     saved = load_checkpoint(find_snapshot(run, card["iteration"])[1])
     metadata = {**saved.metadata, "config": _public(saved), "card": card}
-    save_checkpoint(target, {"weights": change(saved.groups["weights"])}, metadata)
+    save_checkpoint(target, {"weights": saved.groups["weights"]}, metadata)
     return card
 
 

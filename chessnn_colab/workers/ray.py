@@ -125,10 +125,9 @@ def plan_cluster(
         per_gpu = math.ceil(count / gpus)
         return WorkerPlan(("cuda:0",) * count, threads, (), device_failure, per_gpu)
     asked = workers or cpus
-    if asked > cpus:
-        note = f"{workers} workers asked for, the cluster has room for {cpus}"
-        return WorkerPlan(("cpu",) * cpus, 1, (note,), device_failure)
-    return WorkerPlan(("cpu",) * asked, 1, (), device_failure)
+    note = f"{asked} workers asked for, the cluster has room for {cpus}"
+    notes = (note,) if asked > cpus else ()
+    return WorkerPlan(("cpu",) * min(asked, cpus), 1, notes, device_failure)
 
 
 class RayWorker:
