@@ -61,9 +61,7 @@ _HOMES = {
         "unfold": "views.cell",
         "apply_style": "views.style",
         "show_matches": "views.strength_plots",
-        "strength_curves": "views.strength_plots",
-        "puzzle_curves": "views.strength_plots",
-        "calibration_bars": "views.strength_plots",
+        "training_curves": "views.strength_plots",
         # The parts of the training loop
         "make_game": "games.registry",
         "SpikingLayer": "layers",

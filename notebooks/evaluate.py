@@ -126,22 +126,28 @@ else:
 # behind ± is half the width of the 95 % interval.
 
 # %%
-from chessnn_colab import puzzle_curves, show, strength_curves, watching
+from chessnn_colab import show, training_curves, watching
 
 if for_two:
     limits = {"games": ladder_games, "snapshots": ladder_snapshots, "seconds": 60 * minutes_a_cell}
     with watching() as watch:
         ladder = arena.rate_run(run, search=looks_ahead, watch=watch, **limits)
     print(ladder)
+    rating, moments = ladder.ratings.rating, ladder.snapshots.values()
+    lines = {"snapshots": {number: rating(name) for name, number in ladder.snapshots.items()}}
+    for name in ladder.ratings.names:
+        if name not in ladder.snapshots:
+            lines[name] = dict.fromkeys(moments, rating(name))
+    errors = {number: ladder.ratings.error(name) for name, number in ladder.snapshots.items()}
     show(
-        strength_curves(ladder, run),
+        training_curves(lines, run, "rating", errors),
         "The ratings above, against games of self-play and minutes of training",
     )
 else:
     print(f"{game} is for one player: there is no ladder, because nobody plays against anybody.")
 
 # %% [markdown]
-# *Fixed players are dashed. When the last points lie within each other's intervals, more training
+# *Fixed players are level lines. When the last points lie within each other's intervals, more training
 # did not help, or more games are needed to see it.*
 #
 # ## Puzzles
@@ -160,8 +166,12 @@ try:
     for iteration, solved in shares.items():
         kinds = ", ".join(f"{kind} {share:.0%}" for kind, share in solved.items())
         print(f"iteration {iteration:4}: {kinds}")
+    lines = {
+        kind.replace("-", " "): {iteration: solved[kind] for iteration, solved in shares.items()}
+        for kind in next(iter(shares.values()))
+    }
     show(
-        puzzle_curves(shares, run),
+        training_curves(lines, run, "share of the puzzles solved"),
         "The shares above, against games of self-play and minutes of training",
     )
 except ChessnnError as error:  # a game without puzzles
@@ -175,19 +185,40 @@ except ChessnnError as error:  # a game without puzzles
 # The network plays itself as it did in training. In each position its search says three chances:
 # that the player to move wins, draws or loses.
 
-# %%
-from chessnn_colab import calibration_bars
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title What was said beside what was played
+import matplotlib.pyplot as plt
 
+from chessnn_colab import apply_style
+
+
+def draw_fifths(fifths):
+    """Two bars for each fifth of the positions: wins from below, draws, losses."""
+    apply_style()
+    figure, axis = plt.subplots(figsize=(9.0, 3.5))
+    for number, fifth in enumerate(fifths):
+        for side, (word, shares) in enumerate(fifth.items()):
+            place = 3 * number + side
+            axis.bar([place] * 3, shares, 0.9, [0, shares[0], shares[0] + shares[1]], color=COLOURS)
+            text = "said" if word == "predicted" else word
+            axis.annotate(text, (place, 0.02), ha="center", color="#222222")
+    axis.set(xticks=[], ylim=(0, 1), ylabel="wins, draws, losses", xlabel=FIFTHS)
+    axis.grid(False)
+    return figure
+
+
+COLOURS = ["#2A8FD0", "#A9B4BF", "#E69F00"]  # of wins, draws and losses
+FIFTHS = "fifths of the positions, by the points that the player to move expected"
 try:
     with watching() as watch:
         calibration = arena.calibrate_run(run, games, watch=watch)
-    show(calibration_bars(calibration), str(calibration))
+    show(draw_fifths(calibration.fifths), str(calibration))
 except ChessnnError as error:  # a game for one player, or too few games that the rules ended
     print(error)
 
 # %% [markdown]
-# *Five equal parts of the positions, from those where it expected least to those where it expected
-# most. The more alike two bars are, the better its chances can be trusted.*
+# *Blue is wins, grey draws, orange losses. Five equal parts of the positions, from those where it
+# expected least to those where it expected most. The more alike two bars are, the better its chances can be trusted.*
 #
 # ## Look inside
 # The position where a game begins, and what the network fires there.

@@ -15,7 +15,6 @@ import sys
 import time
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from rich.console import Console
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -202,7 +201,7 @@ def test_progress_goes_to_stderr_and_the_result_to_stdout(run, capsys, command, 
     assert result in json.loads(captured.out).items() and told in captured.err
 
 
-def test_calibration_says_three_shares_and_a_figure_shows_them(run, capsys):
+def test_calibration_says_three_shares(run, capsys):
     command = ["evaluate", run, "--calibration", "--games", "12", "--device", "cpu"]
     assert main([*command, "--json"]) == 0
     captured = capsys.readouterr()
@@ -214,10 +213,6 @@ def test_calibration_says_three_shares_and_a_figure_shows_them(run, capsys):
     assert 0 < told["brier"] < 2 and told["brier_of_constant"] < 0.67
     found = Calibration(**told)
     assert f"in {found.positions} positions" in str(found)
-    (axis,) = strength_plots.calibration_bars(found).axes
-    heights = np.array([bar.get_height() for bar in axis.patches]).reshape(5, 2, 3)
-    expected = [[fifth["predicted"], fifth["played"]] for fifth in found.fifths]
-    np.testing.assert_allclose(heights, expected)
 
 
 # watch

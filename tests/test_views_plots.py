@@ -166,34 +166,18 @@ def test_matches_against_one_opponent_stand_together_with_score_interval_and_cou
     assert len(figure.legends[0].get_texts()) == 4
 
 
-def test_strength_and_puzzles_stand_against_games_and_minutes(monkeypatch):
+def test_what_was_measured_stands_against_games_and_minutes(monkeypatch):
     reports = [make_report(4, total_games=800, seconds=120.0)]
     folder = types.SimpleNamespace(reports=lambda: reports)
     monkeypatch.setattr(strength_plots.RunFolder, "open", lambda run: folder)
-    rating = {
-        "iteration 0": 0.0,
-        "iteration 4": 200.0,
-        "random": 0.0,
-        "greedy": 10.0,
-        "minimax": 300.0,
-    }
-    ratings = types.SimpleNamespace(
-        names=tuple(rating), rating=rating.__getitem__, error=lambda name: 30.0
-    )
-    snapshots = {"iteration 0": 0, "iteration 4": 4, "iteration 9": 9}
-    ladder = types.SimpleNamespace(ratings=ratings, snapshots=snapshots)
-    games, minutes = strength_plots.strength_curves(ladder, "run").axes
-    assert games.lines[0].get_xydata().tolist() == [[0, 0], [800, 200]]
+    lines = {"snapshots": {0: 0.0, 4: 200.0, 9: 300.0}, "random": {0: 10.0, 4: 10.0}}
+    errors = dict.fromkeys((0, 4, 9), 30.0)
+    games, minutes = strength_plots.training_curves(lines, "run", "rating", errors).axes
+    assert games.lines[0].get_xydata().tolist() == [[0, 0], [800, 200]], "9 has no report"
     assert minutes.lines[0].get_xydata().tolist() == [[0, 0], [2, 200]]
     labels = [text.get_text() for text in games.figure.legends[0].get_texts()]
-    assert labels == ["random", "greedy", "minimax"]
-    shares = {
-        0: {"mate-in-one": 0.1, "hanging-piece": 0.2},
-        4: {"mate-in-one": 0.5, "hanging-piece": 0.4},
-    }
-    games, minutes = strength_plots.puzzle_curves(shares, "run").axes
-    assert games.lines[0].get_xydata().tolist() == [[0, 0.1], [800, 0.5]]
-    assert minutes.lines[1].get_xydata().tolist() == [[0, 0.2], [2, 0.4]]
+    assert labels == ["snapshots", "random"]
+    assert [bool(container.has_yerr) for container in games.containers] == [True, False]
 
 
 def test_a_shown_figure_says_what_it_shows_and_is_drawn_once(monkeypatch):

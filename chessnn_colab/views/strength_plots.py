@@ -1,9 +1,8 @@
-"""Figures of strength: matches as bars; ratings and puzzles of a run's snapshots, against games
+"""Figures of strength: matches as bars; what was measured of a run's snapshots, against games
 played and minutes trained.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
-from ..arena.ladder import Ladder
 from ..arena.result import MatchResult
-from ..chances import Calibration
 from ..runs.folder import RunFolder
-from .style import BLUE, COLOURS, DASHED, DRAWS, INK, ORANGE, PERCENT, legend_above, show, styled
+from .style import BLUE, DASHED, DRAWS, INK, ORANGE, PERCENT, legend_above, show, styled
 
 RESULT_COLOURS = {"wins": BLUE, "draws": DRAWS, "losses": ORANGE}
 ON_BARS = "#222222"  # bars fill the whole width, so their marks are dark on any page
@@ -79,89 +76,33 @@ def _draw_match(axis: Axes, row: int, result: Any) -> None:
 
 
 @styled
-def calibration_bars(calibration: Calibration) -> Figure:
-    """What a network's search said beside what was played, in five equal parts of the positions:
-    from those where it expected least to those where it expected most.
+def training_curves(
+    lines: Mapping[str, Mapping[int, float]],
+    run: str | Path,
+    label: str,
+    errors: Mapping[int, float] | None = None,
+) -> Figure:
+    """Lines against the games that a run played and the minutes that it trained.
+
+    lines: name -> iteration -> value; errors: iteration -> half of the interval of the first line.
+    An iteration that the run's reports do not have is left out, because its amount of training is
+    not known. Raises RunError when there is no run.
     """
-    figure = Figure(figsize=(9.0, 3.5))
-    axis = figure.subplots()
-    for row, fifth in enumerate(calibration.fifths):
-        for side, (kind, shares) in enumerate(fifth.items()):
-            bottom = 0.0
-            for share, (result, colour) in zip(shares, RESULT_COLOURS.items()):
-                label = result if row == side == 0 else None
-                axis.bar(3 * row + side, share, 0.9, bottom, color=colour, label=label)
-                bottom += share
-            word = "said" if kind == "predicted" else kind
-            axis.annotate(word, (3 * row + side, 0.02), ha="center", color=ON_BARS)
-    axis.set_xticks([])
-    axis.set_xlabel("fifths of the positions, by the points that the player to move expected")
-    axis.yaxis.set_major_formatter(PERCENT)
-    axis.set_ylim(0, 1)
-    axis.grid(False)
-    legend_above(axis)
-    return figure
-
-
-@styled
-def strength_curves(ladder: Ladder, run: str | Path) -> Figure:
-    """A run's ratings with their 95 % intervals, against games played and against minutes trained.
-
-    The fixed players are dashed lines. A snapshot that the run's reports do not have is left out,
-    because its amount of training is not known. Raises RunError when there is no run.
-    """
-    played = amounts_of_training(run)
-    snapshots = {name: number for name, number in ladder.snapshots.items() if number in played}
-    figure, panels = _training_panels("rating")
-    for column, axis in enumerate(panels):
-        amounts = [played[number][column] for number in snapshots.values()]
-        ratings = [ladder.ratings.rating(name) for name in snapshots]
-        errors = [ladder.ratings.error(name) for name in snapshots]
-        axis.errorbar(amounts, ratings, yerr=errors, color=BLUE, marker="o", lw=1.8, capsize=4)
-        fixed = [name for name in ladder.ratings.names if name not in ladder.snapshots]
-        for name, colour in zip(fixed, cycle(COLOURS[1:])):
-            rating = ladder.ratings.rating(name)
-            axis.axhline(rating, color=colour, lw=1.2, ls=DASHED, label=name)
-    legend_above(panels[0])
-    return figure
-
-
-@styled
-def puzzle_curves(shares: Mapping[int, Mapping[str, float]], run: str | Path) -> Figure:
-    """The share of puzzles that each snapshot solves, by kind, against games played and against
-    minutes trained.
-
-    shares: iteration -> kind of puzzle -> share solved, as arena.puzzles.solved_over_run returns
-    it. Raises RunError when there is no run.
-    """
-    played = amounts_of_training(run)
-    iterations = [iteration for iteration in sorted(shares) if iteration in played]
-    kinds = list(next(iter(shares.values()), {}))
-    figure, panels = _training_panels("puzzles solved")
-    for column, axis in enumerate(panels):
-        amounts = [played[iteration][column] for iteration in iterations]
-        for kind, marker in zip(kinds, "osD^v"):
-            solved = [shares[iteration][kind] for iteration in iterations]
-            axis.plot(amounts, solved, marker=marker, ms=5, lw=1.8, label=kind.replace("-", " "))
-        axis.set_ylim(-0.02, 1.02)
-        axis.yaxis.set_major_formatter(PERCENT)
-    legend_above(panels[0])
-    return figure
-
-
-def amounts_of_training(run: str | Path) -> dict[int, tuple[float, float]]:
-    """Iteration -> games played and minutes trained until then; 0 is before training."""
     amounts = {0: (0.0, 0.0)}
     for report in RunFolder.open(run).reports():
         amounts[report.iteration] = (report.total_games, report.seconds / 60)
-    return amounts
-
-
-def _training_panels(y: str) -> tuple[Figure, Sequence[Axes]]:
-    """A figure with two axes: against games of self-play, and against minutes of training."""
     figure = Figure(figsize=(10.0, 3.8))
     panels = figure.subplots(1, 2, sharey=True)
-    panels[0].set(xlabel="games of self-play", ylabel=y)
+    for column, axis in enumerate(panels):
+        for name, values in lines.items():
+            known = [iteration for iteration in sorted(values) if iteration in amounts]
+            x = [amounts[iteration][column] for iteration in known]
+            y = [values[iteration] for iteration in known]
+            first = errors is not None and name == next(iter(lines))
+            bars = [errors[iteration] for iteration in known] if first else None
+            axis.errorbar(x, y, yerr=bars, label=name, marker="o", ms=5, lw=1.8, capsize=4)
+    panels[0].set(xlabel="games of self-play", ylabel=label)
     panels[0].xaxis.set_major_formatter("{x:,g}")
     panels[1].set_xlabel("minutes of training")
-    return figure, panels
+    legend_above(panels[0])
+    return figure
