@@ -308,11 +308,34 @@ show(draw_knowledge(scores), f"How well a probe reads a fact, from 0 to 1: {scor
 from IPython.display import display
 
 display(inside.silence_view(trained, seen))
-inside.channel_importance(trained, seen)
+
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title Every channel silenced alone
+channels = torch.arange(trained.config.channels)
+# One row for each channel here too: the size of a batch may change the last bits.
+whole = inside.opinions(trained, seen, len(channels))[0]
+strips = {}
+for name, short in inside.layer_names(trained).items():
+    with inside.silenced(trained, name, channels):
+        thoughts = inside.opinions(trained, seen, len(channels))
+    strips[short] = [inside.moved(whole, thought) for thought in thoughts]
+layer = max(strips, key=lambda short: max(strips[short]))
+share = max(strips[layer])
+words = (
+    f"Most depends on {layer}, channel {strips[layer].index(share) + 1}: without it {share:.0%} of "
+    "the probability goes to other moves."
+)
+figure, axis = plt.subplots(figsize=(9.0, 2.6))
+axis.imshow(list(strips.values()), cmap="cividis", aspect="auto", vmin=0, vmax=max(share, 0.02))
+axis.set_yticks(range(len(strips)), strips)
+axis.set_xlabel("channel, from 0")
+axis.grid(False)
+show(figure, words)
+print(words)
 
 # %% [markdown]
-# *The arrows on the right board are others. Below, every channel is silenced alone: the brighter its
-# square, the more of the probability goes to other moves. Early layers matter through most of their
+# *The arrows on the right board are others. Below it, every channel is silenced alone: the brighter
+# its square, the more of the probability goes to other moves. Early layers matter through most of their
 # channels, because all later layers read them; in the last layers many channels make no difference
 # to this move.*
 #

@@ -138,7 +138,7 @@ CASES = {
         ),
         5,  # prior, lengths, losses, match, tree
     ),
-    "inside": Case("inside_the_spikes", "probe_positions=300", ("Most depends on",), 5, ""),
+    "inside": Case("inside_the_spikes", "probe_positions=300", ("Most depends on",), 6, ""),
 }
 # A section that is for games of two players says so, and the notebook continues.
 OTHER_GAMES = {

@@ -24,7 +24,7 @@ from chessnn_colab.views.inside import maps
 from chessnn_colab.views.inside.sample import sample_positions
 from chessnn_colab.views.inside.seen import firing_maps, opinion, outcome_bar, position
 from chessnn_colab.views.inside.show import Controlled
-from chessnn_colab.views.inside.silence import channel_importance, moved, silence_view, without
+from chessnn_colab.views.inside.silence import moved, silence_view, without
 
 from .test_network import lively, planes
 
@@ -107,13 +107,18 @@ def test_firing_maps_layer_by_layer_and_channel_by_channel(small):
     assert "block 1 mid: 8 channels" in view.picture.value
 
 
+def cell_with(words: str) -> str:
+    """The code of the notebook's cell with these words."""
+    notebook = nbformat.read(ROOT / "notebooks/inside_the_spikes.ipynb", as_version=4)
+    (source,) = [cell.source for cell in notebook.cells if words in cell.source]
+    return source
+
+
 @pytest.fixture(scope="module")
 def probes():
     """The names of the notebook's cell of probes."""
-    notebook = nbformat.read(ROOT / "notebooks/inside_the_spikes.ipynb", as_version=4)
-    (source,) = [cell.source for cell in notebook.cells if "def explained(" in cell.source]
     names = {"inside": inside, "np": np, "plt": pyplot}
-    exec(source, names)
+    exec(cell_with("def explained("), names)
     return SimpleNamespace(**names)
 
 
@@ -183,11 +188,13 @@ def test_silencing_moves_the_move_and_the_view_says_so(networks):
     assert view.picture.value != before and len(images(view.picture.value)) == 2
 
 
-def test_the_most_important_channel_is_named(small):
+def test_the_most_important_channel_is_named(small, capsys):
     seen = position(MATE)
-    text = channel_importance(small, seen).html
-    assert len(images(text)) == len(layer_names(small))
-    layer, number = re.search(r"Most depends on (.+), channel (\d+):", text).groups()
+    names = {"inside": inside, "torch": torch, "plt": pyplot, "trained": small, "seen": seen}
+    exec(cell_with("Every channel silenced alone"), {**names, "show": lambda figure, words: None})
+    layer, number = re.search(
+        r"Most depends on (.+), channel (\d+):", capsys.readouterr().out
+    ).groups()
     whole, names = opinion(small, seen), {short: name for name, short in layer_names(small).items()}
     share = moved(whole, without(small, seen, names[layer], int(number) - 1))
     every = [

@@ -2,17 +2,13 @@
 
 from contextlib import nullcontext
 
-import numpy as np
-import torch
 from ipywidgets import Dropdown, IntSlider
 
 from ...arena.opponent import Opinion
 from ...network import SpikingNetwork
 from ...spikes import layer_names, silenced
 from ...text import percent
-from ..cell import HtmlImage
-from .maps import LIGHT, boards_html
-from .seen import SeenPosition, caption, opinion, opinions, row, thought_html
+from .seen import SeenPosition, opinion, row, thought_html
 from .show import Controlled
 
 
@@ -31,32 +27,6 @@ def moved(before: Opinion, after: Opinion) -> float:
     shares = dict(zip(after.actions, after.probabilities))
     pairs = zip(before.actions, before.probabilities)
     return sum(abs(share - shares[action]) for action, share in pairs) / 2
-
-
-def channel_importance(network: SpikingNetwork, seen: SeenPosition) -> HtmlImage:
-    """A strip for each layer with a square for each of its channels: how much probability moves
-    when that channel alone is silent.
-    """
-    channels = torch.arange(network.config.channels)
-    # One row per channel here too: the size of a batch may change the last bits.
-    whole = opinions(network, seen, len(channels))[0]
-    strips = {}
-    most = 0.0, ""
-    for name, short in layer_names(network).items():
-        with silenced(network, name, channels):
-            thoughts = opinions(network, seen, len(channels))
-        shares = np.array([moved(whole, thought) for thought in thoughts])
-        largest = f"{short}, channel {shares.argmax() + 1}"
-        most = max(most, (shares.max(), largest))
-        strips[f"{largest}: {percent(shares.max())}"] = shares[None]
-    share, largest = most
-    words = (
-        f"Most depends on {largest}: without it {percent(share)} of the probability goes to other "
-        "moves. Each strip has the channels of a layer from left to right; above it stands the one "
-        "that matters most."
-    )
-    page = boards_html(strips, 704, LIGHT, max(0.02, share)) + caption(words, 880)
-    return HtmlImage(page, words)
 
 
 def silence_view(network: SpikingNetwork, seen: SeenPosition) -> Controlled:
