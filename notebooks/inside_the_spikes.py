@@ -326,9 +326,10 @@ words = (
     "the probability goes to other moves."
 )
 figure, axis = plt.subplots(figsize=(9.0, 2.6))
-axis.imshow(list(strips.values()), cmap="cividis", aspect="auto", vmin=0, vmax=max(share, 0.02))
+axis.pcolormesh(1 + channels, range(len(strips)), list(strips.values()), cmap="cividis")
 axis.set_yticks(range(len(strips)), strips)
-axis.set_xlabel("channel, from 0")
+axis.invert_yaxis()
+axis.set_xlabel("channel")
 axis.grid(False)
 show(figure, words)
 print(words)
