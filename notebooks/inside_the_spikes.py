@@ -326,7 +326,9 @@ words = (
     "the probability goes to other moves."
 )
 figure, axis = plt.subplots(figsize=(9.0, 2.6))
-axis.pcolormesh(1 + channels, range(len(strips)), list(strips.values()), cmap="cividis")
+axis.pcolormesh(
+    1 + np.arange(len(channels)), range(len(strips)), list(strips.values()), cmap="cividis"
+)
 axis.set_yticks(range(len(strips)), strips)
 axis.invert_yaxis()
 axis.set_xlabel("channel")

@@ -190,7 +190,14 @@ def test_silencing_moves_the_move_and_the_view_says_so(networks):
 
 def test_the_most_important_channel_is_named(small, capsys):
     seen = position(MATE)
-    names = {"inside": inside, "torch": torch, "plt": pyplot, "trained": small, "seen": seen}
+    names = {
+        "inside": inside,
+        "torch": torch,
+        "np": np,
+        "plt": pyplot,
+        "trained": small,
+        "seen": seen,
+    }
     exec(cell_with("Every channel silenced alone"), {**names, "show": lambda figure, words: None})
     layer, number = re.search(
         r"Most depends on (.+), channel (\d+):", capsys.readouterr().out
