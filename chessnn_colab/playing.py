@@ -55,7 +55,7 @@ class Playing:
         over what they have.
         """
         self.under_way = False
-        if self.pool.games is not self._shares:  # those of the call before are counted already
+        if self.pool.call.games is not self._shares:  # those of the call before are counted already
             return concatenate_worker_games([], self.game)
         self.pool.stop()
         return self._received()
@@ -66,8 +66,8 @@ class Playing:
         A share that something ended is played again from where it began, and what it brought does
         not count.
         """
-        left = self.pool.in_flight
-        finished = [games for games, rest in zip(self.pool.received, left) if rest is not None]
+        left = self.pool.call.in_flight
+        finished = [games for games, rest in zip(self.pool.call.received, left) if rest is not None]
         self.in_flight = [
             share.games if rest is None else rest for share, rest in zip(self._shares, left)
         ]

@@ -120,7 +120,7 @@ in_flight, chunks, workers = [], [], len(plan.devices)
 while not any(chunks):  # until a game has ended
     shares = share_positions(positions_per_iteration, in_flight, workers)
     chunks = pool.play(shares, version, on_update=lambda *counts: print(told(*counts), end="\r"))
-    in_flight = pool.in_flight
+    in_flight = pool.call.in_flight
 records = concatenate_worker_games(chunks, game)
 positions += records.num_positions
 size = records.nbytes / records.num_positions
@@ -184,7 +184,7 @@ for _ in range(iterations):  # run this cell again, and it continues
     now = "policy loss {:.3f}, value loss {:.3f}".format(*history[-1])
     print(f"iteration {version}: {learner.updates} updates, {now}")
     pool.set_weights(positions, to_arrays(network))
-    shares = share_positions(positions_per_iteration, pool.in_flight, workers)
+    shares = share_positions(positions_per_iteration, pool.call.in_flight, workers)
     chunks = pool.play(shares, version, on_update=lambda *counts: print(told(*counts), end="\r"))
     records = concatenate_worker_games(chunks, game)
     replay.add(records)

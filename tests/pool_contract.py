@@ -134,8 +134,8 @@ class PoolContract:
         ) as caught:
             pool.play([5, 5], RAISES)
         assert "ValueError: a bad move" in str(caught.value) and "toy_job.py" in str(caught.value)
-        one, other = [games(worker) for worker in pool.received]
-        assert pool.in_flight[0] is None is not pool.in_flight[1]
+        one, other = [games(worker) for worker in pool.call.received]
+        assert pool.call.in_flight[0] is None is not pool.call.in_flight[1]
         assert (
             one == share(0, 1, RAISES)
             and other == share(1, 5, RAISES)[: len(other)]
@@ -166,7 +166,7 @@ class PoolContract:
             [4, 4], DIES_ONCE, lambda *update: updates.append((*update, len(messages)))
         )
         assert [games(worker) for worker in received] == shares([4, 4], DIES_ONCE)
-        left = [int(games_left["in flight"][0]) for games_left in pool.in_flight]
+        left = [int(games_left["in flight"][0]) for games_left in pool.call.in_flight]
         assert left == [worker_seed(DIES_ONCE, index) % 1000 for index in (0, 1)]
         assert len({int(arrays["pid"][0]) for arrays in received[1]}) == 1, (
             "games of one process only"
@@ -201,11 +201,11 @@ class PoolContract:
                     if (
                         games_done >= at
                         and kills == before
-                        and pool.received[index]
+                        and pool.call.received[index]
                         and deaths < MAX_RESTARTS
                     ):
                         kills += 1
-                        os.kill(pid_of(pool.received[index]), signal.SIGKILL)
+                        os.kill(pid_of(pool.call.received[index]), signal.SIGKILL)
 
                 received = pool.play([40, 30], call, kill)
                 assert [games(worker) for worker in received] == shares([40, 30], call), (call, at)
@@ -219,7 +219,7 @@ class PoolContract:
         def stop(index, games_done, plies):
             if games_done == 2 and not stopped:
                 stopped.append(time.monotonic())
-                os.kill(pid_of(pool.received[index]), signal.SIGSTOP)
+                os.kill(pid_of(pool.call.received[index]), signal.SIGSTOP)
 
         monkeypatch.setattr(pool, "timeout", 2.0)
         monkeypatch.setattr(pool, "_say", lambda text: said.append((text, time.monotonic())))
@@ -233,14 +233,14 @@ class PoolContract:
         with pytest.raises(WorkerError, match="killed by signal 9|died") as caught:
             pool.play([3, 3], DIES)
         assert f"{MAX_RESTARTS} restarts did not help" in str(caught.value)
-        assert games(pool.received[1]) == share(1, 3, DIES)
+        assert games(pool.call.received[1]) == share(1, 3, DIES)
         assert len(messages) == MAX_RESTARTS and all("; its log is " in text for text in messages)
 
     def test_an_interrupt_of_the_caller_leaves_a_pool_that_closes_and_says_so(self):
         pool = self.pool_of(seconds=0.05)
         with pytest.raises(KeyboardInterrupt):
             pool.play([50, 50], 0, interrupt)
-        assert pool.received[0] or pool.received[1]
+        assert pool.call.received[0] or pool.call.received[1]
         assert played(pool, [2, 2], 9) == shares([2, 2], 9), "and of this call alone"
         processes = [slot.process for slot in pool._slots]
         pool.close()

@@ -104,7 +104,7 @@ def test_a_stopped_process_is_killed_though_it_hears_neither_the_pool_nor_ray(
 
     def stop(index, games_done, plies):
         if games_done == 2 and not stopped:
-            stopped.append(pid_of(pool.received[index]))
+            stopped.append(pid_of(pool.call.received[index]))
             os.kill(stopped[0], signal.SIGSTOP)
 
     with RayPool(

@@ -151,7 +151,7 @@ class TestLocalPool(PoolContract):
 
         def stop(index, games_done, plies):
             if (index, games_done) == (0, 2):
-                os.kill(pid_of(pool.received[0]), signal.SIGSTOP)
+                os.kill(pid_of(pool.call.received[0]), signal.SIGSTOP)
 
         received = pool.play([1000, 1000], 1, stop, time.monotonic() + 0.5)
         assert games(received[0]) == share(0, 2, 1), "what it had handed over counts"

@@ -139,7 +139,7 @@ class ParallelMatches:
         watch(self.progress())  # processes take a while to start
 
         def on_update(index: int, games: int, plies: int) -> None:
-            self._take_in(index, pool.received[index])
+            self._take_in(index, pool.call.received[index])
             watch(self.progress())
 
         plan = WorkerPlan(("cpu",) * len(self.shares), 1)

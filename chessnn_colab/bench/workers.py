@@ -57,7 +57,7 @@ def started_workers(
             started = time.monotonic()
             chunks = pool.play(shares, seed, None, started + seconds)
             ended = time.monotonic()
-            in_flight = [games for games in pool.in_flight if games]
+            in_flight = [games for games in pool.call.in_flight if games]
             records = concatenate_worker_games(chunks, setting.game)
             return Played(with_unfinished(records, in_flight, setting.game), ended - started)
 

@@ -194,7 +194,7 @@ class InlinePool(Pool):
         self._say = on_message
         self._jobs = [factory(device, **settings) for device in plan.devices]
         self._slots = []  # there are no processes
-        self._call = PlayCall([], 0, None)
+        self.call = PlayCall([], 0, None)
 
     @property
     def descriptions(self) -> list[str]:

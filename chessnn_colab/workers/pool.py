@@ -43,7 +43,9 @@ class Pool:
     the calling thread; on_start, while workers start, `descriptions`. Raises WorkerError when a
     worker cannot start.
 
-    host: the address at which workers reach this machine.
+    host: the address at which workers reach this machine. call: the last call of play or learn; of
+    play it has the shares as they were given (`games`), what each brought (`received`, after an
+    interrupt too whole games only), and what each left in flight (`in_flight`).
     """
 
     host = "127.0.0.1"
@@ -65,7 +67,7 @@ class Pool:
         self._inbox: Inbox = queue.Queue()
         self._slots = [Slot(index, device) for index, device in enumerate(plan.devices)]
         self._weights: Any = None
-        self._call = PlayCall([], 0, None)
+        self.call = PlayCall([], 0, None)
         try:
             for slot in self._slots:
                 self._start(slot)
@@ -81,25 +83,6 @@ class Pool:
     def descriptions(self) -> list[str]:
         """Each worker's device in words, "" until it has started."""
         return [slot.description for slot in self._slots]
-
-    @property
-    def games(self) -> Sequence[Games]:
-        """The shares of the last call of play, as they were given."""
-        return self._call.games
-
-    @property
-    def received(self) -> list[list[Arrays]]:
-        """The arrays of the last call of play, by share. After an interrupt too it holds whole
-        games only.
-        """
-        return self._call.received
-
-    @property
-    def in_flight(self) -> list[Arrays | None]:
-        """What each share of the last call of play left in flight; None: the share was not
-        finished.
-        """
-        return self._call.in_flight
 
     def set_weights(self, version: int, arrays: Arrays) -> None:
         """Play with these weights from the next share on. Raises WorkerError for anything but numpy
@@ -131,11 +114,11 @@ class Pool:
                 f"{len(games)} shares of games for {workers} workers (a closed pool has none)"
             )
         self._end_call()
-        self._call = PlayCall(games, seed, on_update)
-        self._play_out(self._call, deadline)
-        if self._call.failure:
-            raise WorkerError(self._call.failure)
-        return self._call.received
+        self.call = PlayCall(games, seed, on_update)
+        self._play_out(self.call, deadline)
+        if self.call.failure:
+            raise WorkerError(self.call.failure)
+        return self.call.received
 
     def _play_out(self, call: PlayCall, deadline: float | None) -> None:
         """Have the workers play what `call` says, until it is done or `deadline` has come."""
@@ -150,7 +133,7 @@ class Pool:
 
     def _end_call(self) -> None:
         """End the call before, which an interrupt may have left open."""
-        self._call.end(self._slots)
+        self.call.end(self._slots)
         for slot in self._slots:
             slot.share = None
 
@@ -168,7 +151,7 @@ class Pool:
         port, seconds: see data_parallel.Group.
         """
         self._end_call()
-        self._call = call = LearnCall(slots)
+        self.call = call = LearnCall(slots)
         self.tell(slots, "learner", state)
         for rank, slot in enumerate(slots):
             group = rank, len(slots), self.host, port, seconds
@@ -202,7 +185,7 @@ class Pool:
         """After an interrupt of `play`: have the workers hand over what they have, for
         CLOSE_SECONDS at most. Nobody hears of it.
         """
-        call = self._call
+        call = self.call
         call.on_update = lambda share, games, plies: None
         call.end(self._slots)
         deadline = time.monotonic() + CLOSE_SECONDS
@@ -271,8 +254,8 @@ class Pool:
         elif kind == "message":
             self._say(f"worker {slot.index}: {body[0]}")
         else:
-            self._call.receive(slot, kind, *body)
-        self._call.hand_out(self._slots)
+            self.call.receive(slot, kind, *body)
+        self.call.hand_out(self._slots)
 
     # --- workers that are lost
 
@@ -288,7 +271,7 @@ class Pool:
     def _overdue(self, slot: Slot, process: WorkerProcess) -> str:
         """Return what the worker should have done by now, in words, or ""."""
         now = time.monotonic()
-        stopped_at = self._call.stopped_at
+        stopped_at = self.call.stopped_at
         if not slot.ready:
             if now > slot.started_at + READY_SECONDS:
                 advice = "short of memory, or no free device: fewer workers may help"
@@ -296,7 +279,7 @@ class Pool:
         elif slot.share is not None:
             if now > max(process.heard_at, slot.given_at) + self.timeout:
                 return f"hung: it said nothing for {self.timeout:g} s"
-            patience = self._call.stop_seconds
+            patience = self.call.stop_seconds
             if stopped_at is not None and now > stopped_at + patience:
                 return f"did not stop within {patience:.0f} s"
         return ""
@@ -326,33 +309,33 @@ class Pool:
         its share again.
         """
         slot.deaths += 1
-        again = self._call.take_back(slot)
+        again = self.call.take_back(slot)
         report = self._report(slot, cause)
-        if max(slot.deaths, *self._call.deaths, 0) > MAX_RESTARTS:
+        if max(slot.deaths, *self.call.deaths, 0) > MAX_RESTARTS:
             self._fail(f"{report}. {MAX_RESTARTS} restarts did not help{self._quoted_log(slot)}")
-        elif self._call.failure:
+        elif self.call.failure:
             self._say(report)
-        if self._call.failure:
+        if self.call.failure:
             slot.empty()  # the next call of play starts a new one
             return
         replayed = f", and its {again} are played again" if again else ""
         self._say(f"{report}. A new worker takes its place{replayed}")
         self._start(slot)
-        self._call.hand_out(self._slots)
+        self.call.hand_out(self._slots)
 
     def _go_on_without(self, slot: Slot, cause: str, details: str = "") -> None:
         """Report a worker that cannot be started; the others continue if there are others."""
         report = self._report(slot, cause) + (details or self._quoted_log(slot))
         slot.empty()
-        self._call.take_back(slot)
+        self.call.take_back(slot)
         left = sum(other.process is not None for other in self._slots)
-        if not self._call.games:
+        if not self.call.games:
             self._fail(report)
         elif not left:
             self._fail(f"{report}\nno worker is left")
-        elif not self._call.failure:
+        elif not self.call.failure:
             self._say(f"{report}\n{left} of {len(self._slots)} workers continue")
-            self._call.hand_out(self._slots)
+            self.call.hand_out(self._slots)
 
     def _report(self, slot: Slot, cause: str) -> str:
         """Say which worker it is, what happened to it, and where its log is."""
@@ -368,7 +351,7 @@ class Pool:
         """End the call when the others have handed over their games. Before the first call, raise
         at once.
         """
-        if not self._call.games:
+        if not self.call.games:
             raise WorkerError(why)
-        self._call.failure = self._call.failure or why
-        self._call.end(self._slots)
+        self.call.failure = self.call.failure or why
+        self.call.end(self._slots)
