@@ -50,7 +50,6 @@ _HOMES = {
         "play_widget": "views.play",
         "watch_game": "views.watch",
         "sample_replay": "views.replay",
-        "look_inside": "views.inside.look",
         "run_story": "views.story",
         "result_card": "views.card",
         "share_page": "views.page",
@@ -95,7 +94,10 @@ _HOMES = {
         "opinions": "views.inside.seen",
         "silenced": "spikes",
         "estimate_energy": "spikes",
+        "energy_positions": "views.card",
         "energy_bars": "views.plots",
+        "firing_rate_bars": "views.plots",
+        "start_picture": "views.picture",
         "Controlled": "views.inside.show",
     },
     "runs": {

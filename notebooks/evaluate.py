@@ -223,14 +223,42 @@ except ChessnnError as error:  # a game for one player, or too few games that th
 # ## Look inside
 # The position where a game begins, and what the network fires there.
 
-# %%
-from chessnn_colab import look_inside
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title Its last network at the start of a game
+import numpy as np
 
-look_inside(run)
+from chessnn_colab import inside, make_game
+
+network, _ = runs.load_network(run, device="cpu")
+rules = make_game(game)
+start = rules.init(1)
+planes = rules.observe(start)
+display(inside.start_picture(rules, start))
+fired = {name: counts[:, 0] for name, counts in inside.spike_counts(network, planes).items()}
+layers = {short: fired[name] for name, short in inside.layer_names(network).items()}
+
+# A column for the first spike that a neuron may fire, the second, ...; a row for each neuron.
+each = np.arange(network.config.levels)[:, None]
+last = [step.flatten().numpy() > each for step in layers["last"]]
+apply_style()
+figure, axis = plt.subplots(figsize=(6.0, 4.6))
+axis.imshow(np.concatenate(last).T, aspect="auto", origin="lower", interpolation="antialiased")
+axis.set(xlabel="spike, from 0", ylabel="neuron")
+axis.grid(False)
+words = f"The last layer fires {np.mean(last):.1%} of its possible spikes"
+axis.set_title(words, loc="left")
+show(figure, words)
+
+rates = {short: float(spikes.mean()) / len(each) for short, spikes in layers.items()}
+words = ", ".join(f"{name} {rate:.1%}" for name, rate in rates.items())
+show(inside.firing_rate_bars(rates), f"Firing rates: {words}")
+energy = inside.estimate_energy(network, rules.observe(inside.energy_positions(rules)))
+show(inside.energy_bars(energy), energy.verdict)
+print(energy.verdict)
 
 # %% [markdown]
-# *First picture: a row is a few neighbouring neurons of the last layer, a column their first
-# spike, their second, and so on. Second: how often each layer fires; one near zero is dead. Third:
+# *First picture: a row is a neuron of the last layer, a column its first spike, its second, and so
+# on; what is bright is fired. Second: how often each layer fires; one near zero is dead. Third:
 # the energy of an evaluation, beside networks of the same shape without spikes.*
 #
 # ## Every curve in TensorBoard

@@ -119,14 +119,6 @@ def test_pictures_are_transparent_and_say_what_they_show():
     assert (plt.imread(io.BytesIO(style.figure_png(figure)))[..., 3] == 0).mean() > 0.5
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (40, 16), (2, 5_000)])
-def test_spike_raster_is_as_bright_as_the_spikes_are_many(shape):
-    figures = [plots.spike_raster(np.full(shape, count), 4) for count in (0, 4)]
-    images = [image for figure in figures for axis in figure.axes for image in axis.images]
-    silent, firing = (image.to_rgba(image.get_array())[..., :3].mean() for image in images)
-    assert firing > 2 * silent
-
-
 def test_bars_of_layers_and_of_designs_have_their_values_beside_them():
     (axis,) = plots.firing_rate_bars({"stem": 0.2, "block0": 0.0}).axes
     assert texts(axis) == ["20 %", "0 %, silent"]

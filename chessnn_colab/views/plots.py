@@ -1,59 +1,18 @@
-"""Figures of a network: its spikes, its firing rates and its energy. Functions that return a
-matplotlib Figure and do not use pyplot.
+"""Figures of a network: its firing rates and its energy. Functions that return a matplotlib Figure
+and do not use pyplot.
 
 The curves of a training run are in curves.py, colours and axes in style.py.
 """
 
 from collections.abc import Mapping
 
-import numpy as np
-from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from ..spikes import Energy
-from ..text import counted, percent
-from .style import BLUE, FULL_FIRE, INK, NO_FIRE, ORANGE, PERCENT, RED, draw_bars, styled
+from ..text import percent
+from .style import BLUE, ORANGE, PERCENT, RED, draw_bars, styled
 
 SILENT_RATE = 0.001  # a layer that fires less than this passes next to nothing on
-MAX_RASTER_ROWS = 400
-
-
-@styled
-def spike_raster(counts: np.ndarray, levels: int) -> Figure:
-    """Which neurons fire, and how often, as rows of neighbouring neurons, MAX_RASTER_ROWS at most.
-
-    counts: how often each neuron fires in each time step, [T, N], from 0 to `levels`. Every spike
-    that a neuron may fire has a column of its own, the earlier first.
-    """
-    spikes = (counts[:, None] > np.arange(levels)[:, None]).reshape(-1, counts.shape[1])
-    slots, neurons = spikes.shape
-    group = -(-neurons // MAX_RASTER_ROWS)
-    rows = np.add.reduceat(spikes.astype(float), np.arange(0, neurons, group), axis=1) / group
-    figure = Figure(figsize=(float(np.clip(3.5 + 0.3 * slots, 5.5, 10.5)), 4.6))
-    axis = figure.subplots()
-    axis.imshow(
-        rows.T,
-        aspect="auto",
-        origin="lower",
-        cmap=LinearSegmentedColormap.from_list("spikes", [NO_FIRE, FULL_FIRE]),
-        vmin=0,
-        vmax=1,
-        interpolation="nearest",
-        extent=(0.5, slots + 0.5, -0.5, neurons - 0.5),
-    )
-    axis.grid(False)
-    between = np.arange(1, slots) + 0.5
-    axis.vlines(between, -0.5, neurons - 0.5, color=INK, lw=min(1.5, 48 / slots))
-    sizes = f"{counted(neurons, 'neuron')} of at most {counted(slots, 'spike')} each"
-    axis.set(
-        title=f"{sizes}: {percent(spikes.mean())} are fired",
-        xlabel="spike",
-        ylabel="neuron" if group == 1 else f"neuron (a row is {group} neighbours)",
-    )
-    for scale in (axis.xaxis, axis.yaxis):
-        scale.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
-    return figure
 
 
 @styled
