@@ -242,8 +242,10 @@ each = np.arange(network.config.levels)[:, None]
 last = [step.flatten().numpy() > each for step in layers["last"]]
 apply_style()
 figure, axis = plt.subplots(figsize=(6.0, 4.6))
-axis.imshow(np.concatenate(last).T, aspect="auto", origin="lower", interpolation="antialiased")
-axis.set(xlabel="spike, from 0", ylabel="neuron")
+raster = np.concatenate(last).T
+place = (0.5, raster.shape[1] + 0.5, 0, len(raster))
+axis.imshow(raster, aspect="auto", interpolation="nearest", cmap="cividis", extent=place)
+axis.set(xlabel="spike", ylabel="neuron")
 axis.grid(False)
 words = f"The last layer fires {np.mean(last):.1%} of its possible spikes"
 axis.set_title(words, loc="left")
