@@ -22,8 +22,10 @@ MACHINE ?=
 MAIA ?=
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
-# A test process for each core, four at most: a test may start several processes itself.
-PYTEST := $(BIN)/python -m pytest -q -n logical --maxprocesses 4
+# A test process for each core and one more, because many tests wait for a browser, a kernel or a timeout; four at most,
+# because a test may start several processes itself.
+PROCESSES := $(shell $(PYTHON) -c 'import os; print(min((os.cpu_count() or 1) + 1, 4))')
+PYTEST := $(BIN)/python -m pytest -q -n $(PROCESSES)
 QUICK := actor checkpoint chess_endings chess_moves chess_perft corruption cpu devices floors games learner network notation \
 	openings packaging public_names ratings records run_folder saved_run search tactics tictactoe tree views_board views_plots
 .DEFAULT_GOAL := help

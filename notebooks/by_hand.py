@@ -123,7 +123,7 @@ while not any(chunks):  # until a game has ended
     in_flight = pool.call.in_flight
 records = concatenate_worker_games(chunks, game)
 positions += records.num_positions
-size = records.nbytes / records.num_positions
+size = sum(array.nbytes for array in records.to_arrays().values()) / records.num_positions
 print(f"\n{records.num_games} games, {records.num_positions:,} positions, {size:.0f} bytes each")
 plt.hist(records.game_lengths, bins=30)
 plt.gca().set(xlabel="plies", ylabel="games")

@@ -24,11 +24,9 @@ if other_device.available():
 @pytest.fixture
 def short_games(monkeypatch) -> None:
     """Chess matches of few plies, for what does not depend on how a game ends."""
-    from chessnn_colab.arena.chess import game as chess_matches
+    from chessnn_colab.arena import registry
 
-    monkeypatch.setattr(
-        chess_matches, "CHESS", dataclasses.replace(chess_matches.CHESS, max_plies=10)
-    )
+    monkeypatch.setattr(registry, "CHESS", dataclasses.replace(registry.CHESS, max_plies=10))
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,9 @@ ROOT = Path(__file__).parent.parent
 # Games of chess and 2048 that are drawn, or stop, after a few plies: in matches, where `measure`
 # plays at least a few games to their end, and in training.
 MATCHES = """from dataclasses import replace
-from chessnn_colab.arena import twenty48
-from chessnn_colab.arena.chess import game as chess_matches
-chess_matches.CHESS = replace(chess_matches.CHESS, max_plies=20)
-twenty48.TWENTY48 = replace(twenty48.TWENTY48, max_plies=20)"""
+from chessnn_colab.arena import registry
+registry.CHESS = replace(registry.CHESS, max_plies=20)
+registry.TWENTY48 = replace(registry.TWENTY48, max_plies=20)"""
 SELF_PLAY = """
 from dataclasses import dataclass
 from chessnn_colab import config

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from chessnn_colab.arena.chess import game as chess_matches
+from chessnn_colab.arena import registry
 from chessnn_colab.arena.chess.greedy import GreedyPlayer
 from chessnn_colab.arena.chess.match_pgn import match_to_pgn
 from chessnn_colab.arena.chess.openings import BOOK
@@ -43,7 +43,7 @@ def from_the_start(monkeypatch):
 
 def use_book(monkeypatch, *moves: str) -> None:
     book = [Opening("of the test", moves)]
-    monkeypatch.setattr(chess_matches, "CHESS", replace(chess_matches.CHESS, book=book))
+    monkeypatch.setattr(registry, "CHESS", replace(registry.CHESS, book=book))
 
 
 class Scripted(Player):
