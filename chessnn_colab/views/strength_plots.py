@@ -98,8 +98,8 @@ def training_curves(
             known = [iteration for iteration in sorted(values) if iteration in amounts]
             x = [amounts[iteration][column] for iteration in known]
             y = [values[iteration] for iteration in known]
-            first = errors is not None and name == next(iter(lines))
-            bars = [errors[iteration] for iteration in known] if first else None
+            of_line = errors if name == next(iter(lines)) else None
+            bars = [of_line[iteration] for iteration in known] if of_line else None
             axis.errorbar(x, y, yerr=bars, label=name, marker="o", ms=5, lw=1.8, capsize=4)
     panels[0].set(xlabel="games of self-play", ylabel=label)
     panels[0].xaxis.set_major_formatter("{x:,g}")
