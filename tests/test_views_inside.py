@@ -198,7 +198,10 @@ def test_the_most_important_channel_is_named(small, capsys):
         "trained": small,
         "seen": seen,
     }
-    exec(cell_with("Every channel silenced alone"), {**names, "show": lambda figure, words: None})
+    exec(
+        cell_with("Every channel silenced alone"),
+        {**names, "show": lambda figure, words: pyplot.close(figure)},
+    )
     layer, number = re.search(
         r"Most depends on (.+), channel (\d+):", capsys.readouterr().out
     ).groups()
