@@ -14,6 +14,7 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
+import reliability  # noqa: E402
 from make_notebook import notebook_text  # noqa: E402
 
 
@@ -196,3 +197,12 @@ def test_make_repository_refuses_other_addresses(copy, url):
     done = set_repository(copy, url)
     assert done.returncode == 2 and "expected https://github.com/OWNER/NAME" in done.stderr
     assert (copy / "README.md").read_text() == before
+
+
+def test_every_promise_has_tests():
+    source = "\n".join(path.read_text(encoding="utf-8") for path in ROOT.glob("tests/*.py"))
+    for row in reliability.ROWS:
+        for tests in row.tests:
+            files, _, word = tests.partition(" -k ")
+            assert all((ROOT / "tests" / name).is_file() for name in files.split()), row.promise
+            assert re.search(rf"def test_\w*{word}", source), row.promise

@@ -39,8 +39,8 @@ ROWS = (
     ),
     Row(
         "an iteration completes whatever dies",
-        ("test_workers.py test_cluster.py -k whatever_dies",),
-        "every game, with every worker killed once",
+        ("test_workers.py test_cluster.py -k killed",),
+        "every game, with a worker killed in a call and between two",
     ),
     Row(
         "a lost machine is a dead worker",
