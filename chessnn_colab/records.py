@@ -126,9 +126,12 @@ class GameRecords:
 
     @classmethod
     def concatenate(cls, parts: Sequence["GameRecords"]) -> "GameRecords":
-        """Join one or more records of one game in the order given."""
+        """Join one or more records of one game in the order given. Records of no games have another
+        shape than those of a game with points, so they are left out.
+        """
+        held = [part for part in parts if part.num_games] or parts[:1]
         return cls(
-            **{name: np.concatenate([getattr(part, name) for part in parts]) for name in _LAYOUT}
+            **{name: np.concatenate([getattr(part, name) for part in held]) for name in _LAYOUT}
         )
 
     def to_arrays(self) -> dict[str, np.ndarray]:

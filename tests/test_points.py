@@ -255,5 +255,8 @@ def test_no_positions_leave_a_replay_as_it_is():
         "endings": np.ones(1, np.uint8),
         "results": np.zeros(1, np.int8),
     }
-    restored.add(GameRecords.from_arrays({**one, **counts}))
+    game = GameRecords.from_arrays({**one, **counts})
+    for parts in ([GameRecords.empty(2), game], [game, GameRecords.empty(2)]):
+        assert GameRecords.concatenate(parts).value_targets.tolist() == [70_000.0], "none ended yet"
+    restored.add(game)
     assert restored.to_arrays()["value_targets"][0].tolist() == [70_000.0]
