@@ -385,8 +385,7 @@ class TrainConfig(LearnerConfig, SearchConfig):
         reuse = choose_reuse(stated_rates(preset, device, machine, plan, learners))
         say(
             f"Each position is learned from {reuse:g} times: so often learning takes no longer than "
-            f"playing, by estimates ({counted(learners, 'device')} of "
-            f"{len({device, *plan.devices})} learn)"
+            f"playing, by estimates, with {counted(learners, 'device')} to learn"
         )
         return reuse
 

@@ -152,9 +152,10 @@ def stated_rates(
     kind = min((kind_of(gpu) for gpu in machine.gpus if f"cuda:{gpu.index}" in used), default=0)
     player = _pace(preset, plan.devices[0], kind)
     learner = _pace(preset, device, kind)
-    players = len(set(plan.devices))
+    # On a cluster all workers have the same device name, and each a GPU of its own.
+    players = max(len(plan.devices) // plan.workers_per_gpu, 1)
     if plan.devices[0] == "cpu":
-        players = min(len(plan.devices), machine.cores)
+        players = min(players, machine.cores)
     if device == "cpu":
         learners = machine.cores
     return Rates(

@@ -6,10 +6,12 @@ import pytest
 
 from chessnn_colab.__main__ import main
 from chessnn_colab.config import TrainConfig
-from chessnn_colab.devices import Inventory, inventory
+from chessnn_colab.devices import Inventory, WorkerPlan, inventory
 from chessnn_colab.plan import made_up_machine, plan_run
-from chessnn_colab.presets import LEAST_REUSE, MOST_REUSE
+from chessnn_colab.presets import LEAST_REUSE, MOST_REUSE, stated_rates
 from chessnn_colab.training import train
+
+from .small_run import tiny
 
 CORES = Inventory((), False, 2)
 
@@ -36,24 +38,25 @@ def test_one_learner_for_many_players_learns_less_often_from_each_position():
     assert one.idle_share > 0.3 and one.positions < all_learn.positions
 
 
+def test_every_worker_of_a_cluster_has_a_gpu_of_its_own():
+    machine, device = made_up_machine(1, "T4"), "cuda:0"
+    one, eight = (
+        stated_rates("t4", device, machine, WorkerPlan((device,) * workers, 1), workers)
+        for workers in (1, 8)
+    )
+    assert eight == pytest.approx([8 * rate for rate in one])
+
+
 def test_a_run_does_as_planned(tmp_path):
-    config = TrainConfig(
-        run=str(tmp_path / "run"),
+    config = tiny(
+        tmp_path / "run",
         game="tictactoe",
-        channels=4,
-        blocks=1,
         boards=8,
         max_plies=2,
-        candidates=2,
-        survivors=1,
         workers=8,
         positions_per_iteration=2400,
-        batch_size=64,
+        replay_capacity=None,
         iterations=3,
-        device="cpu",
-        precision="float32",
-        pool="inline",
-        measure_strength=False,
     )
     plan = plan_run(config, "cpu", inventory())
     reports = list(train(config))
