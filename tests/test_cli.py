@@ -13,7 +13,7 @@ from chessnn_colab.settings import GROUPS
 
 TINY = (
     "--iterations 1 --positions-per-iteration 52 --boards 2 --max-plies 12 --channels 8 --blocks 1 --candidates 2 "
-    "--survivors 1 --batch-size 32 --device cpu --pool inline"
+    "--survivors 1 --batch-size 32 --device cpu --pool inline --workers 2"
 ).split()
 
 
