@@ -65,8 +65,8 @@ class NetworkOpponent(Opponent):
 
     def __init__(self, game: Game, player: NetworkPlayer):
         super().__init__(game, player)
+        self.network_player = player
         self.actor = player.actor
-        self._found: Any = None  # the PolicyOutput of the last choice
 
     @property
     def evaluations(self) -> int:
@@ -77,18 +77,12 @@ class NetworkOpponent(Opponent):
     def evaluations(self, number: int) -> None:
         self.actor.look_ahead(replace(search_of(number), solve=self.actor.config.solve))
 
-    @torch.inference_mode()
-    @use_threads(1)
-    def choose(self, state: Any, board: Any = None) -> int:
-        state = map_fields(lambda field: field.to(self.game.device), state)
-        self._found = self.actor.act(state, self._generator, gumbel_scale=0.0)
-        return int(self._found.action)
-
     def candidates(self) -> list[Branch]:
         """What the search of the last `choose` tried, its choice first; none before, and from the
         policy alone.
         """
-        return branches(self._found, self.game.discount) if self._found else []
+        found = self.network_player.found
+        return branches(found, self.game.discount) if found else []
 
     @torch.no_grad()
     @use_threads(1)

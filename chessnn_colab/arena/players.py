@@ -19,7 +19,7 @@ from ..games.base import Game
 from ..in_flight import Arrays
 from ..network import SpikingNetwork, actor_copy, build_network, load_arrays, to_arrays
 from ..network_config import NetworkConfig
-from ..search import SearchConfig
+from ..search import PolicyOutput, SearchConfig
 
 NO_MOVE = -1  # the answer of a player that cannot move
 # The size of each search in a match: 48 network evaluations per move for the first two. LOG.md
@@ -168,6 +168,7 @@ class NetworkPlayer(Player):
         survivors = min(search.survivors, widest)
         own_search = replace(search, candidates=widest, survivors=survivors)
         self.evaluations = own_search.evaluations
+        self.found: PolicyOutput | None = None  # what the last `choose` found
         own = actor_copy(network, choose_dtype("auto", game.device)).to(game.device)
         self.actor = Actor(game, own, own_search)
 
@@ -178,9 +179,10 @@ class NetworkPlayer(Player):
         timing = torch.backends.cudnn.benchmark
         torch.backends.cudnn.benchmark = False  # a match has many sizes
         try:
-            return self.actor.act(state, generator, gumbel_scale=0.0).action
+            self.found = self.actor.act(state, generator, gumbel_scale=0.0)
         finally:
             torch.backends.cudnn.benchmark = timing
+        return self.found.action
 
     def recipe(self) -> tuple[Callable[..., Player], dict[str, Any]]:
         return network_player_from_arrays, {
