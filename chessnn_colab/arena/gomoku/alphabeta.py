@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -20,7 +19,7 @@ from torch import Tensor
 from ...games.gomoku.lines import FIVE, REACH, line_cells
 from ...games.gomoku.rules import Gomoku
 from ...games.gomoku.state import GomokuState
-from ..players import Player, one_of_the_best
+from ..players import ScoringPlayer
 
 WIN = 1e6
 TAKEN = -1e8  # what a cell that is taken is worth
@@ -36,11 +35,11 @@ OWN, THEIRS, OWN_BESIDE, THEIRS_BESIDE = 1, 6, 36, 108
 NUMBER_OF_CODES = 324
 
 
-class AlphaBetaPlayer(Player):
+class AlphaBetaPlayer(ScoringPlayer):
     """The best move after `depth` plies. A random one of the best, if there are several."""
 
     def __init__(self, game: Gomoku, depth: int):
-        self.game = game
+        super().__init__(game)
         self.depth = depth
         self.name = f"alpha-beta ({depth} plies)"
         self.tables = Windows(game)
@@ -48,19 +47,14 @@ class AlphaBetaPlayer(Player):
     def recipe(self) -> tuple[type[AlphaBetaPlayer], dict[str, int]]:
         return AlphaBetaPlayer, {"depth": self.depth}
 
-    def choose(
-        self, state: GomokuState, generator: torch.Generator, boards: Sequence[Any] | None = None
-    ) -> Tensor:
-        return one_of_the_best(self.scores(state).round(), generator)
-
     def scores(self, state: GomokuState) -> Tensor:
-        """float32 [B, size * size]: what each move is worth to the mover after `depth` plies; TAKEN
-        for taken cells and for moves that are not followed."""
+        """float32 [B, size * size]: what each move is worth to the mover after `depth` plies, a
+        whole number; TAKEN for taken cells and for moves that are not followed."""
         own, theirs = self.game.stones(state).to(torch.int8).unbind(1)
         board = own - theirs
         boards_at_once = POSITIONS_AT_ONCE // math.prod(WIDTHS[self.depth])
         parts = [self._search(part, 0) for part in board.split(boards_at_once)]
-        return torch.cat(parts)
+        return torch.cat(parts).round()
 
     def _search(self, board: Tensor, ply: int) -> Tensor:
         """float32 [N, cells]: the worth of the mover's moves on `board` int8 [N, cells], 1 the
