@@ -4,17 +4,16 @@ import sys
 import time
 from dataclasses import fields
 
-from ..actor import Actor
 from ..chances import Calibration, calibration, said_and_played
-from ..devices import choose_dtype
+from ..devices import detect_device
 from ..errors import ConfigError
 from ..iteration import ended_by_rules
-from ..network import actor_copy
 from ..records import GameRecords
-from ..runs.networks import load_network, run_game
+from ..runs.checkpoint import load_checkpoint
+from ..runs.networks import find_snapshot, run_game
 from ..search import SearchConfig
 from ..selfplay import BOARDS, BOARDS_ON_CPU, Play
-from .evaluate import saved_settings
+from .evaluate import network_player
 from .progress import Bar, MatchProgress, Watch, unwatched
 from .registry import match_game
 
@@ -34,30 +33,27 @@ def calibrate_run(
     Games that the cap stops have no outcome and are left out. snapshot: the iteration; None is the
     last. Raises ConfigError for a game that pays points, and what load_network raises.
     """
-    network, iteration = load_network(run, snapshot, device)
-    settings = saved_settings(run, iteration)
-    place = str(next(network.parameters()).device)
-    game = match_game(run_game(run), place)
+    game = match_game(run_game(run), detect_device(device).device)
     if game.score_limit or games < 1:
         wrong = f"{game.title} pays points" if game.score_limit else f"games={games}"
         raise ConfigError(f"{wrong}: expected one game or more, that is won, drawn or lost")
+    iteration, path = find_snapshot(run, snapshot)
+    settings = load_checkpoint(path).settings
     search = {
         field.name: settings[field.name] for field in fields(SearchConfig) if field.name in settings
     }
-    actor = Actor(
-        game, actor_copy(network.eval(), choose_dtype("auto", place)), SearchConfig(**search)
-    )
-    boards = min(games, BOARDS_ON_CPU if place == "cpu" else BOARDS)
+    player = network_player(run, iteration, game, SearchConfig(**search))
+    boards = min(games, BOARDS_ON_CPU if game.device.type == "cpu" else BOARDS)
     parts: list[GameRecords] = []
     started = time.monotonic()
 
     def collect(done: int, plies: int, new: GameRecords) -> bool:
         parts.append(new)
-        bar = Bar(f"iteration {iteration}", done, games, f"{plies:,} positions")
+        bar = Bar(player.name, done, games, f"{plies:,} positions")
         watch(MatchProgress((bar,), "game", time.monotonic() - started))
         return True
 
-    Play(actor, boards, seed, limit=games).run(sys.maxsize, collect)
+    Play(player.actor, boards, seed, limit=games).run(sys.maxsize, collect)
     records = GameRecords.concatenate(parts)
     counted = ended_by_rules(records, game)
     if not counted.any():

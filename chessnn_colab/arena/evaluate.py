@@ -9,9 +9,7 @@ from typing import Any
 from ..devices import detect_device
 from ..errors import ConfigError
 from ..games.base import Game
-from ..runs.checkpoint import load_checkpoint
-from ..runs.files import unusable
-from ..runs.networks import is_run, load_network, networks, run_game, split_run
+from ..runs.networks import is_run, load_network, run_game, split_run
 from ..search import SearchConfig
 from .match import Match
 from .parallel import play_matches
@@ -78,16 +76,6 @@ def network_player(
         )
     network, iteration = load_network(run, snapshot, str(game.device))
     return NetworkPlayer(game, network, search, f"{prefix}iteration {iteration}")
-
-
-def saved_settings(run: str, iteration: int) -> dict[str, Any]:
-    """The settings that a network of a run was trained with; none if its file has none. Raises
-    CheckpointError for what is no settings.
-    """
-    settings = load_checkpoint(networks(run)[iteration]).metadata.get("config") or {}
-    if not isinstance(settings, dict):
-        raise unusable(run, "its config is no dict")
-    return settings
 
 
 @contextmanager

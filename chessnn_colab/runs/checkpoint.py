@@ -52,6 +52,12 @@ class Checkpoint(NamedTuple):
     groups: dict[str, dict[str, np.ndarray]]
     metadata: dict[str, Any]
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of the training that made it; empty if the file does not say."""
+        config = self.metadata.get("config")
+        return config if isinstance(config, dict) else {}
+
 
 def save_checkpoint(path: AnyPath, groups: Groups, metadata: Mapping[str, Any]) -> None:
     """Write a checkpoint file, replacing one of that name.
@@ -87,15 +93,12 @@ def load_checkpoint(path: AnyPath, game: str | None = None) -> Checkpoint:
                 raise unusable(path, "it is damaged, or it is not a checkpoint of this package")
             file.seek(0)
             data = file.read()
-    except (OSError, ValueError, MemoryError) as error:
-        raise unusable(path, f"it cannot be read ({error})") from error
-    content = memoryview(data)
-    digest = hashlib.sha256(content[: _DIGITS.start])
-    digest.update(_BLANK)
-    digest.update(content[_DIGITS.stop :])
-    if digest.hexdigest().encode() != data[_DIGITS]:
-        raise unusable(path, "it is damaged: its SHA-256 is not the one in its header")
-    try:
+        content = memoryview(data)
+        digest = hashlib.sha256(content[: _DIGITS.start])
+        digest.update(_BLANK)
+        digest.update(content[_DIGITS.stop :])
+        if digest.hexdigest().encode() != data[_DIGITS]:
+            raise unusable(path, "it is damaged: its SHA-256 is not the one in its header")
         described = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]
         if described["format"] != FORMAT:
             raise CheckpointError(
@@ -112,10 +115,10 @@ def load_checkpoint(path: AnyPath, game: str | None = None) -> Checkpoint:
             groups[group][name] = array if array.flags.writeable else array.copy()
     except CheckpointError:
         raise
-    # The hash is right, so the content was made wrong on purpose. safetensors raises several kinds
-    # of error for that.
+    # Where the hash is right, the content was made wrong on purpose. safetensors raises several
+    # kinds of error for that.
     except Exception as error:
-        raise unusable(path, f"it does not hold what a checkpoint holds ({error})") from error
+        raise unusable(path, f"it cannot be read ({error})") from error
     check_game(path, metadata, game)
     return Checkpoint(groups, metadata)
 

@@ -13,21 +13,18 @@ from typing import TextIO
 
 import chess
 
-from ...actor import Actor
 from ...cpu import use_threads
-from ...devices import choose_dtype, playing_device
+from ...devices import detect_device, playing_device
 from ...errors import ChessnnError, ConfigError
 from ...games.chess.notation import board_from_fen, parse_move
 from ...games.chess.rules import Chess
-from ...network import actor_copy
-from ...runs.networks import load_network, run_game
-from ..players import PLAY_SEARCH
+from ...runs.networks import run_game
+from ..evaluate import network_player
 from .limits import MOST_SIMULATIONS, read_limits
 from .uci_search import Search, ends
 
-CONSIDERED = 32  # root moves that sequential halving begins with
 # Options: name -> the number at first, and the largest.
-OPTIONS = {"Simulations": (128, MOST_SIMULATIONS), "MultiPV": (1, CONSIDERED)}
+OPTIONS = {"Simulations": (128, MOST_SIMULATIONS), "MultiPV": (1, 32)}
 NO_CAP = 10**6  # plies: more than any game has
 # The last four change nothing where they come: a stop, for one, finds no search that goes on.
 COMMANDS = frozenset(
@@ -58,10 +55,8 @@ class Engine:
         self.inbox: queue.Queue[str | None] = queue.Queue()  # None: the end of the input
         self.options = {name: first for name, (first, _) in OPTIONS.items()}
         self.board = chess.Board()
-        network, self.iteration = load_network(run, snapshot, device)
-        own_device = playing_device(next(network.parameters()).device, boards=1)
-        network = actor_copy(network, choose_dtype("auto", own_device)).to(own_device)
-        self.actor = Actor(Chess(NO_CAP, own_device), network, PLAY_SEARCH, CONSIDERED)
+        own_device = playing_device(detect_device(device).device, boards=1)
+        self.player = network_player(run, snapshot, Chess(NO_CAP, own_device))
 
     @use_threads(1)
     def loop(self) -> None:
@@ -99,7 +94,7 @@ class Engine:
     def _carry_out(self, command: str, words: list[str]) -> None:
         """Carry out one of COMMANDS."""
         if command == "uci":
-            self.say(f"id name chessnn_colab iteration {self.iteration}")
+            self.say(f"id name chessnn_colab {self.player.name}")
             self.say("id author chessnn_colab, by playing itself")
             for name, (first, most) in OPTIONS.items():
                 self.say(f"option name {name} type spin default {first} min 1 max {most}")
@@ -145,5 +140,5 @@ class Engine:
             self.say("info depth 0 score " + ("mate 0" if self.board.is_check() else "cp 0"))
             return self.say("bestmove (none)")
         lines = self.options["MultiPV"]
-        search = Search(self.actor, self.board, limits, self.inbox, self.say, lines)
+        search = Search(self.player.actor, self.board, limits, self.inbox, self.say, lines)
         self.say(f"bestmove {search.best()}")
