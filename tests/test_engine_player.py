@@ -173,8 +173,8 @@ def test_close_ends_even_a_stubborn_engine(player, protocol):
     [
         ("UCI", "engine:", "invalid engine 'engine:': expected engine:PATH or .*nodes=1000"),
         ("UCI", "engine:no-such-engine", "no engine 'no-such-engine'"),
-        ("UCI", "engine:cat?nodes=many", "engine limit nodes='many': expected a number"),
-        ("UCI", "engine:cat?depth=0", "expected a finite number, more than 0"),
+        ("UCI", "engine:cat?nodes=many", "engine limit nodes=many: expected a whole number"),
+        ("UCI", "engine:cat?depth=0", "expected a whole number, more than 0"),
         ("UCI", "engine:true", "does not start as a UCI engine"),
         ("UCI", "engine:FAKE?Skil Level=3", "Skil"),
         ("Gomocup", "engine:", "invalid engine 'engine:': expected engine:PATH or .*time=0.5"),

@@ -10,6 +10,7 @@ import queue
 import shutil
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import parse_qsl
@@ -17,7 +18,7 @@ from urllib.parse import parse_qsl
 import torch
 from torch import Tensor
 
-from ..errors import ConfigError
+from ..errors import ConfigError, first_line
 from .players import NO_MOVE, Player
 
 PROCESSES = 2
@@ -36,7 +37,7 @@ class ProcessPlayer(Player):
     """
 
     wants_boards = True
-    failures: tuple[type[BaseException], ...] = (OSError,)
+    failures: tuple[type[Exception], ...] = (OSError,)
     protocol: ClassVar[str]  # "UCI" or "Gomocup"
     hint: ClassVar[str]  # what an error adds where there is no such program
 
@@ -56,7 +57,7 @@ class ProcessPlayer(Player):
         except self.failures as error:
             raise ConfigError(
                 f"{self.path} does not start as a {self.protocol} engine ({settings}): "
-                f"{str(error) or type(error).__name__}"
+                f"{first_line(error)}"
             ) from None
         self.name = f"{self.title} ({settings})"
         # The processes that wait for a position; None: one that has yet to start.
@@ -121,7 +122,7 @@ class ProcessPlayer(Player):
             if engine is not None:
                 engine.close()
                 engine = None
-            return f"{self.title}: {str(error) or type(error).__name__}"
+            return f"{self.title}: {first_line(error)}"
         finally:
             self._engines.put(engine)
 
@@ -145,18 +146,15 @@ def engine_settings(
     a spec, when it cannot be read.
     """
     path, _, query = spec.removeprefix("engine:").partition("?")
-    settings = parse_qsl(query, keep_blank_values=True)
+    settings = dict(parse_qsl(query, keep_blank_values=True))
     if not path or (query and not settings):
         raise ConfigError(f"invalid engine {spec!r}: expected engine:PATH or {example}")
     limit: dict[str, Any] = {}
-    for name, value in settings:
-        if name in limits:
-            try:
-                limit[name] = limits[name](value)
-            except ValueError:
-                raise ConfigError(f"engine limit {name}={value!r}: expected a number") from None
-            if not 0 < limit[name] < math.inf:
-                raise ConfigError(
-                    f"engine limit {name}={value}: expected a finite number, more than 0"
-                )
-    return path, limit, {name: value for name, value in settings if name not in limits}
+    for name in [name for name in settings if name in limits]:
+        value = settings.pop(name)
+        with suppress(ValueError):
+            limit[name] = limits[name](value)
+        if not 0 < limit.get(name, 0) < math.inf:
+            kind = "whole" if limits[name] is int else "finite"
+            raise ConfigError(f"engine limit {name}={value}: expected a {kind} number, more than 0")
+    return path, limit, settings

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ..errors import ConfigError
+from ..errors import ConfigError, first_line
 from .backup import restore_run
 from .files import AnyPath
 from .folder import RunFolder, folder_path
@@ -32,7 +32,7 @@ def drive_copy(run: AnyPath) -> str:
         Exception
     ) as error:  # Colab's own kinds: a refused permission, a lost connection, a full drive
         raise ConfigError(
-            f"Google Drive could not be mounted: {str(error) or type(error).__name__}. Run this "
+            f"Google Drive could not be mounted: {first_line(error)}. Run this "
             "again and allow it, or untick the copy to Drive"
         ) from error
     return str(kept / folder_path(run).name)
