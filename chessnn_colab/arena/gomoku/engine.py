@@ -24,7 +24,6 @@ LIMITS = {"time": float}
 SECONDS = 0.1  # for a move
 _SILENT = ("MESSAGE", "DEBUG", "SUGGEST", "")  # words in front of lines that answer nothing
 _MOVE = re.compile(r"\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\Z", re.ASCII)
-_OWN, _THEIRS = 1, 2  # in the lines of BOARD
 _GAME_TYPE = 1  # INFO: the opponent is a program
 
 
@@ -58,11 +57,11 @@ class GomocupProcess:
         """The action that it chooses."""
         if self._board != (board.size, board.exact) or not self._restarted(patience):
             self._begin(board, seconds)
-        owner = _OWN if len(board.actions) % 2 == 0 else _THEIRS  # of the first stone
-        stones = []
-        for action in board.actions:
-            stones.append(f"{action % board.size},{action // board.size},{owner}")
-            owner = _OWN + _THEIRS - owner
+        plies = len(board.actions)
+        stones = [  # the engine's own ones end in 1, the opponent's in 2
+            f"{action % board.size},{action // board.size},{1 + (plies - ply) % 2}"
+            for ply, action in enumerate(board.actions)
+        ]
         self._say(*(["BOARD", *stones, "DONE"] if stones else ["BEGIN"]))
         return self._read_move(self._answer(patience), board)
 
