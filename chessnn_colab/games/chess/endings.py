@@ -36,14 +36,7 @@ FACTS = (
     *("can_move", "in_check", "fifty_moves", "black_to_move", "at_cap", "threefold"),
 )
 _KINDS = (PAWN, ROOK, QUEEN, KNIGHT, BISHOP, BISHOP)
-_SQUARES = (
-    bb.EVERYWHERE,
-    bb.EVERYWHERE,
-    bb.EVERYWHERE,
-    bb.EVERYWHERE,
-    bb.DARK_SQUARES,
-    bb.LIGHT_SQUARES,
-)
+_SQUARES = (*[bb.EVERYWHERE] * 4, bb.DARK_SQUARES, bb.LIGHT_SQUARES)
 
 
 class Outcomes(NamedTuple):

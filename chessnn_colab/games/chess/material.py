@@ -19,11 +19,10 @@ class Material:
     """Counts material on one device."""
 
     def __init__(self, device: torch.device):
-        # float32 [256], how many bits each byte has; float32 [96], what one man is worth in each
-        # byte of `pieces`.
-        self._counts = bb.bits_table(torch.float32, device).sum(1)
+        self._bits = bb.bits_table(torch.float32, device)
+        # float32 [768], what each square of each of `pieces` is worth.
         worth = torch.tensor([*VALUES, *(-value for value in VALUES)], dtype=torch.float32)
-        self._worth = worth.repeat_interleave(8).to(device)
+        self._worth = worth.repeat_interleave(64).to(device)
         # Of the chances of: nothing, a win, a draw at least, anything.
         thresholds = (-torch.inf, -DRAWN_LOGITS, DRAWN_LOGITS, torch.inf)
         self._thresholds = torch.tensor(thresholds, device=device)
@@ -32,9 +31,7 @@ class Material:
         """float32 [B], a whole number: the mover's material less the opponent's, of pieces int64
         [B, 12].
         """
-        octets = pieces.contiguous().view(torch.uint8).view(-1).to(torch.int32)
-        counts = self._counts.index_select(0, octets).view(-1, len(self._worth))
-        return counts @ self._worth
+        return bb.unpack_bits(pieces, self._bits) @ self._worth
 
     def chances(self, pieces: Tensor) -> Tensor:
         """float32 [B, 3]: win, draw and loss for the mover, of pieces int64 [B, 12]."""
