@@ -68,7 +68,7 @@ class MatchResults:
     """The results so far: the games that have ended, and the thinking time per player.
 
     games: of each match, how many it will have; fewer than its `games` once the time is up. ended:
-    of each match, the games that have ended, by their number. times: of every player, by its id.
+    of each match, the games that have ended, by their number. times: of every player.
     """
 
     def __init__(self, matches: Sequence[Match], keys: Sequence[Key]):
@@ -76,8 +76,8 @@ class MatchResults:
         counts = Counter(match for match, _ in keys)
         self.games = [counts[number] for number in range(len(matches))]
         self.ended: list[dict[int, MatchGame]] = [{} for _ in matches]
-        players = {id(player): player for match in matches for player in match.players}
-        self.times = {key: PlayerTime(player) for key, player in players.items()}
+        players = [player for match in matches for player in match.players]
+        self.times = {player: PlayerTime(player) for player in players}
         self.interrupted = False
 
     def end(self) -> None:
@@ -112,7 +112,7 @@ class MatchResults:
             "player": match.player.name,
             "played": played,
             "evaluations": match.player.evaluations,
-            "milliseconds_a_move": self.times[id(match.player)].milliseconds_a_move,
+            "milliseconds_a_move": self.times[match.player].milliseconds_a_move,
             "asked": match.games,
             "interrupted": self.interrupted and len(played) < match.games,
         }
@@ -122,7 +122,7 @@ class MatchResults:
             **figures,
             opponent=match.opponent.name,
             opponent_evaluations=match.opponent.evaluations,
-            opponent_milliseconds_a_move=self.times[id(match.opponent)].milliseconds_a_move,
+            opponent_milliseconds_a_move=self.times[match.opponent].milliseconds_a_move,
         )
 
 

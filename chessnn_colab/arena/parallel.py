@@ -131,8 +131,7 @@ class ParallelMatches:
         self.results = runner.results
         openings = runner.openings.waiting
         self.shares = [list(chain(*openings[share::processes])) for share in range(processes)]
-        self.left: dict[int, float] = {}  # of each share, the seconds left
-        self.running: dict[int, list[Key]] = {}  # of each share, as MatchRunner.running has it
+        self.news: dict[int, dict[str, Any]] = {}  # the last of each share, see _news
 
     def play(self, watch: Watch) -> None:
         """Play all games; calls `watch` every second or so."""
@@ -158,8 +157,8 @@ class ParallelMatches:
 
     def progress(self) -> MatchProgress:
         """The progress of all matches."""
-        left = max(self.left.values(), default=None)
-        running = list(chain(*self.running.values()))
+        left = max((news["left"] for news in self.news.values()), default=None)
+        running = [key for news in self.news.values() for key in news["running"]]
         return replace(self.runner.progress(running), seconds_left=left)
 
     def _take_in(self, index: int, received: Sequence[Arrays]) -> None:
@@ -169,11 +168,9 @@ class ParallelMatches:
         if not received:
             for match, number in self.shares[index]:
                 self.results.ended[match].pop(number, None)
-            self.running[index] = []
+            self.news.pop(index, None)
             return
-        news = json.loads(str(received[-1]["news"]))
-        self.left[index] = news["left"]
-        self.running[index] = news["running"]
+        self.news[index] = news = json.loads(str(received[-1]["news"]))
         for match, number, points, ending, actions, reason in news["games"]:
             opening = self.runner.opening(number)
             self.results.ended[match][number] = MatchGame(
@@ -186,14 +183,11 @@ class ParallelMatches:
 
 def job_settings(runner: MatchRunner) -> dict[str, Any]:
     """The settings of MatchJob, all plain data."""
-    places = list(runner.results.times)
+    players = list(runner.results.times)
     return {
         "game": runner.game,
-        "players": [player.player.recipe() for player in runner.results.times.values()],
-        "matches": [
-            (places.index(id(match.player)), places.index(id(match.opponent)), match.games)
-            for match in runner.matches
-        ],
+        "players": [player.recipe() for player in players],
+        "matches": [(*map(players.index, match.players), match.games) for match in runner.matches],
         "seed": runner.seed,
         "ends_at": time.time() + runner.openings.seconds,
     }

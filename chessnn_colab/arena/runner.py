@@ -27,9 +27,10 @@ class Board:
 
     key: Key
     chance: random.Random  # the game's own
-    players: tuple[PlayerTime, ...]  # the one that moves first, and the second
+    players: list[PlayerTime]  # the one that moves first, and the second
     position: Any = None  # the game's board object, if one of the players wants boards
     actions: list[int] = field(default_factory=list)
+    over: bool = False
 
 
 class MatchRunner:
@@ -162,14 +163,12 @@ class MatchRunner:
         return self.arena.book[number // 2 % len(self.arena.book)]
 
     def _board(self, key: Key) -> Board:
-        match = self.matches[key[0]]
-        number = key[1]
-        names = " - ".join(player.name for player in match.players)
-        players = tuple(self.results.times[id(player)] for player in match.players)
-        if number % 2:
-            players = players[::-1]
+        match, number = key
+        players = self.matches[match].players
+        names = " - ".join(player.name for player in players)
         chance = random.Random(f"{self.seed}: {names}, game {number}")
-        return Board(key, chance, players)
+        times = [self.results.times[player] for player in players]
+        return Board(key, chance, times[::-1] if number % 2 else times)
 
     def _move(self, player: PlayerTime) -> int:
         """Make every move that this player has to make now. Returns how many they are."""
@@ -240,6 +239,7 @@ class MatchRunner:
         """points: of the first mover, from 0 to 1; in a game for one player its score. others: the
         other fields of MatchGame.
         """
+        board.over = True
         match, number = board.key
         player_is_first = len(board.players) == 1 or number % 2 == 0
         own = points if player_is_first else 1 - points
@@ -249,11 +249,7 @@ class MatchRunner:
 
     def _clear(self) -> None:
         """Take the games that have ended off the boards."""
-        rows = []
-        for row, board in enumerate(self.boards):
-            match, number = board.key
-            if number not in self.results.ended[match]:
-                rows.append(row)
+        rows = [row for row, board in enumerate(self.boards) if not board.over]
         if len(rows) < len(self.boards):
             self.boards = [self.boards[row] for row in rows]
             index = torch.tensor(rows, dtype=torch.int64, device=self.game.device)
