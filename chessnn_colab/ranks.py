@@ -15,8 +15,8 @@ from .errors import WorkerError
 from .learner import Learner
 from .learner_state import learner_state, load_learner_state
 from .learning import Batches, OnUpdate
-from .workers.learning import LearnCall
 from .workers.pool import MAX_RESTARTS, Pool
+from .workers.shares import LearnCall
 
 RANK_SECONDS = 60.0  # after which a worker that the others wait for counts as hung
 SENT_AHEAD = 3  # updates whose batch is sent before the update is made

@@ -23,8 +23,8 @@ from chessnn_colab.ranks import Ranks
 from chessnn_colab.replay import ReplayBuffer
 from chessnn_colab.report import Progress, Report
 from chessnn_colab.training import train
-from chessnn_colab.workers.learning import LearnCall
 from chessnn_colab.workers.local import LocalPool
+from chessnn_colab.workers.shares import LearnCall
 
 from .rank_job import CONFIG, RankJob, batches_of, new_learner, replay_of
 

@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ..errors import WorkerError, error_line
 from ..runs.files import reason
-from .learning import LearnCall
 from .process import require_numpy
 from .protocol import Arrays, Games, Inbox, Job, OnMessage, OnStart, OnUpdate, WorkerProcess
-from .shares import PlayCall, Slot
+from .shares import LearnCall, PlayCall, Slot
 
 if TYPE_CHECKING:  # devices imports torch, and a worker needs torch only if its job does
     from ..devices import WorkerPlan
@@ -253,8 +252,8 @@ class Pool:
             self._job_raised(slot, *body)
         elif kind == "message":
             self._say(f"worker {slot.index}: {body[0]}")
-        else:
-            self.call.receive(slot, kind, *body)
+        elif slot.share is not None and body[0] == slot.ticket:  # else it was given up
+            self.call.receive(slot, slot.share, kind, *body[1:])
         self.call.hand_out(self._slots)
 
     # --- workers that are lost

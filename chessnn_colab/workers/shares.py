@@ -1,4 +1,5 @@
-"""One call of `play`: its shares, which worker plays which, and what has come in.
+"""One call of `play`: its shares, which worker plays which, and what has come in. One call of
+`learn`: workers that learn together.
 
 A share is some games, or some positions, with a seed of its own; there is one per worker. A worker
 gets its share under a new ticket number, which all messages about it carry. So messages about a
@@ -16,6 +17,7 @@ from typing import Any
 from .protocol import Arrays, Games, OnUpdate, WorkerProcess, in_words, worker_seed
 
 STOP_SECONDS = 120.0  # for workers to hand over their games after the message to stop
+GIVE_UP_SECONDS = 10.0  # for the other ranks to say that they have noticed a lost one
 _TICKETS = itertools.count()
 
 
@@ -84,18 +86,14 @@ class PlayCall:
                 seed = worker_seed(self.seed, share)
                 slot.send(pickle.dumps(("play", slot.ticket, self.games[share], seed)))
 
-    def receive(self, slot: Slot, kind: str, ticket: int, *body: Any) -> None:
-        """Take in "games", "progress" or "done" from a worker, unless it is about a share that was
-        given up.
-        """
-        if slot.share is None or ticket != slot.ticket:
-            return
+    def receive(self, slot: Slot, share: int, kind: str, *body: Any) -> None:
+        """Take in "games", "progress" or "done" of the worker's share."""
         if kind == "games":
-            self.received[slot.share].append(body[0])
+            self.received[share].append(body[0])
         elif kind == "progress":
-            self.on_update(slot.share, *body)
+            self.on_update(share, *body)
         else:
-            self.in_flight[slot.share] = body[0]
+            self.in_flight[share] = body[0]
             slot.share = None
             slot.deaths = 0
 
@@ -123,3 +121,51 @@ class PlayCall:
             for slot in slots:
                 if slot.share is not None:
                     slot.send(pickle.dumps(("stop", slot.ticket)))
+
+
+class LearnCall(PlayCall):
+    """The ranks of one call of `learn`: rank i is the worker in slots[i], and the slot's `share`.
+    Each learns from its slice of every batch, and all are needed until the end: without one of them
+    the others' learning is void (data_parallel.py).
+
+    lost: how many of them are gone. reason: why it has ended, if none is gone. updates: how many
+    were made. result: what was learned.
+    """
+
+    stop_seconds = GIVE_UP_SECONDS
+
+    def __init__(self, slots: Sequence[Slot]):
+        super().__init__([0] * len(slots), 0, None)
+        self.waiting.clear()
+        self.slots = slots
+        self.lost = 0
+        self.reason = ""
+        self.updates = 0
+        self.result: dict[str, Any] | None = None
+        for rank, slot in enumerate(slots):
+            slot.give(rank)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a rank has not said yet how it ended."""
+        return any(slot.share is not None for slot in self.slots)
+
+    def receive(self, slot: Slot, share: int, kind: str, *body: Any) -> None:
+        """Take in "update", "learned" or "not learned"."""
+        if kind == "update":
+            self.updates = max(self.updates, *body)
+            return
+        slot.share = None
+        if kind == "not learned":
+            self.reason = self.reason or body[0]
+            self.end(self.slots)
+        else:
+            self.result = self.result or body[0]
+
+    def take_back(self, slot: Slot) -> str:
+        """A worker is lost, and with it this call. Returns that nothing is to be played again."""
+        if slot.share is not None:
+            slot.share = None
+            self.lost += 1
+            self.end(self.slots)
+        return ""
