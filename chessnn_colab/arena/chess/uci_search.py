@@ -11,7 +11,7 @@ import queue
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import cast
 
 import chess
@@ -39,32 +39,22 @@ def ends(line: str | None) -> bool:
     return line is None or line.lower() == "quit"
 
 
+@dataclass
 class Search:
-    """One `go`.
+    """One `go`."""
 
-    inbox: commands that come during the search, None at the end of the input. say: writes one line
-    to the other program. lines: of play to tell, of as many moves (MultiPV).
-    """
+    actor: Actor
+    board: chess.Board
+    limits: Limits
+    inbox: queue.Queue[str | None]  # commands that come during the search; None: the input's end
+    say: Callable[[str], None]  # writes one line to the other program
+    lines: int  # of play to tell, of as many moves (MultiPV)
+    nodes: int = 0
+    stopped: bool = False
 
-    def __init__(
-        self,
-        actor: Actor,
-        board: chess.Board,
-        limits: Limits,
-        inbox: queue.Queue[str | None],
-        say: Callable[[str], None],
-        lines: int = 1,
-    ):
-        self.actor = actor
-        self.board = board
-        self.limits = limits
-        self.inbox = inbox
-        self.say = say
-        self.lines = lines
-        self.state = state_from_boards([board], cast(Chess, actor.game))
+    def __post_init__(self):
+        self.state = state_from_boards([self.board], cast(Chess, self.actor.game))
         self.started = time.monotonic()
-        self.stopped = False
-        self.nodes = 0
 
     def best(self) -> chess.Move:
         """Think as long as the limits allow, and return a legal move."""
