@@ -67,10 +67,16 @@ def networks(run: AnyPath) -> dict[int, Path]:
     """Iteration -> the file with that network: every snapshot of a run folder, or a shared file
     alone.
 
-    Raises RunError when there is no such run, CheckpointError for a file that is not a snapshot.
+    Raises RunError when there is no such run, or none of its networks yet, CheckpointError for a
+    file that is not a snapshot.
     """
     if not is_file(run):
-        return {int(path.stem): path for path in RunFolder.open(run).snapshots()}
+        found = {int(path.stem): path for path in RunFolder.open(run).snapshots()}
+        if not found:
+            raise RunError(
+                f"{run} has no snapshot of its weights yet; let it train for an iteration"
+            )
+        return found
     path = absolute(run)
     iteration = load_checkpoint(path).metadata.get("iteration")
     if type(iteration) is not int or iteration < 0:
@@ -84,8 +90,6 @@ def find_snapshot(run: AnyPath, iteration: int | None = None) -> tuple[int, Path
     Raises RunError when it is not there, CheckpointError for a file that is not a snapshot.
     """
     paths = networks(run)
-    if not paths:
-        raise RunError(f"{run} has no snapshot of its weights yet; let it train for an iteration")
     if iteration is None:
         iteration = max(paths)
     if iteration not in paths:
@@ -123,7 +127,7 @@ def _newest_chess_run(folder: AnyPath) -> Path | None:
     """The newest run of chess below `folder` that has a network after an iteration or more."""
     for run in list_runs(folder):
         with suppress(ChessnnError):  # a damaged run
-            if run.game == "chess" and max(networks(run.path), default=0) > 0:
+            if run.game == "chess" and max(networks(run.path)) > 0:
                 return run.path
     return None
 

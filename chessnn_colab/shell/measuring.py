@@ -144,15 +144,10 @@ def run_ladder(options: argparse.Namespace) -> None:
 def run_tactics(options: argparse.Namespace) -> None:
     """The command tactics. Ctrl-C prints the snapshots that were done."""
     from ..arena.puzzles import solved_over_run
-    from ..errors import RunError
     from ..runs.networks import networks
     from ..views.progress import watching
 
     snapshots = sorted(networks(options.run)) if options.snapshot is None else [options.snapshot]
-    if not snapshots:
-        raise RunError(
-            f"{options.run} has no snapshot of its weights yet; let it train for an iteration"
-        )
     with watching(stream=sys.stderr) as watch:
         shares = solved_over_run(options.run, _search(options), snapshots, options.device, watch)
     if options.json:
