@@ -4,6 +4,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 from ..cpu import use_threads
@@ -26,11 +27,11 @@ def solved_puzzles(
     game: Game,
     puzzles: Sequence[Puzzle],
     player: Player,
-    on_puzzles: Callable[[int], None] = lambda solved: None,
+    on_puzzles: Callable[[int, int], None] = lambda tried, solved: None,
 ) -> list[bool]:
     """For each puzzle, whether the first move of `player` is right.
 
-    on_puzzles is called with the number solved so far, after every AT_ONCE puzzles.
+    on_puzzles is called with the numbers tried and solved so far, after every AT_ONCE puzzles.
     """
     chance = GamesChance(game.device)
     states = arena_game(game.name).states
@@ -42,7 +43,7 @@ def solved_puzzles(
         state = states(boards, game)
         actions = player.choose(state, chance, boards if player.wants_boards else None).tolist()
         solved += [action in puzzle.solutions for action, puzzle in zip(actions, some)]
-        on_puzzles(sum(solved))
+        on_puzzles(len(solved), sum(solved))
     return solved
 
 
@@ -50,7 +51,7 @@ def solved_share(
     game: Game,
     puzzles: Sequence[Puzzle],
     player: Player,
-    on_puzzles: Callable[[int], None] = lambda solved: None,
+    on_puzzles: Callable[[int, int], None] = lambda tried, solved: None,
 ) -> dict[str, float]:
     """Kind of puzzle -> the share of them that `player` solves, from 0 to 1 (see solved_puzzles)."""
     results: dict[str, list[bool]] = {}
@@ -80,9 +81,8 @@ def solved_over_run(
     shares: dict[int, dict[str, float]] = {}
     started = time.monotonic()
 
-    def show(iteration: int, solved: int) -> None:
-        done = min(bars[iteration].done + AT_ONCE, total)
-        bars[iteration] = Bar(bars[iteration].name, done, total, f"{solved} solved")
+    def show(iteration: int, tried: int, solved: int) -> None:
+        bars[iteration] = replace(bars[iteration], done=tried, note=f"{solved} solved")
         seconds = time.monotonic() - started
         all_done = sum(bar.done for bar in bars.values())
         left = seconds * (total * len(bars) / all_done - 1)
