@@ -4,14 +4,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .errors import ConfigError
-from .settings import FROM_ZERO, Check, Settings, one_of
+from .settings import FROM_ZERO, Check, Settings, one_of, up_to
 
 # Of any size of a network: a larger one is a slip of the hand, or a file made to harm.
 LARGEST = 10_000
-SIZE = Check(
-    lambda value: type(value) is int and 1 <= value <= LARGEST,
-    f"a whole number from 1 to {LARGEST:,}",
-)
+SIZE = up_to(LARGEST)
 
 
 def _checked(default: Any, check: Check = SIZE) -> Any:

@@ -45,6 +45,14 @@ ABOVE_ZERO = Check(lambda value: _is_number(value) and value > 0, "more than 0")
 FROM_ZERO = Check(lambda value: _is_number(value) and value >= 0, "a number from 0 up")
 
 
+def up_to(most: int) -> Check:
+    """The check of a setting that is a whole number from 1 to `most`."""
+    return Check(
+        lambda value: type(value) is int and 1 <= value <= most,
+        f"a whole number from 1 to {most:,}",
+    )
+
+
 def one_of(*words: str) -> Check:
     """The check of a setting that is one of some words."""
     return Check(lambda value: value in words, f"one of {', '.join(words)}")

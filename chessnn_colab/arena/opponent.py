@@ -10,9 +10,10 @@ from torch import Tensor
 from ..actor import ROOT_ACTIONS
 from ..branches import Branch, branches
 from ..cpu import use_threads
-from ..errors import ConfigError, RunError
+from ..errors import RunError
 from ..games.base import Game, concatenate, map_fields
 from ..search import ILLEGAL, SearchConfig
+from ..settings import require, up_to
 from .players import NO_MOVE, NetworkPlayer, Player, play_search
 
 MOST_EVALUATIONS = 4096  # per move, because a search keeps its tree in memory whole
@@ -100,10 +101,7 @@ def search_of(evaluations: int) -> SearchConfig:
     """The search with this number of network evaluations per move; 1 is the policy alone.
     Raises ConfigError.
     """
-    if not 1 <= evaluations <= MOST_EVALUATIONS:
-        raise ConfigError(
-            f"evaluations={evaluations}: expected a whole number from 1 to {MOST_EVALUATIONS:,}"
-        )
+    require("evaluations", evaluations, up_to(MOST_EVALUATIONS))
     return (
         play_search("policy")
         if evaluations == 1

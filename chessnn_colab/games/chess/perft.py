@@ -6,7 +6,7 @@ The published numbers are at https://www.chessprogramming.org/Perft_Results.
 import torch
 from torch import Tensor
 
-from ...errors import ConfigError
+from ...settings import require, up_to
 from ..base import select
 from .bitboards import count_bits
 from .notation import board_from_fen, move_from_action, reopen, state_from_boards
@@ -23,8 +23,7 @@ def perft(fen: str, depth: int) -> dict[str, int]:
     No draw ends a sequence, as everywhere in perft. A position without a legal move gives {}.
     Raises NotationError for a bad FEN and ConfigError for a depth outside 1 to MAX_DEPTH.
     """
-    if depth not in range(1, MAX_DEPTH + 1):
-        raise ConfigError(f"perft depth {depth!r}: expected a whole number from 1 to {MAX_DEPTH}")
+    require("depth", depth, up_to(MAX_DEPTH))
     board = board_from_fen(fen)
     game = Chess()
     root = state_from_boards([board], game)
