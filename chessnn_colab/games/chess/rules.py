@@ -262,8 +262,5 @@ class Chess(Game):
 
 def _random_odd_numbers() -> Tensor:
     """Fixed odd int64 multipliers [2, 16, 1] for the position key."""
-    shape = (2, 16, 1)
     generator = torch.Generator().manual_seed(2718281828)
-    high = torch.randint(-(2**31), 2**31, shape, generator=generator)
-    low = torch.randint(0, 2**32, shape, generator=generator)
-    return (high << 32) | low | 1
+    return torch.randint(-(2**63), 2**63 - 1, (2, 16, 1), generator=generator) | 1
