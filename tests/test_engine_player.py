@@ -15,7 +15,6 @@ from chessnn_colab.arena import engine_processes
 from chessnn_colab.arena.chess.engine import EnginePlayer
 from chessnn_colab.arena.engine_processes import OUTSIDE_PATH, ProcessPlayer
 from chessnn_colab.arena.evaluate import find_player
-from chessnn_colab.arena.gomoku.board import GomokuBoard
 from chessnn_colab.arena.gomoku.engine import GomocupPlayer
 from chessnn_colab.arena.gomoku.game import match_text
 from chessnn_colab.arena.parallel import play_match
@@ -23,6 +22,7 @@ from chessnn_colab.arena.players import RandomPlayer
 from chessnn_colab.arena.registry import match_game
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.chess.notation import action_from_move
+from chessnn_colab.games.registry import rules
 
 STOCKFISH = shutil.which("stockfish") or shutil.which("stockfish", path=OUTSIDE_PATH)
 GAMES = {"UCI": "chess", "Gomocup": "gomoku:9"}
@@ -51,7 +51,7 @@ def player(program):
     def make(protocol: str, trouble: str, **settings) -> ProcessPlayer:
         path = program(protocol, trouble)
         if protocol == "Gomocup":
-            return GomocupPlayer(path, processes=1, **settings)
+            return GomocupPlayer(path, rules("gomoku:9"), processes=1, **settings)
         settings = {"limit": {"nodes": 1}, **settings}
         return EnginePlayer(path, {"Trouble": trouble}, processes=1, **settings)
 
@@ -61,7 +61,7 @@ def player(program):
 def boards(protocol: str, count: int) -> list:
     if protocol == "UCI":
         return [chess.Board() for _ in range(count)]
-    return [GomokuBoard(9, False, [0]) for _ in range(count)]
+    return [[0] for _ in range(count)]
 
 
 def choose(player: ProcessPlayer, boards: list) -> list[int]:
@@ -93,8 +93,9 @@ def test_every_board_gets_its_own_move(program):
     some = [chess.Board(), *map(chess.Board, positions)] * 3
     expected = [action_from_move(min(board.legal_moves, key=str), board) for board in some]
     assert choose(EnginePlayer(program("UCI"), limit={"nodes": 1}, processes=2), some) == expected
-    some = [GomokuBoard(9, False, line) for line in ([], [0], [0, 1], [5, 6])] * 3
-    assert choose(GomocupPlayer(program("Gomocup"), processes=2), some) == [0, 1, 2, 0] * 3
+    some = [[], [0], [0, 1], [5, 6]] * 3
+    gomocup = GomocupPlayer(program("Gomocup"), rules("gomoku:9"), processes=2)
+    assert choose(gomocup, some) == [0, 1, 2, 0] * 3
 
 
 @pytest.mark.parametrize(
@@ -122,12 +123,12 @@ def test_trouble_loses_the_game_and_not_the_match(player, protocol, trouble, set
 
 def test_a_match_counts_and_saves_the_forfeit_with_its_reason(player):
     game = match_game("gomoku:9")
-    troubled = player("Gomocup", "small")
+    troubled = player("Gomocup", "words")
     result = play_match(game, troubled, RandomPlayer(game), 2)
     troubled.close()
     assert result.losses == 2 and result.endings == {"forfeit": 2}
     (reason,) = result.forfeits
-    assert reason == "fake-small: answered 'ERROR unsupported size', expected OK"
+    assert reason == "fake-words: answered 'ERROR no idea', expected a move such as 7,7"
     first, second = match_text("gomoku:9", result).strip().split("\n\n")
     assert f"Forfeit: {reason}" in first and "White wins" in first and "Black wins" in second
 
@@ -179,12 +180,14 @@ def test_close_ends_even_a_stubborn_engine(player, protocol):
         ("UCI", "engine:FAKE?Skil Level=3", "Skil"),
         ("Gomocup", "engine:", "invalid engine 'engine:': expected engine:PATH or .*time=0.5"),
         ("Gomocup", "engine:cat?nodes=3", "unknown setting 'nodes' of a Gomocup engine"),
+        ("Gomocup", "engine:SMALL", "does not start .*: answered 'ERROR unsupported size'"),
         ("Gomocup", "engine:true", "does not start as a Gomocup engine .time 0.1.: died"),
     ],
 )
 def test_bad_engines_are_named(program, protocol, spec, words):
     with pytest.raises(ConfigError, match=words):
-        find_player(spec.replace("FAKE", program("UCI")), match_game(GAMES[protocol]))
+        spec = spec.replace("FAKE", program("UCI")).replace("SMALL", program("Gomocup", "small"))
+        find_player(spec, match_game(GAMES[protocol]))
 
 
 @pytest.mark.skipif(STOCKFISH is None, reason="no stockfish here")

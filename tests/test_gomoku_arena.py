@@ -142,7 +142,7 @@ def test_the_book_stands_in_the_middle_of_every_board(size):
     assert openings == book(size) and len(openings) == 50
     state, boards = arena_game(game.name).start(game, openings)
     assert not finished(state).any() and (state.plies_played == 0).all() and len(boards) == 50
-    assert [len(board.actions) for board in boards] == (state.board > 0).sum(1).tolist()
+    assert [len(actions) for actions in boards] == (state.board > 0).sum(1).tolist()
     rows = (state.board.view(-1, size, size) > 0).any(2).nonzero()[:, 1]
     assert (rows - size // 2).abs().max() <= 2
     assert len(

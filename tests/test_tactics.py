@@ -19,7 +19,7 @@ from chessnn_colab.errors import ConfigError, RunError
 from chessnn_colab.games.base import finished
 from chessnn_colab.games.chess.notation import move_from_action, state_from_boards
 from chessnn_colab.games.chess.rules import Chess
-from chessnn_colab.games.registry import make_game
+from chessnn_colab.games.registry import make_game, rules
 from chessnn_colab.network import build_network
 from chessnn_colab.network_config import NetworkConfig
 
@@ -73,16 +73,16 @@ def test_what_hangs_is_worth_taking_to_one_who_looks_two_plies():
         assert scores[min(puzzle.solutions)] > best - 100
 
 
-def sides(puzzle: Puzzle) -> tuple[set[int], set[int], int, bool]:
+def sides(puzzle: Puzzle, name: str) -> tuple[set[int], set[int], int, bool]:
     """The mover's stones, the opponent's, the size of the board and its rule."""
-    board = puzzle.board
-    mover = len(board.actions) % 2
-    own = set(board.actions[mover::2])
-    return own, set(board.actions[1 - mover :: 2]), board.size, board.exact
+    actions = puzzle.board
+    mover = len(actions) % 2
+    game = rules(name)
+    return set(actions[mover::2]), set(actions[1 - mover :: 2]), game.size, game.exact
 
 
-def fives_of_the_opponent(puzzle: Puzzle) -> set[int]:
-    own, theirs, size, exact = sides(puzzle)
+def fives_of_the_opponent(puzzle: Puzzle, name: str) -> set[int]:
+    own, theirs, size, exact = sides(puzzle, name)
     return fives(theirs, own, size, exact)
 
 
@@ -115,33 +115,33 @@ def wins_soon(own: set[int], theirs: set[int], size: int, exact: bool) -> set[in
 def test_sixty_of_each_of_gomoku_all_different_and_valid():
     suite = load("gomoku:9")
     assert [len(of_kind(kind, "gomoku:9")) for kind in GOMOKU_KINDS] == [60] * len(GOMOKU_KINDS)
-    stones = {tuple(frozenset(part) for part in sides(puzzle)[:2]) for puzzle in suite}
+    stones = {tuple(frozenset(part) for part in sides(puzzle, "gomoku:9")[:2]) for puzzle in suite}
     assert len(stones) == len(suite)
     game = make_game("gomoku:9")
     for puzzle in suite:
-        state = game.after([puzzle.board.actions])
+        state = game.after([puzzle.board])
         assert not finished(state) and 1 <= len(puzzle.solutions) <= 4
         assert not state.board[0, list(puzzle.solutions)].any()
-    assert len({len(puzzle.board.actions) % 2 for puzzle in suite}) == 2
+    assert len({len(puzzle.board) % 2 for puzzle in suite}) == 2
 
 
 @pytest.mark.parametrize("name", BOARDS)
 def test_fives_blocks_and_fours_are_all_there_are(name):
     for puzzle in of_kind("win-in-one", name)[:: full(4, 1)]:
-        assert fives(*sides(puzzle)) == puzzle.solutions
+        assert fives(*sides(puzzle, name)) == puzzle.solutions
     for puzzle in of_kind("block-in-one", name)[:: full(4, 1)]:
-        assert not fives(*sides(puzzle)) and len(puzzle.solutions) == 1
-        assert fives_of_the_opponent(puzzle) == puzzle.solutions
+        assert not fives(*sides(puzzle, name)) and len(puzzle.solutions) == 1
+        assert fives_of_the_opponent(puzzle, name) == puzzle.solutions
     for puzzle in of_kind("open-three", name)[:: full(30, 1)]:
-        assert not fives(*sides(puzzle))
-        assert unstoppable(*sides(puzzle)) == puzzle.solutions
+        assert not fives(*sides(puzzle, name))
+        assert unstoppable(*sides(puzzle, name)) == puzzle.solutions
 
 
 @pytest.mark.parametrize("name", full(BOARDS[:1], BOARDS[:2]))
 def test_double_threats_win_against_every_reply(name):
     for puzzle in of_kind("double-threat", name)[:: full(60, 6)]:
-        assert not fives(*sides(puzzle)) and not unstoppable(*sides(puzzle))
-        assert wins_soon(*sides(puzzle)) == puzzle.solutions
+        assert not fives(*sides(puzzle, name)) and not unstoppable(*sides(puzzle, name))
+        assert wins_soon(*sides(puzzle, name)) == puzzle.solutions
 
 
 @pytest.mark.parametrize(

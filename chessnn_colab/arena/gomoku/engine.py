@@ -1,7 +1,8 @@
 """Any Gomocup engine as a player, by the protocol of Piskvork
 (https://plastovicka.github.io/protocl2en.htm).
 
-Before every move BOARD tells the engine the whole position, so one process can serve many games.
+Before every move BOARD tells the engine the whole position, so one process can serve many games on
+boards of one size.
 """
 
 import queue
@@ -9,14 +10,14 @@ import re
 import subprocess
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from ...errors import ConfigError
 from ...games.gomoku.notation import cell_name
-from ...games.gomoku.rules import DEFAULT_SIZE
+from ...games.gomoku.rules import Gomoku
 from ..engine_processes import PATIENCE, PROCESSES, ProcessPlayer, engine_settings
-from .board import GomokuBoard
 
 START_SECONDS = 60.0  # an engine may load a network first
 MEMORY = 350 * 2**20  # bytes, what Gomocup allows
@@ -28,11 +29,13 @@ _GAME_TYPE = 1  # INFO: the opponent is a program
 
 
 class GomocupProcess:
-    """One process. Every method raises OSError when it ends, breaks the protocol or is silent for
-    too long.
+    """One process, which plays `game` and may think for `seconds`. Every method raises OSError when
+    it ends, breaks the protocol or is silent for too long.
     """
 
-    def __init__(self, path: str):
+    def __init__(self, path: str, game: type[Gomoku], seconds: float):
+        self._game = game
+        self._seconds = seconds
         self._process = subprocess.Popen(
             [path],
             stdin=subprocess.PIPE,
@@ -44,26 +47,38 @@ class GomocupProcess:
             errors="replace",
         )
         self._answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        self._board: tuple[int, bool] | None = None  # the size and rule of its board
         threading.Thread(target=self._read, daemon=True, name="gomocup-engine").start()
 
-    def greet(self) -> None:
-        """Wait until it answers START, even with an error: it need not know every size."""
-        self._say(f"START {DEFAULT_SIZE}")
-        while self._answer(START_SECONDS).split()[0].upper() not in ("OK", "ERROR"):
-            pass
+    def begin(self) -> None:
+        """Begin with an empty board of the game's size and rule."""
+        self._say(f"START {self._game.size}")
+        answer = ""
+        while answer.upper().split()[:1] not in (["OK"], ["ERROR"]):
+            answer = self._answer(START_SECONDS)
+        if not _is_ok(answer):
+            raise OSError(f"answered {answer!r:.80}, expected OK")
+        self._say(
+            f"INFO timeout_turn {max(1, round(1000 * self._seconds))}",
+            "INFO timeout_match 0",
+            f"INFO max_memory {MEMORY}",
+            f"INFO game_type {_GAME_TYPE}",
+            # 1: exactly five.
+            f"INFO rule {int(self._game.exact)}",
+        )
 
-    def play(self, board: GomokuBoard, seconds: float, patience: float) -> int:
-        """The action that it chooses."""
-        if self._board != (board.size, board.exact) or not self._restarted(patience):
-            self._begin(board, seconds)
-        plies = len(board.actions)
+    def play(self, actions: Sequence[int], patience: float) -> int:
+        """The action that it chooses after `actions`."""
+        self._say("RESTART")
+        if not _is_ok(self._answer(patience)):  # it need not know this command
+            self.begin()
+        size = self._game.size
+        plies = len(actions)
         stones = [  # the engine's own ones end in 1, the opponent's in 2
-            f"{action % board.size},{action // board.size},{1 + (plies - ply) % 2}"
-            for ply, action in enumerate(board.actions)
+            f"{action % size},{action // size},{1 + (plies - ply) % 2}"
+            for ply, action in enumerate(actions)
         ]
         self._say(*(["BOARD", *stones, "DONE"] if stones else ["BEGIN"]))
-        return self._read_move(self._answer(patience), board)
+        return self._read_move(self._answer(patience), actions)
 
     def close(self) -> None:
         """End the process: politely, then by force. A second call does nothing."""
@@ -78,41 +93,18 @@ class GomocupProcess:
             # The reading thread closes the other pipe, which a child may hold open
             self._process.stdin.close()
 
-    def _begin(self, board: GomokuBoard, seconds: float) -> None:
-        """Begin with an empty board of this size and rule."""
-        self._board = None
-        self._say(f"START {board.size}")
-        answer = self._answer(START_SECONDS)
-        if not _is_ok(answer):
-            raise OSError(f"answered {answer!r:.80}, expected OK")
-        self._say(
-            f"INFO timeout_turn {max(1, round(1000 * seconds))}",
-            "INFO timeout_match 0",
-            f"INFO max_memory {MEMORY}",
-            f"INFO game_type {_GAME_TYPE}",
-            # 1: exactly five.
-            f"INFO rule {int(board.exact)}",
-        )
-        self._board = board.size, board.exact
-
-    def _restarted(self, patience: float) -> bool:
-        """Whether it has cleared its board; a brain need not know this command."""
-        self._say("RESTART")
-        return _is_ok(self._answer(patience))
-
-    def _read_move(self, text: str, board: GomokuBoard) -> int:
+    def _read_move(self, text: str, actions: Sequence[int]) -> int:
         found = _MOVE.match(text)
         if found is None:
             raise OSError(f"answered {text!r:.60}, expected a move such as 7,7")
         column, row = map(int, found.groups())
-        if max(column, row) >= board.size:
+        size = self._game.size
+        if max(column, row) >= size:
+            raise OSError(f"played {text.strip()}, which is off the board of {size}x{size}")
+        action = row * size + column
+        if action in actions:
             raise OSError(
-                f"played {text.strip()}, which is off the board of {board.size}x{board.size}"
-            )
-        action = row * board.size + column
-        if action in board.actions:
-            raise OSError(
-                f"played {cell_name(action, board.size)}, where a stone is already: an illegal move"
+                f"played {cell_name(action, size)}, where a stone is already: an illegal move"
             )
         return action
 
@@ -154,7 +146,7 @@ def _is_ok(answer: str) -> bool:
 
 
 class GomocupPlayer(ProcessPlayer):
-    """A Gomocup engine."""
+    """A Gomocup engine that plays `game`."""
 
     protocol = "Gomocup"
     hint = ", such as ./pbrain-embryo"
@@ -162,25 +154,27 @@ class GomocupPlayer(ProcessPlayer):
     def __init__(
         self,
         path: str,
+        game: type[Gomoku],
         seconds: float = SECONDS,
         processes: int = PROCESSES,
         patience: float = PATIENCE,
     ):
         """seconds: time limit per move sent to the engine. The rest is ProcessPlayer's."""
+        self.game = game
         self.seconds = seconds
         super().__init__(path, f"time {seconds:g}", processes, patience)
 
     def launch(self) -> GomocupProcess:
-        return GomocupProcess(self.path)
+        return GomocupProcess(self.path, self.game, self.seconds)
 
     def prepare(self, engine: GomocupProcess) -> None:
-        engine.greet()
+        engine.begin()
 
-    def move(self, engine: GomocupProcess, board: GomokuBoard) -> int | str:
-        return engine.play(board, self.seconds, self.patience)
+    def move(self, engine: GomocupProcess, board: Sequence[int]) -> int | str:
+        return engine.play(board, self.patience)
 
 
-def parse_engine(spec: str) -> GomocupPlayer:
+def parse_engine(game: type[Gomoku], spec: str) -> GomocupPlayer:
     """The player for "engine:PATH" or "engine:PATH?time=0.5", with the seconds for each move.
     Raises ConfigError.
     """
@@ -191,4 +185,4 @@ def parse_engine(spec: str) -> GomocupPlayer:
             f"unknown setting {next(iter(others))!r:.40} of a Gomocup engine: expected {example}"
         )
     seconds = limit.get("time", SECONDS)
-    return GomocupPlayer(path, seconds, patience=PATIENCE + seconds)
+    return GomocupPlayer(path, game, seconds, patience=PATIENCE + seconds)

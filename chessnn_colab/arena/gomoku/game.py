@@ -15,22 +15,22 @@ from ..games_folder import GamesFolder
 from ..players import RandomPlayer
 from ..result import FORFEIT, MatchGame, MatchResult, Opening
 from .alphabeta import AlphaBetaPlayer
-from .board import GomokuBoard
 from .engine import parse_engine
 from .heuristic import HeuristicPlayer
 from .openings import book
 from .tactics import SUITE_SIZE, load_puzzles
 
 
-def board_after(game: Gomoku | type[Gomoku], opening: Opening) -> GomokuBoard:
-    """The position after `opening`. game: the rules, or their class."""
-    actions = [parse_cell(move, game.size) for move in opening.moves]
-    return GomokuBoard(game.size, game.exact, actions)
+def board_after(game: Gomoku | type[Gomoku], opening: Opening) -> list[int]:
+    """The actions of `opening`, which stand for the position after it: the board objects of
+    Gomoku are lists of actions. game: the rules, or their class.
+    """
+    return [parse_cell(move, game.size) for move in opening.moves]
 
 
-def states(boards: Sequence[GomokuBoard], game: Gomoku) -> GomokuState:
+def states(boards: Sequence[Sequence[int]], game: Gomoku) -> GomokuState:
     """A state with a row for each of `boards`, as fresh games from there."""
-    return game.after([board.actions for board in boards])
+    return game.after(boards)
 
 
 def match_text(name: str, result: MatchResult) -> str:
@@ -55,7 +55,7 @@ def _game_text(game: Gomoku, result: MatchResult, played: MatchGame) -> str:
         headers["Forfeit"] = " ".join((played.reason or "no reason").split())
     else:
         ending = game.endings.index(played.ending)
-    actions = [*board_after(game, played.opening).actions, *played.actions]
+    actions = [*board_after(game, played.opening), *played.actions]
     return move_list(game, game.init(1), actions, ending, round(2 * points - 1), **headers)
 
 
@@ -76,8 +76,8 @@ def gomoku_game(name: str) -> ArenaGame:
         book=book(variant.size),
         board_after=partial(board_after, variant),
         states=states,
-        push=GomokuBoard.push,
-        engine=parse_engine,
+        push=list.append,
+        engine=partial(parse_engine, variant),
         games_folder=partial(GamesFolder, ".txt", partial(match_text, variant.name)),
         puzzles=load_puzzles if variant.size >= SUITE_SIZE else None,
     )

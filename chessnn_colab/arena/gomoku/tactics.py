@@ -15,7 +15,6 @@ them for every size and both rules.
 from ...games.gomoku.notation import parse_cell
 from ...games.gomoku.rules import Gomoku
 from ..game import Puzzle, data_lines
-from .board import GomokuBoard
 
 SUITE_SIZE = 9  # of the boards in the file, and the smallest that has puzzles
 KINDS = ("win-in-one", "block-in-one", "open-three", "double-threat")
@@ -30,8 +29,7 @@ def load_puzzles(game: Gomoku) -> list[Puzzle]:
             [on_board(parse_cell(cell, SUITE_SIZE), game.size) for cell in part.split()]
             for part in cells
         )
-        board = GomokuBoard(game.size, game.exact, actions)
-        puzzles.append(Puzzle(kind, board, frozenset(answers)))
+        puzzles.append(Puzzle(kind, actions, frozenset(answers)))
     return puzzles
 
 
