@@ -16,21 +16,18 @@ _TERMINATIONS = {FORFEIT: "abandoned", ENDINGS[TRUNCATED]: "adjudication"}
 _WHITE_RESULTS = {1.0: "1-0", 0.5: "1/2-1/2", 0.0: "0-1"}
 
 
-def match_to_pgn(result: MatchResult, date: datetime.date) -> list[str]:
-    """One PGN text per game, in the order of the match.
+def match_text(result: MatchResult) -> str:
+    """The games of a match, played today, as the text of one PGN file, in their order.
 
     Each has the seven headers of every PGN, and Opening, PlyCount, Termination (in the standard's
     words) and Ending (one of games.chess.rules.ENDINGS, or "forfeit", with its reason as the last
     comment). Raises NotationError for an action that is not legal where it was played.
     """
-    return [
-        str(_pgn_game(result, game, number, date)) for number, game in enumerate(result.played, 1)
-    ]
+    texts = [str(_pgn_game(result, game, number)) for number, game in enumerate(result.played, 1)]
+    return "\n\n".join(texts) + "\n"
 
 
-def _pgn_game(
-    result: MatchResult, game: MatchGame, number: int, date: datetime.date
-) -> chess.pgn.Game:
+def _pgn_game(result: MatchResult, game: MatchGame, number: int) -> chess.pgn.Game:
     white = result.player
     black = result.opponent
     if not game.player_is_first:
@@ -40,7 +37,7 @@ def _pgn_game(
         {
             "Event": f"{_header(result.player)} against {_header(result.opponent)}",
             "Site": "chessnn_colab",
-            "Date": f"{date:%Y.%m.%d}",
+            "Date": f"{datetime.date.today():%Y.%m.%d}",
             "Round": str(number),
             "White": _header(white),
             "Black": _header(black),
@@ -61,8 +58,3 @@ def _header(text: str) -> str:
     escapes.
     """
     return re.sub(r"\s+", " ", text.replace('"', "'").replace("\\", "/")).strip() or "?"
-
-
-def match_text(result: MatchResult) -> str:
-    """The games of a match, played today, as the text of one PGN file."""
-    return "\n\n".join(match_to_pgn(result, datetime.date.today())) + "\n"

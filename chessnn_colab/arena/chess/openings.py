@@ -19,9 +19,7 @@ def board_after(opening: Opening) -> chess.Board:
     return board
 
 
-def _read_book() -> tuple[Opening, ...]:
-    lines = (line.split(": ") for line in data_lines(__file__, "openings.txt"))
-    return tuple(Opening(name, tuple(moves.split())) for name, moves in lines)
-
-
-BOOK = _read_book()
+BOOK = tuple(
+    Opening(name, tuple(moves.split()))
+    for name, moves in (line.split(": ") for line in data_lines(__file__, "openings.txt"))
+)
