@@ -45,15 +45,17 @@ def program(tmp_path):
 
 
 @pytest.fixture
-def player(program):
+def player(program, monkeypatch):
     """A function that makes the player of a fake engine with one process."""
+
+    monkeypatch.setattr(engine_processes, "PROCESSES", 1)
 
     def make(protocol: str, trouble: str, **settings) -> ProcessPlayer:
         path = program(protocol, trouble)
         if protocol == "Gomocup":
-            return GomocupPlayer(path, rules("gomoku:9"), processes=1, **settings)
+            return GomocupPlayer(path, rules("gomoku:9"), **settings)
         settings = {"limit": {"nodes": 1}, **settings}
-        return EnginePlayer(path, {"Trouble": trouble}, processes=1, **settings)
+        return EnginePlayer(path, {"Trouble": trouble}, **settings)
 
     return make
 
@@ -92,9 +94,9 @@ def test_every_board_gets_its_own_move(program):
     positions = ["7k/8/8/8/8/8/8/K6R b - - 0 1", "7k/8/8/8/8/8/8/K6R w - - 0 1"]
     some = [chess.Board(), *map(chess.Board, positions)] * 3
     expected = [action_from_move(min(board.legal_moves, key=str), board) for board in some]
-    assert choose(EnginePlayer(program("UCI"), limit={"nodes": 1}, processes=2), some) == expected
+    assert choose(EnginePlayer(program("UCI"), limit={"nodes": 1}), some) == expected
     some = [[], [0], [0, 1], [5, 6]] * 3
-    gomocup = GomocupPlayer(program("Gomocup"), rules("gomoku:9"), processes=2)
+    gomocup = GomocupPlayer(program("Gomocup"), rules("gomoku:9"))
     assert choose(gomocup, some) == [0, 1, 2, 0] * 3
 
 

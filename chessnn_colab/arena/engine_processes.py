@@ -21,7 +21,7 @@ from torch import Tensor
 from ..errors import ConfigError, first_line
 from .players import NO_MOVE, Player
 
-PROCESSES = 2
+PROCESSES = 2  # of one engine, at the same time
 PATIENCE = 30.0  # seconds that an engine may take for a move; then it is killed and loses the game
 MAX_RESTARTS = 10  # of all processes together; after them the engine forfeits every game
 # Debian puts its engines there, and not every PATH has these folders.
@@ -41,13 +41,16 @@ class ProcessPlayer(Player):
     protocol: ClassVar[str]  # "UCI" or "Gomocup"
     hint: ClassVar[str]  # what an error adds where there is no such program
 
-    def __init__(self, path: str, settings: str, processes: int, patience: float):
+    def __init__(self, path: str, settings: str, patience: float):
         """path: a program, by path or by name. settings: what the player's name says beside its
-        title. processes: how many run at the same time. patience: seconds that a move may take.
+        title. patience: seconds that a move may take.
 
         Raises ConfigError when there is no such program or it does not speak the protocol.
         """
-        self.path = os.path.abspath(find_program(path, self.hint))
+        found = shutil.which(path) or shutil.which(path, path=OUTSIDE_PATH)
+        if found is None:
+            raise ConfigError(f"no engine {path!r}: expected a program's path or name{self.hint}")
+        self.path = os.path.abspath(found)
         self.patience = patience
         self.reasons = []
         self.restarts = 0
@@ -62,10 +65,10 @@ class ProcessPlayer(Player):
         self.name = f"{self.title} ({settings})"
         # The processes that wait for a position; None: one that has yet to start.
         self._engines: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        for process in (engine, *[None] * (processes - 1)):
+        for process in (engine, *[None] * (PROCESSES - 1)):
             self._engines.put(process)
-        self._threads = ThreadPoolExecutor(processes, thread_name_prefix="engine")
-        self._processes = processes
+        self._threads = ThreadPoolExecutor(PROCESSES, thread_name_prefix="engine")
+        self._processes = PROCESSES
 
     def launch(self) -> Any:
         """A new process."""
@@ -125,16 +128,6 @@ class ProcessPlayer(Player):
             return f"{self.title}: {first_line(error)}"
         finally:
             self._engines.put(engine)
-
-
-def find_program(path: str, hint: str) -> str:
-    """The program with this path or name. Raises ConfigError, which ends in `hint`, when there is
-    none.
-    """
-    found = shutil.which(path) or shutil.which(path, path=OUTSIDE_PATH)
-    if found is None:
-        raise ConfigError(f"no engine {path!r}: expected a program's path or name{hint}")
-    return found
 
 
 def engine_settings(

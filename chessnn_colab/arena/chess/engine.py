@@ -15,7 +15,7 @@ import chess
 import chess.engine
 
 from ...games.chess.notation import action_from_move
-from ..engine_processes import PATIENCE, PROCESSES, ProcessPlayer, engine_settings
+from ..engine_processes import PATIENCE, ProcessPlayer, engine_settings
 
 START_SECONDS = 20.0
 LIMITS = {"nodes": int, "depth": int, "time": float}
@@ -36,7 +36,6 @@ class EnginePlayer(ProcessPlayer):
         path: str,
         options: Mapping[str, Any] | None = None,
         limit: Mapping[str, Any] = DEFAULT_LIMIT,
-        processes: int = PROCESSES,
         patience: float = PATIENCE,
     ):
         """options: UCI options by name, such as {"Skill Level": 0}. limit: of each move, in nodes,
@@ -47,7 +46,7 @@ class EnginePlayer(ProcessPlayer):
         self.limit = chess.engine.Limit(**limit)
         settings = [f"{name} {value:g}" for name, value in limit.items()]
         settings += [f"{name} {value}" for name, value in self.options.items()]
-        super().__init__(path, ", ".join(settings), processes, patience)
+        super().__init__(path, ", ".join(settings), patience)
 
     def launch(self) -> chess.engine.SimpleEngine:
         return chess.engine.SimpleEngine.popen_uci(

@@ -17,7 +17,7 @@ from pathlib import Path
 from ...errors import ConfigError
 from ...games.gomoku.notation import cell_name
 from ...games.gomoku.rules import Gomoku
-from ..engine_processes import PATIENCE, PROCESSES, ProcessPlayer, engine_settings
+from ..engine_processes import PATIENCE, ProcessPlayer, engine_settings
 
 START_SECONDS = 60.0  # an engine may load a network first
 MEMORY = 350 * 2**20  # bytes, what Gomocup allows
@@ -152,17 +152,12 @@ class GomocupPlayer(ProcessPlayer):
     hint = ", such as ./pbrain-embryo"
 
     def __init__(
-        self,
-        path: str,
-        game: type[Gomoku],
-        seconds: float = SECONDS,
-        processes: int = PROCESSES,
-        patience: float = PATIENCE,
+        self, path: str, game: type[Gomoku], seconds: float = SECONDS, patience: float = PATIENCE
     ):
         """seconds: time limit per move sent to the engine. The rest is ProcessPlayer's."""
         self.game = game
         self.seconds = seconds
-        super().__init__(path, f"time {seconds:g}", processes, patience)
+        super().__init__(path, f"time {seconds:g}", patience)
 
     def launch(self) -> GomocupProcess:
         return GomocupProcess(self.path, self.game, self.seconds)

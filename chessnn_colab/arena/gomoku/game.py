@@ -1,14 +1,12 @@
 """The players, openings, puzzles and engines of Gomoku, for every size and rule."""
 
 import functools
-from collections.abc import Sequence
 from functools import partial
 from typing import cast
 
 from ...games.base import move_list
 from ...games.gomoku.notation import parse_cell
 from ...games.gomoku.rules import Gomoku
-from ...games.gomoku.state import GomokuState
 from ...games.registry import make_game, rules
 from ..game import ArenaGame
 from ..games_folder import GamesFolder
@@ -26,11 +24,6 @@ def board_after(game: Gomoku | type[Gomoku], opening: Opening) -> list[int]:
     Gomoku are lists of actions. game: the rules, or their class.
     """
     return [parse_cell(move, game.size) for move in opening.moves]
-
-
-def states(boards: Sequence[Sequence[int]], game: Gomoku) -> GomokuState:
-    """A state with a row for each of `boards`, as fresh games from there."""
-    return game.after(boards)
 
 
 def match_text(name: str, result: MatchResult) -> str:
@@ -75,7 +68,7 @@ def gomoku_game(name: str) -> ArenaGame:
         },
         book=book(variant.size),
         board_after=partial(board_after, variant),
-        states=states,
+        states=lambda boards, game: game.after(boards),
         push=list.append,
         engine=partial(parse_engine, variant),
         games_folder=partial(GamesFolder, ".txt", partial(match_text, variant.name)),
