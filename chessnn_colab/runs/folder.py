@@ -286,18 +286,15 @@ def own_folder(game: str) -> str:
 
 def folder_path(path: AnyPath) -> Path:
     """Return the absolute path, or RunError when it is a file or lies beneath one."""
-    if not os.fspath(path) or "\0" in os.fspath(path):
-        raise RunError(
-            f"{os.fspath(path)!r} cannot be a run folder: expected a path such as runs/first"
-        )
+    name = os.fspath(path)
     try:
-        folder = Path(os.path.abspath(Path(path).expanduser()))
+        if not name or "\0" in name:
+            raise ValueError("expected a path such as runs/first")
+        folder = Path(os.path.abspath(Path(name).expanduser()))
         place = next(place for place in (folder, *folder.parents) if place.exists())
-    except (
-        OSError,
-        RuntimeError,
-    ) as error:  # a name too long, no permission, a home that is not there
-        raise RunError(f"{os.fspath(path)!r} cannot be a run folder: {error}") from error
+    # A name too long, no permission, a home that is not there.
+    except (OSError, RuntimeError, ValueError) as error:
+        raise RunError(f"{name!r} cannot be a run folder: {error}") from error
     if not place.is_dir():
         relation = "is a file" if place == folder else f"lies beneath {place}, which is a file"
         raise RunError(f"{folder} {relation}: a run needs a folder. Choose another path")

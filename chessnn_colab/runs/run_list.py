@@ -85,12 +85,11 @@ def delete_run(path: AnyPath) -> int:
                     (folder / name).unlink(missing_ok=True)
             lock.release()  # Windows deletes no file that is open
             (folder / LOCK_FILE).unlink(missing_ok=True)
-            left = folder_bytes(folder)
             if not any(folder.iterdir()):
                 folder.rmdir()
     finally:
         lock.release()
-    return before - left
+    return before - folder_bytes(folder)
 
 
 def folder_bytes(folder: Path) -> int:

@@ -261,8 +261,7 @@ class Pool:
     def _replace_the_hung(self) -> None:
         for slot in self._slots:
             process = slot.process
-            cause = self._overdue(slot, process) if process is not None else ""
-            if process is not None and cause:
+            if process is not None and (cause := self._overdue(slot, process)):
                 process.kill()
                 process.reap()
                 (self._replace if slot.ready else self._go_on_without)(slot, cause)
