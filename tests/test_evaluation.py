@@ -174,7 +174,7 @@ def test_a_run_of_another_game_plays_that_game(other_game):
     assert other.opponent == "small iteration 0"
 
 
-def test_a_run_of_another_game_is_not_an_opponent(run, other_game):
+def test_a_run_of_another_game_is_not_an_opponent(run, other_game, capsys):
     for own, opponent, words in (
         (run, other_game, "is a run of the game 'tictactoe': expected one of 'chess'"),
         (other_game, run, "is a run of the game 'chess': expected one of 'tictactoe'"),
@@ -182,6 +182,8 @@ def test_a_run_of_another_game_is_not_an_opponent(run, other_game):
     ):
         with pytest.raises(ConfigError, match=words):
             evaluate_run(own, [opponent], 2, POLICY, device="cpu")
+    assert main(["uci", other_game]) == 2
+    assert "of the game 'tictactoe': expected one of 'chess'" in capsys.readouterr().err
 
 
 def test_a_snapshot_of_another_game_than_its_runs_is_refused(run, other_game, tmp_path):
@@ -195,12 +197,7 @@ def test_a_snapshot_of_another_game_than_its_runs_is_refused(run, other_game, tm
 
 @pytest.mark.parametrize(
     "arguments",
-    [
-        "evaluate RUN --opponent engine:stockfish",
-        "evaluate RUN --save games",
-        "tactics RUN",
-        "uci RUN",
-    ],
+    ["evaluate RUN --opponent engine:stockfish", "evaluate RUN --save games", "tactics RUN"],
 )
 def test_what_a_game_lacks_is_one_sentence(other_game, arguments, capsys):
     assert main(arguments.replace("RUN", other_game).split()) == 2

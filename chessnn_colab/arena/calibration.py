@@ -13,6 +13,7 @@ from ..runs.checkpoint import load_checkpoint
 from ..runs.networks import find_snapshot, run_game
 from ..search import SearchConfig
 from ..selfplay import BOARDS, BOARDS_ON_CPU, Play
+from ..settings import COUNT, require
 from .evaluate import network_player
 from .progress import Bar, MatchProgress, Watch, unwatched
 from .registry import match_game
@@ -34,11 +35,11 @@ def calibrate_run(
     last. Raises ConfigError for a game that pays points, and what load_network raises.
     """
     game = match_game(run_game(run), detect_device(device).device)
-    if game.score_limit or games < 1:
-        wrong = f"{game.title} pays points" if game.score_limit else f"games={games}"
-        raise ConfigError(f"{wrong}: expected one game or more, that is won, drawn or lost")
+    require("games", games, COUNT)
+    if game.score_limit:
+        raise ConfigError(f"{game.title} pays points: expected a game that is won, drawn or lost")
     iteration, path = find_snapshot(run, snapshot)
-    settings = load_checkpoint(path).settings
+    settings = load_checkpoint(path).part("config")
     search = {
         field.name: settings[field.name] for field in fields(SearchConfig) if field.name in settings
     }

@@ -52,11 +52,12 @@ class Checkpoint(NamedTuple):
     groups: dict[str, dict[str, np.ndarray]]
     metadata: dict[str, Any]
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The settings of the training that made it; empty if the file does not say."""
-        config = self.metadata.get("config")
-        return config if isinstance(config, dict) else {}
+    def part(self, name: str) -> dict[str, Any]:
+        """A part of the metadata, such as `config`, the settings of the training that made it, or
+        `card`; empty if the file has none.
+        """
+        part = self.metadata.get(name)
+        return part if isinstance(part, dict) else {}
 
 
 def save_checkpoint(path: AnyPath, groups: Groups, metadata: Mapping[str, Any]) -> None:

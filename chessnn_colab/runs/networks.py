@@ -228,5 +228,4 @@ def shipped_cards() -> dict[int, dict[str, Any]]:
 
 def card_of(path: AnyPath) -> dict[str, Any]:
     """The card of a shared file; empty for a snapshot without one. Raises CheckpointError."""
-    card = load_checkpoint(path).metadata.get("card", {})
-    return card if isinstance(card, dict) else {}
+    return load_checkpoint(path).part("card")

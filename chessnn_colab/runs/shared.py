@@ -155,7 +155,7 @@ def card_of_run(run: AnyPath, snapshot: int | None = None) -> dict[str, Any]:
 
 def _public(saved: Checkpoint) -> dict[str, Any]:
     """The settings without the places on the machine that trained it."""
-    return {name: value for name, value in saved.settings.items() if name not in PRIVATE}
+    return {name: value for name, value in saved.part("config").items() if name not in PRIVATE}
 
 
 def best_snapshot(folder: RunFolder, iterations: Collection[int]) -> int | None:

@@ -15,10 +15,9 @@ import chess
 
 from ...cpu import use_threads
 from ...devices import detect_device, playing_device
-from ...errors import ChessnnError, ConfigError
+from ...errors import ChessnnError
 from ...games.chess.notation import board_from_fen, parse_move
 from ...games.chess.rules import Chess
-from ...runs.networks import run_game
 from ..evaluate import network_player
 from .limits import MOST_SIMULATIONS, read_limits
 from .uci_search import Search, ends
@@ -48,8 +47,6 @@ class Engine:
         commands: TextIO = sys.stdin,
         answers: TextIO = sys.stdout,
     ):
-        if (name := run_game(run)) != "chess":
-            raise ConfigError(f"the game {name!r:.60} has no UCI protocol: expected a run of chess")
         self.commands = commands
         self.answers = answers
         self.inbox: queue.Queue[str | None] = queue.Queue()  # None: the end of the input
