@@ -1,14 +1,13 @@
 """check_device(): the devices of this machine, which of them work, how fast, and advice."""
 
 import functools
-import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
 
 from .advice import Facts, advice, gather_facts, versions
+from .clock import seconds_per_call
 from .config import TrainConfig
 from .device_probe import COMPARED, probe
 from .devices import DeviceChoice, WorkerPlan, detect_device, plan_workers, present
@@ -120,37 +119,22 @@ def check_device(device: str = "auto", game: str = "chess") -> CheckReport:
 
 
 def time_network(device: str, game: str = "chess") -> Speed:
-    """Time the cpu preset: best of three, after one for warming up."""
+    """Time the cpu preset."""
     try:
         rules = make_game(game, device=device)
         network = build_network(TrainConfig(game=game, preset="cpu").network_config(rules), device)
         observation = rules.observe(rules.init(TIMED_BATCH))
-        forward = _best_time(lambda: _forward(network, observation))
-        training = _best_time(lambda: _train(network, observation))
+        forward = seconds_per_call(lambda: network.eval()(observation), device)
+        training = seconds_per_call(lambda: _train(network, observation), device)
     except Exception as error:  # whatever a broken driver raises
         return Speed(device, None, None, first_line(error))
     return Speed(device, 1e6 * forward / TIMED_BATCH, 1e6 * training / TIMED_BATCH)
 
 
-def _forward(network: SpikingNetwork, observation: torch.Tensor) -> None:
-    network.eval()
-    with torch.no_grad():
-        network(observation)[1].sum().item()  # waits for the device
-
-
+@torch.enable_grad()
 def _train(network: SpikingNetwork, observation: torch.Tensor) -> None:
     network.train()
     prior_logits, value_logits = network(observation)
     loss = prior_logits.logsumexp(1).mean() + value_logits.logsumexp(1).mean()
     loss.backward()
-    loss.item()  # waits for the device
     network.zero_grad()
-
-
-def _best_time(function: Callable[[], None]) -> float:
-    times = []
-    for _ in range(4):
-        started = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - started)
-    return min(times[1:])

@@ -11,9 +11,9 @@ from torch import nn
 from chessnn_colab.__main__ import main
 from chessnn_colab.bench import neighbour, table, workers
 from chessnn_colab.bench import network as network_bench
-from chessnn_colab.bench.clock import Setting, random_observations
 from chessnn_colab.bench.network import plain_network
 from chessnn_colab.bench.self_play import bench_self_play
+from chessnn_colab.bench.setting import Setting, random_positions
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.devices import Inventory
 from chessnn_colab.games.chess.rules import Chess
@@ -66,7 +66,8 @@ def test_the_network_that_network_benchs_with_is_the_same_network(levels, steps)
     network = build_network(
         NetworkConfig(channels=8, blocks=2, levels=levels, steps=steps), "cpu", seed=1
     )
-    observation = random_observations(Chess(), 64)
+    game = Chess()
+    observation = game.observe(random_positions(game, 64))
     network.train()(observation)  # a past for the batch norms
     plain, ours = plain_network(network), actor_copy(network.eval())
     assert any(isinstance(module, nn.BatchNorm2d) for module in plain.modules())

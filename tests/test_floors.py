@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).parent.parent / "chessnn_colab"
 # From the ground up. Rooms on one floor do not import each other.
 FLOORS = """
 errors
-budget report cpu memory text install settings shapes transfer graphs
+budget report cpu memory text install settings shapes clock transfer graphs
 games
 network_config search records in_flight devices
 layers tree assembler replay advice presets branches

@@ -23,6 +23,7 @@ from ..errors import error_line
 from ..install import HERE
 from ..settings import one_of, require
 from ..text import duration
+from .setting import Figures
 
 # In the order of their worth: the bench, for how many seconds it measures, and how many it takes in
 # all, which is an estimate for a T4 in Colab.
@@ -45,7 +46,6 @@ NVIDIA_SMI = ["nvidia-smi", "--loop=2", "--format=csv,noheader,nounits"]
 NVIDIA_SMI.append(f"--query-gpu={','.join(QUERY)}")
 # What every bench says: "measured on" and "preset" are enough for the table.
 ABOUT = ("bench", "game", "device", "threads", "torch")
-Figures = dict[str, Any]
 
 
 def bench_device(

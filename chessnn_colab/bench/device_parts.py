@@ -13,6 +13,7 @@ from ..arena.evaluate import evaluate_run
 from ..arena.players import play_search
 from ..arena.registry import arena_game
 from ..check import check_device
+from ..clock import seconds_per_call
 from ..device_probe import probe
 from ..games.registry import make_game
 from ..graphs import Graphs
@@ -22,11 +23,10 @@ from ..report import Progress, Report, Session
 from ..runs.networks import find_network, load_network, run_game
 from ..selfplay import graphs_for
 from ..training import train
-from .clock import Setting, random_positions, seconds_per_call
 from .launches import bench_launches
 from .self_play import bench_self_play, played
+from .setting import Figures, Setting, random_positions
 
-Figures = dict[str, Any]
 MATCH_GAMES = 40
 FEW_BOARDS = 16  # the host is slower than any GPU at them
 POSITIONS = 512

@@ -29,7 +29,7 @@ from ..games.registry import make_game
 from ..lockstep import Lockstep
 from ..network import SpikingNetwork, actor_copy
 from ..search import SearchConfig
-from .clock import Setting
+from .setting import Figures, Setting
 
 BOARDS = 16
 NOT_KERNELS = {
@@ -54,7 +54,7 @@ PARTS = {
 }
 
 
-def bench_launches(setting: Setting) -> dict[str, Any]:
+def bench_launches(setting: Setting) -> Figures:
     """Kernels per ply, by part and by function (see the module's text)."""
     # A narrow network has as many operators, and a CPU runs them faster.
     narrow = replace(setting.network_config, channels=8)

@@ -10,15 +10,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from ..arena.parallel import play_match
 from ..arena.players import NetworkPlayer
 from ..devices import inventory, plan_workers
 from ..games.registry import make_game
 from ..network import build_network
-from .clock import Setting
 from .rules import positions_per_second
+from .setting import Figures, Setting
 from .workers import Learning, started_workers
 
 CYCLES = 5
@@ -30,7 +29,7 @@ SUFFIXES = {1: "", 2: "_two"}  # number of neighbours -> what its figures are ca
 Pace = Callable[[float], float]  # seconds to measure -> work per second
 
 
-def bench_neighbour(setting: Setting) -> dict[str, Any]:
+def bench_neighbour(setting: Setting) -> Figures:
     """The pace of rules, self-play on workers, learner and a match: idle, and as ratios beside one
     and two neighbours.
 
@@ -50,7 +49,7 @@ def bench_neighbour(setting: Setting) -> dict[str, Any]:
         return _alternated(paces, setting.seconds / (3 * CYCLES))
 
 
-def _alternated(paces: dict[str, Pace], seconds: float) -> dict[str, Any]:
+def _alternated(paces: dict[str, Pace], seconds: float) -> Figures:
     """Idle paces and the ratios, each turn of each part some `seconds` long."""
     # By number of neighbours: the paces of each cycle.
     turns: dict[int, list[dict[str, float]]] = {0: [], 1: [], 2: []}
@@ -58,7 +57,7 @@ def _alternated(paces: dict[str, Pace], seconds: float) -> dict[str, Any]:
         for count, cycles in turns.items():
             with neighbours(count):
                 cycles.append({name: pace(seconds) for name, pace in paces.items()})
-    figures: dict[str, Any] = {}
+    figures: Figures = {}
     for name in paces:
         figures[f"{name}_per_second"] = statistics.median(idle[name] for idle in turns[0])
         for count, suffix in SUFFIXES.items():

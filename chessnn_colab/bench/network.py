@@ -3,20 +3,20 @@
 import copy
 import functools
 import statistics
-from typing import Any
 
 from spikingjelly.activation_based import functional, neuron, surrogate
 from torch import nn
 
+from ..clock import seconds_per_call
 from ..layers import TAU, SpikingLayer
 from ..network import SpikingNetwork, actor_copy
-from .clock import Setting, random_observations, seconds_per_call
+from .setting import Figures, Setting, random_positions
 
 BATCH = 512
 TURNS = 5
 
 
-def bench_network(setting: Setting) -> dict[str, Any]:
+def bench_network(setting: Setting) -> Figures:
     """The actors' network, policy and value, beside `plain_network` in float32.
 
     The two take turns on BATCH positions of random play, or setting.boards; the figures are
@@ -25,7 +25,7 @@ def bench_network(setting: Setting) -> dict[str, Any]:
     """
     network = setting.network()
     batch = setting.boards or BATCH
-    observation = random_observations(setting.game, batch)
+    observation = setting.game.observe(random_positions(setting.game, batch))
     candidates = {"": actor_copy(network, setting.dtype)}
     if not network.portable:
         candidates["plain_"] = plain_network(network)

@@ -11,17 +11,18 @@ from typing import Any
 import torch
 
 from ..actor import Actor
+from ..clock import seconds_per_call
 from ..graphs import Graphs
 from ..network import SpikingNetwork, actor_copy
 from ..records import GameRecords
 from ..search import SearchConfig
 from ..selfplay import Play
-from .clock import Setting, seconds_per_call
+from .setting import Figures, Setting
 
 ROUNDED = 512  # numbers of logits are rounded up to multiples, since hardly two are the same
 
 
-def bench_self_play(setting: Setting, search: SearchConfig | None = None) -> dict[str, Any]:
+def bench_self_play(setting: Setting, search: SearchConfig | None = None) -> Figures:
     """Self-play beside the same folded network on its own, same batches, same threads.
 
     search: None is that of training. Every position that the network looks at counts as an

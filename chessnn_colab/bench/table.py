@@ -18,7 +18,6 @@ from ..errors import ConfigError
 from ..memory import keep_freed_memory
 from ..search import SearchConfig
 from ..settings import ABOVE_ZERO, COUNT, require
-from .clock import Setting
 from .device_parts import (
     bench_check,
     bench_fused,
@@ -33,6 +32,7 @@ from .neighbour import bench_neighbour
 from .network import bench_network
 from .rules import bench_rules
 from .self_play import bench_self_play
+from .setting import Figures, Setting
 from .workers import bench_learner, bench_ranks, bench_workers
 
 BENCHES = {
@@ -67,7 +67,7 @@ def bench(
     boards: int | None = None,
     watch: Watch = unwatched,
     **settings: Any,
-) -> dict[str, Any]:
+) -> Figures:
     """Run one of BENCHES or ALONE, or "all" of BENCHES, for about `seconds` each.
 
     Returns figures by name, with the game, device, threads and preset that they belong to; for
@@ -102,7 +102,7 @@ def bench(
     if device == "cpu":
         keep_freed_memory()
     names = list(BENCHES) if name == "all" else [name]
-    figures: dict[str, Any] = {}
+    figures: Figures = {}
     started = time.monotonic()
     with suppress(KeyboardInterrupt):
         for each in names:
@@ -110,7 +110,7 @@ def bench(
             figures[each] = benches[each](setting)
         watch(_progress(names, len(figures), seconds, started))
     left_out = names[len(figures) :]
-    rest: dict[str, Any] = {"not_measured": left_out} if left_out else {}
+    rest: Figures = {"not_measured": left_out} if left_out else {}
     if device.startswith("cuda"):
         rest["gpu_memory_mib"] = torch.cuda.max_memory_allocated(device) / 2**20
     return {**about, **(figures if name == "all" else figures.get(name, {})), **rest}

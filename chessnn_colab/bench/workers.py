@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from ..replay import ReplayBuffer
 from ..report import Progress
 from ..selfplay import SelfPlay
 from ..workers.local import LocalPool
-from .clock import Setting
+from .setting import Figures, Setting
 
 MANY_UPDATES = 1_000_000  # more than are made in the time
 WARM_UP_SECONDS = 1.0
@@ -65,7 +65,7 @@ def started_workers(
         yield pool, play
 
 
-def bench_workers(setting: Setting) -> dict[str, Any]:
+def bench_workers(setting: Setting) -> Figures:
     """Moves per second of one worker and of the planned number, two at least; one torch thread each
     on the CPU.
     """
@@ -83,7 +83,7 @@ def bench_workers(setting: Setting) -> dict[str, Any]:
     return {"workers": rates, "speedup": speedup, "moves_per_second": rates[most]}
 
 
-def bench_learner(setting: Setting) -> dict[str, Any]:
+def bench_learner(setting: Setting) -> Figures:
     """The learner's share of an iteration in which every position is learned from SAMPLE_REUSE
     times.
 
@@ -108,7 +108,7 @@ def bench_learner(setting: Setting) -> dict[str, Any]:
     }
 
 
-def bench_ranks(setting: Setting) -> dict[str, Any]:
+def bench_ranks(setting: Setting) -> Figures:
     """Updates per second of one learner, and of the workers that learn together (on a CPU all, with
     one thread each). Both include how an iteration's learning begins and ends.
     """
