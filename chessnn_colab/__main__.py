@@ -118,7 +118,7 @@ def run_check(options: argparse.Namespace) -> None:
     from .check import check_device
 
     report = check_device(options.device, options.game)
-    print(json.dumps(report.to_dict()) if options.json else report)
+    print(json.dumps(dataclasses.asdict(report)) if options.json else report)
 
 
 def run_perft(options: argparse.Namespace) -> None:

@@ -1,8 +1,7 @@
 """check_device(): the devices of this machine, which of them work, how fast, and advice."""
 
 import functools
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 
@@ -45,7 +44,7 @@ class Speed:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """Everything check_device found; str() is the table, to_dict() plain data."""
+    """Everything check_device found; str() is the table."""
 
     versions: dict[str, str]
     facts: Facts
@@ -55,10 +54,6 @@ class CheckReport:
     advice: tuple[str, ...]
     outlook: str = ""  # what twenty minutes make (plan.py)
     one_pass: bool = False  # whether spikes take one pass over memory (layers.rounds_at_once)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The report as plain data."""
-        return asdict(self)
 
     @property
     def fastest(self) -> str:

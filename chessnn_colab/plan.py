@@ -2,10 +2,7 @@
 and what is learned how often.
 """
 
-from __future__ import annotations
-
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from .budget import DEFAULT_MINUTES
 from .config import TrainConfig
@@ -66,10 +63,6 @@ class Plan:
     def source(self) -> str:
         """Where the rates come from."""
         return "an estimate" if self.stated else "by the rates given"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The plan as plain data."""
-        return asdict(self)
 
     def __str__(self) -> str:
         shape = PRESETS[self.preset]

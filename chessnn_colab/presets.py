@@ -2,8 +2,6 @@
 gets.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,23 +16,17 @@ MOST_REUSE = 3.0  # more was no better with one learner on two cores (LOG.md, 20
 LEAST_REUSE = 0.8  # the least among the peers that docs/scaling.md names
 
 
-class Pace(NamedTuple):
-    """How long a device takes, in milliseconds."""
-
-    ply: float  # of BOARDS games, by the search of two rungs
-    update: float  # of TIMED_BATCH positions
-
-
 @dataclass(frozen=True)
 class Size:
-    """What a preset asks of a GPU and of a session, and its pace on each of KINDS."""
+    """What a preset asks of a GPU and of a session, and how many milliseconds each of KINDS takes."""
 
     worthwhile: float  # million positions; a session that makes fewer takes a smaller network
     memory: float  # GB of a GPU that learns and plays
-    paces: tuple[Pace, ...]
+    plies: tuple[float, ...]  # a ply of BOARDS games, by the search of two rungs
+    updates: tuple[float, ...]  # an update of TIMED_BATCH positions
 
 
-# Pace: preset cpu on a core as measured, all else estimates (docs/speed.md, "On a GPU: estimates",
+# Milliseconds: preset cpu on a core as measured, all else estimates (docs/speed.md, "On a GPU: estimates",
 # multiplies them out); nobody has measured a GPU.
 #
 # Worthwhile: with 32 channels five blocks are level with three after 3.2 and 4.5 million positions
@@ -47,36 +39,10 @@ class Size:
 # positions: 0.5, 1.8 and 4.5 GB), weights and optimizer, two processes with 0.4 GB of CUDA each,
 # 512 games, and cuDNN's work space while it chooses; rounded up.
 SIZES = {
-    "cpu": Size(
-        0, 1, (Pace(524, 375), Pace(68.8, 30.2), Pace(11.3, 4.8), Pace(4.9, 2.3), Pace(4.1, 2))
-    ),
-    "t4": Size(
-        5,
-        4,
-        (Pace(2570, 1970), Pace(336.9, 158.9), Pace(34.4, 17.6), Pace(7.1, 3.6), Pace(4.3, 2.3)),
-    ),
-    "a100": Size(
-        27,
-        11,
-        (
-            Pace(14700, 11400),
-            Pace(1934.8, 921.3),
-            Pace(147.9, 78),
-            Pace(30.6, 16.1),
-            Pace(9.7, 5.1),
-        ),
-    ),
-    "h100": Size(
-        67,
-        23,
-        (
-            Pace(47800, 37000),
-            Pace(6279.7, 2977.8),
-            Pace(432, 226),
-            Pace(89.6, 46.8),
-            Pace(28.3, 14.8),
-        ),
-    ),
+    "cpu": Size(0, 1, (524, 68.8, 11.3, 4.9, 4.1), (375, 30.2, 4.8, 2.3, 2)),
+    "t4": Size(5, 4, (2570, 336.9, 34.4, 7.1, 4.3), (1970, 158.9, 17.6, 3.6, 2.3)),
+    "a100": Size(27, 11, (14700, 1934.8, 147.9, 30.6, 9.7), (11400, 921.3, 78, 16.1, 5.1)),
+    "h100": Size(67, 23, (47800, 6279.7, 432, 89.6, 28.3), (37000, 2977.8, 226, 46.8, 14.8)),
 }
 
 
@@ -150,8 +116,8 @@ def stated_rates(
     """
     used = {device, *plan.devices}
     kind = min((kind_of(gpu) for gpu in machine.gpus if f"cuda:{gpu.index}" in used), default=0)
-    player = _pace(preset, plan.devices[0], kind)
-    learner = _pace(preset, device, kind)
+    player, learner = ({"cpu": 0, "mps": 1}.get(name, kind) for name in (plan.devices[0], device))
+    size = SIZES[preset]
     # On a cluster all workers have the same device name, and each a GPU of its own.
     players = max(len(plan.devices) // plan.workers_per_gpu, 1)
     if plan.devices[0] == "cpu":
@@ -159,7 +125,8 @@ def stated_rates(
     if device == "cpu":
         learners = machine.cores
     return Rates(
-        players * 1000 * BOARDS / player.ply, learners * 1000 * TIMED_BATCH / learner.update
+        players * 1000 * BOARDS / size.plies[player],
+        learners * 1000 * TIMED_BATCH / size.updates[learner],
     )
 
 
@@ -168,11 +135,6 @@ def choose_reuse(rates: Rates) -> float:
     between LEAST_REUSE and MOST_REUSE.
     """
     return round(min(max(rates.learn / rates.play, LEAST_REUSE), MOST_REUSE), 1)
-
-
-def _pace(preset: str, device: str, gpu: int) -> Pace:
-    """gpu: the kind of GPU, where it is one."""
-    return SIZES[preset].paces[{"cpu": 0, "mps": 1}.get(device, gpu)]
 
 
 def kind_of(gpu: Gpu) -> int:

@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 import torch
@@ -151,7 +151,7 @@ def test_the_report_is_a_table_and_plain_data():
     assert "compared" not in text, "a CPU is compared with nothing"
     [speed] = report.speeds
     assert speed.forward_us > 0 and speed.training_us > 0
-    read = json.loads(json.dumps(report.to_dict()))
+    read = json.loads(json.dumps(asdict(report)))
     assert read["choice"]["device"] == "cpu" and read["facts"]["machine"]["cores"] >= 1
     assert len(read["plan"]["devices"]) >= 1
 

@@ -373,11 +373,11 @@ def test_the_preset_fits_the_gpus_that_learn_or_play_and_the_minutes(
 def test_the_estimates_are_those_that_docs_speed_multiplies_out():
     text = (Path(__file__).parent.parent / "docs" / "speed.md").read_text(encoding="utf-8")
     for name, size in SIZES.items():
-        for kind, pace in zip(KINDS, size.paces):
+        for kind, ply, update in zip(KINDS, size.plies, size.updates):
             (row,) = [line for line in text.splitlines() if line.startswith(f"| {kind} | {name} |")]
             cells = row.split(" | ")
             shown = [float(cells[place].removesuffix(" ms")) for place in (3, 5)]
-            assert shown == [pace.ply, pace.update]
+            assert shown == [ply, update]
 
 
 @pytest.mark.parametrize(

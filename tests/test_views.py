@@ -394,7 +394,7 @@ def test_the_panel_keeps_its_place_and_its_height(places):
         model.report(make_report(iteration))
     bars, figures = places
     assert len({re.search(r"max-width:1000px;.*?height:(\d+)px", shown)[1] for shown in bars}) == 1
-    assert len({(shown.count("<tr"), shown.count("aspect-ratio")) for shown in figures}) == 1
+    assert len({(shown.count("<tr"), shown.count("image/png")) for shown in figures}) == 1
     assert "data:image/svg+xml" in figures[-1] and "<b>Iteration 2" in figures[-1]
     drawn = [shown for shown in figures if "<script" in shown]
     players = {re.search(r'data-place="(\w+)"', shown)[1] for shown in drawn}

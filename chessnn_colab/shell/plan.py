@@ -1,10 +1,9 @@
 """The command plan."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 
 
 def add_plan(command: Callable[..., argparse.ArgumentParser]) -> None:
@@ -43,4 +42,4 @@ def run_plan(options: argparse.Namespace) -> None:
         device = "cuda:0"
     rates = rates_of_run(options.rates_of) if options.rates_of else None
     plan = plan_run(config, device, machine, rates)
-    print(json.dumps(plan.to_dict()) if options.json else plan)
+    print(json.dumps(asdict(plan)) if options.json else plan)

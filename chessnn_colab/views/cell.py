@@ -1,8 +1,23 @@
 """Output of a cell as HTML that needs no kernel."""
 
+import base64
 import html
 import re
 from typing import Any
+
+
+def image_html(data: bytes, kind: str, width: int, height: int, words: str) -> str:
+    """A picture as an HTML image that needs no kernel, smaller where the page is narrow.
+
+    kind: "png" or "svg+xml". width, height: CSS pixels. words: what it shows, for those who do not
+    see it.
+    """
+    source = f"data:image/{kind};base64,{base64.b64encode(data).decode()}"
+    style = (
+        f"display:block;flex:0 0 auto;width:{width}px;max-width:100%;height:auto;"
+        f"aspect-ratio:{width}/{height};margin:0"
+    )
+    return f'<img src="{source}" alt="{html.escape(words)}" width="{width}" style="{style}">'
 
 
 class HtmlImage:

@@ -2,8 +2,6 @@
 time.
 """
 
-from __future__ import annotations
-
 import html
 from collections.abc import Sequence
 

@@ -5,14 +5,12 @@ As an image it needs no widget front end and no style sheet, and it stays visibl
 is not trusted, from which Jupyter removes scripts, style sheets and inline SVG.
 """
 
-import base64
-import html
 import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..games.base import Game
-from .cell import HtmlImage
+from .cell import HtmlImage, image_html
 from .drawing import EMPTY, Drawing
 from .drawings import draw_game
 
@@ -156,9 +154,8 @@ def picture_html(
     """The picture of `board_svg` as an HTML image of `size` CSS pixels that says in words what
     stands where.
     """
-    svg = base64.b64encode(board_svg(drawing, None, arrows, turned).encode()).decode()
-    style = f"width:{size}px;max-width:100%;display:block;flex:0 0 auto"
-    return f'<img src="data:image/svg+xml;base64,{svg}" style="{style}" alt="{html.escape(in_words(drawing))}">'
+    svg = board_svg(drawing, None, arrows, turned).encode()
+    return image_html(svg, "svg+xml", size, size, in_words(drawing))
 
 
 def in_words(drawing: Drawing) -> str:

@@ -6,8 +6,6 @@ tell apart, the blue a little lighter. INK is as far from white as from a dark n
 (contrast 4.2 with #FFFFFF and #181818).
 """
 
-import base64
-import html
 import io
 import sys
 from collections.abc import Sequence
@@ -20,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from .cell import HtmlImage
+from .cell import HtmlImage, image_html
 
 BLUE = "#2A8FD0"
 ORANGE = "#E69F00"
@@ -111,13 +109,11 @@ def figure_html(figure: Figure, alt: str = "") -> str:
     alt: what it shows, for those who do not see it; by default the titles of its axes.
     """
     alt = alt or ". ".join(axis.get_title("left") or axis.get_title() for axis in figure.axes)
-    size = round(figure.get_figwidth() * PIXELS_AN_INCH)
-    height = round(size * figure.get_figheight() / figure.get_figwidth())
-    data = base64.b64encode(figure_png(figure)).decode()
-    style = f"display:block;width:{size}px;max-width:100%;height:auto;aspect-ratio:{size}/{height};margin:0"
+    width, height = (round(inches * PIXELS_AN_INCH) for inches in figure.get_size_inches())
+    data = figure_png(figure)
     if pyplot := sys.modules.get("matplotlib.pyplot"):
         pyplot.close(figure)  # Jupyter draws pyplot's own figures again at the end of the cell
-    return f'<img src="data:image/png;base64,{data}" alt="{html.escape(alt)}" width="{size}" style="{style}">'
+    return image_html(data, "png", width, height, alt)
 
 
 def show(figure: Figure, alt: str) -> None:

@@ -1,6 +1,5 @@
 """Firing maps: the planes that enter, and where each layer and each channel fires on the board."""
 
-import base64
 import io
 from collections.abc import Mapping
 
@@ -11,7 +10,7 @@ from matplotlib.image import imsave
 
 from ...network import SpikingNetwork
 from ...text import percent
-from ..cell import HtmlImage
+from ..cell import HtmlImage, image_html
 from ..style import FULL_FIRE, NO_FIRE
 from .seen import SeenPosition, board_image, caption, firing_maps, row
 from .show import Controlled
@@ -103,11 +102,6 @@ def boards_html(
         squares = np.kron(board[::-1] - middle, SQUARE) + middle
         png = io.BytesIO()
         imsave(png, squares, vmin=0, vmax=highest, cmap=colours, format="png")
-        data = base64.b64encode(png.getvalue()).decode()
-        style = f"width:{size}px;max-width:100%;display:block"
-        image = (
-            f'<img src="data:image/png;base64,{data}" alt="{title}" width="{size}" style="{style}">'
-        )
-        parts.append(f"{title}{image}")
+        parts.append(title + image_html(png.getvalue(), "png", size, size, title))
     words = "max-width:710px;font-size:11px;line-height:1.3;white-space:pre-line;text-align:center"
     return f'<div style="{words}">{row(*parts, gap=GAP, width=size)}</div>'
