@@ -147,14 +147,12 @@ class StrengthProbe:
         first: after the first iteration, of whose network people want to hear, time may be borrowed
         from the rest of the session.
         """
-        if last:
-            return measure.cost <= self._left(measure, at_end=True)
-        if first:
-            return 2 * measure.cost <= self._left(measure, at_end=True)
+        at_end = last or first
         interval = (self.budget.seconds or 0.0) / MOST_POINTS
-        if self.budget.elapsed - measure.measured_at < interval:
+        if not at_end and self.budget.elapsed - measure.measured_at < interval:
             return False
-        return 2 * measure.cost <= self._left(measure, at_end=False)
+        times = 1 if last else 2
+        return times * measure.cost <= self._left(measure, at_end)
 
     def _left(self, measure: Measure, at_end: bool) -> float:
         """Seconds that `measure` may still take by now, or by the end of the session."""

@@ -167,7 +167,7 @@ def test_match_games_are_saved_and_shown(tmp_path):
         if not game.player_is_first:
             names.reverse()
         shown = played_game(text)
-        assert shown is not None and shown.players == " - ".join(names)
+        assert shown.players == " - ".join(names)
         assert shown.end.startswith("Five in a row: ")
         assert f"Opening: {game.opening.name}\n" in text
         assert tuple(shown.drawing.actions[-len(game.actions) :]) == tuple(game.actions)

@@ -92,14 +92,12 @@ def energy_positions(game: Any) -> Any:
 
 
 def _draw_game(axis: Axes, reports: list[Report]) -> None:
-    """The end of the best sample game: a board where the game has one, else its text."""
+    """The end of the best sample game; nothing where no game has ended yet."""
     axis.set_axis_off()
     what, best = best_moment(reports)
-    played = played_game(best.sample_game)
-    if played is None:
-        text = best.sample_game[:900]
-        axis.text(0, 1, text, va="top", fontsize=7, family="monospace")
+    if not best.sample_game:
         return
+    played = played_game(best.sample_game)
     draw_board(axis, played.drawing)
     moves = counted(len(played.drawing.actions), "move")
     words = f"{what}: after {duration(best.seconds)} of training, {moves}. {played.end}"
@@ -113,6 +111,6 @@ def best_moment(reports: Sequence[Report]) -> tuple[str, Report]:
     with_game = [report for report in reports if report.sample_game]
     for report in with_game:
         played = played_game(report.sample_game)
-        if played and " won" in played.end:
+        if " won" in played.end:
             return f"Its first {played.end.split(':')[0].lower()}", report
     return "A game", (with_game or reports)[-1]

@@ -158,17 +158,16 @@ class ChessDrawing(Drawing):
             board = board_from_fen(text)
         else:
             board = game_from_pgn(text).end().board()
-        replayed = board.root()
-        actions = []
+        self._begin(board.root())
         for move in board.move_stack:
-            actions.append(action_from_move(move, replayed))
-            replayed.push(move)
-        self.board = board
-        self.actions = actions
+            self.push(action_from_move(move, self.board))
 
     def reset(self) -> None:
         """The usual start position."""
-        self.board = chess.Board()
+        self._begin(chess.Board())
+
+    def _begin(self, board: chess.Board) -> None:
+        self.board = board
         self.actions: list[int] = []
 
 

@@ -24,14 +24,9 @@ class Played(NamedTuple):
     end: str
 
 
-def played_game(text: str) -> Played | None:
-    """The game in a text of registry.game_text; None for a text in neither of its two forms.
-
-    Raises NotationError for a text that cannot be read.
-    """
-    if text.startswith(LIST_BEGINS):
-        return _from_list(text)
-    return _from_pgn(text) if text.startswith("[") else None
+def played_game(text: str) -> Played:
+    """The game in a text of registry.game_text. Raises NotationError for one that cannot be read."""
+    return _from_list(text) if text.startswith(LIST_BEGINS) else _from_pgn(text)
 
 
 def _from_pgn(text: str) -> Played:

@@ -31,8 +31,7 @@ _NO_TEXT = "No game to show yet: an iteration has to finish first."
 def sample_replay(run: str | Path) -> HtmlImage:
     """The sample games of a run's folder, one for each of up to MOST_GAMES iterations.
 
-    A game without a board is shown as text. Raises RunError when there is no such run,
-    NotationError for a game that cannot be read.
+    Raises RunError when there is no such run, NotationError for a game that cannot be read.
     """
     reports = RunFolder.open(run).reports()
     reports = [report for report in reports if report.sample_game]
@@ -40,18 +39,13 @@ def sample_replay(run: str | Path) -> HtmlImage:
         return HtmlImage(f"<p>{_NO_TEXT}</p>")
     chosen = spread([report.iteration for report in reports], MOST_GAMES)
     reports = [report for report in reports if report.iteration in chosen]
-    games = _newest_games(reports)
-    if not games:
-        title = f"Iteration {reports[-1].iteration}"
-        text = html.escape(reports[-1].sample_game)
-        return HtmlImage(f"<p><b>{title}</b></p><pre>{text}</pre>")
-    return HtmlImage(_page(games))
+    return HtmlImage(_page(_newest_games(reports)))
 
 
 def panel_replay(reports: Sequence[Report], place: str) -> str:
     """HTML: the newest sample games of a run that trains, the last of them playing by itself.
 
-    It is "" where there is no game yet, or none with a board. place: a name that all drawings at
+    It is "" where there is no game yet. place: a name that all drawings at
     the same place of the page share; the next one continues where the last one was.
     """
     newest = [report for report in reports if report.sample_game][-PANEL_GAMES:]
@@ -70,20 +64,16 @@ class _Replayed(NamedTuple):
 
 
 def _newest_games(reports: Sequence[Report]) -> list[_Replayed]:
-    """The last of the games, and as many before it as have MOST_PLIES together with it; none
-    where the game has no board.
-    """
+    """The last of the games, and as many before it as have MOST_PLIES together with it."""
     games = [_sample(report.iteration, report.sample_game) for report in reports]
-    shown = [game for game in games if game is not None]
-    while len(shown) > 1 and sum(len(each.game["plies"]) for each in shown) > MOST_PLIES:
-        del shown[0]
-    return shown
+    while len(games) > 1 and sum(len(each.game["plies"]) for each in games) > MOST_PLIES:
+        del games[0]
+    return games
 
 
 @functools.lru_cache(maxsize=PANEL_GAMES)  # a panel is drawn again with one game more
-def _sample(iteration: int, text: str) -> _Replayed | None:
-    played = played_game(text)
-    return None if played is None else _replayed(played, f"Iteration {iteration}")
+def _sample(iteration: int, text: str) -> _Replayed:
+    return _replayed(played_game(text), f"Iteration {iteration}")
 
 
 def _replayed(played: Played, title: str) -> _Replayed:
