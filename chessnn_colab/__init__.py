@@ -96,7 +96,6 @@ _HOMES = {
         "estimate_energy": "spikes",
         "energy_positions": "views.card",
         "energy_bars": "views.plots",
-        "firing_rate_bars": "views.plots",
         "start_picture": "views.picture",
         "Controlled": "views.inside.show",
     },

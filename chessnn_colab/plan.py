@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from .budget import DEFAULT_MINUTES
 from .config import TrainConfig
-from .devices import Gpu, Inventory, WorkerPlan
+from .devices import Gpu, Inventory
 from .errors import ConfigError
 from .learning import NORM_BATCHES
 from .network_config import PRESETS
@@ -110,9 +110,12 @@ def plan_run(
     other = busy / (1 - TIME_SHARE - SAVE_SHARE) - busy
     iterations = config.iterations or max(round(60 * minutes / (busy + other)), 1)
     window = window_size(iterations * each, each, settled.replay_capacity)
+    devices = len({device, *workers.devices})
+    # One device measures and saves.
+    working = play_seconds * len(set(workers.devices)) + learn_seconds * learners + other
     return Plan(
         preset=settled.preset,
-        devices=_devices(device, workers),
+        devices=devices,
         learners=learners,
         rates=Rates(play, learn),
         stated=rates is None,
@@ -126,26 +129,12 @@ def plan_run(
         play_seconds=play_seconds,
         learn_seconds=learn_seconds,
         other_seconds=other,
-        idle_share=_idle_share(device, workers, learners, (play_seconds, learn_seconds, other)),
+        idle_share=1 - working / (devices * (busy + other)),
         minutes=minutes,
         positions=iterations * each,
         window=min(window, iterations * each),
         kept_share=min(window / each, 1.0),
     )
-
-
-def _devices(device: str, workers: WorkerPlan) -> int:
-    return len({device, *workers.devices})
-
-
-def _idle_share(
-    device: str, workers: WorkerPlan, learners: int, seconds: tuple[float, float, float]
-) -> float:
-    """The share of the devices' time in which they wait; one measures and saves."""
-    play, learn, other = seconds
-    devices = _devices(device, workers)
-    busy = play * len(set(workers.devices)) + learn * learners + other
-    return 1 - busy / (devices * (play + learn + other))
 
 
 def made_up_machine(gpus: int, kind: str) -> Inventory:

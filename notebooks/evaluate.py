@@ -252,8 +252,20 @@ axis.set_title(words, loc="left")
 show(figure, words)
 
 rates = {short: float(spikes.mean()) / len(each) for short, spikes in layers.items()}
-words = ", ".join(f"{name} {rate:.1%}" for name, rate in rates.items())
-show(inside.firing_rate_bars(rates), f"Firing rates: {words}")
+figure, axis = plt.subplots(figsize=(7.5, 1.2 + 0.32 * len(rates)))
+silent = [rate < 0.001 for rate in rates.values()]  # such a layer passes next to nothing on
+colours = ["#D55E00" if quiet else "#2A8FD0" for quiet in silent]
+bars = axis.barh(list(rates), list(rates.values()), height=0.66, color=colours)
+texts = [f"{100 * rate:.3g} %{', silent' * quiet}" for rate, quiet in zip(rates.values(), silent)]
+axis.bar_label(bars, texts, padding=4)
+axis.set_xlim(0, 1.25 * max(0.04, *rates.values()))
+axis.xaxis.set_major_formatter("{x:.0%}")
+axis.invert_yaxis()
+axis.set(xlabel="spikes, as a share of those it could fire", ylabel="layer, input first")
+axis.set_title("Firing rate by layer")
+axis.grid(False, axis="y")
+words = ", ".join(f"{name} {text}" for name, text in zip(rates, texts))
+show(figure, f"Firing rates: {words}")
 energy = inside.estimate_energy(network, rules.observe(inside.energy_positions(rules)))
 show(inside.energy_bars(energy), energy.verdict)
 print(energy.verdict)

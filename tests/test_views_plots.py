@@ -119,12 +119,12 @@ def test_pictures_are_transparent_and_say_what_they_show():
     assert (plt.imread(io.BytesIO(style.figure_png(figure)))[..., 3] == 0).mean() > 0.5
 
 
-def test_bars_of_layers_and_of_designs_have_their_values_beside_them():
-    (axis,) = plots.firing_rate_bars({"stem": 0.2, "block0": 0.0}).axes
-    assert texts(axis) == ["20 %", "0 %, silent"]
-    energy = Energy(1.5e6, 2.8e5, 4.3e6, 1.2e6, 1e5, 4)
-    arithmetic, with_memory = plots.energy_bars(energy).axes
-    assert texts(arithmetic)[0] == "2.64 µJ" and len(texts(with_memory)) == len(energy.designs)
+ENERGY = Energy(1.5e6, 2.8e5, 4.3e6, 1.2e6, 1e5, 4)
+
+
+def test_bars_of_designs_have_their_values_beside_them():
+    arithmetic, with_memory = plots.energy_bars(ENERGY).axes
+    assert texts(arithmetic)[0] == "2.64 µJ" and len(texts(with_memory)) == len(ENERGY.designs)
 
 
 def result(player: str, opponent: str) -> types.SimpleNamespace:
@@ -175,7 +175,7 @@ def test_what_was_measured_stands_against_games_and_minutes(monkeypatch):
 def test_a_shown_figure_says_what_it_shows_and_is_drawn_once(monkeypatch):
     shown = []
     monkeypatch.setattr("IPython.display.display", shown.append)
-    for figure in (plt.figure(), plots.firing_rate_bars({"neurons": 0.1})):
+    for figure in (plt.figure(), plots.energy_bars(ENERGY)):
         style.show(figure, "One & two")
     assert [repr(picture) for picture in shown] == ["One & two"] * 2 and not plt.get_fignums()
     assert all('alt="One &amp; two"' in picture._repr_html_() for picture in shown)

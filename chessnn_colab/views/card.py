@@ -15,7 +15,7 @@ from ..errors import RunError
 from ..games.base import random_plies
 from ..games.registry import make_game
 from ..report import Report, strength_points
-from ..runs.files import refused, write_atomically
+from ..runs.files import AnyPath, refused, write_atomically
 from ..runs.folder import RunFolder
 from ..runs.networks import load_network
 from ..spikes import estimate_energy
@@ -33,7 +33,7 @@ ENERGY_POSITIONS = 64  # over which the energy of an evaluation is averaged
 
 
 @styled
-def result_card(run: str | Path, png: str | Path | None = None) -> Figure:
+def result_card(run: AnyPath, png: AnyPath | None = None) -> Figure:
     """The card of the run in this folder, for light and dark pages; also written to the file `png`,
     if given, on white, 1,600 pixels wide.
 

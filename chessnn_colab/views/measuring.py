@@ -1,13 +1,13 @@
 """Measure a run in a notebook, with progress."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from ..arena.evaluate import evaluate_run
 from ..arena.players import play_search
 from ..arena.registry import arena_game
 from ..arena.result import MatchResult
 from ..arena.solo import SoloGames
+from ..runs.files import AnyPath
 from ..runs.folder import RunFolder
 from ..runs.networks import run_game
 from ..search import SearchConfig
@@ -20,7 +20,7 @@ QUICK_SECONDS = 60.0  # below this a network looks ahead as in training, so that
 
 
 def measure(
-    run: str | Path,
+    run: AnyPath,
     opponents: Sequence[str] | None = None,
     snapshots: Sequence[int | None] = (0, None),
     games: int = 40,
@@ -64,7 +64,7 @@ def measure(
     return results
 
 
-def measuring_seconds(run: str | Path) -> float:
+def measuring_seconds(run: AnyPath) -> float:
     """How long to measure a run: a quarter of the time that it has trained, three minutes at
     most.
     """

@@ -1,43 +1,9 @@
-"""Figures of a network: its firing rates and its energy. Functions that return a matplotlib Figure
-and do not use pyplot.
-
-The curves of a training run are in curves.py, colours and axes in style.py.
-"""
-
-from collections.abc import Mapping
+"""The figure of a network's energy."""
 
 from matplotlib.figure import Figure
 
 from ..spikes import Energy
-from ..text import percent
-from .style import BLUE, ORANGE, PERCENT, RED, draw_bars, styled
-
-SILENT_RATE = 0.001  # a layer that fires less than this passes next to nothing on
-
-
-@styled
-def firing_rate_bars(rates: Mapping[str, float]) -> Figure:
-    """One bar per layer, input first: the share of its possible spikes, 0 to 1.
-
-    A layer that hardly fires is marked as silent.
-    """
-    silent = [rate < SILENT_RATE for rate in rates.values()]
-    texts = [
-        f"{percent(rate)}, silent" if quiet else percent(rate)
-        for rate, quiet in zip(rates.values(), silent)
-    ]
-    figure = Figure(figsize=(7.5, 1.2 + 0.32 * len(rates)))
-    axis = figure.subplots()
-    colours = [RED if quiet else BLUE for quiet in silent]
-    draw_bars(axis, list(rates), list(rates.values()), texts, colours)
-    axis.set_xlim(0, min(1.15, 1.25 * max(0.04, *rates.values())))
-    axis.xaxis.set_major_formatter(PERCENT)
-    axis.set(
-        title="Firing rate by layer",
-        xlabel="spikes, as a share of those it could fire",
-        ylabel="layer, input first",
-    )
-    return figure
+from .style import BLUE, ORANGE, draw_bars, styled
 
 
 @styled

@@ -9,11 +9,11 @@ import html
 import json
 import uuid
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..arena.ladder import spread
 from ..report import Report
+from ..runs.files import AnyPath
 from ..runs.folder import RunFolder
 from .cell import HtmlImage
 from .drawing import Drawing
@@ -28,7 +28,7 @@ MOST_PLIES = 3000  # of all games together: a ply takes about 80 bytes of the pa
 _NO_TEXT = "No game to show yet: an iteration has to finish first."
 
 
-def sample_replay(run: str | Path) -> HtmlImage:
+def sample_replay(run: AnyPath) -> HtmlImage:
     """The sample games of a run's folder, one for each of up to MOST_GAMES iterations.
 
     Raises RunError when there is no such run, NotationError for a game that cannot be read.

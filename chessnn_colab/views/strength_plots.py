@@ -3,7 +3,6 @@ played and minutes trained.
 """
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import matplotlib
@@ -12,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
 from ..arena.result import MatchResult
+from ..runs.files import AnyPath
 from ..runs.folder import RunFolder
 from .style import BLUE, DASHED, DRAWS, INK, ORANGE, PERCENT, legend_above, show, styled
 
@@ -78,7 +78,7 @@ def _draw_match(axis: Axes, row: int, result: Any) -> None:
 @styled
 def training_curves(
     lines: Mapping[str, Mapping[int, float]],
-    run: str | Path,
+    run: AnyPath,
     label: str,
     errors: Mapping[int, float] | None = None,
 ) -> Figure:

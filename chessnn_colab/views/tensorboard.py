@@ -4,10 +4,11 @@ import os
 import shlex
 import shutil
 import sys
-from pathlib import Path
+
+from ..runs.files import AnyPath
 
 
-def show_tensorboard(folder: str | Path) -> None:
+def show_tensorboard(folder: AnyPath) -> None:
     """Show TensorBoard's curves of all runs in `folder`, as `%tensorboard --logdir` does."""
     from tensorboard.notebook import start  # who does not look waits for nothing
 
