@@ -14,7 +14,7 @@ from .presets import Rates, stated_rates
 from .replay import window_size
 from .report import TIME_SHARE
 from .runs.folder import SAVE_SHARE, RunFolder
-from .settings import COUNT, require
+from .settings import COUNT, one_of, require
 from .text import counted, duration, percent
 
 CARDS = {"T4": (15, (7, 5)), "A100": (40, (8, 0)), "H200": (141, (9, 0))}  # GiB, capability
@@ -140,8 +140,7 @@ def plan_run(
 def made_up_machine(gpus: int, kind: str) -> Inventory:
     """A machine with so many GPUs, like one of CARDS. Raises ConfigError."""
     require("gpus", gpus, COUNT)
-    if kind not in CARDS:
-        raise ConfigError(f"gpu={kind!r}: expected one of {', '.join(CARDS)}")
+    require("gpu", kind, one_of(*CARDS))
     gibibytes, capability = CARDS[kind]
     cards = tuple(Gpu(number, kind, gibibytes * 2**30, capability) for number in range(gpus))
     return Inventory(cards, False, cores=gpus)

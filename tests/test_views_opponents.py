@@ -127,7 +127,7 @@ def test_every_kind_of_opponent_plays(tmp_path):
 def test_a_player_is_closed_when_its_game_cannot_begin(monkeypatch):
     closed = []
     monkeypatch.setattr(RandomPlayer, "close", lambda player: closed.append(player.name))
-    with pytest.raises(ConfigError, match="human='green': expected 'white' or 'black'"):
+    with pytest.raises(ConfigError, match="human='green': expected one of white, black"):
         play_widget("random", human="green")
     with pytest.raises(ConfigError, match="unknown opponent 'nobody'"):
         watch_game("random", "nobody")

@@ -14,10 +14,9 @@ import torch
 from ..arena.progress import Bar, MatchProgress, Watch, unwatched
 from ..config import TrainConfig
 from ..devices import detect_device, inventory, time_convolutions
-from ..errors import ConfigError
 from ..memory import keep_freed_memory
 from ..search import SearchConfig
-from ..settings import ABOVE_ZERO, COUNT, require
+from ..settings import ABOVE_ZERO, COUNT, one_of, require
 from .device_parts import (
     bench_check,
     bench_fused,
@@ -77,9 +76,8 @@ def bench(
     ends it: then "not_measured" names the benches without figures. Raises ConfigError for an
     unknown name or search, and for seconds and boards that are not positive.
     """
-    benches = BENCHES if name == "all" else BENCHES | ALONE
-    if name != "all" and name not in benches:
-        raise ConfigError(f"unknown bench {name!r}: expected one of {', '.join(benches)}, or all")
+    benches = BENCHES | ALONE
+    require("bench", name, one_of("all", *benches))
     require("seconds", seconds, ABOVE_ZERO)
     if boards is not None:
         require("boards", boards, COUNT)

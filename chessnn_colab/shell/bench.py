@@ -40,30 +40,20 @@ def run_bench(options: argparse.Namespace) -> None:
     from ..bench.table import bench
     from ..views.progress import watching
 
+    own = ("device", "preset", "precision", "game", "boards")
+    settings = {name: value for name in own if (value := getattr(options, name)) is not None}
     if options.name == "device":
         from ..bench.device import bench_device
 
         return bench_device(
-            options.parts,
-            options.minutes,
-            options.out,
-            options.device,
-            options.seconds,
-            preset=options.preset or "auto",
-            precision=options.precision,
-            game=options.game,
-            boards=options.boards,
+            options.parts, options.minutes, options.out, seconds=options.seconds, **settings
         )
     with watching(stream=sys.stderr) as watch:
         figures = bench(
             options.name,
-            device=options.device,
-            preset=options.preset or "cpu",
             seconds=10.0 if options.seconds is None else options.seconds,
-            precision=options.precision,
-            game=options.game,
-            boards=options.boards,
             watch=watch,
+            **settings,
         )
     not_measured = figures.pop("not_measured", [])
     if options.json:

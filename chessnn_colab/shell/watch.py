@@ -5,6 +5,8 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 
+from ..settings import COUNT, require
+
 ITERATIONS_ON_A_TERMINAL = 15
 
 
@@ -27,11 +29,10 @@ def add_watch(command: Callable[..., argparse.ArgumentParser]) -> None:
 
 def run_watch(options: argparse.Namespace) -> None:
     """The command watch. Ctrl-C is how the live table ends."""
-    from ..errors import ConfigError
     from ..views.run_table import follow, print_tables
 
-    if options.last is not None and options.last < 1:
-        raise ConfigError(f"last={options.last}: expected a whole number from 1 up")
+    if options.last is not None:
+        require("last", options.last, COUNT)
     if options.once or not sys.stdout.isatty():
         print_tables(options.run, options.last)
     else:

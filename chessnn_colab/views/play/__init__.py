@@ -14,10 +14,10 @@ from ...arena.opponent import NetworkOpponent, Opponent
 from ...arena.players import NetworkPlayer, Player
 from ...arena.registry import match_game
 from ...devices import detect_device
-from ...errors import ConfigError
 from ...games.chess.notation import action_from_move
 from ...network import SpikingNetwork
-from ...runs.networks import is_file, is_run, run_game
+from ...runs.networks import is_file, is_run, run_game, split_run
+from ...settings import one_of, require
 from ..drawings import make_drawing
 from .board import PlayBoard
 
@@ -61,8 +61,8 @@ def play_widget(
     try:
         drawing = make_drawing(answering.game)
         sides = [name.lower() for name in drawing.players]
-        if human and human not in sides:
-            raise ConfigError(f"human={human!r}: expected {' or '.join(map(repr, sides))}")
+        if human:
+            require("human", human, one_of(*sides))
         if position:
             drawing.load(position)
         return PlayBoard(drawing, answering, sides.index(human) if human else 0)
@@ -101,5 +101,5 @@ def own_game(source: Any) -> str:
         return source.game.name
     if not source or not isinstance(source, str | Path):
         return ""
-    places = (str(source), str(source).rpartition("@")[0])
-    return next((run_game(place) for place in places if is_run(place)), "")
+    run, _ = split_run(str(source))
+    return run_game(run) if is_run(run) else ""
