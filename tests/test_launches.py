@@ -14,7 +14,7 @@ TINY = NetworkConfig(channels=8, blocks=1, value_hidden=8)
 def counted(function) -> int:
     with Kernels() as kernels:
         function()
-    return sum(kernels.parts.values())
+    return kernels.parts.total()
 
 
 def test_what_counts_as_a_kernel():

@@ -14,21 +14,18 @@ splits the rules further: by the function of the game that the rest of the packa
 `legal_moves` apart.
 """
 
-from __future__ import annotations
-
 import inspect
+import traceback
 from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..actor import Actor
 from ..games.registry import make_game
 from ..lockstep import Lockstep
 from ..network import SpikingNetwork, actor_copy
-from ..search import SearchConfig
 from .setting import Figures, Setting
 
 BOARDS = 16
@@ -55,34 +52,21 @@ PARTS = {
 
 
 def bench_launches(setting: Setting) -> Figures:
-    """Kernels per ply, by part and by function (see the module's text)."""
+    """Kernels of the second ply of BOARDS games, by part and by function (see the module's text)."""
     # A narrow network has as many operators, and a CPU runs them faster.
-    narrow = replace(setting.network_config, channels=8)
-    counted = count_ply(setting.config.game, narrow, setting.config, setting.dtype)
-    return {
-        "kernels_per_ply": sum(counted.parts.values()),
-        **{
-            f"kernels_{part}": counted.parts[part]
-            for part in ("rules", "network", "search", "self_play")
-        },
-        "by_function": dict(counted.functions.most_common()),
-    }
-
-
-def count_ply(
-    game: str, network: Any, search: SearchConfig, dtype: torch.dtype = torch.float32
-) -> Kernels:
-    """The kernels of the second ply of BOARDS games; network is a NetworkConfig."""
-    rules = make_game(game)
-    copy = actor_copy(SpikingNetwork(network, portable=True), dtype)
-    actor = Actor(rules, copy, search, static=True)
-    games = Lockstep(actor, BOARDS, 0)
+    narrow = SpikingNetwork(replace(setting.network_config, channels=8), portable=True)
+    rules = make_game(setting.config.game)
+    actor = Actor(rules, actor_copy(narrow, setting.dtype), setting.config, static=True)
     # play_block would add copies to the host.
-    ply = games.play_ply
+    ply = Lockstep(actor, BOARDS, 0).play_ply
     ply()
     with Kernels() as kernels:
         ply()
-    return kernels
+    return {
+        "kernels_per_ply": kernels.parts.total(),
+        **{f"kernels_{part}": count for part, count in kernels.parts.items()},
+        "by_function": dict(kernels.functions.most_common()),
+    }
 
 
 class Kernels(TorchDispatchMode):
@@ -119,11 +103,9 @@ def _callers() -> list[tuple[str, str]]:
     first.
     """
     found = []
-    frame = inspect.currentframe()
-    while frame is not None:
+    for frame, _ in traceback.walk_stack(inspect.currentframe()):
         module = frame.f_globals["__name__"].removeprefix("chessnn_colab.")
         part = PARTS.get(module.partition(".")[0])
         if part:
             found.append((part, frame.f_code.co_name))
-        frame = frame.f_back
     return found

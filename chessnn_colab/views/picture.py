@@ -138,14 +138,12 @@ def _arrow_svg(start: tuple[int, int], tip: tuple[int, int], arrow: Arrow) -> st
     style = f'stroke="{arrow.colour}" stroke-width="{width}" opacity="{0.55 + 0.4 * arrow.weight}"'
     length = math.dist(start, tip)
     shape = '<circle r="16" fill="none"/>'
-    turn = "1 0 0 1"
     if length:
-        across, down = ((end - begin) / length for begin, end in zip(start, tip))
-        turn = f"{across} {down} {-down} {across}"
-        neck = length - 9 - width / 2
-        outline = f"M0 0H{neck}V6l9 -6l-9 -6V0"
+        outline = f"M0 0H{length - 9 - width / 2}V6l9 -6l-9 -6V0"
         shape = f'<path d="{outline}" fill="{arrow.colour}" stroke-linejoin="round"/>'
-    return f'<g transform="matrix({turn} {start[0] + CELL / 2} {start[1] + CELL / 2})" {style}>{shape}</g>'
+    angle = math.degrees(math.atan2(tip[1] - start[1], tip[0] - start[0]))
+    place = f"translate({start[0] + CELL / 2} {start[1] + CELL / 2}) rotate({angle})"
+    return f'<g transform="{place}" {style}>{shape}</g>'
 
 
 def picture_html(
