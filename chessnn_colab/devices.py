@@ -103,7 +103,7 @@ def inventory() -> Inventory:
 
 
 def detect_device(
-    requested: str | torch.device = "auto",
+    requested: str = "auto",
     machine: Inventory | None = None,
     probe: Callable[[str], object] | None = None,
     gpus: Sequence[int] | None = None,
@@ -117,9 +117,9 @@ def detect_device(
     """
     machine, probe = machine or inventory(), probe or try_device
     reasons = []
-    if str(requested) == "auto":
+    if requested == "auto":
         reasons = [*machine.problems] or ([] if machine.gpus else [NO_GPU])
-    for device in _candidates(str(requested), machine, gpus):
+    for device in _candidates(requested, machine, gpus):
         try:
             probe(device)
         except Exception as error:  # whatever a broken driver raises
@@ -127,7 +127,7 @@ def detect_device(
             continue
         return DeviceChoice(device, describe(device, machine), (*reasons, f"{device}: works"))
     raise DeviceError(
-        f"device {str(requested)!r} does not work: {'; '.join(reasons)}; choose another of "
+        f"device {requested!r} does not work: {'; '.join(reasons)}; choose another of "
         f"{', '.join(present(machine))}, or auto"
     )
 

@@ -78,13 +78,13 @@ def test_a_position_without_moves_and_a_bad_one(small):
 def test_maps_show_squares_where_they_are_whoever_moves(fen, small):
     seen = position(fen)
     shown = seen.seen_from_white(seen.planes[0].numpy())
-    kings = shown[5 if seen.board.turn else 11], shown[11 if seen.board.turn else 5]
+    kings = shown[5 if seen.drawing.board.turn else 11], shown[11 if seen.drawing.board.turn else 5]
     for king, colour in zip(kings, chess.COLORS):
         (rank,), (file,) = np.nonzero(king)
-        assert chess.square(file, rank) == seen.board.king(colour)
+        assert chess.square(file, rank) == seen.drawing.board.king(colour)
     raw, flip = (
         spike_counts(small, seen.planes)["neurons"].sum(0)[0].numpy(),
-        1 if seen.board.turn else -1,
+        1 if seen.drawing.board.turn else -1,
     )
     assert np.array_equal(firing_maps(small, seen)["last"], raw[:, ::flip])
     assert images(maps.input_planes(seen).html)[1:] == list(maps.PLANES)

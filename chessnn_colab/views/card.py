@@ -17,7 +17,7 @@ from ..games.registry import make_game
 from ..report import Report, strength_points
 from ..runs.files import AnyPath, refused, write_atomically
 from ..runs.folder import RunFolder
-from ..runs.networks import load_network
+from ..runs.networks import load_network, run_game
 from ..spikes import estimate_energy
 from ..text import counted, duration
 from .columns import strength_sentences
@@ -71,7 +71,7 @@ def _draw_energy(axis: Axes, run: str) -> None:
     game.
     """
     network, _ = load_network(run, device="cpu")
-    game = make_game(str(RunFolder.open(run).config.get("game", "chess")))
+    game = make_game(run_game(run))
     energy = estimate_energy(network, game.observe(energy_positions(game)))
     spikes, _, dense, dense_int8, *_ = (
         design.arithmetic_nanojoules / 1000 for design in energy.designs

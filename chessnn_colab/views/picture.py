@@ -88,11 +88,9 @@ def board_svg(
 
 def _corners(drawing: Drawing, turned: bool) -> list[tuple[int, int]]:
     """Where the left upper corner of each square is."""
-    squares = range(len(drawing.names))
-    places = [divmod(square, drawing.columns) for square in squares]
-    if turned:
-        places.reverse()
-    return [(CELL * column, CELL * row) for row, column in places]
+    across = range(0, CELL * drawing.columns, CELL)
+    corners = [(x, y) for y in range(0, CELL * drawing.rows, CELL) for x in across]
+    return corners[::-1] if turned else corners
 
 
 def _names_svg(drawing: Drawing, corners: Sequence[tuple[int, int]]) -> list[str]:

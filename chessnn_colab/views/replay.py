@@ -34,12 +34,11 @@ def sample_replay(run: AnyPath) -> HtmlImage:
     Raises RunError when there is no such run, NotationError for a game that cannot be read.
     """
     reports = RunFolder.open(run).reports()
-    reports = [report for report in reports if report.sample_game]
-    if not reports:
+    with_game = {report.iteration: report for report in reports if report.sample_game}
+    if not with_game:
         return HtmlImage(f"<p>{_NO_TEXT}</p>")
-    chosen = spread([report.iteration for report in reports], MOST_GAMES)
-    reports = [report for report in reports if report.iteration in chosen]
-    return HtmlImage(_page(_newest_games(reports)))
+    chosen = spread(list(with_game), MOST_GAMES)
+    return HtmlImage(_page(_newest_games([with_game[iteration] for iteration in chosen])))
 
 
 def panel_replay(reports: Sequence[Report], place: str) -> str:

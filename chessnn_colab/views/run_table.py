@@ -1,6 +1,5 @@
 """Runs as tables in a terminal, a line per iteration, drawn by rich."""
 
-import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, TextIO
@@ -26,7 +25,7 @@ def print_tables(
     """Print the table of each run: side by side on a terminal, one below the other elsewhere.
     Raises RunError.
     """
-    console = Console(file=stream or sys.stdout)
+    console = Console(file=stream)
     if not console.is_terminal:
         console.width = WIDE
     console.print(run_tables(runs, last))

@@ -7,7 +7,6 @@ import html
 from dataclasses import dataclass
 from functools import cached_property
 
-import chess
 import numpy as np
 import torch
 
@@ -30,11 +29,6 @@ class SeenPosition:
 
     drawing: ChessDrawing
 
-    @property
-    def board(self) -> chess.Board:
-        """The position as python-chess has it."""
-        return self.drawing.board
-
     @cached_property
     def planes(self) -> torch.Tensor:
         """float32 [1, 27, 8, 8]: what the network sees, from the mover's side."""
@@ -42,7 +36,7 @@ class SeenPosition:
 
     def seen_from_white(self, board_map: np.ndarray) -> np.ndarray:
         """[..., 8, 8] of the mover's view as White sees it: rank 1 first, file a first."""
-        return board_map if self.board.turn else board_map[..., ::-1, :]
+        return board_map[..., ::-1, :] if self.drawing.turn else board_map
 
 
 def position(fen: str) -> SeenPosition:

@@ -28,7 +28,7 @@ from .show import Controlled
 MOST_STOPS = 8  # of the slider
 
 
-def networks_to_show(own_run: str = "") -> tuple[dict[int, SpikingNetwork], dict[int, int]]:
+def networks_to_show(own_run: str = "") -> tuple[dict[int, SpikingNetwork], dict[int, int | None]]:
     """Networks by iteration, the untrained one first, and the positions they had played, where that
     is known.
 
@@ -47,17 +47,17 @@ def networks_to_show(own_run: str = "") -> tuple[dict[int, SpikingNetwork], dict
         chosen = spread([int(path.stem) for path in folder.snapshots()], MOST_STOPS)
         return {key: load_network(own_run, key, "cpu")[0] for key in chosen}, played
     networks = shipped_networks()
-    played = played_positions(shipped_cards())
+    played = {key: _played_positions(card) for key, card in shipped_cards().items()}
     if own_run:
         own, iteration = load_network(own_run, device="cpu")
         earlier = [key for key in list(networks)[:-1] if key < max(iteration, 1)]
         networks = {**{key: networks[key] for key in earlier}, iteration: own}
-        played |= played_positions({iteration: card_of(own_run)})
+        played[iteration] = _played_positions(card_of(own_run))
     return networks, played
 
 
 def growth(
-    networks: Mapping[int, SpikingNetwork], seen: SeenPosition, positions: Mapping[int, int]
+    networks: Mapping[int, SpikingNetwork], seen: SeenPosition, positions: Mapping[int, int | None]
 ) -> Controlled:
     """A slider over networks by iteration, the untrained one first; without a kernel, all of them
     side by side.
@@ -80,19 +80,11 @@ def growth(
     return Controlled(lambda iteration: large[iteration], {"iteration": slider}, still)
 
 
-def played_positions(cards: Mapping[int, Mapping[str, Any]]) -> dict[int, int]:
-    """Positions played by iteration, of the cards of shared files that say so; 0 for an untrained
-    network.
-    """
-    found = {}
-    for iteration, card in cards.items():
-        figures = card.get("figures")
-        count = figures.get("total_positions") if isinstance(figures, dict) else None
-        if type(count) is int:
-            found[iteration] = count
-        elif iteration == 0:
-            found[iteration] = 0
-    return found
+def _played_positions(card: Mapping[str, Any]) -> int | None:
+    """The positions that the network of a shared file had played, where its card says so."""
+    figures = card.get("figures")
+    count = figures.get("total_positions") if isinstance(figures, dict) else None
+    return count if type(count) is int else None
 
 
 def firing_in_words(network: SpikingNetwork, seen: SeenPosition) -> str:
