@@ -51,17 +51,13 @@ class Squares:
         ]
         for number, button in enumerate(self.buttons):
             button.on_click(lambda _, number=number: on_click(number))
-        self._grid = ipywidgets.Box(self.buttons)
-        self._grid.add_class("cn-squares")
-        self._grid.add_class(self.scope)
+        self._grid = ipywidgets.Box(self.buttons).add_class("cn-squares").add_class(self.scope)
         self.picture = ipywidgets.HTML()
-        layers = ipywidgets.Box([self.picture, self._grid])
-        layers.add_class("cn-layers")
+        layers = ipywidgets.Box([self.picture, self._grid]).add_class("cn-layers")
         size = f".{self.scope}{{--rows:{drawing.rows};--columns:{drawing.columns}}}"
         sheet = f"<style>{data_text('board.css')}{size}</style>"
         hidden = ipywidgets.HTML(sheet, layout={"display": "none"})
-        self.widget = ipywidgets.VBox([hidden, layers])
-        self.widget.add_class("cn-board")
+        self.widget = ipywidgets.VBox([hidden, layers]).add_class("cn-board")
         self._drawn = 0
 
     def turn(self, turned: bool) -> None:

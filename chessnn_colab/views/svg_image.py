@@ -64,17 +64,21 @@ def _draw(
     fill = to_rgba(style.get("fill", "#000"), float(style.get("fill-opacity", 1)))
     shapes = PathBuilder()
     if shapes.add_path_from_element(element):
-        patch = PathPatch(_path(shapes.paths[0]), facecolor=fill, transform=place)
-        patch.set_edgecolor(style.get("stroke", "none"))
-        patch.set_linewidth(float(style.get("stroke-width", 1)))
-        axis.add_patch(patch)
+        edge = style.get("stroke", "none")
+        width = float(style.get("stroke-width", 1))
+        outline = _path(shapes.paths[0])
+        axis.add_patch(PathPatch(outline, fc=fill, ec=edge, lw=width, transform=place))
     elif element.text:
-        x = float(style["x"])
-        y = float(style["y"])
-        letters = axis.text(x, y, element.text, fontsize=float(style["font-size"]), color=fill)
-        letters.set_horizontalalignment(_ALIGNMENTS[style.get("text-anchor", "start")])
-        letters.set_fontweight(style.get("font-weight", "normal"))
-        letters.set_transform(place)
+        axis.text(
+            float(style["x"]),
+            float(style["y"]),
+            element.text,
+            fontsize=float(style["font-size"]),
+            fontweight=style.get("font-weight", "normal"),
+            horizontalalignment=_ALIGNMENTS[style.get("text-anchor", "start")],
+            color=fill,
+            transform=place,
+        )
     for child in element:
         _draw(axis, child, style, place)
 

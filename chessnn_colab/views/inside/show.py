@@ -35,13 +35,11 @@ class Controlled(WidgetOrHtml):
         self.controls = controls
         self._still = still
         self.scope = f"cn-{uuid.uuid4().hex[:10]}"
-        self.picture = ipywidgets.HTML()
+        self.picture = ipywidgets.HTML().add_class(self.scope)
         self._answers = ipywidgets.HTML(layout={"display": "none"})
-        self.picture.add_class(self.scope)
         self.widget = ipywidgets.VBox(
             [*controls.values(), ipywidgets.VBox([self.picture, self._answers])]
-        )
-        self.widget.add_class(f"{self.scope}-root")
+        ).add_class(f"{self.scope}-root")
         self._drawn = 0
         for control in controls.values():
             control.style.description_width = "110px"

@@ -31,8 +31,7 @@ class Controls:
         self.thoughts = ipywidgets.HTML()
         self.entry = ipywidgets.Text(
             placeholder=play.drawing.hint, continuous_update=False, layout={"width": "150px"}
-        )
-        self.entry.add_class("cn-entry")
+        ).add_class("cn-entry")
         self.entry.on_msg(lambda _, content, __: self._heed_enter(play, content))
         self.game_text = ipywidgets.Textarea(rows=8, layout={"width": "100%", "height": "auto"})
         self._choices = _row([_button("", play.choose, number) for number in range(MOST_CHOICES)])
@@ -41,9 +40,8 @@ class Controls:
             description="What it thinks", layout={"width": "auto"}
         )
         self.switch.observe(lambda _: play.redraw(), names="value")
-        self.widget = ipywidgets.Box([self._left(play), self._right(play, evaluations)])
-        self.widget.add_class("cn-table")
-        self.widget.add_class(f"{self.squares.scope}-root")
+        table = ipywidgets.Box([self._left(play), self._right(play, evaluations)])
+        self.widget = table.add_class("cn-table").add_class(f"{self.squares.scope}-root")
 
     def _left(self, play: Any) -> ipywidgets.VBox:
         """The board and what one does with it."""
@@ -74,11 +72,9 @@ class Controls:
         title = ipywidgets.HTML(
             "<b>The game as text.</b> Paste a position or a game here and press Load."
         )
-        column = ipywidgets.VBox(
+        return ipywidgets.VBox(
             [_row(chosen), self.thoughts, self.moves, title, self.game_text, load]
-        )
-        column.add_class("cn-side")
-        return column
+        ).add_class("cn-side")
 
     def _heed_enter(self, play: Any, content: dict[str, Any]) -> None:
         """Enter the text a moment later, on the kernel's loop: the page sends it only after this
@@ -149,12 +145,9 @@ def _dropdown(
 ) -> ipywidgets.Dropdown:
     """A list to choose from, in the CSS class `css`; `act` gets the number that is chosen."""
     dropdown = ipywidgets.Dropdown(options=options, value=value, layout={"width": width})
-    dropdown.add_class(css)
     dropdown.observe(lambda change: act(change["new"]), names="value")
-    return dropdown
+    return dropdown.add_class(css)
 
 
 def _row(children: Sequence[Any]) -> ipywidgets.Box:
-    row = ipywidgets.Box(children)
-    row.add_class("cn-row")
-    return row
+    return ipywidgets.Box(children).add_class("cn-row")
