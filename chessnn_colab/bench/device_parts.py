@@ -13,7 +13,7 @@ from ..arena.evaluate import evaluate_run
 from ..arena.players import play_search
 from ..arena.registry import arena_game
 from ..check import check_device
-from ..clock import seconds_per_call
+from ..clock import seconds_per_call, timed
 from ..device_probe import probe
 from ..games.registry import make_game
 from ..graphs import Graphs
@@ -34,9 +34,7 @@ POSITIONS = 512
 
 def bench_check(setting: Setting) -> Figures:
     """Whether the device computes what the CPU computes, and what check_device says."""
-    started = time.monotonic()
-    furthest = probe(setting.device, game=setting.config.game)
-    compared = time.monotonic() - started
+    furthest, compared = timed(setting.device, probe, setting.device, setting.config.game)
     report = check_device(setting.device, setting.config.game)
     differences = [f"{name} {part:.2f}" for name, part in furthest.items()]
     return {

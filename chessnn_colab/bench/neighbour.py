@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 from ..arena.parallel import play_match
 from ..arena.players import NetworkPlayer
+from ..clock import timed
 from ..devices import inventory, plan_workers
 from ..games.registry import make_game
 from ..network import build_network
@@ -83,6 +84,5 @@ def neighbours(count: int) -> Iterator[None]:
 def _match_pace(setting: Setting) -> float:
     game = make_game(setting.config.game, MATCH_PLIES, setting.device)
     player = NetworkPlayer(game, build_network(setting.network_config, setting.device))
-    started = time.monotonic()
-    result = play_match(game, player, player, MATCH_GAMES)
-    return sum(len(played.actions) for played in result.played) / (time.monotonic() - started)
+    result, seconds = timed(setting.device, play_match, game, player, player, MATCH_GAMES)
+    return sum(len(played.actions) for played in result.played) / seconds

@@ -3,13 +3,13 @@
 import argparse
 import json
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from ..errors import Interrupted
+from . import AddCommand
 
 
-def add_bench(command: Callable[..., argparse.ArgumentParser]) -> None:
+def add_bench(command: AddCommand) -> None:
     """Add the command that measures speed."""
     bench = command("bench", run_bench, "measure speed: rules, network, self-play and more")
     bench.add_argument(

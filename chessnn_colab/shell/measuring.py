@@ -3,13 +3,14 @@
 import argparse
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..errors import Interrupted
+from . import AddCommand
 
 
-def add_measuring_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
+def add_measuring_commands(command: AddCommand) -> None:
     """Add the commands that play: matches, ratings, puzzles."""
     evaluate = command("evaluate", run_evaluate, "play a run's network against an opponent")
     ladder = command(

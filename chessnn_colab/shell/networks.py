@@ -3,10 +3,11 @@ play.
 """
 
 import argparse
-from collections.abc import Callable
+
+from . import AddCommand
 
 
-def add_network_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
+def add_network_commands(command: AddCommand) -> None:
     """Add share, export and uci."""
     share = command(
         "share",

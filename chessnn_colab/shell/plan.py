@@ -2,11 +2,12 @@
 
 import argparse
 import json
-from collections.abc import Callable
 from dataclasses import asdict
 
+from . import AddCommand
 
-def add_plan(command: Callable[..., argparse.ArgumentParser]) -> None:
+
+def add_plan(command: AddCommand) -> None:
     """Add the command that says what a run would do."""
     plan = command(
         "plan",

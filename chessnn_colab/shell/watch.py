@@ -2,15 +2,15 @@
 
 import argparse
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 
 from ..settings import COUNT, require
+from . import AddCommand
 
 ITERATIONS_ON_A_TERMINAL = 15
 
 
-def add_watch(command: Callable[..., argparse.ArgumentParser]) -> None:
+def add_watch(command: AddCommand) -> None:
     """Add the command watch."""
     watch = command(
         "watch",

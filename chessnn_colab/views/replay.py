@@ -7,7 +7,7 @@ notebook that is not trusted. Nothing is loaded from elsewhere.
 import functools
 import html
 import json
-import uuid
+import secrets
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -108,7 +108,7 @@ def _page(games: Sequence[_Replayed], place: str = "") -> str:
     """The games as HTML, with a picture of how the last one ended. place: as panel_replay has
     it.
     """
-    name = f"cn-{uuid.uuid4().hex[:10]}"
+    name = f"cn-{secrets.token_hex(5)}"
     drawing, newest = games[-1]
     title = html.escape(" ".join(filter(None, (newest["title"], newest["players"]))))
     lines = [title and f"<b>{title}</b>", html.escape(newest["note"]), html.escape(newest["end"])]

@@ -8,7 +8,7 @@ until the first one is answered.)
 """
 
 import json
-import uuid
+import secrets
 from collections.abc import Callable, Sequence
 from importlib.resources import files
 
@@ -41,7 +41,7 @@ class Squares:
     """The widget of a board's squares. `on_click` is called with the number of the square."""
 
     def __init__(self, drawing: Drawing, on_click: Callable[[int], None]):
-        self.scope = f"cn-{uuid.uuid4().hex[:10]}"
+        self.scope = f"cn-{secrets.token_hex(5)}"
         self.turned = False
         layout = ipywidgets.Layout()
         style = ipywidgets.ButtonStyle()

@@ -1,6 +1,6 @@
 """A picture with controls: sliders and lists where there is a kernel, the picture alone elsewhere."""
 
-import uuid
+import secrets
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -34,7 +34,7 @@ class Controlled(WidgetOrHtml):
         self._draw = draw
         self.controls = controls
         self._still = still
-        self.scope = f"cn-{uuid.uuid4().hex[:10]}"
+        self.scope = f"cn-{secrets.token_hex(5)}"
         self.picture = ipywidgets.HTML().add_class(self.scope)
         self._answers = ipywidgets.HTML(layout={"display": "none"})
         self.widget = ipywidgets.VBox(
