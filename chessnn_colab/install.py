@@ -36,7 +36,7 @@ def install_requirements(also: Sequence[str] = ()) -> Path:
     wanted = [text for line in lines if (text := line.split("#")[0].strip())]
     versions = {line: installed_version(Requirement(line).name) for line in wanted}
     missing = [line for line, version in versions.items() if version is None]
-    _refuse_other_versions({line: version for line, version in versions.items() if version})
+    _refuse_other_versions(versions)
     installed = ""
     if missing:
         print(f"Installing {', '.join(missing)} ...", flush=True)
@@ -46,7 +46,7 @@ def install_requirements(also: Sequence[str] = ()) -> Path:
     return HERE if (HERE / "pyproject.toml").is_file() else Path.cwd()
 
 
-def _refuse_other_versions(wanted: dict[str, str]) -> None:
+def _refuse_other_versions(wanted: dict[str, str | None]) -> None:
     """Raise InstallError for packages that do not meet their requirement.
 
     A version before a release counts as the release (NVIDIA's containers have torch 2.6.0a0). A
@@ -56,7 +56,7 @@ def _refuse_other_versions(wanted: dict[str, str]) -> None:
     for line, version in wanted.items():
         with suppress(InvalidVersion):
             requirement = Requirement(line)
-            if not requirement.specifier.contains(Version(version).base_version):
+            if version and not requirement.specifier.contains(Version(version).base_version):
                 wrong[line] = f"{requirement.name} {version} is installed: expected {line}"
     if wrong:
         raise InstallError(

@@ -55,9 +55,10 @@ def run_bench(options: argparse.Namespace) -> None:
             watch=watch,
             **settings,
         )
+    as_json = json.dumps(figures)
     not_measured = figures.pop("not_measured", [])
     if options.json:
-        print(json.dumps(figures | ({"not_measured": not_measured} if not_measured else {})))
+        print(as_json)
     else:
         print_figures(figures)
     if not_measured:

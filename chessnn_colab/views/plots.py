@@ -13,13 +13,10 @@ def energy_bars(energy: Energy) -> Figure:
     """
     designs = energy.designs
     names = [design.name for design in designs]
-    panels = {
-        "Arithmetic alone": [design.arithmetic_nanojoules / 1000 for design in designs],
-        "With memory traffic": [design.nanojoules / 1000 for design in designs],
-    }
+    panels = {"Arithmetic alone": "arithmetic_nanojoules", "With memory traffic": "nanojoules"}
     figure = Figure(figsize=(9.2, 3.0))
-    for axis, (title, values) in zip(figure.subplots(1, 2, sharey=True), panels.items()):
-        joules = [max(value, 1e-6) for value in values]
+    for axis, (title, part) in zip(figure.subplots(1, 2, sharey=True), panels.items()):
+        joules = [max(getattr(design, part) / 1000, 1e-6) for design in designs]
         texts = [f"{value:.3g} µJ" for value in joules]
         colours = [BLUE if name.startswith("spikes") else ORANGE for name in names]
         draw_bars(axis, names, joules, texts, colours)
