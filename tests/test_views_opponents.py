@@ -146,7 +146,7 @@ def test_a_network_of_another_game_brings_its_own_board(tmp_path):
     while not view.over:
         click(view, view.drawing.names[view.drawing.clicks()[0][0][0]])
     assert "drawn" in said(view) or "won" in said(view)
-    with pytest.raises(ConfigError, match="expected 'x' or 'o'"):
+    with pytest.raises(ConfigError, match="expected one of x, o"):
         play_widget(view.opponent, human="white")
 
 
