@@ -14,9 +14,10 @@ import torch
 from ..arena.progress import Bar, MatchProgress, Watch, unwatched
 from ..config import TrainConfig
 from ..devices import detect_device, inventory, time_convolutions
+from ..errors import ConfigError
 from ..memory import keep_freed_memory
 from ..search import SearchConfig
-from ..settings import ABOVE_ZERO, COUNT, one_of, require
+from ..settings import ABOVE_ZERO, COUNT, require
 from .device_parts import (
     bench_check,
     bench_fused,
@@ -77,7 +78,8 @@ def bench(
     unknown name or search, and for seconds and boards that are not positive.
     """
     benches = BENCHES | ALONE
-    require("bench", name, one_of("all", *benches))
+    if name not in ("all", *benches):
+        raise ConfigError(f"unknown bench {name!r}: expected one of {', '.join(benches)}, or all")
     require("seconds", seconds, ABOVE_ZERO)
     if boards is not None:
         require("boards", boards, COUNT)
