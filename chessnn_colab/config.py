@@ -27,7 +27,6 @@ from .presets import (
     ON_GPU,
     choose_preset,
     choose_reuse,
-    stated_rates,
 )
 from .replay import ITERATIONS_HELD, window_limit
 from .runs.folder import RunFolder, folder_path, own_folder
@@ -318,17 +317,16 @@ class TrainConfig(LearnerConfig, SearchConfig):
                 for name in FIXED_SETTINGS & saved.keys():
                     if values[name] in (None, "auto"):
                         values[name] = saved[name]
+        learners = self.learners(device, plan)
         if values["preset"] == "auto":
             minutes = self.total_minutes or self.minutes or DEFAULT_MINUTES
-            values["preset"], reason = choose_preset(
-                device, machine, plan, minutes, self.learners(device, plan)
-            )
+            values["preset"], reason = choose_preset(device, machine, plan, minutes, learners)
             say(reason)
         preset = values["preset"]
         values["sample_reuse"] = (
             self.sample_reuse
             or (saved or {}).get("sample_reuse")
-            or self._reuse(preset, device, machine, plan, say)
+            or choose_reuse(preset, device, machine, plan, learners, say)
         )
         on_cpu = plan.devices[0] == "cpu"
         workers = len(plan.devices)
@@ -369,25 +367,6 @@ class TrainConfig(LearnerConfig, SearchConfig):
         if not (own_gpus and wanted and device.startswith("cuda")):
             return 1
         return min(len(plan.devices), self.batch_size or len(plan.devices))
-
-    def _reuse(
-        self,
-        preset: str,
-        device: str,
-        machine: Inventory,
-        plan: WorkerPlan,
-        say: Callable[[str], None],
-    ) -> float:
-        """How often a new run learns from each position."""
-        if device == "cpu":
-            return MOST_REUSE  # as measured
-        learners = self.learners(device, plan)
-        reuse = choose_reuse(stated_rates(preset, device, machine, plan, learners))
-        say(
-            f"Each position is learned from {reuse:g} times: so often learning takes no longer than "
-            f"playing, by estimates, with {counted(learners, 'device')} to learn"
-        )
-        return reuse
 
     def _check_same_game(self, saved: Mapping[str, Any]) -> None:
         kept = saved.get("game")

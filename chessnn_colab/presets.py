@@ -2,11 +2,13 @@
 gets.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from .devices import Gpu, Inventory, WorkerPlan, free_memory
 from .network_config import PRESETS
+from .text import counted
 
 BOARDS_ON_CPU = 64  # games in lockstep
 BOARDS = 512  # the same on a GPU
@@ -96,7 +98,7 @@ def choose_preset(
             reason = f"{name} needs {size.memory:g} GB of a GPU, and {free:.1f} GB are free"
             continue
         rates = stated_rates(name, device, machine, plan, learners)
-        seconds = 1 / rates.play + choose_reuse(rates) / rates.learn
+        seconds = 1 / rates.play + reuse_for(rates) / rates.learn
         millions = 60 * minutes / seconds / 1e6
         made = (
             f"{minutes:g} minutes with {name} make about {millions:.1f} million positions "
@@ -106,6 +108,27 @@ def choose_preset(
             return name, _sentence(name, made)
         reason = made
     return "cpu", _sentence("cpu", reason)
+
+
+def choose_reuse(
+    preset: str,
+    device: str,
+    machine: Inventory,
+    plan: WorkerPlan,
+    learners: int,
+    say: Callable[[str], None],
+) -> float:
+    """How often a new run learns from each position. say: gets the reason, where it is an
+    estimate.
+    """
+    if device == "cpu":
+        return MOST_REUSE  # as measured
+    reuse = reuse_for(stated_rates(preset, device, machine, plan, learners))
+    say(
+        f"Each position is learned from {reuse:g} times: so often learning takes no longer than "
+        f"playing, by estimates, with {counted(learners, 'device')} to learn"
+    )
+    return reuse
 
 
 def stated_rates(
@@ -130,7 +153,7 @@ def stated_rates(
     )
 
 
-def choose_reuse(rates: Rates) -> float:
+def reuse_for(rates: Rates) -> float:
     """How often each position is learned from, so that learning takes no longer than playing,
     between LEAST_REUSE and MOST_REUSE.
     """

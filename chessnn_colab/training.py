@@ -270,7 +270,7 @@ class Trainer:
 
     def _start_run(self) -> None:
         """Say what begins, and measure the untrained network."""
-        history = [Report.from_dict(values) for values in self.folder.read_reports()]
+        history = self.folder.reports()
         session = Session(
             str(self.folder.path),
             self.folder.config,

@@ -110,16 +110,12 @@ def network_words(config: Mapping[str, Any]) -> str:
 
 
 def sample_part(reports: Sequence[Report]) -> str:
-    """How a game of the latest iteration that has one ended: its last position, or its text where
-    it has no board.
-    """
+    """How a game of the latest iteration that has one ended: its last position."""
     newest = next((report for report in reversed(reports) if report.sample_game), None)
     if newest is None:
         return ""
     head = f"<p><b>A game of iteration {newest.iteration}</b></p>"
     played = played_game(newest.sample_game)
-    if played is None:
-        return f"{head}<pre>{html.escape(newest.sample_game)}</pre>"
     moves = f"After {counted(len(played.drawing.actions), 'move')}."
     told = " ".join(filter(None, (played.drawing.opening_words(), moves, played.end)))
     return f"{head}{picture_html(played.drawing, size=270)}<p>{html.escape(told)}</p>"
