@@ -10,6 +10,7 @@ from torch import Tensor
 
 from .chances import carried, quantities
 from .games.base import ChanceGame, Game, finished, forced_wins, map_fields, select, winning_actions
+from .graphs import Graphs, Replays
 from .network import SpikingNetwork
 from .search import (
     ILLEGAL,
@@ -66,6 +67,7 @@ class Actor:
         self.chance = cast(ChanceGame, game) if game.chance else None
         self.columns = min(TREE_ACTIONS, game.num_actions)  # of every node of a tree
         self.considered = min(considered, self.columns)
+        self.replays = Replays(Graphs(on=False))  # of searches, which are pure functions
         self.look_ahead(config)
 
     def look_ahead(self, config: SearchConfig) -> None:
@@ -77,6 +79,7 @@ class Actor:
         )
         most = TREE_ACTIONS if config.search == "tree" else ROOT_ACTIONS
         self.root_columns = min(most, self.game.num_actions)  # at most
+        self.replays = Replays(self.replays.graphs)
 
     def draw(self, rows: int, generator: torch.Generator, gumbel_scale: float = 1.0) -> Noise:
         """The chance in one ply of `rows` positions. `generator` is on the states' device.
@@ -109,8 +112,19 @@ class Actor:
         """One improved policy for every row of `state`; rows of finished games come out
         meaningless. The same arguments give the same policy.
 
-        min_columns: the policy has at least so many. With solve="all" the host waits for proofs.
+        min_columns: the policy has at least so many. With solve="all" the host waits for the wins
+        that the rules prove at the root.
         """
+        output = self.replays(self.search, len(noise.gumbel), state, noise, min_columns)
+        if self.config.solve == "off":
+            return output
+        wins, plies = forced_wins(self.game, state)
+        sure = torch.ones_like(output.value[0])
+        worth = torch.stack((self.discount ** (plies - 1), sure, sure))
+        return play_wins(output, wins, worth)._replace(forced=torch.where(wins < 0, 0, plies))
+
+    def search(self, state: Any, noise: Noise, min_columns: int = 1) -> PolicyOutput:
+        """As improve, without these wins: nothing in it waits for a device that is not the CPU."""
         config = self.config
         if self.chance is not None:  # the search must not know what chance will do in the game
             assert noise.key is not None
@@ -123,15 +137,8 @@ class Actor:
             return sample_prior(root, gumbel)
         if config.search == "tree":
             states = TreeStates(self, state, config.num_simulations + 1)
-            output = tree_search(root, states.expand, config, gumbel, self.schedules)
-        else:
-            output = two_rung(root, self.recurrent_fn, config, gumbel)
-        if config.solve == "off":
-            return output
-        wins, plies = forced_wins(self.game, state)
-        sure = torch.ones_like(output.value[0])
-        worth = torch.stack((self.discount ** (plies - 1), sure, sure))
-        return play_wins(output, wins, worth)._replace(forced=torch.where(wins < 0, 0, plies))
+            return tree_search(root, states.expand, config, gumbel, self.schedules)
+        return two_rung(root, self.recurrent_fn, config, gumbel)
 
     def root(self, state: Any, max_columns: int = ROOT_ACTIONS, min_columns: int = 1) -> Root:
         """The network's opinion of `state`: its likeliest legal actions (see likeliest) and its
@@ -169,7 +176,7 @@ class Actor:
             reward, discount = carried(reward[0], discount[0])
         value, proven = quantities(value_logits, self.game.score_limit), None
         if self.config.solve == "all":
-            proven = (winning_actions(self.game, after) >= 0) & ~finished(after)
+            proven = (winning_actions(self.game, after, self.static) >= 0) & ~finished(after)
             value = torch.where(proven, 1.0, value)
         return Step(reward, discount, value, proven), Evaluated(after, rates)
 

@@ -6,6 +6,7 @@ are copied in and results copied out.
 """
 
 import dataclasses
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,10 +18,11 @@ PROOFS = 2  # calls, with other inputs than were recorded, that must agree with 
 Function = Callable[..., Any]
 
 
-def map_tensors(function: Callable[..., Tensor], *trees: Any) -> Any:
-    """A tree like `trees` whose tensors are `function` of theirs.
+def map_tensors(function: Function, *trees: Any) -> Any:
+    """A tree like `trees` with what `function` makes of their tensors.
 
-    A tree is a tensor, None, or a tuple, a NamedTuple, a dict or a dataclass of trees.
+    A tree is a tuple, a NamedTuple, a dict or a dataclass of trees, a tensor, or anything else,
+    which stays as it is.
     """
     first = trees[0]
     if isinstance(first, Tensor):
@@ -73,9 +75,10 @@ class Graphs:
     record: Callable[[Function, Any], Recording] = record
 
     def fail(self, reason: str) -> None:
-        """Replay nothing from now on."""
+        """Replay nothing from now on, and warn. A worker's warning is in its log alone."""
         self.on = False
         self.trouble = f"plies run launch by launch, because a CUDA graph {reason}"
+        warnings.warn(self.trouble, stacklevel=2)
 
 
 class Replays:
@@ -107,15 +110,9 @@ class Replays:
         return outputs
 
     def _prove(self, size: int, found: Any, expected: Any) -> Any:
-        differing: list[Tensor] = []
-
-        def compare(one: Tensor, other: Tensor) -> Tensor:
-            if not torch.equal(one, other):
-                differing.append(one)
-            return one
-
-        map_tensors(compare, expected, found)
-        if differing:
+        equal: list[bool] = []
+        map_tensors(lambda *pair: equal.append(torch.equal(*pair)), expected, found)
+        if not all(equal):
             self.graphs.fail("computed something else")
         self.graphs.proofs[size] = self.graphs.proofs.get(size, 0) + 1
         return expected

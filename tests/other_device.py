@@ -128,7 +128,7 @@ def run(operator: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     there = [tensor for tensor in tensors if isinstance(tensor, Elsewhere)]
     if operator not in COPIES:
         check_devices(operator, here)
-    note(operator, there)
+    note(operator, there, args)
     plain_args = tree_map(values_of, args)
     plain_kwargs = {name: tree_map(values_of, value) for name, value in kwargs.items()}
     stays = bool(there)
@@ -165,7 +165,7 @@ def check_devices(operator: Any, here: list[torch.Tensor]) -> None:
             )
 
 
-def note(operator: Any, there: list[torch.Tensor]) -> None:
+def note(operator: Any, there: list[torch.Tensor], args: tuple) -> None:
     """Record the operator, its types, and whether the host waits for it."""
     overload = operator._overloadname
     name = operator.overloadpacket.__name__ + ("" if overload == "default" else f".{overload}")
@@ -174,9 +174,10 @@ def note(operator: Any, there: list[torch.Tensor]) -> None:
         operators.add((name, tuple(sorted(types, key=str))))
     if operator is aten._local_scalar_dense.default:
         record("a number")
-    masks = [tensor for tensor in there[1:] if tensor.dtype == torch.bool]
-    by_mask = operator in (aten.index.Tensor, aten.index_put.default, aten.index_put_.default)
-    if operator.overloadpacket.__name__ in SIZED_BY_VALUES or (by_mask and masks):
+    indexing = operator in (aten.index.Tensor, aten.index_put.default, aten.index_put_.default)
+    indices = [index for index in args[1] if index is not None] if indexing else []
+    by_mask = any(index.dtype == torch.bool for index in indices)
+    if operator.overloadpacket.__name__ in SIZED_BY_VALUES or by_mask:
         record(name)
 
 

@@ -29,8 +29,7 @@ def test_every_part_runs_and_is_written_down(tmp_path):
     assert "torch.float32 0.00" in found["check"]["gradient's largest difference from the CPU's"]
     loop = found["loop"]
     assert loop["positions/s, self-play and learning"] > 0
-    assert 0 < loop["s to the first bar"] <= loop["s to the first moves"]
-    assert loop["s to the first moves"] <= loop["s to the first report"]
+    assert 0 < loop["s to the first bar"] <= loop["s to the first report"]
     assert "evaluations per move" in found["train"]["against random"]
     assert found["ply"]["us of the host per launch"] == "needs a GPU"
     assert found["ply"]["positions/s, 16 boards"] > 0

@@ -10,6 +10,7 @@ import torch
 
 from chessnn_colab.actor import Actor
 from chessnn_colab.device_probe import probe_network
+from chessnn_colab.games.base import random_plies, select
 from chessnn_colab.games.registry import make_game
 from chessnn_colab.graphs import PROOFS, Graphs, Recording, map_tensors
 from chessnn_colab.lockstep import Lockstep
@@ -43,6 +44,28 @@ def test_a_ply_is_one_graph(name, search):
     assert_equal(boards, expected_boards)
 
 
+@pytest.mark.parametrize("search", ["two-rung", "tree"])
+@pytest.mark.parametrize("name", ["chess", "gomoku:7"])
+def test_a_replayed_search_with_proofs_is_the_search(name, search):
+    """In positions with wins that the rules prove."""
+    game = make_game(name)
+    config = SearchConfig(search, candidates=4, survivors=2, num_simulations=6, solve="all")
+    actor = Actor(game, actor_copy(probe_network(game), torch.float32), config, static=True)
+    generator = torch.Generator().manual_seed(0)
+    near_mate = name == "chess"
+    starts = game.starts(60, "few-piece" if near_mate else "standard", generator)
+    state = starts if near_mate else random_plies(game, 60, 40, generator)
+    batches = [select(state, slice(first, first + 12)) for first in range(0, 60, 12)]
+    generator.manual_seed(1)
+    expected = [actor.act(batch, generator) for batch in batches]
+    assert sum(int((output.forced > 0).sum()) for output in expected) > 2
+    graphs = actor.replays.graphs = Graphs(on=True, record=stand_in)
+    generator.manual_seed(1)
+    for batch, output in zip(batches, expected):
+        assert_equal(actor.act(batch, generator)._replace(tree=None), output._replace(tree=None))
+    assert graphs.on and graphs.proofs == {12: PROOFS}
+
+
 def assert_equal(found, expected) -> None:
     differing = []
 
@@ -58,7 +81,7 @@ def assert_equal(found, expected) -> None:
 def stand_in(function, inputs) -> Recording:
     """A graph that reads what was recorded, and nothing else."""
     kept = map_tensors(torch.clone, inputs)
-    outputs = function(*kept)
+    outputs = map_tensors(torch.clone, function(*kept))
 
     def replay() -> None:
         map_tensors(lambda one, new: one.copy_(new), outputs, function(*kept))
@@ -104,6 +127,8 @@ def test_replayed_plies_are_the_plies():
 )
 def test_a_graph_that_is_wrong_is_not_used_and_the_reason_is_kept(record, reason):
     graphs = Graphs(on=True, record=record)
-    assert_same_blocks(blocks(graphs), blocks(None))
+    with pytest.warns(UserWarning, match=f"^plies run launch by launch, .* {reason}"):
+        found = blocks(graphs)
+    assert_same_blocks(found, blocks(None))
     assert not graphs.on
     assert reason.split(" .*")[0] in graphs.trouble

@@ -144,7 +144,7 @@ def step_once(network: SpikingNetwork) -> None:
 @pytest.mark.parametrize("portable", [True, False])
 def test_a_portable_network_alone_calls_no_spikingjelly_operator(portable):
     """On MPS SpikingJelly's registered neurons raise; the portable path must be plain torch."""
-    with profile() as profiler:
+    with profile(acc_events=True) as profiler:
         step_once(lively(portable=portable))
     assert any("sj_" in event.key for event in profiler.key_averages()) != portable
 

@@ -2,6 +2,8 @@
 whole run. On a GPU each wait for the device costs what some hundred launches cost.
 """
 
+import inspect
+
 import pytest
 import torch
 
@@ -13,8 +15,14 @@ if not other_device.available():
 from chessnn_colab import config as settings
 from chessnn_colab import devices
 from chessnn_colab.actor import Actor
+from chessnn_colab.arena import players
 from chessnn_colab.arena.chess.greedy import GreedyPlayer
-from chessnn_colab.arena.players import RandomPlayer
+from chessnn_colab.arena.match import Match
+from chessnn_colab.arena.players import GamesChance, NetworkPlayer, RandomPlayer
+from chessnn_colab.arena.progress import unwatched
+from chessnn_colab.arena.puzzles import solved_puzzles
+from chessnn_colab.arena.registry import arena_game
+from chessnn_colab.arena.runner import MatchRunner
 from chessnn_colab.device_probe import batch_of, probe, probe_network
 from chessnn_colab.devices import WorkerPlan
 from chessnn_colab.games.registry import make_game
@@ -113,6 +121,45 @@ def test_players_choose_there(player):
     game = make_game("chess", device=DEVICE)
     chosen = player(game).choose(game.init(3), torch.Generator())
     assert chosen.device.type == DEVICE and chosen.shape == (3,)
+
+
+@pytest.mark.parametrize("search", ["tree", "two-rung"])
+@pytest.mark.parametrize("name", ["chess", "gomoku:7"])
+def test_a_search_with_proofs_waits_for_nothing(name, search):
+    game = make_game(name, device=DEVICE)
+    config = SearchConfig(search=search, num_simulations=3, solve="all")
+    actor = Actor(game, actor_copy(probe_network(game), torch.float32), config)
+    state = game.init(4)
+    noise = actor.draw(4, torch.Generator())
+    with other_device.recorded() as waits, torch.no_grad():
+        actor.search(state, noise)
+    assert waits == {}
+
+
+@pytest.mark.parametrize("name", ["chess", "gomoku:9"])
+def test_matches_and_puzzles_are_the_cpus(name, monkeypatch):
+    """Inference mode, which matches use, refuses the tensors of a device made in Python, and no
+    generator can be on it.
+    """
+    choose = inspect.unwrap(NetworkPlayer.choose)
+    monkeypatch.setattr(NetworkPlayer, "choose", torch.no_grad()(choose))
+    made = other_device.GENERATOR.__new__
+    monkeypatch.setattr(GamesChance, "__new__", lambda cls, device: made(cls))
+    monkeypatch.setattr(players, "choose_dtype", lambda *_: torch.float32)
+    search = SearchConfig(search="tree", num_simulations=3, solve="all")
+    arena = arena_game(name)
+    puzzles = arena.require("puzzles")(make_game(name))[:4]
+    seen = []
+    for device in ("cpu", DEVICE):
+        game = make_game(name, max_plies=6, device=device)
+        player = NetworkPlayer(game, probe_network(game), search)
+        player.actor.static = True
+        runner = MatchRunner(game, [Match(player, RandomPlayer(game), 4)], seed=0)
+        runner.play(unwatched)
+        games = runner.results.result(0).played
+        seen.append(([each.actions for each in games], solved_puzzles(game, puzzles, player)))
+    assert seen[0] == seen[1]
+    assert len(seen[0][0]) == len(seen[0][1]) == 4
 
 
 def test_a_run_trains_and_resumes_there(tmp_path, monkeypatch):

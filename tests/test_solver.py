@@ -10,7 +10,7 @@ import torch
 from chessnn_colab.actor import Actor
 from chessnn_colab.arena.chess.tactics import load_puzzles
 from chessnn_colab.assembler import chances
-from chessnn_colab.games.base import forced_wins, select, start_positions, winning_actions
+from chessnn_colab.games.base import finished, forced_wins, select, start_positions, winning_actions
 from chessnn_colab.games.chess.boards import boards_from_state
 from chessnn_colab.games.chess.notation import (
     action_from_move,
@@ -76,6 +76,9 @@ def test_a_win_is_found_wherever_stepping_every_move_finds_one(name, shares, pli
         wins = every_win(game, state)
         found += int(wins.any(1).sum())
         assert is_one_of(winning_actions(game, state), wins)
+        playing = ~finished(state)
+        static = winning_actions(game, state, static=True)
+        assert is_one_of(static[playing], wins[playing])
         state = game.step(state, random_actions(game, state, generator))
     assert found > 20
 

@@ -171,6 +171,7 @@ class NetworkPlayer(Player):
         self.found: PolicyOutput | None = None  # what the last `choose` found
         own = actor_copy(network, choose_dtype("auto", game.device)).to(game.device)
         self.actor = Actor(game, own, own_search)
+        self.actor.replays.graphs.on = game.device.type == "cuda"
 
     @torch.inference_mode()
     def choose(

@@ -200,7 +200,10 @@ class MatchRunner:
         self.chance.games = [board.chance for board in boards]
         index = torch.tensor(rows, device=self.game.device)
         if player.player.evaluations:  # in few sizes: the same bits whatever shares the batch
-            index = torch.cat([index, index[:1].expand(-len(rows) % ROW_MULTIPLE)])
+            multiple = ROW_MULTIPLE
+            while multiple < len(rows) and self.game.device.type != "cpu":
+                multiple *= 2  # each size is recorded once as a CUDA graph
+            index = torch.cat([index, index[:1].expand(-len(rows) % multiple)])
         positions = [board.position for board in boards] if player.player.wants_boards else None
         chosen = player.player.choose(select(self.state, index), self.chance, positions)
         actions = chosen[: len(rows)].tolist()

@@ -60,9 +60,6 @@ class Noted(Progress):
     def start_run(self, session: Session) -> None:
         self.note("first bar")
 
-    def worker_update(self, worker: int, games: int, plies: int) -> None:
-        self.note("first moves")
-
     def report(self, report: Report) -> None:
         self.note("first report")
 

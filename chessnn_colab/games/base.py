@@ -12,6 +12,10 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+# Where no size may follow from the positions, so many actions are looked at per position of a batch
+# for one that wins. In chess a position of random play has 3 moves that may give check.
+ROOM = 16
+
 
 class Game(Protocol):
     """Rules on tensors. A finished game stays finished: a step leaves it as it is.
@@ -217,13 +221,23 @@ def random_plies(game: Game, count: int, most: int, generator: torch.Generator) 
     return state
 
 
-def winning_actions(game: Game, state: Any) -> Tensor:
+def best_actions(scores: Tensor) -> tuple[Tensor, Tensor]:
+    """The actions with the highest `scores` float32 [B, A], in the form of `legal_actions`: ROOM per
+    row of the batch, whatever the scores are. Where fewer are above 0, the first one stands again.
+    """
+    count = min(ROOM * len(scores), scores.numel())
+    found, places = scores.flatten().topk(count)
+    places = torch.where(found > 0, places, places[:1])
+    return places // scores.shape[1], places % scores.shape[1]
+
+
+def winning_actions(game: Game, state: Any, static: bool = False) -> Tensor:
     """int64 [B]: a legal action that wins at once by the rules, -1 in rows without one.
 
-    It steps every legal action, or what the game's `winning_candidates` says is enough, in the form
-    of `legal_actions`.
+    It steps what the game's `winning_candidates` says is enough, in the form of `legal_actions`.
+    static: no size follows from the positions. In a finished game the answer means nothing then.
     """
-    rows, actions = getattr(game, "winning_candidates", game.legal_actions)(state)
+    rows, actions = game.winning_candidates(state, static)  # pyright: ignore[reportAttributeAccessIssue]
     none = torch.full_like(state.current_player, -1)
     if not len(rows):
         return none

@@ -6,8 +6,10 @@ import torch
 from torch import Tensor
 
 from . import bitboards as bb
-from .moves import KING, PAWN
+from .moves import KING, PLANES, UNDERPROMOTION_PLANES
 from .state import ChessState
+
+CASTLED = 1 << 6 | 1 << 2  # g1 and c1
 
 
 class CheckFinder:
@@ -16,37 +18,28 @@ class CheckFinder:
     def __init__(self, device: torch.device | str):
         self._ray = bb.Jumps(bb.DIRECTIONS, 1, device)
         self._knight = bb.Jumps(bb.KNIGHT_JUMPS, 1, device)
+        jumps = [(files, ranks) for files, ranks, _ in PLANES[:UNDERPROMOTION_PLANES]]
+        self._plane = bb.Jumps(jumps, 2, device)
 
-    def may_check(
-        self, state: ChessState, rows: Tensor, origins: Tensor, targets: Tensor
-    ) -> Tensor:
-        """bool [n]: whether a move from `origins` int64 [n] to `targets` int64 [n] in `rows` int64
-        [n] may give check.
+    def may_check(self, state: ChessState) -> Tensor:
+        """int64 [B, 73]: from-squares of the legal moves of each plane that may give check.
 
-        True for every move that does. It is also true for promotions, castling, en-passant
-        captures, and pieces that stand first on a line from the enemy king, whatever is behind
-        them.
+        Every move that gives check is among them. So are promotions, en-passant captures, a king's
+        moves to the squares of castling, and the moves of pieces that stand first on a line from
+        the enemy king, whatever is behind them.
         """
         king = state.pieces[:, 6 + KING]
-        lines, seen = self._lines(king, state.pieces.sum(1))
+        (diagonal, straight), seen = self._lines(king, state.pieces.sum(1))
         knights = bb.any_of(self._knight.forward(king.expand(8, -1)))
         steps = self._ray.forward(king.expand(8, -1))
-        pawns = steps[bb.SOUTH_WEST] | steps[bb.SOUTH_EAST]
-        # Where a pawn, knight, bishop, rook, queen and king would have to stand to give check; a
-        # king never does.
-        posts = torch.stack((pawns, knights, *lines, seen, torch.zeros_like(king)), 1)
-
-        source = (torch.ones_like(origins) << origins).unsqueeze(1)
-        target = (torch.ones_like(targets) << targets).unsqueeze(1)
-        moves_now = (
-            state.pieces[:, :6].index_select(0, rows) & source
-        ) != 0  # [n, 6], which kind of piece moves
-        direct = (moves_now & ((posts.index_select(0, rows) & target) != 0)).any(1)
-        uncovers = (seen[rows].unsqueeze(1) & source) != 0
-        queens_or_takes = target & (state.ep_square[rows].unsqueeze(1) | bb.RANK_8)
-        special = moves_now[:, PAWN] & (queens_or_takes != 0).squeeze(1)
-        castles = moves_now[:, KING] & ((origins - targets).abs() == 2)
-        return direct | uncovers.squeeze(1) | special | castles
+        pawns = steps[bb.SOUTH_WEST] | steps[bb.SOUTH_EAST] | state.ep_square | bb.RANK_8
+        castled = torch.full_like(king, CASTLED)
+        # Where a pawn, knight, bishop, rook, queen and king have to land.
+        posts = torch.stack((pawns, knights, diagonal, straight, seen, castled))
+        direct = self._plane.back(posts) & state.pieces[:, :6].t()  # [64, 6, B]
+        origins = bb.any_of(direct.transpose(0, 1)) | seen
+        planes = state.moves[:, :UNDERPROMOTION_PLANES] & origins.t()
+        return torch.cat((planes, state.moves[:, UNDERPROMOTION_PLANES:]), 1)
 
     def _lines(self, king: Tensor, occupied: Tensor) -> tuple[tuple[Tensor, Tensor], Tensor]:
         """The squares that a bishop, a rook and either see from `king` [B], first pieces included."""

@@ -12,7 +12,7 @@ import chess
 import torch
 from torch import Tensor
 
-from ..base import Game, finished, random_plies, select, where
+from ..base import Game, best_actions, finished, random_plies, select, where
 from . import bitboards as bb
 from . import packing, starts, symmetry, transitions
 from .boards import boards_from_state, position_from_boards
@@ -143,17 +143,25 @@ class Chess(Game):
 
         The host has to learn n, so this waits for a GPU.
         """
-        rows, planes = state.moves.nonzero(as_tuple=True)
-        origins = bb.unpack_bits(state.moves[rows, planes].unsqueeze(1), self._bool_bits)
+        return self._listed(state.moves)
+
+    def winning_candidates(self, state: ChessState, static: bool = False) -> tuple[Tensor, Tensor]:
+        """Of `legal_actions`, those that may give check: every mate is among them. static: these
+        first, then others (see best_actions).
+        """
+        checks = self._checks.may_check(state)
+        if not static:
+            return self._listed(checks)
+        return best_actions(
+            bb.unpack_bits(checks, self._float_bits) + bb.unpack_bits(state.moves, self._float_bits)
+        )
+
+    def _listed(self, moves: Tensor) -> tuple[Tensor, Tensor]:
+        """`moves` int64 [B, 73], from-squares of each plane, in the form of legal_actions."""
+        rows, planes = moves.nonzero(as_tuple=True)
+        origins = bb.unpack_bits(moves[rows, planes].unsqueeze(1), self._bool_bits)
         which, squares = origins.nonzero(as_tuple=True)
         return rows[which], planes[which] * 64 + squares
-
-    def winning_candidates(self, state: ChessState) -> tuple[Tensor, Tensor]:
-        """Of `legal_actions`, those that may give check: every mate is among them."""
-        rows, actions = self.legal_actions(state)
-        may_check = self._checks.may_check(state, rows, actions & 63, self.destinations[actions])
-        kept = may_check.nonzero().squeeze(1)
-        return rows[kept], actions[kept]
 
     def forcing_actions(self, state: ChessState) -> tuple[Tensor, Tensor]:
         """Of `legal_actions`, those that leave the opponent one to FEW_REPLIES replies."""

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ...errors import ConfigError
-from ..base import Game, finished, square_symmetries, where
+from ..base import Game, best_actions, finished, square_symmetries, where
 from .lines import FIVE, LineTables
 from .notation import LETTERS
 from .state import BLACK, EMPTY, ENDINGS, WHITE, GomokuState
@@ -87,10 +87,14 @@ class Gomoku(Game):
         """bool [B, size * size]: the empty cells, those of a finished game too."""
         return state.board == EMPTY
 
-    def winning_candidates(self, state: GomokuState) -> tuple[Tensor, Tensor]:
-        """Of `legal_actions`, those that complete five."""
-        own = self.stones(state)[:, 0]
-        rows, actions = (self.lines.completes(own) & (state.board == EMPTY)).nonzero(as_tuple=True)
+    def winning_candidates(self, state: GomokuState, static: bool = False) -> tuple[Tensor, Tensor]:
+        """Of `legal_actions`, those that complete five. static: these first, then others (see
+        best_actions).
+        """
+        fives = self.lines.completes(self.stones(state)[:, 0]) & (state.board == EMPTY)
+        if static:
+            return best_actions(fives.float() - state.board)
+        rows, actions = fives.nonzero(as_tuple=True)
         return rows, actions
 
     def observe(self, state: GomokuState) -> Tensor:
