@@ -193,7 +193,9 @@ class Lockstep:
 
 
 def graphs_for(actor: Actor) -> Graphs:
-    """Replay plies on CUDA, but for a search with proofs, whose sizes follow from the positions."""
+    """Replay plies on CUDA, but for a search with proofs: how many moves force the opponent follows
+    from the position.
+    """
     return Graphs(on=actor.game.device.type == "cuda" and actor.config.solve == "off")
 
 

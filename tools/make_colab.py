@@ -1,5 +1,5 @@
-"""Write dist/run_all.ipynb: the train notebook with the package packed inside it, one file to carry
-anywhere.
+"""Write dist/run_all.ipynb: the train notebook with the package packed inside it, and the cell that
+measures a machine. It is one file to carry anywhere.
 
 python tools/make_colab.py [FILE]. Needs nothing but Python. The notebook unpacks the package beside
 itself and installs what is missing; it asks for no repository.
@@ -67,7 +67,15 @@ def run_all_notebook(root: Path = ROOT) -> str:
             cell["source"] = UNPACK.format(
                 digest=digest, packed=base64.b64encode(packed).decode()
             ).rstrip("\n")
+    notebook["cells"][-1:-1] = measuring_cells(root)  # before "What next"
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+
+
+def measuring_cells(root: Path) -> list[dict]:
+    """What measures a machine in the evaluate notebook: where this file is opened there is a GPU."""
+    notebook = json.loads((root / "notebooks" / "evaluate.ipynb").read_text(encoding="utf-8"))
+    titles = "## Measure this machine", "# @title Measure this machine"
+    return [cell for cell in notebook["cells"] if cell["source"][0].strip() in titles]
 
 
 if __name__ == "__main__":
