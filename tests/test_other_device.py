@@ -18,7 +18,7 @@ from chessnn_colab.actor import Actor
 from chessnn_colab.arena import players
 from chessnn_colab.arena.chess.greedy import GreedyPlayer
 from chessnn_colab.arena.match import Match
-from chessnn_colab.arena.players import GamesChance, NetworkPlayer, RandomPlayer
+from chessnn_colab.arena.players import GamesChance, NetworkPlayer, Player, RandomPlayer
 from chessnn_colab.arena.progress import unwatched
 from chessnn_colab.arena.puzzles import solved_puzzles
 from chessnn_colab.arena.registry import arena_game
@@ -160,6 +160,24 @@ def test_matches_and_puzzles_are_the_cpus(name, monkeypatch):
         seen.append(([each.actions for each in games], solved_puzzles(game, puzzles, player)))
     assert seen[0] == seen[1]
     assert len(seen[0][0]) == len(seen[0][1]) == 4
+
+
+def test_a_match_has_few_sizes_there(monkeypatch):
+    """Each is recorded once as a CUDA graph: powers of two, where a CPU has multiples of eight."""
+    made = other_device.GENERATOR.__new__
+    monkeypatch.setattr(GamesChance, "__new__", lambda cls, device: made(cls))
+    game = make_game("tictactoe", device=DEVICE)
+    sizes = set()
+
+    class First(Player):
+        name, evaluations = "the first legal move", 1
+
+        def choose(self, state, generator, boards=None):
+            sizes.add(len(state.current_player))
+            return game.legal_action_mask(state).to(torch.uint8).argmax(1)
+
+    MatchRunner(game, [Match(First(), First(), 42)], seed=0).play(unwatched)
+    assert sizes <= {8, 16, 32, 64} and max(sizes) == 64
 
 
 def test_a_run_trains_and_resumes_there(tmp_path, monkeypatch):
