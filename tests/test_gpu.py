@@ -5,7 +5,9 @@ import pytest
 import torch
 
 from chessnn_colab.actor import Actor
+from chessnn_colab.arena.players import MATCH_SEARCHES, NetworkPlayer
 from chessnn_colab.device_probe import probe
+from chessnn_colab.games.base import forced_wins, select
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.graphs import PROOFS
 from chessnn_colab.layers import rounds_at_once
@@ -67,6 +69,19 @@ def test_a_ply_is_replayed_as_a_graph():
     graphs = graphs_for(actor)
     Lockstep(actor, 64, 0, graphs).play_block()
     assert graphs.on and graphs.proofs == {64: PROOFS}, graphs.trouble
+
+
+def test_the_search_of_a_match_is_replayed_as_a_graph():
+    game = Chess(device="cuda")
+    player = NetworkPlayer(game, build_network(TINY, "cuda").eval(), MATCH_SEARCHES["two-rung"])
+    states = game.starts(64, "few-piece", torch.Generator().manual_seed(0))
+    for first in range(0, 64, 16):
+        some = select(states, slice(first, first + 16))
+        wins, _ = forced_wins(game, some)
+        chosen = player.choose(some, torch.Generator("cuda"))
+        assert ((wins < 0) | (chosen == wins)).all()
+    graphs = player.actor.replays.graphs
+    assert graphs.on and graphs.proofs == {16: PROOFS}, graphs.trouble
 
 
 def test_spikes_are_one_pass():
