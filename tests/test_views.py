@@ -478,7 +478,9 @@ def no_color(request, monkeypatch) -> bool:
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("COLUMNS", "110")
     monkeypatch.delenv("FORCE_COLOR", raising=False)
-    monkeypatch.setenv("NO_COLOR", request.param)
+    monkeypatch.delenv("NO_COLOR", raising=False)  # to older versions of rich even "" says no
+    if request.param:
+        monkeypatch.setenv("NO_COLOR", request.param)
     return bool(request.param)
 
 
