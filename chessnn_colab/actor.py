@@ -116,7 +116,7 @@ class Actor:
         that the rules prove at the root.
         """
         output = self.replays(self.search, len(noise.gumbel), state, noise, min_columns)
-        if self.config.solve == "off":
+        if self.config.solve == "off" or self.config.search == "policy":
             return output
         wins, plies = forced_wins(self.game, state)
         sure = torch.ones_like(output.value[0])
