@@ -20,6 +20,7 @@ from rich.console import Console
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from chessnn_colab.__main__ import main
+from chessnn_colab.arena import parallel, runner
 from chessnn_colab.chances import Calibration
 from chessnn_colab.errors import ChessnnError
 from chessnn_colab.runs.folder import RunFolder
@@ -146,6 +147,9 @@ def test_ctrl_c_prints_what_there_is_and_exits_with_130(
 def test_a_ladder_that_is_stopped_early_tells_the_games_that_ended(
     games, kept, run, monkeypatch, capsys
 ):
+    """On any machine: one process, whose first steps end few games."""
+    monkeypatch.setattr(parallel, "processes_for", lambda *_: 1)
+    monkeypatch.setattr(runner, "BOARDS", 8)
     interrupt_after(monkeypatch, games)
     assert main(["ladder", run, "--games", "2000", "--search", "policy", "--device", "cpu"]) == 130
     assert re.search(f"too few games to rate every player[^$]*{kept}", capsys.readouterr().err)
@@ -168,7 +172,7 @@ def test_a_real_ctrl_c_on_a_real_terminal(run):
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     os.close(slave)
-    said, deadline, sent = b"", time.monotonic() + 90, False
+    said, deadline, sent = b"", time.monotonic() + 150, False
     try:
         while time.monotonic() < deadline:
             try:
@@ -178,7 +182,7 @@ def test_a_real_ctrl_c_on_a_real_terminal(run):
             if not sent and re.search(rb"[1-9]\d*/200,000 games", said):
                 os.kill(process.pid, signal.SIGINT)
                 sent = True
-        assert process.wait(30) == 130
+        assert process.wait(120) == 130
     finally:
         process.kill()
         os.close(master)
