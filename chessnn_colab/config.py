@@ -54,7 +54,7 @@ from .workers.pool import Pool
 from .workers.protocol import OnStart
 
 USUAL_PLIES = 100  # of a game of chess; an iteration counts no more for each of its games
-NETWORK_SETTINGS = ("channels", "blocks", "steps", "levels", "activation")
+NETWORK_SETTINGS = ("channels", "blocks", "steps", "levels", "reset", "activation")
 # A run keeps these when it is resumed: they give the weights their shape.
 FIXED_SETTINGS = frozenset({"preset", *NETWORK_SETTINGS})
 
@@ -147,6 +147,12 @@ class TrainConfig(LearnerConfig, SearchConfig):
     levels: int | None = setting(
         None,
         "The spikes that a neuron may fire in a step. By default the preset decides, which is 8.",
+        NETWORK,
+    )
+    reset: str | None = setting(
+        None,
+        "What a spike takes off its neuron's membrane: soft, one threshold; or hard, all of it, as "
+        "most neuromorphic chips do (with --levels 1). By default it is soft.",
         NETWORK,
     )
     activation: str | None = setting(

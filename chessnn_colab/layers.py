@@ -92,8 +92,9 @@ class SpikingLayer(nn.Module):
     v[t] = v[t-1] (1 - 1/TAU) + x[t]. The spikes are v rounded, at most `levels` of them; each takes
     the threshold, which is 1, off the membrane (soft reset). With levels=1 a spike needs the whole
     threshold, and training runs SpikingJelly's LIFNode. With more levels this is
-    SpikingJelly's ILIFNode in fewer passes over memory. Tests hold all of them equal. A twin
-    without spikes gives on v itself, neither rounded nor, as a ReLU, limited above.
+    SpikingJelly's ILIFNode in fewer passes over memory. Tests hold all of them equal. With
+    reset="hard" a spike leaves a membrane of 0. A twin without spikes gives on v itself, neither
+    rounded nor, as a ReLU, limited above.
     """
 
     def __init__(self, config: NetworkConfig, portable: bool):
@@ -103,7 +104,7 @@ class SpikingLayer(nn.Module):
         self.node = neuron.LIFNode(
             tau=TAU,
             decay_input=False,
-            v_reset=None,
+            v_reset=0.0 if config.reset == "hard" else None,
             surrogate_function=PortableATan() if portable else surrogate.ATan(),
             detach_reset=True,
             step_mode="m",
@@ -130,7 +131,8 @@ class SpikingLayer(nn.Module):
                 membrane = torch.add(currents[t], membrane, alpha=1 - 1 / TAU)
             spikes.append(self._fire(membrane))
             if t + 1 < steps:
-                membrane = membrane - spikes[t].detach()
+                taken = 1 if self.node.v_reset is None else membrane
+                membrane = membrane - spikes[t].detach() * taken
         return torch.stack(spikes) if steps > 1 else spikes[0].unsqueeze(0)
 
     def _fire(self, membrane: Tensor) -> Tensor:

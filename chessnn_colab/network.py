@@ -144,7 +144,7 @@ def actor_copy(network: SpikingNetwork, dtype: torch.dtype = torch.float32) -> S
     return actor
 
 
-def to_arrays(network: SpikingNetwork) -> Arrays:
+def to_arrays(network: nn.Module) -> Arrays:
     """The weights and statistics as numpy arrays, for another process or a file."""
     return {
         name: tensor.detach().cpu().numpy().copy() for name, tensor in network.state_dict().items()

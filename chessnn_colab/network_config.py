@@ -28,6 +28,8 @@ class NetworkConfig(Settings):
     steps: int = _checked(1)  # T, time steps a forward
     # Most spikes a neuron fires in one step: 1 is the LIF neuron, more the I-LIF.
     levels: int = _checked(8)
+    # What a spike takes off the membrane: the threshold (soft), or all of it (hard).
+    reset: str = _checked("soft", one_of("soft", "hard"))
     # What neurons give on: whole spikes; or, as twins to compare with, numbers from 0 to `levels`,
     # or from 0 up.
     activation: str = _checked("spikes", one_of("spikes", "clipped", "relu"))
@@ -46,6 +48,8 @@ class NetworkConfig(Settings):
                 f"activation={self.activation!r} with steps={self.steps}: expected steps=1 without "
                 "spikes"
             )
+        if self.reset == "hard" and self.levels > 1:
+            raise ConfigError(f"reset='hard' with levels={self.levels}: expected levels=1")
         # JSON has lists.
         object.__setattr__(self, "jumps", tuple((columns, rows) for columns, rows in self.jumps))
         if self.jumps and len(self.jumps) * self.squares != self.actions:

@@ -17,7 +17,7 @@ onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not here
 @pytest.mark.parametrize("game, config", [("chess", CONFIG), ("tictactoe", TICTACTOE)])
 def test_the_file_answers_as_the_network(tmp_path, game, config):
     run = make_run(tmp_path / "run", (0, 1), game, config)
-    path = export.export_onnx(run, str(tmp_path / "network.onnx"))
+    path = export.export_network(run, str(tmp_path / "network.onnx"))
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     assert session.get_modelmeta().custom_metadata_map == {"game": game, "iteration": "1"}
     network = actor_copy(load_network(run, device="cpu")[0])
@@ -35,11 +35,11 @@ def test_the_file_answers_as_the_network(tmp_path, game, config):
 
 def test_bad_input_is_one_sentence(tmp_path, monkeypatch):
     run = make_run(tmp_path / "run", (0,))
-    with pytest.raises(ConfigError, match=r"expected a file name that ends in \.onnx"):
-        export.export_onnx(run, str(tmp_path / "network.pt"))
+    with pytest.raises(ConfigError, match=r"expected a file name that ends in \.onnx or \.nir"):
+        export.export_network(run, str(tmp_path / "network.pt"))
     with pytest.raises(ChessnnError, match="no snapshot 3"):
-        export.export_onnx(run, str(tmp_path / "network.onnx"), 3)
-    monkeypatch.setattr(export, "NEEDED", ("onnx", "no_such_module"))
+        export.export_network(run, str(tmp_path / "network.onnx"), 3)
+    monkeypatch.setitem(export.NEEDED, ".onnx", ("onnx", "no_such_module"))
     with pytest.raises(ConfigError, match="pip install onnx no_such_module"):
-        export.export_onnx(run, str(tmp_path / "network.onnx"))
+        export.export_network(run, str(tmp_path / "network.onnx"))
     assert not list(tmp_path.glob("*.onnx"))

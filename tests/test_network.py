@@ -66,10 +66,21 @@ def test_layers_speak_in_spikes_and_every_layer_fires(config):
 
 
 @pytest.mark.parametrize("portable", [True, False])
-@pytest.mark.parametrize("steps, levels", [(6, 1), (1, 4), (1, 2), (3, 4), (2, 3)])
-def test_the_fast_neurons_are_spikingjellys_with_its_gradient(steps, levels, portable):
-    layer = SpikingLayer(NetworkConfig(steps=steps, levels=levels), portable)
-    reference = plain_neurons(build_network(replace(SMALL, steps=steps, levels=levels), "cpu"))
+@pytest.mark.parametrize(
+    "steps, levels, reset",
+    [
+        (6, 1, "soft"),
+        (6, 1, "hard"),
+        (1, 4, "soft"),
+        (1, 2, "soft"),
+        (3, 4, "soft"),
+        (2, 3, "soft"),
+    ],
+)
+def test_the_fast_neurons_are_spikingjellys_with_its_gradient(steps, levels, reset, portable):
+    layer = SpikingLayer(NetworkConfig(steps=steps, levels=levels, reset=reset), portable)
+    config = replace(SMALL, steps=steps, levels=levels, reset=reset)
+    reference = plain_neurons(build_network(config, "cpu"))
     generator = torch.Generator().manual_seed(0)
     ours = (2 * torch.randn(steps, 4, 8, 8, 8, generator=generator)).requires_grad_()
     theirs = ours.detach().clone().requires_grad_()
@@ -180,6 +191,7 @@ def test_a_twin_without_spikes_gives_on_numbers_and_learns(activation):
         ({"steps": 0}, "steps=0"),
         ({"activation": "gelu"}, "spikes, clipped, relu"),
         ({"activation": "relu", "steps": 4}, "activation='relu' with steps=4: expected steps=1"),
+        ({"reset": "hard"}, "reset='hard' with levels=8: expected levels=1"),
         ({"actions": 0}, "actions=0"),
         ({"height": 2.5}, "height=2.5"),
         ({"actions": 4671, "jumps": ((1, 0),) * 73}, "73 jumps for 4671 actions on 64 squares"),

@@ -65,7 +65,13 @@ def plain_neurons(network: SpikingNetwork) -> nn.Module:
         node = neuron.ILIFNode(TAU, 1.0, count, detach_reset=True, step_mode="m")
     else:
         node = neuron.LIFNode(
-            TAU, False, 1.0, None, surrogate.ATan(), detach_reset=True, step_mode="m"
+            TAU,
+            False,
+            1.0,
+            network.neurons.node.v_reset,
+            surrogate.ATan(),
+            detach_reset=True,
+            step_mode="m",
         )
     node.register_forward_pre_hook(lambda *_: node.reset())
     return node

@@ -16,7 +16,10 @@ def add_network_commands(command: AddCommand) -> None:
         "that ends in .html: a page on which anybody plays against it in a browser",
     )
     export = command(
-        "export", run_export, "write a run's network as ONNX, for other languages and browsers"
+        "export",
+        run_export,
+        "write a run's network as ONNX, for other languages and browsers; to a file that ends in "
+        ".nir: as NIR, for neuromorphic simulators and chips",
     )
     for into in (share, export):
         _add_run(into)
@@ -60,9 +63,9 @@ def run_share(options: argparse.Namespace) -> None:
 
 def run_export(options: argparse.Namespace) -> None:
     """The command export."""
-    from ..export import export_onnx
+    from ..export import export_network
 
-    print(f"wrote {export_onnx(options.run, options.file, options.snapshot)}")
+    print(f"wrote {export_network(options.run, options.file, options.snapshot)}")
 
 
 def run_uci(options: argparse.Namespace) -> None:

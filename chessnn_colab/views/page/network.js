@@ -49,7 +49,7 @@ class Network {
     return currents.map(current => current.map((input, i) => {
       membrane[i] = membrane[i] / 2 + input;
       const spikes = this.spikesOf(membrane[i]);
-      membrane[i] -= spikes;
+      membrane[i] = spikes && this.config.reset === "hard" ? 0 : membrane[i] - spikes;
       return spikes;
     }));
   }
