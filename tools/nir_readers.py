@@ -73,8 +73,9 @@ def open_with(simulator: str, path: Path) -> nn.Module:
 def answers(simulator: nn.Module, observation: Tensor, steps: int) -> Tensor:
     """float32 [B, outputs]: the mean over the steps of what a simulator's module gives on."""
     for module in simulator.modules():
-        if hasattr(module, "reset_mem"):  # snnTorch keeps membranes in its modules
-            module.reset_mem()
+        reset = getattr(module, "reset_mem", None)
+        if reset is not None:  # snnTorch keeps membranes in its modules
+            reset()
     state, total = None, torch.zeros(())
     with torch.no_grad():
         for _ in range(steps):
