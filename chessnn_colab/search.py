@@ -166,7 +166,7 @@ def two_rung(
     q = (first.reward + first.discount * first.value).unflatten(1, (-1, m))  # [K, B, m]
     visits = torch.ones_like(considered)
     scale = _sigma_scale(config, 1)
-    tried = considered + scale * _rescale(q[0], legal, root.value[0])
+    tried = considered + scale * rescale(q[0], legal, root.value[0])
     survivors = tried.topk(s, dim=1).indices  # [B, s], into columns
 
     rows = (batch.unsqueeze(1) * m + survivors).flatten()
@@ -176,7 +176,7 @@ def two_rung(
 
     weights, value = completed_policy(root, columns, q, visits, config)
     scale = _sigma_scale(config, 2)
-    final = considered + scale * _rescale(q[0], legal, root.value[0])
+    final = considered + scale * rescale(q[0], legal, root.value[0])
     best = final.gather(1, survivors).argmax(1, keepdim=True)
     column = columns.gather(1, survivors.gather(1, best))
     return PolicyOutput(root.actions.gather(1, column).squeeze(1), root.actions, weights, value)
@@ -294,7 +294,7 @@ def completed_policy(
     mean_q = (prior * q).sum(2) / prior.sum(1).clamp(min=1e-30)
     value = (root.value + total * mean_q) / (1 + total)
     completed = value[0].unsqueeze(1).expand_as(root.prior_logits).scatter(1, columns, q[0])
-    rescaled = _rescale(completed, root.prior_logits > ILLEGAL / 2, root.value[0])
+    rescaled = rescale(completed, root.prior_logits > ILLEGAL / 2, root.value[0])
     scale = _sigma_scale(config, 2)
     return (root.prior_logits + scale * rescaled).softmax(1), value
 
@@ -323,7 +323,7 @@ def _sigma_scale(config: SearchConfig, most_visits: int) -> float:
     return (MAXVISIT_INIT + most_visits) * config.value_scale
 
 
-def _rescale(q: Tensor, legal: Tensor, value: Tensor) -> Tensor:
+def rescale(q: Tensor, legal: Tensor, value: Tensor) -> Tensor:
     """q [B, n] moved to [0, 1] within each row, over the actions that are `legal`, bool [B, n], and
     the value [B].
     """
