@@ -31,7 +31,8 @@ class Branch:
         """Such as "wins in 3 plies"; "" without a proof."""
         if not self.proof:
             return "" if self.proof is None else "draws"
-        return f"{'wins' if self.proof > 0 else 'loses'} in {abs(self.proof)} plies"
+        plies = "1 ply" if abs(self.proof) == 1 else f"{abs(self.proof)} plies"
+        return f"{'wins' if self.proof > 0 else 'loses'} in {plies}"
 
 
 def branches(output: PolicyOutput, discount: float) -> list[Branch]:
