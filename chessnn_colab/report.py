@@ -60,6 +60,8 @@ class Report:
     policy_kl: float = math.nan
     positions_played: int = 0  # on the boards, those of games that go on included
     strength: tuple[Strength, ...] = ()  # measured since the report before
+    # By strength.opinion_of_position; in a run's first report the untrained network's comes first.
+    opinions: Sequence[Any] = ()
     # Layer -> spikes per neuron and step, 0 to 1.
     firing_rates: dict[str, float] = field(default_factory=dict)
     seconds_selfplay: float = 0.0

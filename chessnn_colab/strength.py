@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from .arena.game import ArenaGame
+from .arena.opponent import sorted_opinions
 from .arena.parallel import play_match
 from .arena.players import NetworkPlayer, Player
 from .arena.puzzles import solved_puzzles
@@ -256,6 +257,27 @@ def games_against(
         return result.score, *result.interval
 
     return Measure(f"games against {name}", games, search, scored, harder)
+
+
+@torch.no_grad()
+def opinion_of_position(network: SpikingNetwork, game: Game, iteration: int) -> list[Any]:
+    """What the network, in evaluation mode, thinks of the one position of its game (see ArenaGame),
+    as [[iteration, the three parts of an Opinion, spikes]]; [] where the game has none.
+
+    spikes: of each square's last neurons, the mover's last rank first, how many thousandths of the
+    possible spikes they fire.
+    """
+    kit = arena_game(game.name)
+    if kit.one_position is None:
+        return []
+    state, _ = kit.start(game, [kit.one_position])
+    rates, value_logits = network.features_and_value(game.observe(state))
+    _, actions = game.legal_actions(state)
+    logits = network.prior_logits(rates)[:, actions]
+    opinions = sorted_opinions(value_logits, state.current_player, actions.unsqueeze(0), logits)
+    wdl, *moves = opinions[0]
+    spikes = 1000 / network.config.levels * rates[0].mean(0).flip(0)
+    return [[iteration, list(wdl), *moves, spikes.flatten().int().tolist()]]
 
 
 class _TimeUp(Exception):

@@ -35,7 +35,7 @@ from .runs.folder import LatestCheckpoint
 from .runs.opening import open_run
 from .runs.tensorboard import TensorBoard
 from .runs.training_state import load_initial_weights, restore_state, state_to_save
-from .strength import StrengthProbe
+from .strength import StrengthProbe, opinion_of_position
 from .text import duration
 
 LEARNING_PER_PLAY = 1.0  # seconds of learning for one of self-play, until it has been timed
@@ -183,6 +183,7 @@ class Trainer:
 
     def _iterate(self) -> Report:
         started = time.monotonic()
+        opinions = [] if self.iteration else opinion_of_position(self.network, self.game, 0)
         deadline = self.budget.play_deadline(self._learning_per_play)
         records, played_positions, play_seconds = self.playing.play(
             self.pool, self._played(), to_arrays(self.network), self._seed(0), deadline
@@ -195,6 +196,7 @@ class Trainer:
             share = played_positions / records.num_positions
             self._learning_per_play = (learned - played) / play_seconds * share
         self._measure(learned - started)
+        opinions += opinion_of_position(self.network, self.game, self.iteration + 1)
         finished = int((records.endings > 0).sum())
         elapsed = time.monotonic() - started
         report = Report(
@@ -207,6 +209,7 @@ class Trainer:
             games_per_second=finished / play_seconds,
             **learning,
             strength=self._points,
+            opinions=opinions,
             firing_rates=firing_rates(self.learner, self.replay),
             seconds_selfplay=played - started,
             seconds_learning=learned - played,

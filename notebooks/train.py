@@ -62,8 +62,9 @@ unfold(report.line, report)
 # %% [markdown]
 # <a name="Train"></a>
 # ## Train
-# Bars move as games finish. After every iteration the curves grow, and one of its games plays by
-# itself: pause it, or choose an earlier one.
+# Bars move as games finish. After every iteration the curves grow, one of its games plays by itself
+# (pause it, or choose an earlier one), and below it you see what the network now thinks of one
+# position, always the same.
 
 # %%
 from IPython.display import display

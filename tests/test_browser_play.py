@@ -6,12 +6,12 @@ import nbformat
 import pytest
 
 from chessnn_colab.arena.progress import Bar
-from chessnn_colab.views.panel import live_html
+from chessnn_colab.views.panel import box, figures_html, live_html, table_html
 from chessnn_colab.views.played import played_game
-from chessnn_colab.views.replay import game_replay, panel_replay
+from chessnn_colab.views.replay import game_replay, one_position, panel_replay
 
 from .browser import COLAB, NARROW, WIDE, long, needs_browser, needs_colab, serve
-from .sample_reports import MATE, make_report
+from .sample_reports import MATE, make_report, make_strength
 
 pytestmark = [needs_browser, pytest.mark.timeout(600)]
 
@@ -287,6 +287,38 @@ def test_the_games_of_a_panel_play_by_themselves_until_somebody_touches_them(bro
     assert shows() == stopped and stopped[0] == "Iteration 3"
     tab.locator("select").select_option("Iteration 4")
     assert shows() == ["Iteration 4", "Ply 0 of 7: start"]
+
+
+def test_one_position_plays_through_the_iterations_by_itself(browser):
+    def seen(iteration: int, share: float) -> list:
+        return [iteration, [share, 0.1, 0.9 - share], [3733, 10], [share, 0.01], [8] + [0] * 63]
+
+    report = make_report(7, opinions=[seen(0, 0.04), seen(7, 0.89)], strength=[make_strength(7)])
+    page = figures_html([report], [], None, 20.0, "", one_position([report], "chess", "here"))
+    tab = browser.new_page(viewport={"width": 980, "height": 600})
+    tab.set_content(box(page + table_html([report])))
+    words = tab.locator("[data-place=here-one] .cn-replay-live .cn-side")
+    tab.wait_for_function("() => document.body.innerText.includes('untrained')")
+    assert "Does it see that White's knight can take the queen?" in tab.inner_text("body")
+    tab.wait_for_function("() => document.body.innerText.includes('after iteration 7')")
+    assert "White wins 89 %, draw 10 %" in words.inner_text() and "Nxh4\t89 %" in words.inner_text()
+    arrows = tab.locator("[data-place=here-one] svg > g:last-child path")
+    assert arrows.count() == 2 and tab.locator(".cn-fire i").count() == 64
+    board = tab.get_by_role("img", name="black queen h4")
+    assert board.bounding_box()["width"] == 150
+    tab.wait_for_function("() => document.body.innerText.includes('untrained')")  # again
+    board.click()
+    tab.wait_for_timeout(1500)
+    assert "untrained" in words.inner_text(), "a click pauses it"
+    tab.set_viewport_size({"width": 640, "height": 900})  # what a cell has at NARROW
+    assert tab.evaluate(
+        "() => { const t = document.querySelector('table'); "
+        "return t.scrollWidth <= t.parentElement.clientWidth; }"
+    )
+    calm = browser.new_context(reduced_motion="reduce").new_page()
+    calm.set_content(page)
+    calm.wait_for_function("() => document.body.innerText.includes('after iteration 7')")
+    assert "untrained" not in calm.inner_text("body")
 
 
 def test_the_words_of_workers_are_whole_on_a_narrow_page(browser):

@@ -12,7 +12,7 @@ from chessnn_colab.errors import RunError
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.run_list import chosen_run, delete_run, list_runs
 from chessnn_colab.training import train
-from chessnn_colab.views import story
+from chessnn_colab.views import reference
 from chessnn_colab.views.card import best_moment, result_card
 from chessnn_colab.views.expect import what_to_expect
 from chessnn_colab.views.story import reference_of, run_story
@@ -46,7 +46,7 @@ def test_a_story_says_what_was_trained_how_long_and_what_came_of_it(run):
         and "games that ended by checkmate" in page
     )
     assert (
-        page.count("data:image/png") == 5
+        page.count("data:image/png") == 4
         and "data:image/svg+xml" in page
         and "A game of iteration 2" in page
     )
@@ -74,9 +74,9 @@ def test_the_curve_of_a_normal_run_is_made_by_a_command_and_shown_to_runs_like_i
     assert entry["machine"] == "another test" and entry["bytes"] > 1000
     assert entry["command"] == "python -m chessnn_colab train --minutes 20"
     assert entry["curves"] == {"puzzles, by policy": [[0.0, 0.09], [1.0, 0.15], [2.0, 0.31]]}
-    monkeypatch.setattr(story, "REFERENCE", target)
-    assert story.reference_for(CONFIG) == entry
-    assert story.reference_for({**CONFIG, "preset": "t4"}) is None
+    monkeypatch.setattr(reference, "REFERENCE", target)
+    assert reference.reference_for(CONFIG) == entry
+    assert reference.reference_for({**CONFIG, "preset": "t4"}) is None
     config = TrainConfig(run=str(tmp_path / "new"), preset="cpu", device="cpu", minutes=2.0)
     expected = what_to_expect(config)
     assert "A normal run on another test" in expected

@@ -98,6 +98,10 @@ def test_a_report_an_iteration_and_it_adds_up(run):
             and len(report.firing_rates) == 3
         )
         assert game_from_pgn(report.sample_game)
+        chances, actions, probabilities = report.opinions[-1][1:4]
+        assert sum(chances) == pytest.approx(1) and sum(probabilities) == pytest.approx(1)
+        assert len(actions) == 26 and len(report.opinions[-1][4]) == 64, "of 1. e4 e5 2. Nf3 Qh4"
+    assert [[of[0] for of in report.opinions] for report in reports] == [[0, 1], [2], [3]]
     assert reports[-1].total_games == sum(report.games for report in reports)
     assert reports[-1].total_positions == sum(report.plies for report in reports)
     assert reports[-1].buffer_size == min(400, reports[-1].total_positions)
@@ -140,7 +144,11 @@ def test_resuming_is_exact(run, tmp_path):
     list(train(tiny(folder, iterations=2), listener))
     assert "Resuming" in listener.messages()
     assert_same(weights(run[0]), weights(folder))
-    assert [report["iteration"] for report in RunFolder.open(folder).read_reports()] == [1, 2, 3]
+    reports = RunFolder.open(folder).reports()
+    assert [report.iteration for report in reports] == [1, 2, 3]
+    assert [of for report in reports for of in report.opinions] == [
+        of for report in run[1] for of in report.opinions
+    ]
 
 
 def test_resuming_forgets_what_came_after_the_last_checkpoint(run, tmp_path):

@@ -351,6 +351,24 @@ def test_a_measured_strength_counts_once_before_and_after_its_report():
     assert model.points == [point]
 
 
+def test_a_run_below_the_curve_of_a_normal_one_says_so_once_and_what_to_look_at_first():
+    model, _ = live()
+    early, late, good, weak = (
+        replace(make_strength(iteration, share), low=0.0, high=share + 0.02)
+        for iteration, share in ((1, 0.01), (6, 0.1), (6, 0.3), (7, 0.1))
+    )
+    for point in (early, good, late, weak):  # a normal run: 33 % after six minutes
+        model.measured([point])
+    model.measured([replace(late, measure="games against somebody else")])
+    assert [words.split(".")[0] for words in model.messages] == [
+        "Weaker than a normal run by now (puzzles, by policy)"
+    ]
+    assert "Look first at positions/s, 1,954 there" in model.messages[0]
+    other, _ = live(config={"game": "gomoku", "preset": "cpu", "search": "two-rung"})
+    other.measured([late])
+    assert not other.messages, "no curve of its game"
+
+
 # A notebook
 
 

@@ -77,10 +77,8 @@ def test_results_stack_every_game_including_those_stopped_at_the_cap():
     assert set(names(axis)) == {"x", "o", "draws", "cap"}, "the players of any game"
 
 
-def test_an_iteration_without_a_game_is_left_out_of_results_and_length():
+def test_an_iteration_without_a_game_is_left_out_of_results():
     reports = [make_report(1), make_report(2, games=0, average_plies=math.nan)]
-    (line,) = small("lengths", *reports).lines
-    np.testing.assert_array_equal(line.get_ydata(), [81.2, math.nan])
     assert len(small("results", *reports).patches[0].get_data().values) == 1
 
 

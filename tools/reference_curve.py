@@ -10,11 +10,13 @@ import json
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 
 from chessnn_colab.errors import ChessnnError, RunError
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.run_list import folder_bytes
-from chessnn_colab.views.story import REFERENCE, reference_of
+from chessnn_colab.views.reference import REFERENCE
+from chessnn_colab.views.story import reference_of
 
 KEYS = ("game", "preset", "search")
 
@@ -37,6 +39,7 @@ def curve_of(run: str, machine: str) -> dict:
         "date": datetime.now(UTC).date().isoformat(),
         "command": f"python -m chessnn_colab train --minutes {minutes:g}",
         "minutes": round(reports[-1].seconds / 60, 2),
+        "pace": round(median(report.positions_per_second for report in reports)),
         "bytes": folder_bytes(folder.path),
         "curves": curves,
     }

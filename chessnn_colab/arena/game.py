@@ -12,6 +12,7 @@ from .result import Opening
 
 # Part of ArenaGame -> what the message of `require` calls it.
 _PARTS = {
+    "one_position": "position to show: expected a run of chess",
     "engine": "engines to play against: expected a run of chess or gomoku",
     "games_folder": "file format for saving match games: expected a run of chess or gomoku",
     "puzzles": "puzzles: expected a run of chess, or of gomoku on 9x9 or larger",
@@ -51,6 +52,9 @@ class ArenaGame:
     # Path -> a folder; its `save(MatchResult)` keeps all games of a match.
     games_folder: Callable[[str], Any] | None = None
     puzzles: Callable[[Any], Sequence[Puzzle]] | None = None  # of a Game
+    # A run shows what its network thinks of this position after every iteration. Its name says what
+    # there is to see, as in "Does it see that ...?".
+    one_position: Opening | None = None
 
     def start(self, game: Game, openings: Sequence[Opening]) -> tuple[Any, list[Any]]:
         """The positions after `openings`: a state with a row for each, and their board objects."""

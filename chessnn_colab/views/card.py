@@ -23,7 +23,8 @@ from ..text import counted, duration
 from .columns import strength_sentences
 from .curves import draw_firing, draw_strength
 from .played import played_game
-from .story import headline, reference_for
+from .reference import reference_for
+from .story import headline
 from .style import BLUE, ORANGE, draw_bars, figure_png, styled
 from .svg_image import draw_board
 

@@ -1,6 +1,4 @@
-"""The curves of a run, from its reports: strength first, then losses, results, game length and
-firing.
-"""
+"""The curves of a run, from its reports: strength first, then losses, results and firing."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -51,7 +49,7 @@ def strength_figure(
 @styled
 def small_figure(name: str, reports: Sequence[Report]) -> Figure:
     """One of SMALL_PANELS. Without a report its axes are empty."""
-    figure = Figure(figsize=(2.45, 1.72))
+    figure = Figure(figsize=(1.92, 1.84))
     SMALL_PANELS[name](figure.subplots(), reports)
     return figure
 
@@ -169,12 +167,6 @@ def draw_results(axis: Axes, reports: Sequence[Report]) -> None:
     _small_legend(axis, ncols=4)
 
 
-def draw_lengths(axis: Axes, reports: Sequence[Report]) -> None:
-    """Plies per game, by the iteration in which it ended."""
-    lines = {"plies": (column(reports, "average_plies"), PURPLE)}
-    _draw_history(axis, "Plies per game", reports, lines)
-
-
 def draw_firing(axis: Axes, reports: Sequence[Report]) -> None:
     """A line per block, dark at the input, light at the output; of many blocks MAX_LAYER_LINES,
     evenly spread.
@@ -192,12 +184,7 @@ def draw_firing(axis: Axes, reports: Sequence[Report]) -> None:
     axis.set_ylim(bottom=0)
 
 
-SMALL_PANELS = {
-    "losses": draw_losses,
-    "results": draw_results,
-    "lengths": draw_lengths,
-    "firing": draw_firing,
-}
+SMALL_PANELS = {"losses": draw_losses, "results": draw_results, "firing": draw_firing}
 
 
 def block_rates(rates: Mapping[str, float]) -> dict[str, float]:

@@ -4,7 +4,7 @@ import numpy as np
 
 from ..config import TrainConfig, saved_config
 from ..devices import detect_device, inventory
-from .story import reference_for
+from .reference import reference_for
 
 MOMENTS = (1.0, 3.0, 10.0, 20.0, 60.0, 180.0)  # minutes
 

@@ -33,7 +33,7 @@ def arrows(drawing: Drawing, opinion: Opinion) -> list[Arrow]:
     paths = {action: path for path, action in drawing.clicks()}
     top = list(zip(opinion.actions, opinion.probabilities))[:TOP_MOVES]
     return [
-        Arrow(paths[action], share / top[0][1], label=percent(share))
+        Arrow(paths[action], share, label=percent(share))
         for action, share in reversed(top)
         if action in paths
     ]

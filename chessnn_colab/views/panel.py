@@ -67,16 +67,18 @@ def figures_html(
     reference: Reference | None,
     minutes: float | None,
     game: str,
+    position: str,
 ) -> str:
-    """Strength large, HTML of a game beside it, or below it where the page is narrow, and a row of
-    small figures.
+    """Strength large, HTML of a game beside it, or below it where the page is narrow; below them
+    small figures and HTML of one position.
     """
     large = figure_html(strength_figure(reports, points, reference, minutes))
     half = f"flex:1 1 440px;max-width:496px;min-width:0;min-height:{GAME_HEIGHT}px"
     small = "".join(
-        div("flex:1 1 240px;max-width:244px;min-width:0", figure_html(small_figure(name, reports)))
+        div("flex:0 1 192px;min-width:0", figure_html(small_figure(name, reports)))
         for name in SMALL_PANELS
     )
+    small += div("flex:1 1 390px;min-width:0", position)
     row = "display:flex;flex-wrap:wrap;gap:4px 8px"
     return div(row, div(half, large) + div(half, game)) + div(row, small)
 
@@ -86,7 +88,7 @@ def table_html(reports: Sequence[Report], rows: int = TABLE_ROWS) -> str:
     heads, texts = table_rows(reports, rows)
     empty = [[""] * len(heads)] * (rows - len(texts))
     lines = _cells(heads, "th") + "".join(_cells(row, "td") for row in texts[::-1] + empty)
-    style = "border-collapse:collapse;width:100%;table-layout:auto;margin-top:6px;border:0;font-size:12px"
+    style = "border-collapse:collapse;width:100%;table-layout:auto;margin-top:6px;border:0;font-size:11px"
     return div("overflow-x:auto", f'<table style="{style}">{lines}</table>') + quiet(TABLE_NOTE)
 
 
@@ -130,7 +132,7 @@ def _bar(bar: Bar, thick: int, name_width: int, note_width: int) -> str:
 def _cells(texts: Sequence[str], kind: str) -> str:
     weight = "600" if kind == "th" else "400"
     style = (
-        f"text-align:right;padding:2px 4px;height:18px;font-weight:{weight};border:0;"
+        f"text-align:right;padding:2px;height:18px;font-weight:{weight};border:0;"
         f"border-bottom:1px solid {LINE};background:transparent;{ONE_LINE}"
     )
     row = "".join(f'<{kind} style="{style}">{html.escape(text)}</{kind}>' for text in texts)

@@ -81,7 +81,7 @@ def board_svg(
         if glyph:
             here.append(drawing.glyphs[glyph][1])
         on.append(f'<g class="cn-on" {place}>{"".join(here)}</g>')
-    parts = [*below, *on, *_names_svg(drawing, corners), *_arrows_svg(drawing, corners, arrows)]
+    parts = [*below, *on, *_names_svg(drawing, corners), arrows_svg(drawing, arrows, turned)]
     box = f"0 0 {CELL * drawing.columns} {CELL * drawing.rows}"
     return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}">{"".join(parts)}</svg>'
 
@@ -110,10 +110,9 @@ def _names_svg(drawing: Drawing, corners: Sequence[tuple[int, int]]) -> list[str
     return parts
 
 
-def _arrows_svg(
-    drawing: Drawing, corners: Sequence[tuple[int, int]], arrows: Sequence[Arrow]
-) -> list[str]:
-    """The arrows, then their labels."""
+def arrows_svg(drawing: Drawing, arrows: Sequence[Arrow], turned: bool = False) -> str:
+    """The arrows, then their labels, as SVG of CELL units per square."""
+    corners = _corners(drawing, turned)
     style = (
         f'font-family="sans-serif" font-size="{round(1.44 * drawing.columns)}" text-anchor="middle"'
     )
@@ -127,7 +126,7 @@ def _arrows_svg(
         if arrow.label:
             x, y = tip
             labels[tip] = f'<text x="{x + CELL / 2}" y="{y + 42}" {style}>{arrow.label}</text>'
-    return [*parts, *labels.values()]
+    return "".join([*parts, *labels.values()])
 
 
 def _arrow_svg(start: tuple[int, int], tip: tuple[int, int], arrow: Arrow) -> str:

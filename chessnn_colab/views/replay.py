@@ -12,12 +12,17 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..arena.ladder import spread
+from ..arena.opponent import Opinion
+from ..arena.registry import arena_game
+from ..games.registry import make_game
 from ..report import Report
 from ..runs.files import AnyPath
 from ..runs.folder import RunFolder
 from .cell import HtmlImage
 from .drawing import Drawing
-from .picture import MARKS, board_svg, picture_html
+from .drawings import draw_game
+from .opinion_html import arrows, top_moves_html, value_html
+from .picture import MARKS, arrows_svg, board_svg, picture_html
 from .play.controls import moves_html
 from .played import Played, played_game
 from .squares import data_text
@@ -50,6 +55,28 @@ def panel_replay(reports: Sequence[Report], place: str) -> str:
     newest = [report for report in reports if report.sample_game][-PANEL_GAMES:]
     games = _newest_games(newest)
     return _page(games, place) if games else ""
+
+
+def one_position(reports: Sequence[Report], game: str, place: str) -> str:
+    """HTML: one position through the iterations, which plays by itself, again and again: the
+    network's likeliest moves there, its chances, and the spikes of its last neurons.
+
+    It is "" where no report has an opinion of one. place: as panel_replay has it.
+    """
+    opinions = [opinion for report in reports for opinion in report.opinions]
+    if not opinions:
+        return ""
+    position = arena_game(game).require("one_position")
+    drawing = draw_game(make_game(game))
+    drawing.load(" ".join(position.moves))
+    film = _replayed(Played(drawing, "", ""), "")
+    for number in spread(range(len(opinions)), MOST_GAMES):
+        iteration, *values, spikes = opinions[number]
+        opinion = Opinion(*values)
+        words = value_html(drawing.players, opinion) + top_moves_html(drawing, opinion)
+        over = arrows_svg(drawing, arrows(drawing, opinion))
+        film.game["plies"].append({"i": iteration, "a": over, "w": words, "s": spikes})
+    return f"<b>Does it see that {position.name}?</b>{_page([film], f'{place}-one')}"
 
 
 def game_replay(played: Played) -> HtmlImage:

@@ -5,7 +5,6 @@ folder.
 from __future__ import annotations
 
 import html
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,8 +23,8 @@ from .curves import Reference
 from .panel import LINE, box, div, figures_html, plain_lines, quiet, table_html
 from .picture import picture_html
 from .played import played_game
-
-REFERENCE = Path(__file__).parent / "data" / "reference.json"  # by tools/reference_curve.py
+from .reference import reference_for
+from .replay import one_position
 
 
 def run_story(run: str | Path, other: str | Path | None = None) -> HtmlImage:
@@ -42,7 +41,8 @@ def run_story(run: str | Path, other: str | Path | None = None) -> HtmlImage:
     points = strength_points(reports)
     game = sample_part(reports)
     reference = reference_for(config) if other is None else reference_of(other)
-    figures = figures_html(reports, points, reference, None, game)
+    position = one_position(reports, config.get("game", "chess"), folder.path.name)
+    figures = figures_html(reports, points, reference, None, game, position)
     page = summary_html(config, reports, points) + box(figures + table_html(reports, 8))
     return HtmlImage(page, "\n".join([headline(config, reports), *strength_sentences(points)]))
 
@@ -119,14 +119,6 @@ def sample_part(reports: Sequence[Report]) -> str:
     moves = f"After {counted(len(played.drawing.actions), 'move')}."
     told = " ".join(filter(None, (played.drawing.opening_words(), moves, played.end)))
     return f"{head}{picture_html(played.drawing, size=270)}<p>{html.escape(told)}</p>"
-
-
-def reference_for(config: Mapping[str, Any]) -> Reference | None:
-    """The curve of a normal run of the same game, preset and search, if one is shipped."""
-    for run in json.loads(REFERENCE.read_text(encoding="utf-8"))["runs"]:
-        if all(run[key] == config.get(key) for key in ("game", "preset", "search")):
-            return run
-    return None
 
 
 def reference_of(run: str | Path) -> Reference:

@@ -8,6 +8,7 @@ from ...games.chess.notation import move_from_action, state_from_boards
 from ..game import ArenaGame
 from ..games_folder import GamesFolder
 from ..players import RandomPlayer
+from ..result import Opening
 from .engine import parse_engine
 from .greedy import GreedyPlayer
 from .match_pgn import match_text
@@ -32,4 +33,5 @@ CHESS = ArenaGame(
     engine=parse_engine,
     games_folder=partial(GamesFolder, ".pgn", match_text),
     puzzles=load_puzzles,
+    one_position=Opening("White's knight can take the queen", ("e4", "e5", "Nf3", "Qh4")),
 )

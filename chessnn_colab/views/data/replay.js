@@ -1,7 +1,8 @@
 /* Plays games back without a kernel. Called with the id of the element that holds them: a picture, and as JSON {games,
    board: SVG, glyphs: {glyph: [words, SVG]}, names of the squares, last, danger: SVG}.
    A game: {title, players, note, start: "glyph per square", plies: [{c: {square: glyph}, l: last squares, k: in check or won,
-   n: number, m: move}], end}.
+   n: number, m: move}], end}. After them a ply may be an opinion of the position that they lead to: {i: iteration,
+   a: arrows as SVG, w: words as HTML, s: spikes of each square}. Opinions play again and again; a click pauses them.
    A replay with a place is drawn anew there with every iteration of a training. It plays the newest game by itself, and
    goes on where it was, and at its end with the newest; whoever touches it decides from then on. */
 (id => {
@@ -23,9 +24,12 @@
     grid.setAttribute('role', 'img');
     grid.innerHTML = held.board;
     const squares = grid.querySelectorAll('.cn-on');
+    const over = grid.firstChild.appendChild(document.createElementNS('http://www.w3.org/2000/svg', 'g'));
     const newest = games[games.length - 1], place = root.dataset.place;
     const memory = window.chessnnPlaces = window.chessnnPlaces || {}, kept = place ? memory[place] : null;
     const calm = matchMedia('(prefers-reduced-motion: reduce)').matches;
+    const first = newest.plies.findIndex(each => each.w) + 1;  // 0: a game without opinions
+    const most = Math.max(1, ...newest.plies.flatMap(each => each.s || []));
     let game = newest, ply = 0, timer = null, auto = Boolean(place) && !calm && (!kept || kept.auto);
     const remember = () => { if (place) memory[place] = {title: game.title, ply, auto, playing: Boolean(timer)}; };
 
@@ -48,20 +52,20 @@
         if (!root.isConnected) return clearInterval(timer);
         if (ply < game.plies.length) return go(ply + 1);
         stop();
-        if (auto && game !== newest) setTimeout(goOn, AT_THE_END);
+        if (auto && (first || game !== newest)) setTimeout(goOn, AT_THE_END);
       }, Math.max(LEAST, Math.min(MILLISECONDS, WHOLE_GAME / game.plies.length)));
       remember();
     };
     const goOn = () => {  // to the newest game, unless somebody has touched it meanwhile
       if (!auto || timer || !root.isConnected) return;
       choose(games.length - 1);
-      go(0);
+      go(first);
       run();
     };
     const toggle = () => {
       own();
       if (timer) return stop();
-      if (ply === game.plies.length) go(0);
+      if (ply === game.plies.length) go(first);
       run();
     };
     button('Start', 'first position', () => step(0));
@@ -80,12 +84,13 @@
     pick.hidden = games.length < 2;
     pick.value = games.length - 1;
     const title = make('b', side), note = make('div', side, '', 'cn-note');
-    const said = make('div', side), moves = make('div', side, '', 'cn-moves');
+    const said = make('div', side, '', 'cn-said'), words = make('div', side, '', 'cn-words');
+    const fire = make('div', side, '', 'cn-fire'), moves = make('div', side, '', 'cn-moves');
     said.setAttribute('aria-live', auto ? 'off' : 'polite');
 
     const list = () => {
       moves.textContent = '';
-      game.plies.forEach((each, n) => {
+      game.plies.filter(each => each.m).forEach((each, n) => {
         if (each.n) make('span', moves, each.n + '\u00a0');
         const move = make('button', moves, each.m, 'cn-move');
         move.type = 'button';
@@ -99,15 +104,21 @@
     const draw = () => {
       const standing = [...game.start];
       game.plies.slice(0, ply).forEach(each => Object.assign(standing, each.c));
-      const now = ply ? game.plies[ply - 1] : {l: [], k: game.k};
+      const shown = game.plies[ply - 1] || {};
+      const now = game.plies.slice(0, ply).filter(each => each.l).pop() || {l: [], k: game.k};
       squares.forEach((square, n) => {
         const glyph = standing[n] === '.' ? '' : held.glyphs[standing[n]][1];
         square.innerHTML = (now.l.includes(n) ? held.last : '') + (now.k.includes(n) ? held.danger : '') + glyph;
       });
       slider.value = ply;
-      const at = ply ? game.plies[ply - 1].m : 'start';
-      said.textContent = 'Ply ' + ply + ' of ' + game.plies.length + ': ' + at +
+      said.textContent = shown.w ? (shown.i ? 'after iteration ' + shown.i : 'untrained') :
+        'Ply ' + ply + ' of ' + game.plies.length + ': ' + (shown.m || 'start') +
         (ply === game.plies.length && game.end ? '. ' + game.end : '');
+      over.innerHTML = shown.a || '';
+      words.innerHTML = shown.w || '';
+      fire.innerHTML = (shown.s || []).map(one => '<i style="opacity:' + one / most + '"></i>').join('');
+      fire.style.gridTemplateColumns = 'repeat(' + Math.sqrt(fire.childElementCount) + ',1fr)';
+      if (shown.s) make('span', fire, 'spikes');
       grid.setAttribute('aria-label', 'Board: ' + standing.map((glyph, n) =>
         glyph === '.' ? '' : held.glyphs[glyph][0] + ' ' + held.names[n]).filter(Boolean).join(', '));
       moves.querySelectorAll('.cn-now').forEach(move => move.classList.remove('cn-now'));
@@ -130,11 +141,15 @@
       else return;
       event.preventDefault();
     });
+    if (first) {
+      grid.title = 'click to pause or play';
+      grid.addEventListener('click', toggle);
+    }
     const again = kept ? games.findIndex(each => each.title === kept.title) : -1;
-    const over = again < 0 || kept.ply >= games[again].plies.length;
-    choose(auto && over || again < 0 ? games.length - 1 : again);
+    const ended = again < 0 || kept.ply >= games[again].plies.length;
+    choose(auto && ended || again < 0 ? games.length - 1 : again);
     if (auto) {
-      go(over ? 0 : kept.ply);
+      go(ended ? first : kept.ply);
       run();
     } else {
       const playing = again >= 0 && kept.playing;

@@ -10,6 +10,7 @@ from ...arena.progress import Bar, MatchProgress
 from ...report import Progress, Report, Session, Strength, strength_points
 from ...text import clock, counted, duration
 from ..columns import detail_lines, iteration_line, strength_sentences
+from ..reference import behind_words
 from . import lines
 
 DRAWS_PER_SECOND = 4.0
@@ -153,6 +154,9 @@ class LiveProgress(Progress):
         curves = [point for point in self.points if point.measure in measures]
         for sentence in strength_sentences(curves):
             self._say(sentence)
+        words = behind_words(self.session.config, points) if self.session else ""
+        if words and words not in self.messages:
+            self.message(words)
         self._show(Bar(MEASURING, 1, 1) if self._learning else Bar(STARTING, 0, 1))
 
     def report(self, report: Report) -> None:

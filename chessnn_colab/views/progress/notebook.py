@@ -13,8 +13,9 @@ from ...report import Session
 from ..cell import Place
 from ..front_end import has_widget_front_end, scroll_to_cell
 from ..panel import box, figures_html, live_html, messages_html, plain_lines, quiet, table_html
-from ..replay import panel_replay
-from ..story import reference_for, sample_part, summary_html
+from ..reference import reference_for
+from ..replay import one_position, panel_replay
+from ..story import sample_part, summary_html
 from .model import Face, LiveProgress
 
 if TYPE_CHECKING:
@@ -93,7 +94,8 @@ class NotebookFace(Face):
             game or sample_part(model.reports) or quiet("A game of the first iteration comes here.")
         )
         reference = reference_for(session.config)
-        figures = figures_html(model.reports, model.points, reference, minutes, game)
+        position = one_position(model.reports, session.config["game"], self._place)
+        figures = figures_html(model.reports, model.points, reference, minutes, game, position)
         self._figures.show(box(figures + table_html(model.reports)))
         now = self._now()
         self._next_figures = now + (now - started) / FIGURE_COST
