@@ -306,8 +306,10 @@ def test_one_position_plays_through_the_iterations_by_itself(browser):
     assert arrows.count() == 2 and tab.locator(".cn-fire i").count() == 64
     board = tab.get_by_role("img", name="black queen h4")
     assert board.bounding_box()["width"] == 150
-    tab.wait_for_function("() => document.body.innerText.includes('untrained')")  # again
-    board.click()
+    tab.wait_for_function(  # it begins again, and the click comes in the same moment
+        """() => document.body.innerText.includes('untrained')
+        && !document.querySelector('[data-place=here-one] [role=img]').click()"""
+    )
     tab.wait_for_timeout(1500)
     assert "untrained" in words.inner_text(), "a click pauses it"
     tab.set_viewport_size({"width": 640, "height": 900})  # what a cell has at NARROW
