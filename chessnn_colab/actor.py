@@ -79,7 +79,7 @@ class Actor:
         )
         most = TREE_ACTIONS if config.search == "tree" else ROOT_ACTIONS
         self.root_columns = min(most, self.game.num_actions)  # at most
-        self.replays = Replays(self.replays.graphs)
+        self.replays = Replays(replace(self.replays.graphs, proofs={}))
 
     def draw(self, rows: int, generator: torch.Generator, gumbel_scale: float = 1.0) -> Noise:
         """The chance in one ply of `rows` positions. `generator` is on the states' device.
@@ -124,7 +124,7 @@ class Actor:
         return play_wins(output, wins, worth)._replace(forced=torch.where(wins < 0, 0, plies))
 
     def search(self, state: Any, noise: Noise, min_columns: int = 1) -> PolicyOutput:
-        """As improve, without these wins: nothing in it waits for a device that is not the CPU."""
+        """As `improve`, without the wins proved at the root. On a GPU the host never waits in it."""
         config = self.config
         if self.chance is not None:  # the search must not know what chance will do in the game
             assert noise.key is not None

@@ -115,6 +115,7 @@ def detect_device(
     gpus: limits "auto" and "cuda" to these GPUs. Raises DeviceError when a requested device is not
     there or does not work.
     """
+    requested = str(requested)
     machine, probe = machine or inventory(), probe or try_device
     reasons = []
     if requested == "auto":

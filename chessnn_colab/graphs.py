@@ -21,8 +21,8 @@ Function = Callable[..., Any]
 def map_tensors(function: Function, *trees: Any) -> Any:
     """A tree like `trees` with what `function` makes of their tensors.
 
-    A tree is a tuple, a NamedTuple, a dict or a dataclass of trees, a tensor, or anything else,
-    which stays as it is.
+    A tree is a tensor, or a tuple, NamedTuple, dict or dataclass of trees. Anything else stays as
+    it is.
     """
     first = trees[0]
     if isinstance(first, Tensor):
@@ -56,8 +56,14 @@ class Recording:
 def record(function: Function, inputs: Any) -> Recording:
     """Record `function` as a CUDA graph, for inputs of these sizes. Raises RuntimeError."""
     kept = map_tensors(torch.clone, inputs)
+    devices: list[torch.device] = []
+    map_tensors(lambda tensor: devices.append(tensor.device), kept)
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+    with (
+        torch.cuda.device(devices[0]),
+        torch.cuda.stream(torch.cuda.current_stream()),  # sets the stream back after a failure
+        torch.cuda.graph(graph, stream=torch.cuda.Stream(), capture_error_mode="thread_local"),
+    ):
         outputs = function(*kept)
     return Recording(kept, outputs, graph.replay)
 
@@ -106,13 +112,17 @@ class Replays:
             try:
                 self._recordings[size] = self.graphs.record(function, inputs)
             except RuntimeError as error:
-                self.graphs.fail(f"could not be recorded ({str(error).splitlines()[0]})")
+                self._fail(f"could not be recorded ({str(error).splitlines()[0]})")
         return outputs
+
+    def _fail(self, reason: str) -> None:
+        self._recordings.clear()  # and with them the memory that they hold
+        self.graphs.fail(reason)
 
     def _prove(self, size: int, found: Any, expected: Any) -> Any:
         equal: list[bool] = []
         map_tensors(lambda *pair: equal.append(torch.equal(*pair)), expected, found)
         if not all(equal):
-            self.graphs.fail("computed something else")
+            self._fail("computed something else")
         self.graphs.proofs[size] = self.graphs.proofs.get(size, 0) + 1
         return expected

@@ -193,10 +193,12 @@ class Lockstep:
 
 
 def graphs_for(actor: Actor) -> Graphs:
-    """Replay plies on CUDA, but for a search with proofs: how many moves force the opponent follows
-    from the position.
+    """Replay plies on CUDA, but for a search with proofs, because the number of forcing moves
+    depends on the position, and for an actor that replays its searches itself.
     """
-    return Graphs(on=actor.game.device.type == "cuda" and actor.config.solve == "off")
+    replays_itself = actor.replays.graphs.on
+    pure = actor.config.solve == "off" and not replays_itself
+    return Graphs(on=actor.game.device.type == "cuda" and pure)
 
 
 def sample_actions(policy: PolicyOutput, noise: Tensor) -> Tensor:

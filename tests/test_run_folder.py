@@ -127,9 +127,9 @@ def test_a_setting_that_comes_or_goes_is_a_difference(tmp_path):
     RunFolder.create_or_open(tmp_path, {"a": (1, 2), "b": 5}).close()
     RunFolder.create_or_open(tmp_path, {"a": [1, 2], "b": 5.0}).close()
     with pytest.raises(
-        ConfigError, match=r"b \(was 5.0, now not there\), c \(was not there, now null\)"
+        ConfigError, match=r"b \(was 5.0, now not there\), c \(was not there, now 3\)"
     ):
-        RunFolder.create_or_open(tmp_path, {"a": (1, 2), "c": None}, {"a"})
+        RunFolder.create_or_open(tmp_path, {"a": (1, 2), "c": 3}, {"a"})
     with pytest.raises(ConfigError, match="plain"):
         RunFolder.create_or_open(tmp_path, {"c": object()})
 
@@ -150,6 +150,7 @@ def test_one_call_opens_all_of_a_run(tmp_path):
     assert len(said) == 1 and "000002" in said[0]
     run.settle({**CONFIG, "minutes": 6}, {"minutes"})
     assert run.changed == () and RunFolder.open(path).config["minutes"] == 6
+    run.settle({**CONFIG, "minutes": 6, "of a newer version": None}, {"minutes"})
     run.close()
     (path / "checkpoints" / "000001.safetensors").unlink()
     with pytest.raises(

@@ -10,7 +10,14 @@ import torch
 from chessnn_colab.actor import Actor
 from chessnn_colab.arena.chess.tactics import load_puzzles
 from chessnn_colab.assembler import chances
-from chessnn_colab.games.base import finished, forced_wins, select, start_positions, winning_actions
+from chessnn_colab.games.base import (
+    Game,
+    finished,
+    forced_wins,
+    select,
+    start_positions,
+    winning_actions,
+)
 from chessnn_colab.games.chess.boards import boards_from_state
 from chessnn_colab.games.chess.notation import (
     action_from_move,
@@ -48,6 +55,15 @@ def every_win(game, state) -> torch.Tensor:
     return found
 
 
+class Listing:
+    """A game that does not say which moves may win."""
+
+    winning_candidates = Game.winning_candidates
+
+    def __init__(self, game: Game):
+        self.legal_actions, self.step = game.legal_actions, game.step
+
+
 def is_one_of(actions: torch.Tensor, wins: torch.Tensor) -> bool:
     """Whether `winning_actions` answered with a win in each row that has one, and with -1 in each
     other.
@@ -79,6 +95,7 @@ def test_a_win_is_found_wherever_stepping_every_move_finds_one(name, shares, pli
         playing = ~finished(state)
         static = winning_actions(game, state, static=True)
         assert is_one_of(static[playing], wins[playing])
+        assert is_one_of(winning_actions(Listing(game), state), wins)
         state = game.step(state, random_actions(game, state, generator))
     assert found > 20
 

@@ -70,9 +70,9 @@ def play_matches(
 
     The random numbers of a game follow from the seed, its players' names and its number. Networks
     get rows in multiples of search.ROW_MULTIPLE, for which a CPU computes a row to the same bits in
-    any batch (a test). A GPU may choose another algorithm for another size, and then another move
-    where two are equally good. Raises ConfigError for a match with an opponent in a game for one
-    player, and for one without an opponent in a game for two.
+    any batch (a test), and on a GPU in powers of two. A GPU may choose another algorithm for
+    another size, and then another move where two are equally good. Raises ConfigError for a match
+    with an opponent in a game for one player, and for one without an opponent in a game for two.
     """
     for match in matches:
         if len(match.players) != game.num_players:

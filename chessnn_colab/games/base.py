@@ -12,9 +12,10 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-# Where no size may follow from the positions, so many actions are looked at per position of a batch
-# for one that wins. In chess a position of random play has 3 moves that may give check.
-ROOM = 16
+# On a GPU the number of actions to try must not depend on the positions. So this many are tried in
+# each, and any wins beyond them are missed. In chess a position of random play has 3 moves that may
+# give check, 41 at most.
+ROOM = 48
 
 
 class Game(Protocol):
@@ -80,6 +81,14 @@ class Game(Protocol):
         """
         rows, actions = self.legal_action_mask(state).nonzero(as_tuple=True)
         return rows, actions
+
+    def winning_candidates(self, state: Any, static: bool = False) -> tuple[Tensor, Tensor]:
+        """Of `legal_actions`, those among which a win at once must be: here all of them. static:
+        the ROOM likeliest of each row (see best_actions).
+        """
+        if static:
+            return best_actions(self.legal_action_mask(state).to(torch.float32))
+        return self.legal_actions(state)
 
     def observe(self, state: Any) -> Tensor:
         """float32 [B, *observation_shape], zeros and ones: what the network sees."""
@@ -222,22 +231,23 @@ def random_plies(game: Game, count: int, most: int, generator: torch.Generator) 
 
 
 def best_actions(scores: Tensor) -> tuple[Tensor, Tensor]:
-    """The actions with the highest `scores` float32 [B, A], in the form of `legal_actions`: ROOM per
-    row of the batch, whatever the scores are. Where fewer are above 0, the first one stands again.
+    """The ROOM actions with the highest `scores` float32 [B, A] in each row, in the form of
+    `legal_actions`. Where fewer are above 0, the row's first one stands again.
     """
-    count = min(ROOM * len(scores), scores.numel())
-    found, places = scores.flatten().topk(count)
-    places = torch.where(found > 0, places, places[:1])
-    return places // scores.shape[1], places % scores.shape[1]
+    found, actions = scores.topk(min(ROOM, scores.shape[1]), dim=1)
+    actions = torch.where(found > 0, actions, actions[:, :1])
+    rows = torch.arange(len(scores), device=scores.device)
+    return rows.repeat_interleave(actions.shape[1]), actions.flatten()
 
 
 def winning_actions(game: Game, state: Any, static: bool = False) -> Tensor:
     """int64 [B]: a legal action that wins at once by the rules, -1 in rows without one.
 
     It steps what the game's `winning_candidates` says is enough, in the form of `legal_actions`.
-    static: no size follows from the positions. In a finished game the answer means nothing then.
+    static: no size follows from the positions; of more than ROOM candidates in a row a win may be
+    missed, and in a finished game the answer means nothing.
     """
-    rows, actions = game.winning_candidates(state, static)  # pyright: ignore[reportAttributeAccessIssue]
+    rows, actions = game.winning_candidates(state, static)
     none = torch.full_like(state.current_player, -1)
     if not len(rows):
         return none

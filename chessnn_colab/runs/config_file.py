@@ -27,7 +27,7 @@ def write_config(
     differences = {
         name: f"{name} (was {_shown(saved, name)}, now {_shown(wanted, name)})"
         for name in sorted(saved.keys() | wanted.keys())
-        if saved.get(name, _NOT_THERE) != wanted.get(name, _NOT_THERE)
+        if saved.get(name) != wanted.get(name)  # a setting of a newer version is left open
     }
     fixed = [text for name, text in differences.items() if name not in may_change]
     if saved and fixed:

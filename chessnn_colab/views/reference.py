@@ -33,8 +33,8 @@ def behind_words(config: Mapping[str, Any], points: Sequence[Strength]) -> str:
             usual = np.interp(point.seconds / 60, minutes, shares)
             if usual > 2 * point.high - point.share:
                 return (
-                    f"Weaker than a normal run by now ({point.measure}). Look first at positions/s, "
-                    f"{reference['pace']:,} there: a slower or busier machine learns later; then at "
-                    "settings that you changed"
+                    f"Weaker than a normal run by now ({point.measure}). First compare positions/s "
+                    f"with the normal run's {reference['pace']:,}: a slower or busier machine learns "
+                    "later. Then look at settings that you changed"
                 )
     return ""

@@ -106,7 +106,9 @@ def network_words(config: Mapping[str, Any]) -> str:
     if (activation := shape["activation"]) != "spikes":
         return f"A twin without spikes ({activation}) of {size}; {search}"
     steps = counted(shape["steps"], "time step")
-    return f"A spiking network of {size}, {steps} of at most {shape['levels']} spikes; {search}"
+    spikes = counted(shape["levels"], "spike")
+    reset = ", with a hard reset" if shape["reset"] == "hard" else ""
+    return f"A spiking network of {size}, {steps} of at most {spikes}{reset}; {search}"
 
 
 def sample_part(reports: Sequence[Report]) -> str:

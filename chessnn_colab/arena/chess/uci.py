@@ -22,7 +22,7 @@ from ..evaluate import network_player
 from .limits import MOST_SIMULATIONS, read_limits
 from .uci_search import Search, ends
 
-# Options: name -> the number at first, and the largest.
+# Options: name -> the number at first, and the largest. Nobody reads more lines than 32.
 OPTIONS = {"Simulations": (128, MOST_SIMULATIONS), "MultiPV": (1, 32)}
 NO_CAP = 10**6  # plies: more than any game has
 # The last four change nothing where they come: a stop, for one, finds no search that goes on.
