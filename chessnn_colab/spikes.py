@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from .errors import ConfigError
 from .network import SpikingLayer, SpikingNetwork
 
 # Energy in 45 nm CMOS, picojoules (Horowitz 2014, ISSCC, "Computing's energy problem", figure
@@ -157,6 +158,47 @@ def _hooked(modules: Iterable[nn.Module], hook: Callable[..., Any]) -> Iterator[
     finally:
         for each in hooks:
             each.remove()
+
+
+@contextmanager
+def without_waiting(
+    network: SpikingNetwork, take_back: bool = False, first: int = 0, lag: int = 0
+) -> Iterator[None]:
+    """While the block runs, each call of the network is one step more of a pipeline in which no
+    layer waits until the one below has fired all its spikes.
+
+    In a step a layer takes in what has arrived so far, this step included, and each neuron fires at
+    most once. One that has fired fewer spikes than it would fire on that current fires one. With
+    `take_back`, one that has fired too many sends a spike of the opposite sign, which takes one
+    back: after some steps every layer has then fired exactly what it fires when it waits. The
+    network gives its answer of that step, and `spike_counts` the spikes of all steps so far. Every
+    call must be on the same positions.
+
+    first, lag: the step by which the neurons of the first layer should have fired, and how many
+    steps later those of each further layer. Until then a neuron fires only when it has more spikes
+    left to fire than steps. 0, 0: it fires as soon as it can. Raises ConfigError for a network
+    other than of one step of spikes.
+    """
+    config = network.config
+    if config.steps != 1 or config.activation != "spikes":
+        raise ConfigError(
+            f"a network of {config.steps} steps of {config.activation}: expected 1 step of spikes"
+        )
+    layers = list(spiking_layers(network).values())
+    left = {layer: first + lag * number for number, layer in enumerate(layers)}
+    fired: dict[nn.Module, Tensor] = {}
+
+    def step(layer: nn.Module, _: tuple[Tensor, ...], wanted: Tensor) -> Tensor:
+        before = fired.get(layer, torch.zeros_like(wanted))
+        due = wanted - before
+        more = (due > max(left[layer], 0)).float()
+        less = (due < 0).float() * take_back
+        left[layer] -= 1
+        fired[layer] = before + more - less
+        return fired[layer]
+
+    with _hooked(layers, step):
+        yield
 
 
 @contextmanager

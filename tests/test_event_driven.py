@@ -5,6 +5,7 @@ The whole count: python tools/event_driven.py RUN --positions 10000
 """
 
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from chessnn_colab.errors import ConfigError
 from chessnn_colab.layers import ConvNorm
 from chessnn_colab.network import build_network
 from chessnn_colab.network_config import NetworkConfig
-from chessnn_colab.spikes import estimate_energy
+from chessnn_colab.spikes import estimate_energy, without_waiting
 
 from .test_network import lively
 
@@ -128,6 +129,76 @@ def test_the_other_forms_are_compared_and_differ():
     assert totals["pipelined"]["blocks.0.neurons1"] == 0  # it has its whole input at once
 
 
+def pipelined(events: EventDriven, observation: torch.Tensor) -> dict[str, torch.Tensor]:
+    """The event-driven network without waiting: in each of `levels` steps every layer takes one
+    step's spikes and fires. Spikes come as in EventDriven.run.
+    """
+    config, batch = events.config, len(observation)
+    start = events.rest(batch) + events.biases["stem"]
+    events.add("stem", start, observation.bool())
+    names = [f"blocks.{block}.neurons{half}" for block in range(config.blocks) for half in (1, 2)]
+    membranes = {name: events.rest(batch) for name in (*names, "neurons")}
+    counts = {name: events.rest(batch).byte() for name in membranes}
+    fired: dict[str, list[torch.Tensor]] = {name: [] for name in membranes}
+    for step in range(config.levels):
+        arriving = (
+            start if step == 0 else torch.zeros_like(start)
+        )  # what joins the shortcut in this step
+        for block in range(config.blocks):
+            first, second = f"blocks.{block}.neurons1", f"blocks.{block}.neurons2"
+            membranes[first] += arriving
+            fired[first].append(events.fire_once(membranes[first], counts[first]))
+            membranes[second] += events.biases[f"blocks.{block}.conv1"] if step == 0 else 0
+            events.add(f"blocks.{block}.conv1", membranes[second], fired[first][-1])
+            fired[second].append(events.fire_once(membranes[second], counts[second]))
+            arriving = (
+                arriving + events.biases[f"blocks.{block}.conv2"] if step == 0 else arriving.clone()
+            )
+            events.add(f"blocks.{block}.conv2", arriving, fired[second][-1])
+        membranes["neurons"] += arriving
+        fired["neurons"].append(events.fire_once(membranes["neurons"], counts["neurons"]))
+    return {name: torch.stack(steps) for name, steps in fired.items()}
+
+
+def steps_without_waiting(network, observation, steps, **options):
+    """The spikes so far [B, channels, H, W] by layer, after each step of the package's pipeline."""
+    exact = in_float64(network)
+    with without_waiting(exact, **options):
+        return [package_spikes(exact, observation) for _ in range(steps)]
+
+
+@pytest.mark.parametrize("make", [strong, with_ties])
+def test_without_waiting_the_package_fires_what_the_events_fire_in_every_step(make):
+    network, observation = make(), positions(32)
+    events = pipelined(EventDriven(network), observation)
+    for step, counts in enumerate(steps_without_waiting(network, observation, 8), 1):
+        for name, spikes in counts.items():
+            assert torch.equal(spikes, events[name][:step].sum(0).double()), (name, step)
+
+
+@pytest.mark.parametrize("make", [strong, with_ties])
+def test_spikes_that_can_be_taken_back_end_as_if_every_layer_had_waited(make):
+    network, observation = make(), positions(32)
+    waiting = package_spikes(in_float64(network), observation)
+    most = 8 * len(waiting)  # a layer whose input stands still is done after eight steps
+    steps = steps_without_waiting(network, observation, most, take_back=True)
+    assert not any(differing(waiting, steps[-1]).values())
+    assert any(differing(waiting, steps[3]).values())
+    changes = [after[name] - before[name] for before, after in pairwise(steps) for name in waiting]
+    assert max(change.max() for change in changes) == 1
+    assert min(change.min() for change in changes) == -1
+
+
+def test_who_may_be_late_is_nearer_to_the_network_that_waits():
+    """A neuron that waits until its last moment has seen more, and most of its input came late."""
+    network, observation = strong(), positions(32)
+    waiting = package_spikes(in_float64(network), observation)
+    prompt = steps_without_waiting(network, observation, 18)[-1]
+    late = steps_without_waiting(network, observation, 18, first=3, lag=2)
+    assert sum(differing(waiting, late[-1]).values()) < sum(differing(waiting, prompt).values()) / 2
+    assert not late[0]["neurons"].any()  # 11 steps are left, and nobody fires more than 8 spikes
+
+
 def test_what_cannot_run_so_is_refused(capsys, tmp_path):
     with pytest.raises(
         ConfigError, match="2 steps with 1 levels of spikes: expected 1 step with 2 levels"
@@ -135,5 +206,11 @@ def test_what_cannot_run_so_is_refused(capsys, tmp_path):
         EventDriven(build_network(NetworkConfig(channels=8, blocks=1, steps=2, levels=1), "cpu"))
     with pytest.raises(ConfigError, match="1 steps with 8 levels of relu"):
         EventDriven(build_network(NetworkConfig(channels=8, blocks=1, activation="relu"), "cpu"))
+    several = build_network(NetworkConfig(channels=8, blocks=1, steps=2), "cpu")
+    with (
+        pytest.raises(ConfigError, match="2 steps of spikes: expected 1 step"),
+        without_waiting(several),
+    ):
+        several(positions(1))
     sys.argv = ["event_driven", str(tmp_path / "nothing")]
     assert main() == 2 and "there is no run" in capsys.readouterr().err

@@ -15,8 +15,8 @@ instead, which is the same without rounding the sum. A tie, x exactly halfway, g
 number as in torch.round: a neuron's first and third spike need more than half a threshold; for its
 second and fourth, half of it is enough.
 
-This form waits: no layer fires before the layer below has finished. `pipelined` shows what happens
-without waiting.
+This form waits: no layer fires before the layer below has finished. The tool shows as well what
+happens without waiting (spikes.without_waiting); tools/pipeline.py has what that does to moves.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.layers import ConvNorm
 from chessnn_colab.network import SpikingNetwork, actor_copy
 from chessnn_colab.runs.networks import load_network
-from chessnn_colab.spikes import spike_counts
+from chessnn_colab.spikes import spike_counts, without_waiting
 
 BATCH = 250  # positions at a time
 
@@ -85,43 +85,6 @@ class EventDriven:
             receive(f"blocks.{block}.conv2", stream, fired[second])
         fired["neurons"] = self.fire(stream)
         return fired, additions
-
-    def pipelined(self, observation: Tensor) -> dict[str, Tensor]:
-        """The same neurons without waiting: in each of `levels` steps every layer takes one step's
-        spikes and fires.
-
-        A neuron may then fire on what a later, negative spike would have taken away. Spikes come as
-        in `run`.
-        """
-        config, batch = self.config, len(observation)
-        start = self.rest(batch) + self.biases["stem"]
-        self.add("stem", start, observation.bool())
-        names = [
-            f"blocks.{block}.neurons{half}" for block in range(config.blocks) for half in (1, 2)
-        ]
-        membranes = {name: self.rest(batch) for name in (*names, "neurons")}
-        counts = {name: self.rest(batch).byte() for name in membranes}
-        fired: dict[str, list[Tensor]] = {name: [] for name in membranes}
-        for step in range(config.levels):
-            arriving = (
-                start if step == 0 else torch.zeros_like(start)
-            )  # what joins the shortcut in this step
-            for block in range(config.blocks):
-                first, second = f"blocks.{block}.neurons1", f"blocks.{block}.neurons2"
-                membranes[first] += arriving
-                fired[first].append(self.fire_once(membranes[first], counts[first]))
-                membranes[second] += self.biases[f"blocks.{block}.conv1"] if step == 0 else 0
-                self.add(f"blocks.{block}.conv1", membranes[second], fired[first][-1])
-                fired[second].append(self.fire_once(membranes[second], counts[second]))
-                arriving = (
-                    arriving + self.biases[f"blocks.{block}.conv2"]
-                    if step == 0
-                    else arriving.clone()
-                )
-                self.add(f"blocks.{block}.conv2", arriving, fired[second][-1])
-            membranes["neurons"] += arriving
-            fired["neurons"].append(self.fire_once(membranes["neurons"], counts["neurons"]))
-        return {name: torch.stack(steps) for name, steps in fired.items()}
 
     def rest(self, batch: int) -> Tensor:
         """Membranes [B * H * W, channels] at rest."""
@@ -227,10 +190,9 @@ def compare(network: SpikingNetwork, observation: Tensor) -> dict[str, dict[str,
         tell("float64", differing(counts, package_spikes(exact, batch)))
         tell("float32", differing(counts, package_spikes(single, batch)))
         tell("bfloat16", differing(counts, package_spikes(half, batch)))
-        waitless = {
-            name: spikes.sum(0).double() for name, spikes in events.pipelined(batch).items()
-        }
-        tell("pipelined", differing(counts, waitless))
+        with without_waiting(exact):
+            waitless = [package_spikes(exact, batch) for _ in range(network.config.levels)]
+        tell("pipelined", differing(counts, waitless[-1]))
     return totals
 
 
