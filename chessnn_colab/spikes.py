@@ -185,7 +185,7 @@ def without_waiting(
             f"a network of {config.steps} steps of {config.activation}: expected 1 step of spikes"
         )
     layers = list(spiking_layers(network).values())
-    left = {layer: first + lag * number for number, layer in enumerate(layers)}
+    left: dict[nn.Module, int] = {layer: first + lag * i for i, layer in enumerate(layers)}
     fired: dict[nn.Module, Tensor] = {}
 
     def step(layer: nn.Module, _: tuple[Tensor, ...], wanted: Tensor) -> Tensor:

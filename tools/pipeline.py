@@ -4,9 +4,10 @@ python tools/pipeline.py FILE GAMES
 
 First 1,000 positions of the network's own self-play, step by step, for each form: how often the
 likeliest move is that of the network that waits, the KL divergence of the policy from there in
-nats, and the value's mean distance. Then a match of GAMES games (0: none) of each form and number
-of steps against the same weights that wait, by the policy alone, without chance. The last ones stop
-as soon as the likeliest move leads by a margin. docs/spiking.md says what the forms are.
+nats, the value's mean distance, and the spikes per position in that step. Then a match of GAMES
+games (0: none) of each form and number of steps against the same weights that wait, by the policy
+alone, without chance. The last ones stop as soon as the likeliest move leads by a margin.
+docs/spiking.md says what the forms are.
 """
 
 from __future__ import annotations
@@ -69,20 +70,22 @@ class StepPlayer(Player):
         return likeliest.indices[:, :, 0].gather(0, step)[0]
 
 
-def report(player: StepPlayer, expected: Tensor, worth: Tensor, state: Any) -> None:
-    """Print how near the player's answers come to the policy [1, B, A] and values [1, B]."""
+def nearness(player: StepPlayer, waiting: StepPlayer, state: Any) -> Tensor:
+    """float32 [steps, 4]: after each step the share of positions with the likeliest move of
+    `waiting`, the KL divergence from there, the value's distance, and the spikes in this step.
+    """
     planes = player.game.observe(state)
-    fired, spikes = torch.zeros(1), 0.0
+    fired, spikes = torch.zeros(1), []
     with without_waiting(player.network, **player.options):
         for _ in range(player.steps):  # a spike that takes another back counts as well
             counts = torch.cat(list(spike_counts(player.network, planes).values()))
-            spikes += float((counts - fired).abs().sum()) / len(planes)
+            spikes.append((counts - fired).abs().sum() / len(planes))
             fired = counts
     policies, values = player.answers(state)
+    expected, worth = waiting.answers(state)
     same = (policies.argmax(2) == expected.argmax(2)).float().mean(1)
     apart = (expected.exp() * (expected - policies)).sum(2).mean(1)
-    print(f"{player.name}: {spikes:,.0f} spikes; same, KL, value's distance after each step:")
-    print(torch.stack((same, apart, (values - worth).abs().mean(1)), 1), flush=True)
+    return torch.stack((same, apart, (values - worth).abs().mean(1), torch.stack(spikes)), 1)
 
 
 def main() -> None:
@@ -99,9 +102,10 @@ def main() -> None:
     play.run(sys.maxsize, lambda _, __, records: played.append(records) is None)
     positions = torch.from_numpy(GameRecords.concatenate(played).positions)
     order = torch.randperm(len(positions), generator=torch.Generator().manual_seed(0))
-    state = game.unpack(positions[order[:1000]])
+    parts = positions[order[:1000]].split(200)
     for form in FORMS:
-        report(player(form, 18), *waiting.answers(state), state)
+        each = [nearness(player(form, 18), waiting, game.unpack(part)) for part in parts]
+        print(form, torch.stack(each).mean(0), sep="\n", flush=True)
     if games := int(sys.argv[2]):
         players = [player(form, steps) for form in FORMS for steps in FORMS[form][1]]
         players += [player("taken back", 8, margin) for margin in MARGINS]
