@@ -89,6 +89,7 @@ def nearness(player: StepPlayer, waiting: StepPlayer, state: Any) -> Tensor:
 
 
 def main() -> None:
+    torch.set_printoptions(sci_mode=False)
     game = match_game("chess")
     network = actor_copy(load_network(sys.argv[1], None, "cpu")[0])
 
