@@ -40,31 +40,11 @@ def browser():
 
 # Files of ten seconds and more, the longest first: no process is to be left with one of them at the
 # end.
-LONGEST = (
-    *(
-        "notebook",
-        "cluster",
-        "cluster_network",
-        "bench_device",
-        "browser",
-        "bench",
-        "leak",
-        "training",
-        "kernels",
-        "workers",
-    ),
-    *(
-        "play_notebook",
-        "solo",
-        "selfplay",
-        "matches",
-        "tictactoe_learning",
-        "wheel",
-        "check",
-        "browser_play",
-    ),
-    *("chess_moves", "engine_player", "uci", "games", "chess_endings", "strength"),
-)
+LONGEST = """
+notebook cluster cluster_network bench_device browser bench leak training kernels workers
+play_notebook solo selfplay matches tictactoe_learning wheel check browser_play chess_moves
+engine_player uci games chess_endings strength
+""".split()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -2,7 +2,10 @@
 
 import errno
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 
@@ -32,3 +35,12 @@ def flipped(data: bytes, bit: int) -> bytes:
     changed = bytearray(data)
     changed[bit // 8] ^= 1 << (bit % 8)
     return bytes(changed)
+
+
+def last_under_kills(script: str, *places: Path) -> int:
+    """The last iteration that a script saved whose children it kills -9 at random, KILLS times."""
+    command = [sys.executable, "-c", script, *map(str, places), str(KILLS)]
+    root = Path(__file__).parents[1]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout.split()[-1])

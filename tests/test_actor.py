@@ -53,31 +53,24 @@ def assert_same(some: list[dict[int, float]], others: list[dict[int, float]]) ->
 
 
 @torch.no_grad()
-def test_a_list_of_actions_says_what_a_mask_says(positions):
+def test_a_list_of_actions_says_what_a_mask_says_and_the_likeliest_are_kept(positions):
     actor = new_actor()
     rates, _ = actor.network.features_and_value(actor.game.observe(positions))
+    few = select(positions, torch.tensor([0, 1]))
     opinions = []
     for actor.static in (False, True):
-        opinions.append(as_dicts(*actor.likeliest(positions, rates, 4672)))
+        everything = as_dicts(*actor.likeliest(positions, rates, 4672))
+        assert [len(row) for row in everything[:3]] == [0, 1, 218]
+        actions, logits = actor.likeliest(positions, rates, 5, 5)
+        assert actions.shape == logits.shape == (64, 5)
+        for kept, row in zip(as_dicts(actions, logits), everything):
+            assert sorted(kept.values()) == sorted(row.values())[-5:]
+            assert kept.items() <= row.items()
+        actions, logits = actor.likeliest(few, rates[:2], 128, 64)
+        assert actions.shape[1] >= 64, "room is left"
+        assert [len(row) for row in as_dicts(actions, logits)] == [0, 1] and actions.min() >= 0
+        opinions.append(everything)
     assert_same(*opinions)
-    assert [len(row) for row in opinions[0][:3]] == [0, 1, 218]
-
-
-@torch.no_grad()
-@pytest.mark.parametrize("static", [True, False])
-def test_the_likeliest_are_kept_and_room_is_left(positions, static):
-    actor = new_actor()
-    actor.static = static
-    rates, _ = actor.network.features_and_value(actor.game.observe(positions))
-    everything = as_dicts(*actor.likeliest(positions, rates, 4672))
-    actions, logits = actor.likeliest(positions, rates, 5, 5)
-    assert actions.shape == logits.shape == (64, 5)
-    for kept, row in zip(as_dicts(actions, logits), everything):
-        assert sorted(kept.values()) == sorted(row.values())[-5:] and kept.items() <= row.items()
-    few = select(positions, torch.tensor([0, 1]))
-    actions, logits = actor.likeliest(few, rates[:2], 128, 64)
-    assert actions.shape[1] >= 64 and [len(row) for row in as_dicts(actions, logits)] == [0, 1]
-    assert actions.min() >= 0
 
 
 @torch.no_grad()

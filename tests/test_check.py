@@ -10,11 +10,9 @@ import pytest
 import torch
 
 from chessnn_colab import check
-from chessnn_colab.__main__ import main
 from chessnn_colab.advice import Facts, advice, driver_gpu, find_place, gather_facts, versions
 from chessnn_colab.check import Speed, check_device, time_network
 from chessnn_colab.devices import Gpu, Inventory
-from chessnn_colab.errors import DeviceError
 
 NO_GPU = Inventory((), False, 2)
 T4 = Inventory((Gpu(0, "Tesla T4", 15 * 2**30, (7, 5)),), False, 2)
@@ -182,15 +180,6 @@ def test_every_device_is_compared_and_timed_and_the_fastest_is_named(monkeypatch
     assert "with the CPU: 24 random plies on 64 boards bit for bit, every gradient" in str(found)
     found = check_device("cpu")
     assert [speed.device for speed in found.speeds] == ["cpu"] and not found.fastest
-
-
-@pytest.mark.parametrize("device", ["cuda:99", "toaster"])
-def test_a_device_that_is_not_there_is_one_sentence(device, capsys):
-    with pytest.raises(DeviceError):
-        check_device(device)
-    assert main(["check-device", "--device", device]) == 2
-    said = capsys.readouterr()
-    assert said.out == "" and said.err.count("\n") == 1 and said.err.startswith("chessnn_colab: ")
 
 
 WAITING = (

@@ -89,6 +89,14 @@ def test_a_run_without_a_name_goes_to_its_games_own_folder():
         ["train", "--run", "NEW", "--device", "cuda:99"],
         ["train", "--run", "NEW", *TINY, "--from", "NOWHERE"],
         ["evaluate", "NOWHERE"],
+        ["evaluate", "RUN", "--device", "cpu", "--games", "3"],
+        ["evaluate", "RUN", "--device", "cpu", "--opponent", "RUN@5"],
+        ["evaluate", "RUN", "--device", "cpu", "--opponent", "engine:/no/such/engine"],
+        ["evaluate", "RUN", "--device", "cpu", "--search", "policy", "--candidates", "3"],
+        ["evaluate", "RUN", "--device", "cpu", "--save", "RUN/config.json"],
+        ["evaluate", "RUN", "--device", "cpu", "--save", "RUN/config.json/below"],
+        ["evaluate", "RUN", "--device", "cpu", "--calibration", "--games", "0"],
+        ["evaluate", "RUN", "--device", "cpu", "--calibration", "--candidates", "3"],
         ["watch", "NOWHERE"],
         ["uci", "NOWHERE"],
         ["bench", "rules", "--boards", "0"],
@@ -100,13 +108,14 @@ def test_a_run_without_a_name_goes_to_its_games_own_folder():
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(run, arguments, capsys, tmp_path):
     names = {"RUN": run, "NEW": str(tmp_path / "new"), "NOWHERE": str(tmp_path / "nowhere")}
-    arguments = [names.get(word, word.replace("RUN/", run + "/")) for word in arguments]
+    arguments = [names.get(word, word.replace("RUN", run)) for word in arguments]
     assert main(arguments) == 2
     captured = capsys.readouterr()
     assert (
         captured.err.startswith("chessnn_colab: ") and len(captured.err.strip().splitlines()) == 1
     )
     assert "Traceback" not in captured.err
+    assert not captured.out or arguments[0] == "train"
     assert not (tmp_path / "nowhere").exists()
 
 

@@ -2,7 +2,6 @@
 error.
 """
 
-import json
 import re
 from pathlib import Path
 
@@ -127,42 +126,6 @@ def test_an_engine_that_runs_is_closed_when_the_next_opponent_is_not_there(run, 
     with pytest.raises(ConfigError, match="unknown opponent"):
         evaluate_run(run, ["random", "nobody"], games=2, device="cpu")
     assert closed == ["random"]
-
-
-def test_evaluate_from_a_shell(run, other, short_games, tmp_path, capsys):
-    small = "--games 2 --candidates 2 --survivors 1 --device cpu".split()
-    assert (
-        main(["evaluate", run, "--opponent", other, *small, "--save", str(tmp_path), "--json"]) == 0
-    )
-    result = json.loads(capsys.readouterr().out)
-    assert (
-        result["opponent"] == "other iteration 11"
-        and result["wins"] + result["draws"] + result["losses"] == 2
-    )
-    assert (tmp_path / "iteration_3-other_iteration_11.pgn").exists()
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        "--opponent engine:/no/such/engine",
-        "--games 3",
-        "--search policy --candidates 3",
-        "--save RUN/config.json",
-        "--save RUN/config.json/below",
-        "--opponent RUN@5",
-        "--calibration --games 0",
-        "--calibration --candidates 3",
-    ],
-)
-def test_bad_input_from_a_shell_is_one_sentence(run, options, capsys):
-    assert main(["evaluate", run, "--device", "cpu", *options.replace("RUN", run).split()]) == 2
-    captured = capsys.readouterr()
-    assert (
-        captured.err.startswith("chessnn_colab: ")
-        and captured.err.count("\n") == 1
-        and not captured.out
-    )
 
 
 def test_a_run_of_another_game_plays_that_game(other_game):

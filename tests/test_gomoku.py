@@ -1,6 +1,5 @@
 """Gomoku's rules are those of a brute-force reference, on every size and with both rules."""
 
-import dataclasses
 import random
 
 import pytest
@@ -8,7 +7,7 @@ import torch
 
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.errors import ConfigError, NotationError
-from chessnn_colab.games.base import finished, start_positions
+from chessnn_colab.games.base import finished
 from chessnn_colab.games.gomoku.lines import LineTables
 from chessnn_colab.games.gomoku.notation import cell_name, parse_cell
 from chessnn_colab.games.gomoku.rules import DEFAULT_SIZE, LARGEST, SMALLEST, Gomoku
@@ -53,6 +52,11 @@ def test_random_games_end_where_the_reference_says(name):
             assert game.endings[state.ending[row]] == ended
             assert state.current_player[row] == (ply + 1) % 2 and state.plies_played[row] == ply + 1
     assert finished(state).all()
+    packed = game.pack(state)
+    assert game.packed_words == 2 * -(-(game.size**2) // 63) and (packed >= 0).all()
+    again = game.unpack(packed)
+    for field in ("board", "current_player", "ending", "terminated", "rewards"):
+        assert torch.equal(getattr(again, field), getattr(state, field)), field
 
 
 @pytest.mark.parametrize("share", [0.3, 0.6, 1.0])
@@ -72,54 +76,24 @@ def test_lines_on_crowded_boards(name, share):
             assert found[row] == (winner(own, game.size, game.exact) == colour)
 
 
-def test_an_unpacked_position_knows_its_ending():
-    game = make_game("gomoku:9")
-    won = game.after([[0, 80, 1, 79, 2, 77, 3, 76, 4]])
-    assert game.endings[game.unpack(game.pack(won)).ending] == "five_in_a_row"
-    assert game.unpack(game.pack(won)).rewards.tolist() == [[1, -1]]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_words_are_as_few_as_said_and_positions_come_back(name):
-    game = make_game(name)
-    state = start_positions(game, game.start_shares, 50, torch.Generator().manual_seed(0))
-    assert game.packed_words == 2 * -(-(game.size**2) // 63) and (game.pack(state) >= 0).all()
-    again = game.unpack(game.pack(state))
-    for field in dataclasses.fields(state):
-        assert torch.equal(getattr(again, field.name), getattr(state, field.name)), field.name
-
-
-def test_the_network_sees_both_sides_and_the_border():
-    game = make_game("gomoku:9")
-    state = game.after([[40, 41, 30]])
-    planes = game.observe(state)[0]
-    assert planes.shape == (5, 9, 9) and planes[0].nonzero().tolist() == [
-        [4, 5]
-    ]  # White is to move
-    assert (
-        planes[1].nonzero().tolist() == [[3, 3], [4, 4]]
-        and planes[4].all()
-        and not planes[2:4].any()
-    )
-
-
 @pytest.mark.parametrize("name", ["gomoku:6", "gomoku:6:exact"])
-def test_the_network_sees_where_five_can_be_completed(name):
+def test_the_network_sees_both_sides_where_five_can_be_completed_and_the_border(name):
     game = make_game(name)
     rng = random.Random(5)
     state = game.after([rng.sample(range(36), rng.randint(20, 30)) for _ in range(20)])
     planes = game.observe(state)
-    for row, cells in enumerate(state.board.tolist()):
+    assert planes.shape == (20, 5, 6, 6) and planes[:, 4].all()
+    assert state.current_player.unique().tolist() == [0, 1]
+    for row, board in enumerate(state.board.tolist()):
         own = 1 + int(state.current_player[row])
         mine, theirs = (
-            {cell for cell, stone in enumerate(cells) if stone == who} for who in (own, 3 - own)
+            {cell for cell, stone in enumerate(board) if stone == who} for who in (own, 3 - own)
         )
-        assert set(planes[row, 2].flatten().nonzero().squeeze(1).tolist()) == fives(
-            mine, theirs, 6, game.exact
+        mine_next, theirs_next = (
+            fives(*sides, 6, game.exact) for sides in ((mine, theirs), (theirs, mine))
         )
-        assert set(planes[row, 3].flatten().nonzero().squeeze(1).tolist()) == fives(
-            theirs, mine, 6, game.exact
-        )
+        for plane, cells in zip(planes[row], (mine, theirs, mine_next, theirs_next)):
+            assert set(plane.flatten().nonzero().squeeze(1).tolist()) == cells
     assert planes[:, 2].any() and planes[:, 3].any()
 
 

@@ -1,7 +1,5 @@
 """Gomoku's players, openings and match files."""
 
-from pathlib import Path
-
 import pytest
 import torch
 
@@ -12,10 +10,9 @@ from chessnn_colab.arena.gomoku.openings import book
 from chessnn_colab.arena.parallel import play_match
 from chessnn_colab.arena.players import play_search
 from chessnn_colab.arena.registry import arena_game, match_game
-from chessnn_colab.errors import CheckpointError, ConfigError
+from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.base import finished
 from chessnn_colab.games.registry import make_game
-from chessnn_colab.runs.checkpoint import load_checkpoint
 from chessnn_colab.views.played import played_game
 
 from .gomoku_run import make_gomoku_run
@@ -175,10 +172,8 @@ def test_match_games_are_saved_and_shown(tmp_path):
 
 def test_runs_of_other_sizes_and_rules_are_refused_by_name(tmp_path):
     run = make_gomoku_run(tmp_path / "nine")
-    with pytest.raises(ConfigError, match="a run of the game 'gomoku:9': expected one of 'gomoku'"):
-        network_player(run, None, make_game("gomoku"))
-    with pytest.raises(ConfigError, match="is a run of the game 'gomoku:9'"):
-        find_player(run, make_game("gomoku:9:exact"))
-    with pytest.raises(CheckpointError, match="gomoku:9"):
-        load_checkpoint(next(Path(run).rglob("000001*")), "gomoku")
+    for other in ("gomoku", "gomoku:9:exact"):
+        words = f"a run of the game 'gomoku:9': expected one of '{other}'"
+        with pytest.raises(ConfigError, match=words):
+            find_player(run, make_game(other))
     assert network_player(run, None, make_game("gomoku:9")).name == "iteration 1"

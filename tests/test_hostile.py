@@ -9,6 +9,7 @@ import os
 import pickle
 import shutil
 import zipfile
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,11 +18,15 @@ import pytest
 import torch
 
 from chessnn_colab.arena.chess.uci import Engine
+from chessnn_colab.arena.evaluate import evaluate_run, find_player
+from chessnn_colab.arena.players import play_search
+from chessnn_colab.arena.puzzles import solved_over_run
+from chessnn_colab.arena.registry import match_game
 from chessnn_colab.errors import CheckpointError, ChessnnError
 from chessnn_colab.runs.backup import restore_run
 from chessnn_colab.runs.checkpoint import FORMAT, load_checkpoint
 from chessnn_colab.runs.folder import RunFolder
-from chessnn_colab.runs.networks import load_network
+from chessnn_colab.runs.networks import card_of, load_network, run_game
 from chessnn_colab.training import train
 
 from .small_run import make_run, tiny
@@ -78,6 +83,20 @@ def loaders(run: Path, tmp_path: Path) -> dict:
         "restore": lambda: restore_run(tmp_path / "restored", run, print),
         "from": from_checkpoint,
         "uci": play_uci,
+    }
+
+
+def file_loaders(file: str) -> dict:
+    """Everything that reads a shared network."""
+    game = match_game("chess")
+    return {
+        "load": lambda: load_network(file, device="cpu"),
+        "game": lambda: run_game(file),
+        "player": lambda: find_player(file, game),
+        "card": lambda: card_of(file),
+        "uci": lambda: Engine(file, device="cpu"),
+        "evaluate": lambda: evaluate_run(file, games=2, device="cpu"),
+        "tactics": lambda: solved_over_run(file, play_search("policy"), device="cpu"),
     }
 
 
@@ -140,6 +159,22 @@ def in_a_loop(path: Path) -> None:
     path.symlink_to(path)
 
 
+def refused(file: Path, readers: Iterable[str]) -> None:
+    for reader in readers:
+        with pytest.raises(ChessnnError, match=file.name) as caught:
+            file_loaders(str(file))[reader]()
+            pytest.fail(reader)
+        assert len(str(caught.value)) < 1500 and str(caught.value).isprintable(), reader
+
+
+def test_nothing_in_a_hostile_shared_file_is_executed(tmp_path):
+    file, marker = tmp_path / "mine.net", tmp_path / "executed"
+    for content in payloads(str(marker)).values():
+        file.write_bytes(content)
+        refused(file, file_loaders(""))
+    assert not marker.exists() and not list(tmp_path.rglob("escaped*"))
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="needs /dev/zero")
 @pytest.mark.parametrize("make", [endless, silent, huge, in_a_loop, os.mkdir])
 @pytest.mark.parametrize("name", sorted(READERS))
@@ -151,6 +186,8 @@ def test_what_cannot_be_read_to_its_end_is_refused(run, tmp_path, name, make):
             loaders(run, tmp_path)[reader]()
             pytest.fail(reader)
     assert not (tmp_path / "restored").exists()
+    make(tmp_path / "mine.net")
+    refused(tmp_path / "mine.net", ["load", "game", "player", "evaluate"])
 
 
 STRANGE_JSON = {

@@ -105,20 +105,6 @@ def test_losses_by_hand():
     torch.testing.assert_close(losses.entropy, -(log_there.exp() * log_there).sum())
 
 
-def test_a_device_that_lists_no_legal_actions_learns_the_same():
-    """A GPU computes and masks every logit; the loss and the gradients are those of the legal
-    actions alone.
-    """
-    here, there = learner_of(), learner_of()
-    there.device = torch.device("mps")  # only its type is asked for
-    there.to_tensors = here.to_tensors
-    batch = batch_of()
-    for one, other in zip(here.update(batch), there.update(batch)):
-        torch.testing.assert_close(one, other)
-    for one, other in zip(here.network.parameters(), there.network.parameters()):
-        torch.testing.assert_close(one.grad, other.grad, rtol=1e-3, atol=1e-6)
-
-
 def with_scaler(learner: Learner) -> Learner:
     """As float16 learns on CUDA: with a loss that is scaled."""
     learner.scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=3)

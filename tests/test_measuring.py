@@ -191,18 +191,11 @@ def test_a_real_ctrl_c_on_a_real_terminal(run):
     assert "Traceback" not in end
 
 
-@pytest.mark.parametrize(
-    "command, told, result",
-    [
-        ("evaluate {run} --games 4 --search policy", "0/4 games", ("games", 4)),
-        ("bench rules --seconds 0.05", "0/1 measurement", ("bench", "rules")),
-    ],
-)
-def test_progress_goes_to_stderr_and_the_result_to_stdout(run, capsys, command, told, result):
-    arguments = command.format(run=run).split()
-    assert main([*arguments, "--device", "cpu", "--json"]) == 0
+def test_progress_goes_to_stderr_and_the_result_to_stdout(run, capsys):
+    command = ["evaluate", run, "--games", "4", "--search", "policy", "--device", "cpu", "--json"]
+    assert main(command) == 0
     captured = capsys.readouterr()
-    assert result in json.loads(captured.out).items() and told in captured.err
+    assert json.loads(captured.out)["games"] == 4 and "0/4 games" in captured.err
 
 
 def test_calibration_says_three_shares(run, capsys):

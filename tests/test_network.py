@@ -189,6 +189,10 @@ def test_a_twin_without_spikes_gives_on_numbers_and_learns(activation):
     "settings, words",
     [
         ({"steps": 0}, "steps=0"),
+        ({"score_limit": -1.0}, "score_limit="),
+        ({"score_limit": float("inf")}, "score_limit="),
+        ({"score_limit": "many"}, "score_limit="),
+        ({"score_bins": 0}, "score_bins="),
         ({"activation": "gelu"}, "spikes, clipped, relu"),
         ({"activation": "relu", "steps": 4}, "activation='relu' with steps=4: expected steps=1"),
         ({"reset": "hard"}, "reset='hard' with levels=8: expected levels=1"),

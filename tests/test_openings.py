@@ -1,17 +1,14 @@
 """The book: legal, varied, fair, and the same for everybody."""
 
+import sys
+from pathlib import Path
+
 import chess
 
 from chessnn_colab.arena.chess.openings import BOOK, board_after
 
-VALUES = {
-    chess.PAWN: 1,
-    chess.KNIGHT: 3,
-    chess.BISHOP: 3,
-    chess.ROOK: 5,
-    chess.QUEEN: 9,
-    chess.KING: 0,
-}
+sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
+from make_tactics import VALUES, best_exchange
 
 
 def balance(board: chess.Board) -> int:
@@ -20,18 +17,6 @@ def balance(board: chess.Board) -> int:
         value * (len(board.pieces(kind, board.turn)) - len(board.pieces(kind, not board.turn)))
         for kind, value in VALUES.items()
     )
-
-
-def after_captures(board: chess.Board, low: int = -99, high: int = 99, depth: int = 6) -> int:
-    """The balance when both sides take what they like."""
-    best = balance(board)
-    for move in list(board.generate_legal_captures()) if depth else ():
-        if best >= high:
-            break
-        board.push(move)
-        best = max(best, -after_captures(board, -high, -max(low, best), depth - 1))
-        board.pop()
-    return best
 
 
 def test_the_book_is_varied():
@@ -57,4 +42,5 @@ def test_lines_are_legal_and_leave_the_game_open():
 def test_nobody_starts_with_more_than_a_pawn_to_win_or_lose():
     for opening in BOOK:
         board = board_after(opening)
-        assert abs(balance(board)) <= 1 and abs(after_captures(board)) <= 1, opening.name
+        after_exchanges = balance(board) + best_exchange(board)
+        assert abs(balance(board)) <= 1 and abs(after_exchanges) <= 1, opening.name

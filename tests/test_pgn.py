@@ -12,7 +12,7 @@ from chessnn_colab.errors import NotationError
 from chessnn_colab.games import registry
 from chessnn_colab.games.chess import pgn
 from chessnn_colab.games.chess.endings import ENDINGS
-from chessnn_colab.games.chess.notation import action_from_move, parse_move, state_from_boards
+from chessnn_colab.games.chess.notation import action_from_move, state_from_boards
 from chessnn_colab.games.chess.pgn import game_from_pgn
 from chessnn_colab.games.chess.rules import Chess
 
@@ -46,13 +46,6 @@ def text_of(board: chess.Board, ending: str, result: int, **headers: str) -> str
     return registry.game_text(GAME, start, actions, ENDINGS.index(ending), result, **headers)
 
 
-def after(*moves: str, fen: str = chess.STARTING_FEN) -> chess.Board:
-    board = chess.Board(fen)
-    for move in moves:
-        board.push(parse_move(move, board))
-    return board
-
-
 def test_games_go_both_ways():
     boards = played_games(40, 60, seed=8)
     results = [(-1 if board.turn else 1) if board.is_checkmate() else 0 for board in boards]
@@ -83,7 +76,7 @@ def test_games_go_both_ways():
     ],
 )
 def test_a_game_at_the_ply_cap_is_not_a_draw(ending, result, written, termination):
-    back = game_from_pgn(text_of(after("e4", "e5"), ending, result))
+    back = game_from_pgn(text_of(game_from_pgn("1. e4 e5 *").end().board(), ending, result))
     headers = [back.headers[name] for name in ("Result", "Termination", "Ending")]
     assert headers == [written, termination, ending]
 

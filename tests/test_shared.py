@@ -25,7 +25,7 @@ from chessnn_colab.runs.shared import card_lines, share
 
 from .sample_reports import make_report, make_strength
 from .small_run import CONFIG, TICTACTOE, make_run
-from .test_hostile import endless, huge, payloads, silent
+from .test_hostile import file_loaders
 
 SETTINGS = {
     "game": "chess",
@@ -177,43 +177,6 @@ def test_what_cannot_be_shared_is_a_sentence(run, tmp_path, capsys, arguments, w
     assert (tmp_path / "taken").read_text() == "precious" and not (tmp_path / "new").exists()
 
 
-def loaders(file):
-    game = match_game("chess")
-    return {
-        "load": lambda: load_network(file, device="cpu"),
-        "game": lambda: run_game(file),
-        "player": lambda: find_player(file, game),
-        "card": lambda: card_of(file),
-        "uci": lambda: Engine(file, device="cpu"),
-        "evaluate": lambda: evaluate_run(file, games=2, device="cpu"),
-        "tactics": lambda: solved_over_run(file, play_search("policy"), device="cpu"),
-    }
-
-
-def refused(file, readers):
-    for name in readers:
-        with pytest.raises(ChessnnError, match="mine.net") as caught:
-            loaders(file)[name]()
-            pytest.fail(name)
-        assert len(str(caught.value)) < 1500 and str(caught.value).isprintable(), name
-
-
-def test_nothing_in_a_hostile_file_is_executed(file, tmp_path):
-    marker = tmp_path / "executed"
-    for content in payloads(str(marker)).values():
-        Path(file).write_bytes(content)
-        refused(file, loaders(file))
-    assert not marker.exists() and not list(tmp_path.rglob("escaped*"))
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="needs /dev/zero")
-@pytest.mark.parametrize("make", [endless, silent, huge, os.mkdir])
-def test_what_cannot_be_read_to_its_end_is_refused(file, tmp_path, make):
-    os.unlink(file)
-    make(tmp_path / "mine.net")
-    refused(file, ["load", "game", "player", "evaluate"])
-
-
 def rewritten(file, **metadata):
     """The same file with other metadata, sealed again."""
     saved = load_checkpoint(file)
@@ -226,7 +189,7 @@ def test_another_game_or_iteration_is_refused(file, entry, value):
     rewritten(file, **{entry: value})
     for name in ("load", "player", "evaluate", "uci"):
         with pytest.raises(ChessnnError) as caught:
-            loaders(file)[name]()
+            file_loaders(file)[name]()
             pytest.fail(name)
         assert len(str(caught.value)) < 1500
 

@@ -78,14 +78,6 @@ def test_every_move_leads_where_the_reference_says():
     assert (after.plies_played == 1).all()
 
 
-def test_a_win_at_the_cap_is_a_win():
-    game = TicTacToe(max_plies=5)
-    state = game.init(1)
-    for square in (0, 3, 1, 4, 2):
-        state = game.step(state, torch.tensor([square]))
-    assert game.endings[state.ending] == "three_in_a_row"
-
-
 def test_eight_images_fold_the_positions_into_765():
     packed = GAME.pack(state_of(reachable(), GAME))
     images = torch.stack(
