@@ -26,6 +26,7 @@ from .small_run import make_run
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
 import make_snapshots
+import spike_price
 import strength
 
 ROOT = Path(__file__).parent.parent
@@ -92,6 +93,12 @@ def test_the_docs_say_the_verdict_that_the_notebook_shows():
     verdict = estimate_energy(list(shipped_networks().values())[-1], sample_positions(500)).verdict
     docs = (ROOT / "docs/spiking.md").read_text(encoding="utf-8")
     assert verdict in " ".join(docs.split())
+
+
+def test_the_page_quotes_what_a_price_for_spikes_costs():
+    rows = json.loads((ROOT / "docs/spike_price.json").read_text(encoding="utf-8"))
+    page = (ROOT / "docs/spiking.md").read_text(encoding="utf-8")
+    assert not [line for line in spike_price.table(rows).splitlines() if line not in page]
 
 
 def test_the_pages_quote_the_file_of_what_was_measured():

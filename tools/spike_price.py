@@ -170,19 +170,20 @@ def curve(rows: list[dict[str, Any]]) -> Figure:
         y = [row["score"] for row in own]
         axis.plot(x, y, ".", color=BLUE, alpha=0.4)
         axis.errorbar(x.mean(), statistics.mean(y), half, fmt="o", color=BLUE, capsize=3)
-        words = f"price {float(arm):g}"
-        axis.annotate(words, (x.mean(), statistics.mean(y)), (6, 6), textcoords="offset points")
+        axis.annotate(
+            f"{float(arm):g}", (x.mean(), statistics.mean(y)), (6, 6), textcoords="offset points"
+        )
     twin = spiking[0]["microjoules"]["dense twin, 4-bit"]
     axis.axvline(twin, color=ORANGE, ls=DASHED, label="energy of the 4-bit twin")
     relu = [row["score"] for row in rows if row["arm"] == RELU]
     if relu:
         axis.axhline(statistics.mean(relu), color=INK, ls=DASHED, label="score of the ReLU twin")
-    axis.set_xlim(0)
-    axis.set_ylim(0)
+    axis.set_xlim(0, 25)
+    axis.set_ylim(0, 0.5)
     axis.set_xlabel("µJ an evaluation, in int8 with memory traffic")
     axis.set_ylabel("score")
-    axis.set_title("What a price for spikes saves, and what it costs")
-    axis.legend(loc="lower right")
+    axis.set_title("What a price for spikes saves and costs (at each point: the price)")
+    axis.legend(loc="lower center")
     return figure
 
 
