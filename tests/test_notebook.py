@@ -198,7 +198,7 @@ def test_it_runs_with_any_game_and_where_packages_are_colabs(tmp_path, case):
 def test_scale_out_runs_and_loses_a_machine(tmp_path):
     pytest.importorskip("ray", reason="the extra [cluster] is not installed")
     where = f"run_folder={str(tmp_path / 'run')!r}"
-    short = ("minutes=0.05", "positions_with_a_loss=2000", where)
+    short = ("minutes=0.05", "positions_with_a_loss=6000", where)
     sooner = "from chessnn_colab.workers import ray as cluster\ncluster.SILENCE_SECONDS = 5.0"
     notebook = shortened("scale_out.ipynb", tmp_path, sooner + SELF_PLAY)
     lean = {"RAY_prestart_worker_first_driver": "0"}  # workers that nobody asks for
@@ -207,7 +207,7 @@ def test_scale_out_runs_and_loses_a_machine(tmp_path):
     for line in (
         "Iteration 1 |",
         "A new worker takes its place, and its [1-9][0-9,]* positions are played again",
-        "2,[0-9]* positions in iteration 2",
+        "6,[0-9]* positions in iteration 2",
     ):
         assert re.search(line.replace("|", r"\|"), done.stdout), done.stdout[-3000:]
 
