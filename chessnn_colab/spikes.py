@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from .errors import ConfigError
-from .network import SpikingLayer, SpikingNetwork
+from .layers import Counted, SpikingLayer
+from .network import SpikingNetwork
 
 # Energy in 45 nm CMOS, picojoules (Horowitz 2014, ISSCC, "Computing's energy problem", figure
 # 1.1.9).
@@ -208,8 +209,10 @@ def collect_spikes(network: SpikingNetwork) -> Iterator[list[Tensor]]:
     """
     means: list[Tensor] = []
 
-    def keep(_: nn.Module, __: tuple[Tensor, ...], spikes: Tensor) -> None:
-        means.append(spikes.mean(dtype=torch.float32) * len(spikes))
+    def keep(_: nn.Module, __: tuple[Tensor, ...], spikes: Tensor) -> Tensor:
+        spikes, mean = Counted.apply(spikes)
+        means.append(mean)
+        return spikes
 
     with _hooked(spiking_layers(network).values(), keep):
         yield means
