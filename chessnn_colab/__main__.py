@@ -64,10 +64,6 @@ def build_parser() -> argparse.ArgumentParser:
     check.add_argument("--game", default="chess")
     check.add_argument("--json", action="store_true")
 
-    perft = command("perft", run_perft, "count the leaves of the legal move tree")
-    perft.add_argument("fen")
-    perft.add_argument("depth", type=int)
-
     train = command(
         "train",
         run_train,
@@ -119,13 +115,6 @@ def run_check(options: argparse.Namespace) -> None:
 
     report = check_device(options.device, options.game)
     print(json.dumps(dataclasses.asdict(report)) if options.json else report)
-
-
-def run_perft(options: argparse.Namespace) -> None:
-    """The command perft."""
-    from .games.chess.perft import format_perft, perft
-
-    print(format_perft(perft(options.fen, options.depth)))
 
 
 def run_train(options: argparse.Namespace) -> None:

@@ -44,12 +44,6 @@ def run(tmp_path_factory) -> str:
     return folder
 
 
-def test_perft_prints_the_split_and_last_the_bare_count(capsys):
-    assert main(["perft", "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "3"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert "e2e4: 600" in lines and lines[-1] == "8902"
-
-
 def test_every_field_of_the_config_is_an_option():
     options = vars(build_parser().parse_args(["train", "--gpus", "0,1", "--from", "other"]))
     assert set(TrainConfig.__dataclass_fields__) <= set(options)
@@ -82,8 +76,6 @@ def test_a_run_without_a_name_goes_to_its_games_own_folder():
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["perft", "rnbqkbnr/8/8/8 w KQkq - 0 1", "2"],
-        ["perft", "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "0"],
         ["train", "--run", "RUN/config.json", *TINY],
         ["train", "--run", "NEW", "--workers", "0"],
         ["train", "--run", "NEW", "--device", "cuda:99"],

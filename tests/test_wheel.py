@@ -93,5 +93,4 @@ def test_every_module_is_in_the_wheel_and_imports(site, tmp_path):
 
 
 def test_the_command_line_works_from_the_wheel(site, tmp_path):
-    start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
-    assert "400" in installed(site, tmp_path, "-m", "chessnn_colab", "perft", start, "2")
+    assert "gomoku:SIZE" in installed(site, tmp_path, "-m", "chessnn_colab", "train", "--help")

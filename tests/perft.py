@@ -6,24 +6,25 @@ The published numbers are at https://www.chessprogramming.org/Perft_Results.
 import torch
 from torch import Tensor
 
-from ...settings import require, up_to
-from ..base import select
-from .bitboards import count_bits
-from .notation import board_from_fen, move_from_action, reopen, state_from_boards
-from .rules import Chess
-from .state import ChessState
+from chessnn_colab.games.base import select
+from chessnn_colab.games.chess.bitboards import count_bits
+from chessnn_colab.games.chess.notation import (
+    board_from_fen,
+    move_from_action,
+    reopen,
+    state_from_boards,
+)
+from chessnn_colab.games.chess.rules import Chess
+from chessnn_colab.games.chess.state import ChessState
 
 BATCH = 8_192  # positions expanded at once
-MAX_DEPTH = 12
 
 
 def perft(fen: str, depth: int) -> dict[str, int]:
     """For each legal move (UCI) of the position, how many sequences of `depth` moves begin with it.
 
     No draw ends a sequence, as everywhere in perft. A position without a legal move gives {}.
-    Raises NotationError for a bad FEN and ConfigError for a depth outside 1 to MAX_DEPTH.
     """
-    require("depth", depth, up_to(MAX_DEPTH))
     board = board_from_fen(fen)
     game = Chess()
     root = state_from_boards([board], game)
@@ -31,13 +32,6 @@ def perft(fen: str, depth: int) -> dict[str, int]:
     counts = _leaves(game, game.step(select(reopen(root), rows), actions), depth - 1)
     moves = [move_from_action(action, board).uci() for action in actions.tolist()]
     return dict(sorted(zip(moves, counts.tolist())))
-
-
-def format_perft(split: dict[str, int]) -> str:
-    """One line per move, and the sum on the last line."""
-    return "\n".join(
-        [*(f"{move}: {count}" for move, count in split.items()), "", str(sum(split.values()))]
-    )
 
 
 def _leaves(game: Chess, state: ChessState, depth: int) -> Tensor:
