@@ -304,10 +304,42 @@ show(draw_knowledge(scores), f"How well a probe reads a fact, from 0 to 1: {scor
 # What is a layer good for? Silence it and ask again. Choose a layer, and a channel of it or 0 for
 # all.
 
-# %%
-from IPython.display import display
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title Silence a layer or a channel
+from ipywidgets import Dropdown, IntSlider
 
-display(inside.silence_view(trained, seen))
+
+def opinion_of(network):
+    return inside.opinions(network, seen, 1)[0]
+
+
+def moved(before, after):
+    """How much probability went from some moves to others, 0 to 1 (total variation)."""
+    shares = dict(zip(after.actions, after.probabilities))
+    pairs = zip(before.actions, before.probabilities)
+    return sum(abs(share - shares[action]) for action, share in pairs) / 2
+
+
+def side_by_side(boards):
+    parts = "".join(f"<div>{board}</div>" for board in boards)
+    return f'<div style="display:flex;flex-wrap:wrap;gap:14px">{parts}</div>'
+
+
+def draw_silenced(layer, channel):
+    with inside.silenced(trained, layer, channel - 1 if channel else None):
+        thought = opinion_of(trained)
+    words = f"Silenced: {moved(unchanged, thought):.0%} of the probability moved."
+    boards = {"Whole.": unchanged, words: thought}
+    return side_by_side(inside.thought_html(seen, one, text) for text, one in boards.items())
+
+
+unchanged = opinion_of(trained)
+layers = [(short, name) for name, short in inside.layer_names(trained).items()]
+choices = {
+    "layer": Dropdown(description="silence", options=layers),
+    "channel": IntSlider(description="channel (0: all)", max=trained.config.channels),
+}
+inside.Controlled(draw_silenced, choices)
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Every channel silenced alone
@@ -318,7 +350,7 @@ strips = {}
 for name, short in inside.layer_names(trained).items():
     with inside.silenced(trained, name, channels):
         thoughts = inside.opinions(trained, seen, len(channels))
-    strips[short] = [inside.moved(whole, thought) for thought in thoughts]
+    strips[short] = [moved(whole, thought) for thought in thoughts]
 layer = max(strips, key=lambda short: max(strips[short]))
 share = max(strips[layer])
 words = (
@@ -350,21 +382,17 @@ print(words)
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title The answer after each step
-from ipywidgets import IntSlider
-
-steady = inside.opinions(trained, seen, 1)[0]
 with inside.without_waiting(trained, take_back=True):
-    forming = [inside.opinions(trained, seen, 1)[0] for _ in range(8)]
+    forming = [opinion_of(trained) for _ in range(8)]
 
 
 def draw_step(step):
-    elsewhere = inside.moved(steady, forming[step - 1])
+    elsewhere = moved(unchanged, forming[step - 1])
     words = f"After step {step}: {elsewhere:.0%} of the probability is not yet where it will be."
     return inside.thought_html(seen, forming[step - 1], words)
 
 
-every_step = "".join(draw_step(step) for step in range(1, 9))
-still = f'<div style="display:flex;flex-wrap:wrap;gap:14px">{every_step}</div>'
+still = side_by_side(draw_step(step) for step in range(1, 9))
 step = IntSlider(1, min=1, max=8, description="step")
 inside.Controlled(draw_step, {"step": step}, still)
 
@@ -386,6 +414,35 @@ show(inside.energy_bars(energy), energy.verdict)
 print(energy.verdict)
 
 # %% [markdown]
+# ## A price for spikes
+# Nothing in playing chess asks a network to fire seldom. So training can put a small price on each
+# spike (`--spike-penalty 0.1`): a neuron that fires must be worth it. Here is your position once
+# more, seen by the last of the four networks and by one that learned from as many positions with
+# that price.
+
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title The same position, without a price for spikes and with one
+from IPython.display import HTML, display
+
+from chessnn_colab import runs
+
+without_price = list(inside.networks_to_show()[0].values())[-1]
+with_price, _ = runs.load_network(runs.WITH_PRICE, device="cpu")
+figure, axis = plt.subplots(figsize=(8.6, 2.6))
+boards = []
+for name, network in {"without a price": without_price, "with a price": with_price}.items():
+    fired = {layer: spikes.sum() for layer, spikes in inside.firing_maps(network, seen).items()}
+    axis.plot(list(fired), list(fired.values()), "o-", label=name)
+    words = f"{name.capitalize()}: {sum(fired.values()):,.0f} spikes for this position."
+    boards.append(inside.thought_html(seen, opinion_of(network), words))
+axis.set(ylabel="spikes", ylim=(0, None))
+axis.legend()
+display(HTML(side_by_side(boards)))
+show(figure, "The spikes of each layer for this position, without a price and with one")
+
+# %% [markdown]
+# *CAPTION*
+#
 # ## What next
 # `train.ipynb` trains a network of your own: put its folder into `own_run` above and run all
 # again. `python -m chessnn_colab share RUN FILE` makes one file of it for others.

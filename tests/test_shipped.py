@@ -140,8 +140,8 @@ def test_moments_are_by_positions_played(tmp_path):
 
 def test_too_few_snapshots_are_a_sentence_and_leave_the_files(tmp_path, monkeypatch, capsys):
     run = run_with(tmp_path, [100, 800])
-    kept = shutil.copytree(make_snapshots.DATA, tmp_path / "data")
-    monkeypatch.setattr(make_snapshots, "DATA", kept)
+    kept = shutil.copytree(make_snapshots.SHIPPED, tmp_path / "data")
+    monkeypatch.setattr(make_snapshots, "SHIPPED", kept)
     monkeypatch.setattr(sys, "argv", ["make_snapshots", run])
     assert (
         make_snapshots.main() == 2

@@ -24,7 +24,6 @@ from chessnn_colab.views.inside import maps
 from chessnn_colab.views.inside.sample import sample_positions
 from chessnn_colab.views.inside.seen import firing_maps, opinion, outcome_bar, position
 from chessnn_colab.views.inside.show import Controlled
-from chessnn_colab.views.inside.silence import moved, silence_view, without
 
 from .test_network import lively, planes
 
@@ -66,7 +65,7 @@ def test_an_opinion_is_the_policy_over_legal_moves_and_the_last_network_finds_th
 def test_a_position_without_moves_and_a_bad_one(small):
     mated = position("R5k1/5ppp/8/8/8/8/8/6K1 b - - 0 1")
     assert opinion(small, mated).actions == []
-    images(silence_view(small, mated).static_html())
+    images(silencing(small, mated).draw_silenced("neurons", 0))
     with pytest.raises(NotationError, match="invalid FEN 'nonsense'"):
         position("nonsense")
 
@@ -173,16 +172,24 @@ def test_silence_is_silent_and_ends(small):
         assert torch.equal(by_row[row], expected)
 
 
+def silencing(network, seen):
+    """The names of the notebook's cell that silences a part of `network`."""
+    names = {"inside": inside, "trained": network, "seen": seen}
+    exec(cell_with("def draw_silenced("), names)
+    return SimpleNamespace(**names)
+
+
 def test_silencing_moves_the_move_and_the_view_says_so(networks):
     network, seen = list(networks.values())[-1], position(MATE)
+    cell = silencing(network, seen)
     whole = opinion(network, seen)
-    assert moved(whole, without(network, seen, None)) == 0
-    assert 0.02 < moved(whole, without(network, seen, "neurons")) <= 1
-    view = silence_view(network, seen)
-    before = view.picture.value
-    view.controls["layer"].value = "neurons"
-    view.controls["channel"].value = 3
-    assert view.picture.value != before and len(images(view.picture.value)) == 2
+    assert cell.moved(whole, whole) == 0
+    with silenced(network, "neurons"):
+        share = cell.moved(whole, opinion(network, seen))
+    assert 0.02 < share <= 1
+    shown = cell.draw_silenced("neurons", 0)
+    assert f"Silenced: {share:.0%} of" in shown and len(images(shown)) == 2
+    assert cell.draw_silenced("neurons", 3) != shown
 
 
 def test_the_most_important_channel_is_named(small, capsys):
@@ -194,7 +201,9 @@ def test_the_most_important_channel_is_named(small, capsys):
         "plt": pyplot,
         "trained": small,
         "seen": seen,
+        "moved": silencing(small, seen).moved,
     }
+    moved = names["moved"]
     exec(
         cell_with("Every channel silenced alone"),
         {**names, "show": lambda figure, words: pyplot.close(figure)},
@@ -203,13 +212,12 @@ def test_the_most_important_channel_is_named(small, capsys):
         r"Most depends on (.+), channel (\d+):", capsys.readouterr().out
     ).groups()
     whole, names = opinion(small, seen), {short: name for name, short in layer_names(small).items()}
-    share = moved(whole, without(small, seen, names[layer], int(number) - 1))
-    every = [
-        moved(whole, without(small, seen, name, channel))
-        for name in names.values()
-        for channel in range(8)
-    ]
-    assert share == max(every)
+    every = {}
+    for short, name in names.items():
+        for channel in range(8):
+            with silenced(small, name, channel):
+                every[short, channel + 1] = moved(whole, opinion(small, seen))
+    assert every[layer, int(number)] == max(every.values())
 
 
 def test_every_move_of_a_control_is_answered_even_with_the_same_picture():

@@ -3,8 +3,9 @@
     python -m chessnn_colab train --run runs/shipped --minutes 20 --checkpoint-every 1
     python tools/make_snapshots.py runs/shipped --machine "two cores of an AMD EPYC, idle"
 
-They are the untrained network, an early one, one from the middle, and the last. Weights become
-float16; what batch norm counts stays float32. Each card says how often the network solves the
+They are the untrained network, an early one, one from the middle, and the last. With
+--with-price, RUN's last network alone becomes the one that the notebook on spikes compares with
+them. Weights become float16; what batch norm counts stays float32. Each card says how often the network solves the
 package's puzzles by its policy alone. The energy of the last one is printed; docs/spiking.md
 repeats it, and a test holds the two equal.
 """
@@ -25,18 +26,25 @@ from chessnn_colab.errors import ChessnnError, RunError
 from chessnn_colab.runs.checkpoint import load_checkpoint, save_checkpoint
 from chessnn_colab.runs.files import file_sha256
 from chessnn_colab.runs.folder import RunFolder
-from chessnn_colab.runs.networks import networks, shipped_cards, shipped_files, shipped_networks
+from chessnn_colab.runs.networks import (
+    SHIPPED,
+    WITH_PRICE,
+    networks,
+    shipped_cards,
+    shipped_files,
+    shipped_networks,
+)
 from chessnn_colab.runs.shared import card_lines, share
 from chessnn_colab.spikes import estimate_energy
 from chessnn_colab.views.inside.sample import sample_positions
 
-DATA = Path(__file__).parent.parent / "chessnn_colab" / "runs" / "data"
-MOST_BYTES = 2_000_000  # of all four together
+MOST_BYTES = 2_200_000  # of all five together
 TOLD = (
     "minutes",
     "iterations",
     "checkpoint_every",
     "seed",
+    "spike_penalty",
 )  # settings that the command of a card repeats
 SHARES = (0.0, 0.08, 0.35, 1.0)  # of the run's positions: a network changes most at first
 
@@ -82,15 +90,19 @@ def command(settings: Mapping[str, Any]) -> str:
 
 def make(run: str, folder: Path, machine: str) -> None:
     """Write the four files to `folder`, in place of those that are there."""
-    chosen = moments(run)
-    made = {"command": command(RunFolder.open(run).config), "machine": machine}
-    solved = solved_over_run(run, play_search("policy"), chosen, device="cpu")
+    chosen = {iteration: folder / f"{iteration:06d}.safetensors" for iteration in moments(run)}
     folder.mkdir(parents=True, exist_ok=True)
-    for file in folder.glob("*.safetensors"):
+    for file in folder.glob("0*.safetensors"):
         file.unlink()
-    for iteration in chosen:
+    write(run, chosen, machine)
+
+
+def write(run: str, files: Mapping[int, Path], machine: str) -> None:
+    """Write the networks of some iterations, each to its file."""
+    made = {"command": command(RunFolder.open(run).config), "machine": machine}
+    solved = solved_over_run(run, play_search("policy"), list(files), device="cpu")
+    for iteration, file in files.items():
         shares = {kind: round(found, 3) for kind, found in solved[iteration].items()}
-        file = folder / f"{iteration:06d}.safetensors"
         card = share(run, file, iteration)
         shared = load_checkpoint(file)
         told = {**card, **made, "puzzles solved by the policy alone": shares}
@@ -106,18 +118,24 @@ def main() -> int:
     parser.add_argument(
         "--machine", default="not said", help="where the run was trained, for the cards"
     )
+    parser.add_argument(
+        "--with-price", action="store_true", help="write WITH_PRICE, and nothing else"
+    )
     options = parser.parse_args()
     try:
-        make(options.run, DATA, options.machine)
+        if options.with_price:
+            write(options.run, {max(networks(options.run)): WITH_PRICE}, options.machine)
+        else:
+            make(options.run, SHIPPED, options.machine)
     except ChessnnError as error:
         print(f"make_snapshots: {error}", file=sys.stderr)
         return 2
-    size = sum(file.stat().st_size for file in shipped_files())
+    size = sum(file.stat().st_size for file in (*shipped_files(), WITH_PRICE))
     for file, card in zip(shipped_files(), shipped_cards().values(), strict=True):
         print(f"{file.name}  {file.stat().st_size:,} bytes  SHA-256 {file_sha256(file)}")
         print("\n".join(f"    {line}" for line in card_lines(card)))
     print(estimate_energy(list(shipped_networks().values())[-1], sample_positions(500)).verdict)
-    print(f"{size:,} bytes together, at most {MOST_BYTES:,}")
+    print(f"{size:,} bytes with the fifth, at most {MOST_BYTES:,}")
     return int(size > MOST_BYTES)
 
 

@@ -1,7 +1,8 @@
 """Find and load the network of a run folder, of a shared file, or of the package itself.
 
 Four networks of one run come with the package: shared files with weights in float16, from untrained
-to the last. tools/make_snapshots.py makes them. A correct SHA-256 does not make the contents of a
+to the last. A fifth, WITH_PRICE, is the last one of a run in which spikes had a price.
+tools/make_snapshots.py makes them. A correct SHA-256 does not make the contents of a
 file valid: anything malformed raises CheckpointError before memory is allocated for it.
 """
 
@@ -24,6 +25,9 @@ from .checkpoint import Checkpoint, load_checkpoint
 from .files import AnyPath, absolute, unusable
 from .folder import RunFolder
 from .run_list import list_runs
+
+SHIPPED = Path(__file__).with_name("data")
+WITH_PRICE = SHIPPED / "with_price.safetensors"  # to compare with the last of the four
 
 
 class FoundNetwork(NamedTuple):
@@ -205,7 +209,7 @@ def shipped_files() -> list[Path]:
     Raises CheckpointError in a copy without them, such as the one that tools/make_colab.py packs
     into a notebook.
     """
-    files = sorted(Path(__file__).with_name("data").glob("*.safetensors"))
+    files = sorted(SHIPPED.glob("0*.safetensors"))
     if not files:
         raise CheckpointError(
             "this copy of the package has no networks in it (a notebook that carries the package "
