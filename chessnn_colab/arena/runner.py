@@ -132,11 +132,12 @@ class MatchRunner:
         if played := sum(plies):
             # A game of n plies is expected to last half as long again: games that end first are
             # short, and games that have just begun are not almost over.
-            longest = self.game.max_plies
-            more = sum(min(max(MIN_PLIES - n, n // 2), longest - n) for _, n in running)
+            more = sum(min(max(MIN_PLIES - n, n // 2), self.game.max_plies - n) for _, n in running)
             waiting = sum(len(opening) for opening in self.openings.waiting)
             plies_left = more + waiting * (played + more) / len(plies)
-            left = min(seconds * plies_left / played, max(self.openings.seconds - seconds, 0.0))
+            pace = seconds / played
+            # The limit ends no game that is being played.
+            left = min(pace * plies_left, max(self.openings.seconds - seconds, pace * more))
         return MatchProgress(self.results.bars(under_way), "game", seconds, left)
 
     # --- playing them

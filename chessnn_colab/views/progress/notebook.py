@@ -62,8 +62,9 @@ class NotebookFace(Face):
 
     def close(self, model: LiveProgress) -> None:
         if model.session is not None and model.reports:
-            config = model.session.config
-            self._bars.show(summary_html(config, model.reports, model.points, model.messages))
+            self._bars.show(
+                summary_html(model.session.config, model.reports, model.points, model.messages)
+            )
             self._draw_figures(model, model.session)
         elif model.matches is not None:
             self.draw(model)
