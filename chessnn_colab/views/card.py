@@ -29,7 +29,7 @@ from .style import BLUE, ORANGE, draw_bars, figure_png, styled
 from .svg_image import draw_board
 
 PAPER = "#FFFFFF"  # of the file; in a notebook the page shines through
-TITLE_WIDTH = 48  # letters above the board
+TITLE_WIDTH = 44  # letters above the board
 ENERGY_POSITIONS = 64  # over which the energy of an evaluation is averaged
 
 

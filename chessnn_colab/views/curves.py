@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from ..arena.ladder import spread
 from ..report import TIME_SHARE, Report, Strength, score_names
 from ..text import percent
 from .style import BLUE, COLOURS, DASHED, DRAWS, ORANGE, PERCENT, PURPLE, RED, draw_line, styled
@@ -173,15 +174,15 @@ def draw_firing(axis: Axes, reports: Sequence[Report]) -> None:
     """
     by_block = [block_rates(report.firing_rates) for report in reports]
     blocks = list(by_block[-1]) if by_block else []
-    spread = np.linspace(0, len(blocks) - 1, min(len(blocks), MAX_LAYER_LINES)).round().astype(int)
-    shades = matplotlib.colormaps["viridis"](np.linspace(0.3, 0.9, len(spread)))
+    chosen = spread(range(len(blocks)), MAX_LAYER_LINES) if blocks else []
+    shades = matplotlib.colormaps["viridis"](np.linspace(0.3, 0.9, len(chosen)))
     lines = {
         blocks[index]: (np.array([rates.get(blocks[index], np.nan) for rates in by_block]), shade)
-        for index, shade in zip(spread, shades)
+        for index, shade in zip(chosen, shades)
     }
     _draw_history(axis, "Firing rates", reports, lines, ncols=2 if len(blocks) < 5 else 3)
     axis.yaxis.set_major_formatter(PERCENT)
-    axis.set_ylim(bottom=0)
+    axis.set_ylim(0, 1.1 * axis.get_ylim()[1])
 
 
 SMALL_PANELS = {"losses": draw_losses, "results": draw_results, "firing": draw_firing}
