@@ -130,10 +130,10 @@ def _bar(bar: Bar, thick: int, name_width: int, note_width: int) -> str:
 
 
 def _cells(texts: Sequence[str], kind: str) -> str:
-    weight = "600" if kind == "th" else "400"
+    font = "font-weight:600" if kind == "th" else "font-weight:400;white-space:nowrap"
     style = (
-        f"text-align:right;padding:2px;height:18px;font-weight:{weight};border:0;"
-        f"border-bottom:1px solid {LINE};background:transparent;{ONE_LINE}"
+        f"text-align:right;padding:2px;height:18px;{font};border:0;"
+        f"border-bottom:1px solid {LINE};background:transparent"
     )
     row = "".join(f'<{kind} style="{style}">{html.escape(text)}</{kind}>' for text in texts)
     return f'<tr style="background:transparent">{row}</tr>'

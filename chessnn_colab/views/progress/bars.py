@@ -19,7 +19,7 @@ NO_WIDGETS = (
     "This page shows no ipywidgets, so the bars are drawn without them. To see them next time, "
     "reload the page (F5)."
 )
-LINE = {"height": "24px", "align_items": "center", "overflow": "hidden"}
+LINE = {"height": "24px", "min_width": "360px", "align_items": "center", "overflow": "hidden"}
 
 
 class BarWidgets:
