@@ -149,8 +149,8 @@ print("the search's actions: {} their weights: {}".format(*preferred))
 # %% [markdown]
 # ## A replay, and one update
 # The replay keeps the latest positions. A batch is drawn from it at random, and the network takes
-# one step towards the search's policy and the value targets, which mix a game's result with how
-# it stood.
+# one step towards the search's policy and the value targets, which mix a game's result with
+# estimates of who was ahead.
 
 # %%
 from chessnn_colab import Learner, ReplayBuffer

@@ -206,7 +206,7 @@ inside.growth(networks, seen, played)
 # *The untrained network is almost silent: its firing rate is below 1 % (in the four networks that
 # come with the package), and three of its seven layers fire nothing. These are the layers in the
 # middle of each block, whose currents stay too small until learning raises them; all moves are
-# nearly as likely as each other. Then more and more fires and no layer stays silent, and the bar of
+# about equally likely. Then more and more fires and no layer stays silent, and the bar of
 # win, draw and loss (of White) changes. Arrows are what the network thinks by itself, without
 # looking ahead. In the position given they turn to captures first, and later to saving the queen
 # from the knight on f6. It misses that Qxf7 mates: to see that, a network looks ahead, as it does
@@ -403,7 +403,7 @@ inside.Controlled(draw_step, {"step": step}, still)
 # when no spike can be taken back.*
 #
 # ## Does it save energy?
-# Often said of spiking networks, so here are the figures. They are estimates for one evaluation
+# That is often said of spiking networks, so here are the figures. They are estimates for one evaluation
 # in 45 nm chips (Horowitz 2014), beside twins of the same shape without spikes. A twin need not
 # be wasteful: it can hold a spike count in four bits, and it can skip zeros too (Yan et al.,
 # arXiv 2409.08290). With memory traffic, every operand is fetched from a small memory.

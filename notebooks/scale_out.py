@@ -86,7 +86,7 @@ print(plan_cluster(resources))
 
 # %% [markdown]
 # ## Train
-# The same bars and curves as ever; only `pool` and `address` are new. Each machine receives every version of the weights once, games come back as packed numpy, and the learner
+# The same bars and curves as in `train.ipynb`; only `pool` and `address` are new. Each machine receives every version of the weights once, games come back as packed numpy, and the learner
 # stays here.
 
 # %%
@@ -136,7 +136,7 @@ if pretended is not None:
 
 # %% [markdown]
 # ## Leave
-# The run is a folder like any other: look at it with `train.ipynb`, or go on with it there.
+# The run is a folder like any other: look at it with `train.ipynb`, or continue it there.
 
 # %%
 ray.shutdown()

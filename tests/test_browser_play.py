@@ -169,7 +169,7 @@ def test_clicks_while_it_thinks_and_a_kernel_that_is_gone_are_told(page):
     board.click("g2")
     board.says("Now click")
     board.click("g4", "h2")  # the second one while it thinks
-    board.says("That came while the opponent was thinking")
+    board.says("You did that while the opponent was thinking")
     assert board.has("g4, white pawn") and board.has("h2, white pawn")
     page.restart()
     board.click("h2")

@@ -194,7 +194,7 @@ class PlayBoard(WidgetOrHtml):
         if self._thought_for < LONG_THOUGHT or now - self._thought_until > QUEUED:
             return False
         self._thought_until = now
-        self._draw("That came while the opponent was thinking, so it was not used. Your move.")
+        self._draw("You did that while the opponent was thinking, so it was ignored. Your move.")
         return True
 
     def _may_move(self) -> bool:
