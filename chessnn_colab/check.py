@@ -12,6 +12,7 @@ from .device_probe import COMPARED, probe
 from .devices import DeviceChoice, WorkerPlan, detect_device, plan_workers, present
 from .errors import first_line
 from .games.registry import make_game
+from .int8 import is_exact
 from .layers import rounds_at_once
 from .network import SpikingNetwork, build_network
 from .plan import plan_run
@@ -54,6 +55,7 @@ class CheckReport:
     advice: tuple[str, ...]
     outlook: str = ""  # what twenty minutes make (plan.py)
     one_pass: bool = False  # whether spikes take one pass over memory (layers.rounds_at_once)
+    int8: bool = False  # whether a network plays in int8 on this CPU
 
     @property
     def fastest(self) -> str:
@@ -80,7 +82,10 @@ class CheckReport:
         lines.append(("versions", ", ".join(f"{k} {v}" for k, v in self.versions.items())))
         for gpu in machine.gpus:
             lines.append((f"GPU {gpu.index}", f"{gpu.name}, {gpu.memory / 2**30:.1f} GiB"))
-        lines.append(("CPU", f"{machine.cores} cores"))
+        play = (
+            "plays in int8" if self.int8 else "does not play in int8 (no VNNI, AMX, or old torch)"
+        )
+        lines.append(("CPU", f"{machine.cores} cores; {play}"))
         lines += [(f"on {speed.device}", str(speed)) for speed in self.speeds]
         if self.fastest:
             lines.append(("fastest", f"{self.fastest}, with the cpu preset"))
@@ -109,6 +114,7 @@ def check_device(device: str = "auto", game: str = "chess") -> CheckReport:
         plan=plan_workers(machine, choice.device),
         outlook=plan_run(TrainConfig(game=game), choice.device, machine).line,
         one_pass=rounds_at_once(torch.device(choice.device)),
+        int8=is_exact(),
         advice=advice(facts, choice.troubles),
     )
 

@@ -215,11 +215,14 @@ def choose_dtype(precision: str, device: str | torch.device) -> torch.dtype:
     device = torch.device(device)
     if device.type == "cuda":
         return torch.bfloat16 if torch.cuda.get_device_capability(device)[0] >= 8 else torch.float16
-    # Public only in part: an older torch has one of these questions or neither.
-    units = any(
-        getattr(torch.cpu, f"_is_{unit}_supported", bool)() for unit in ("avx512_bf16", "amx_tile")
-    )
+    units = cpu_has("avx512_bf16") or cpu_has("amx_tile")
     return torch.bfloat16 if device.type == "cpu" and units else torch.float32
+
+
+def cpu_has(unit: str) -> bool:
+    """Whether this CPU has units of a kind, by torch's name."""
+    # Public only in part: an older torch does not have every one of these questions.
+    return getattr(torch.cpu, f"_is_{unit}_supported", bool)()
 
 
 def plan_workers(

@@ -171,9 +171,10 @@ class ConvNorm(nn.Module):
         )
         nn.init.constant_(self.norm.weight, gain)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """float [N, outputs, H, W] of x [N, inputs, H, W]."""
-        return self.norm(self.conv(x if self.dtype is None else x.to(self.dtype)))
+    def forward(self, x: Tensor, shortcut: Tensor | None = None) -> Tensor:
+        """float [N, outputs, H, W] of x [N, inputs, H, W], and of a shortcut that is added."""
+        y = self.norm(self.conv(x if self.dtype is None else x.to(self.dtype)))
+        return y if shortcut is None else shortcut + y
 
     def fold(self, dtype: torch.dtype) -> None:
         """Fold the running statistics into the convolution, with weights in `dtype`; for evaluation
@@ -198,8 +199,7 @@ class Block(nn.Module):
         """Currents [T, B, channels, H, W], as x."""
         steps = x.shape[:2]
         y = self.conv1(self.neurons1(x).flatten(0, 1)).unflatten(0, steps)
-        y = self.conv2(self.neurons2(y).flatten(0, 1)).unflatten(0, steps)
-        return x + y
+        return self.conv2(self.neurons2(y).flatten(0, 1), x.flatten(0, 1)).unflatten(0, steps)
 
 
 class SquarePolicy(nn.Conv2d):
@@ -304,17 +304,25 @@ class ValueInput(nn.Linear):
             config.channels * (config.squares + 1) + config.planes, config.value_hidden
         )
         self.parts = (config.channels * config.squares, config.channels, config.planes)
+        self.int8: nn.Module | None = None  # reads the squares, in a network that plays in int8
         self.scale = math.sqrt(
             config.squares
         )  # divides the sums, so that they are of the size of one square
 
     def forward(self, rates: Tensor, observation: Tensor) -> Tensor:
         """float32 [B, value_hidden]."""
-        squares, sums, planes = self.weight.split(self.parts, 1)
-        channels = rates.shape[1]
-        # A sum weighs every square alike.
-        squares = squares.unflatten(1, (channels, -1)) + sums.unsqueeze(2) / self.scale
-        hidden = functional.linear(
-            rates.permute(0, 2, 3, 1).flatten(1), squares.transpose(1, 2).flatten(1), self.bias
-        )
+        planes = self.weight[:, -self.parts[2] :]
+        if self.int8 is None:
+            weight = self.squares().transpose(1, 2).flatten(1)
+            hidden = functional.linear(rates.permute(0, 2, 3, 1).flatten(1), weight, self.bias)
+        else:
+            hidden = self.int8(rates).flatten(1)
         return torch.addmm(hidden, observation.mean((2, 3)), planes.t(), alpha=self.scale)
+
+    def squares(self) -> Tensor:
+        """The weights of the squares, and of the sums over them: float32 [value_hidden, channels, H
+        * W].
+        """
+        squares, sums, _ = self.weight.split(self.parts, 1)
+        # A sum weighs every square alike.
+        return squares.unflatten(1, (sums.shape[1], -1)) + sums.unsqueeze(2) / self.scale

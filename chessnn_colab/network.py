@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from .errors import ConfigError
 from .in_flight import Arrays
+from .int8 import to_int8
 from .layers import Block, ConvNorm, DensePolicy, SpikingLayer, SquarePolicy, ValueInput
 from .network_config import NetworkConfig
 from .shapes import check_shape
@@ -134,13 +135,15 @@ def actor_copy(network: SpikingNetwork, dtype: torch.dtype = torch.float32) -> S
     changed.
 
     dtype: of the convolutions' weights. Spikes are exact in every dtype, and membranes that last
-    stay float32.
+    stay float32. int8 is for a network for which int8.playing_dtype says so.
     """
     functional.reset_net(network)
     actor = copy.deepcopy(network).eval().requires_grad_(False)
     for module in actor.modules():
         if isinstance(module, ConvNorm):
-            module.fold(dtype)
+            module.fold(torch.float32 if dtype is torch.int8 else dtype)
+    if dtype is torch.int8:
+        to_int8(actor)
     return actor
 
 

@@ -18,11 +18,12 @@ import torch
 from .actor import Actor
 from .assembler import Assembler
 from .data_parallel import Group, learn_as_rank
-from .devices import Inventory, choose_dtype, detect_device, out_of_memory, time_convolutions
+from .devices import Inventory, detect_device, out_of_memory, time_convolutions
 from .errors import ConfigError
 from .games.registry import make_game
 from .graphs import Graphs
 from .in_flight import ROWS, Arrays, Share
+from .int8 import playing_dtype
 from .learning import Batch, OnUpdate
 from .lockstep import PLIES_A_BLOCK, Lockstep, graphs_for
 from .network import actor_copy, build_network, load_arrays
@@ -72,7 +73,7 @@ class SelfPlay:
         self.network = build_network(NetworkConfig.from_dict(network), device)
         self.version = 0
         self._halved = False
-        self.dtype = choose_dtype(precision, device)
+        self.dtype = playing_dtype(precision, device, self.network.config)
         self._actor = self._new_actor()
         self._graphs = graphs_for(self._actor)
 

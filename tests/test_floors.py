@@ -14,6 +14,7 @@ budget report cpu memory text install settings shapes clock transfer graphs
 games
 network_config search records in_flight devices
 layers tree assembler replay advice presets branches
+int8
 network
 spikes chances
 learner actor

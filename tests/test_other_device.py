@@ -145,7 +145,7 @@ def test_matches_and_puzzles_are_the_cpus(name, monkeypatch):
     monkeypatch.setattr(NetworkPlayer, "choose", torch.no_grad()(choose))
     made = other_device.GENERATOR.__new__
     monkeypatch.setattr(GamesChance, "__new__", lambda cls, device: made(cls))
-    monkeypatch.setattr(players, "choose_dtype", lambda *_: torch.float32)
+    monkeypatch.setattr(players, "playing_dtype", lambda *_: torch.float32)
     search = SearchConfig(search="tree", num_simulations=3, solve="all")
     arena = arena_game(name)
     puzzles = arena.require("puzzles")(make_game(name))[:4]

@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from ..actor import Actor
-from ..devices import choose_dtype
 from ..errors import ConfigError
 from ..games.base import Game
 from ..in_flight import Arrays
+from ..int8 import playing_dtype
 from ..network import SpikingNetwork, actor_copy, build_network, load_arrays, to_arrays
 from ..network_config import NetworkConfig
 from ..search import PolicyOutput, SearchConfig
@@ -169,7 +169,8 @@ class NetworkPlayer(Player):
         own_search = replace(search, candidates=widest, survivors=survivors)
         self.evaluations = own_search.evaluations
         self.found: PolicyOutput | None = None  # what the last `choose` found
-        own = actor_copy(network, choose_dtype("auto", game.device)).to(game.device)
+        dtype = playing_dtype("auto", game.device, network.config)
+        own = actor_copy(network, dtype).to(game.device)
         self.actor = Actor(game, own, own_search)
         self.actor.replays.graphs.on = game.device.type == "cuda"
 

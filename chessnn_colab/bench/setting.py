@@ -7,9 +7,9 @@ from typing import Any
 import torch
 
 from ..config import TrainConfig
-from ..devices import choose_dtype
 from ..games.base import Game, random_plies
 from ..games.registry import make_game
+from ..int8 import playing_dtype
 from ..network import SpikingNetwork, build_network
 from ..network_config import NetworkConfig
 
@@ -41,7 +41,7 @@ class Setting:
     @property
     def dtype(self) -> torch.dtype:
         """The precision of the convolutions."""
-        return choose_dtype(self.config.precision, self.device)
+        return playing_dtype(self.config.precision, self.device, self.network_config)
 
     @property
     def network_config(self) -> NetworkConfig:

@@ -1,0 +1,112 @@
+"""Playing in int8 on a CPU.
+
+Spikes are whole numbers, exact in eight bits. Weights are rounded to eight bits, with a scale for
+each output channel, when a network is copied for playing; files and the learner keep float32. A
+convolution, its norm and the shortcut are one kernel of oneDNN. It adds up whole numbers exactly,
+so a position's neurons do not depend on the others in its batch.
+"""
+
+import functools
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from .devices import choose_dtype, cpu_has
+from .layers import ConvNorm
+from .network_config import NetworkConfig
+
+
+def playing_dtype(precision: str, device: str | torch.device, config: NetworkConfig) -> torch.dtype:
+    """Return the dtype of a playing network's convolutions, for one of PRECISIONS.
+
+    As choose_dtype, but "auto" is int8 on a CPU where that is fast and exact, for networks of one
+    step of several spikes.
+    """
+    spikes = config.activation == "spikes" and config.levels > 1 and config.steps == 1
+    if precision == "auto" and torch.device(device).type == "cpu" and spikes and is_exact():
+        return torch.int8
+    return choose_dtype(precision, device)
+
+
+@functools.cache
+def is_exact() -> bool:
+    """Whether this CPU has VNNI and a convolution in int8 is exact on it.
+
+    False with AMX, where bfloat16 is fast and int8 was not measured.
+    """
+    told = getattr(torch.cpu, "get_capabilities", dict)()  # not before torch 2.12
+    if cpu_has("amx_tile") or not (cpu_has("vnni") or told.get("avx_vnni")):
+        return False
+    spikes = torch.arange(512.0).view(1, 8, 8, 8) % 9
+    try:
+        layer = Int8Conv(torch.linspace(-1, 1, 576).view(8, 8, 3, 3), torch.arange(8.0), 1)
+        found = layer(spikes, layer(spikes))
+        return torch.allclose(found, 2 * F.conv2d(spikes, layer.weight, layer.bias, padding=1))
+    except Exception:  # a torch without oneDNN, or whatever it raises
+        return False
+
+
+class Int8Conv(nn.Module):
+    """A convolution of whole numbers from 0 to 127 with `weight` [outputs, inputs, k, k] in int8.
+
+    Sums are scaled, and `bias` [outputs] is added, in float32. dtype: of the output; in int8 it is
+    rounded, halves to the even number. weight: what was rounded, as float32.
+    """
+
+    def __init__(
+        self, weight: Tensor, bias: Tensor | None, padding: int, dtype: torch.dtype = torch.float32
+    ):
+        super().__init__()
+        scales = weight.abs().amax((1, 2, 3)) / 127 + 1e-30  # not 0
+        whole = (weight / scales.view(-1, 1, 1, 1)).round()
+        self.weight, self.bias = whole * scales.view(-1, 1, 1, 1), bias
+        shape = [1, 1], [padding, padding], [1, 1], 1  # stride, padding, dilation, groups
+        packed = torch.ops.onednn.qconv_prepack(whole.to(torch.int8), scales, 1.0, 0, *shape, None)
+        self.before = 1.0, 0, packed, scales, torch.zeros(len(weight), dtype=torch.int32)
+        self.after = bias, *shape, 1.0, 0, dtype
+
+    def forward(self, spikes: Tensor, shortcut: Tensor | None = None) -> Tensor:
+        """[N, outputs, H, W] of spikes [N, inputs, H, W]. A shortcut of the output's shape is
+        added, in its own memory.
+        """
+        spikes = spikes.to(torch.int8).view(torch.uint8)  # in one step it takes five times as long
+        convolve = torch.ops.onednn.qconv2d_pointwise
+        if shortcut is None:
+            return convolve(spikes, *self.before, *self.after, "none", [], "")
+        added = 1.0, 0, "sum", 1.0, "none", [], ""
+        return convolve.binary(spikes, *self.before, shortcut, *self.after, *added)
+
+
+class Int8Stem(nn.Module):
+    """A convolution of zeros and ones that rounds its weights' remainders to eight bits too.
+
+    Weights in int8 alone would be the largest fault of a network's moves.
+    """
+
+    def __init__(self, folded: ConvNorm):
+        super().__init__()
+        weight = folded.conv.weight
+        coarse = _rounded(folded).weight
+        both = torch.cat((coarse / 127, weight - coarse), 1)
+        self.both = Int8Conv(both, folded.conv.bias, 1)
+
+    def forward(self, planes: Tensor) -> Tensor:
+        """float32 [B, channels, H, W] of planes [B, planes, H, W]."""
+        planes = planes.to(torch.int8)
+        return self.both(torch.cat((127 * planes, planes), 1))
+
+
+def to_int8(network: Any) -> None:
+    """Give a SpikingNetwork with folded norms weights in int8."""
+    network.stem = Int8Stem(network.stem)
+    for block in network.blocks:
+        block.conv1 = _rounded(block.conv1, torch.int8)
+        block.conv2 = _rounded(block.conv2)
+    first, board = network.value[0], (network.config.height, network.config.width)
+    first.int8 = Int8Conv(first.squares().unflatten(2, board), first.bias, 0)
+
+
+def _rounded(folded: ConvNorm, dtype: torch.dtype = torch.float32) -> Int8Conv:
+    return Int8Conv(folded.conv.weight, folded.conv.bias, 1, dtype)
