@@ -89,7 +89,7 @@ _HOMES = {
         "sample_positions": "views.inside.sample",
         "spike_counts": "spikes",
         "layer_names": "spikes",
-        "opinions": "views.inside.seen",
+        "opinion": "views.inside.seen",
         "thought_html": "views.inside.seen",
         "silenced": "spikes",
         "without_waiting": "spikes",

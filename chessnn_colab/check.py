@@ -55,7 +55,7 @@ class CheckReport:
     advice: tuple[str, ...]
     outlook: str = ""  # what twenty minutes make (plan.py)
     one_pass: bool = False  # whether spikes take one pass over memory (layers.rounds_at_once)
-    int8: bool = False  # whether a network plays in int8 on this CPU
+    int8: str = ""  # that a network plays in int8 on this CPU, where it does
 
     @property
     def fastest(self) -> str:
@@ -82,10 +82,7 @@ class CheckReport:
         lines.append(("versions", ", ".join(f"{k} {v}" for k, v in self.versions.items())))
         for gpu in machine.gpus:
             lines.append((f"GPU {gpu.index}", f"{gpu.name}, {gpu.memory / 2**30:.1f} GiB"))
-        play = (
-            "plays in int8" if self.int8 else "does not play in int8 (no VNNI, AMX, or old torch)"
-        )
-        lines.append(("CPU", f"{machine.cores} cores; {play}"))
+        lines.append(("CPU", f"{machine.cores} cores{self.int8}"))
         lines += [(f"on {speed.device}", str(speed)) for speed in self.speeds]
         if self.fastest:
             lines.append(("fastest", f"{self.fastest}, with the cpu preset"))
@@ -114,7 +111,7 @@ def check_device(device: str = "auto", game: str = "chess") -> CheckReport:
         plan=plan_workers(machine, choice.device),
         outlook=plan_run(TrainConfig(game=game), choice.device, machine).line,
         one_pass=rounds_at_once(torch.device(choice.device)),
-        int8=is_exact(),
+        int8=", plays in int8" if is_exact() else "",
         advice=advice(facts, choice.troubles),
     )
 

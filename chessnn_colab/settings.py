@@ -21,9 +21,6 @@ LEARNING = "learning"
 WORKERS = "workers"
 GROUPS = (FIRST, RUN, NETWORK, SEARCH, SELF_PLAY, LEARNING, WORKERS)
 
-# Settings of earlier versions, and what to set now.
-RENAMED = {"games_per_iteration": "positions_per_iteration: some 100 for each game"}
-
 
 @dataclass(frozen=True)
 class Check:
@@ -92,8 +89,6 @@ class Settings:
         """Raises ConfigError for an unknown name, with the valid ones."""
         known = [entry.name for entry in fields(cls)]
         unknown = sorted(set(values) - set(known))
-        for name in RENAMED.keys() & unknown:
-            raise ConfigError(f"{name} is now {RENAMED[name]}")
         if unknown:
             raise ConfigError(
                 f"unknown setting {', '.join(unknown)}: expected some of {', '.join(known)}"

@@ -241,21 +241,15 @@ def layer_names(network: SpikingNetwork) -> dict[str, str]:
 
 
 @contextmanager
-def silenced(
-    network: SpikingNetwork, layer: str, channel: int | Tensor | None = None
-) -> Iterator[None]:
+def silenced(network: SpikingNetwork, layer: str, channel: int | None = None) -> Iterator[None]:
     """While the block runs, no neuron of `layer` (its name in `layer_names`) fires, or none of one
     `channel` of it.
-
-    channel: int64 [B] silences one in each row of the batch.
     """
-    channels = torch.arange(network.config.channels)
-    quiet = torch.ones(1, 1, dtype=torch.bool)
-    if channel is not None:
-        quiet = torch.as_tensor(channel).view(-1, 1) == channels
 
     def silence(_: nn.Module, __: tuple[Tensor, ...], spikes: Tensor) -> Tensor:
-        return spikes.masked_fill(quiet.to(spikes.device)[:, :, None, None], 0)
+        spikes = spikes.clone()
+        spikes[:, :, slice(None) if channel is None else channel] = 0
+        return spikes
 
     with _hooked([network.get_submodule(layer)], silence):
         yield

@@ -309,10 +309,6 @@ show(draw_knowledge(scores), f"How well a probe reads a fact, from 0 to 1: {scor
 from ipywidgets import Dropdown, IntSlider
 
 
-def opinion_of(network):
-    return inside.opinions(network, seen, 1)[0]
-
-
 def moved(before, after):
     """How much probability went from some moves to others, 0 to 1 (total variation)."""
     shares = dict(zip(after.actions, after.probabilities))
@@ -327,13 +323,13 @@ def side_by_side(boards):
 
 def draw_silenced(layer, channel):
     with inside.silenced(trained, layer, channel - 1 if channel else None):
-        thought = opinion_of(trained)
+        thought = inside.opinion(trained, seen)
     words = f"Silenced: {moved(unchanged, thought):.0%} of the probability moved."
     boards = {"Whole.": unchanged, words: thought}
     return side_by_side(inside.thought_html(seen, one, text) for text, one in boards.items())
 
 
-unchanged = opinion_of(trained)
+unchanged = inside.opinion(trained, seen)
 layers = [(short, name) for name, short in inside.layer_names(trained).items()]
 choices = {
     "layer": Dropdown(description="silence", options=layers),
@@ -343,14 +339,13 @@ inside.Controlled(draw_silenced, choices)
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Every channel silenced alone
-channels = torch.arange(trained.config.channels)
-# One row for each channel here too: the size of a batch may change the last bits.
-whole = inside.opinions(trained, seen, len(channels))[0]
+channels = range(trained.config.channels)
 strips = {}
 for name, short in inside.layer_names(trained).items():
-    with inside.silenced(trained, name, channels):
-        thoughts = inside.opinions(trained, seen, len(channels))
-    strips[short] = [moved(whole, thought) for thought in thoughts]
+    strips[short] = []
+    for channel in channels:
+        with inside.silenced(trained, name, channel):
+            strips[short].append(moved(unchanged, inside.opinion(trained, seen)))
 layer = max(strips, key=lambda short: max(strips[short]))
 share = max(strips[layer])
 words = (
@@ -383,7 +378,7 @@ print(words)
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title The answer after each step
 with inside.without_waiting(trained, take_back=True):
-    forming = [opinion_of(trained) for _ in range(8)]
+    forming = [inside.opinion(trained, seen) for _ in range(8)]
 
 
 def draw_step(step):
@@ -434,7 +429,7 @@ for name, network in {"without a price": without_price, "with a price": with_pri
     fired = {layer: spikes.sum() for layer, spikes in inside.firing_maps(network, seen).items()}
     axis.plot(list(fired), list(fired.values()), "o-", label=name)
     words = f"{name.capitalize()}: {sum(fired.values()):,.0f} spikes for this position."
-    boards.append(inside.thought_html(seen, opinion_of(network), words))
+    boards.append(inside.thought_html(seen, inside.opinion(network, seen), words))
 axis.set(ylabel="spikes", ylim=(0, None))
 axis.legend()
 display(HTML(side_by_side(boards)))

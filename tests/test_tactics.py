@@ -11,7 +11,6 @@ from chessnn_colab.arena.chess.minimax import MinimaxPlayer
 from chessnn_colab.arena.game import Puzzle
 from chessnn_colab.arena.gomoku.alphabeta import AlphaBetaPlayer
 from chessnn_colab.arena.gomoku.heuristic import HeuristicPlayer
-from chessnn_colab.arena.gomoku.tactics import KINDS as GOMOKU_KINDS
 from chessnn_colab.arena.players import NetworkPlayer, RandomPlayer, play_search
 from chessnn_colab.arena.puzzles import solved_over_run, solved_share
 from chessnn_colab.arena.registry import arena_game
@@ -28,6 +27,7 @@ from .counts import full
 from .gomoku_reference import fives
 from .gomoku_run import make_gomoku_run
 
+GOMOKU_KINDS = ("win-in-one", "block-in-one", "open-three", "double-threat")
 CHESS_KINDS = ("mate-in-one", "mate-in-two", "hanging-piece")
 BOARDS = ["gomoku:9", "gomoku:9:exact", "gomoku:12", "gomoku", "gomoku:15:exact", "gomoku:20"]
 

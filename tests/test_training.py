@@ -455,8 +455,6 @@ def test_impossible_settings_are_refused(tmp_path, changes, words):
 def test_an_unknown_setting_lists_the_known_ones():
     with pytest.raises(ConfigError, match="candidats.*candidates"):
         TrainConfig.from_dict({"candidats": 3})
-    with pytest.raises(ConfigError, match="games_per_iteration is now positions_per_iteration"):
-        TrainConfig.from_dict({"games_per_iteration": 64})
     config = tiny("somewhere", gpus=(0, 1))
     assert TrainConfig.from_dict(json.loads(json.dumps(dataclasses.asdict(config)))) == config
 

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from chessnn_colab.arena.gomoku.alphabeta import TAKEN, AlphaBetaPlayer, window_cells
-from chessnn_colab.arena.gomoku.tactics import KINDS, SUITE_SIZE, on_board
+from chessnn_colab.arena.gomoku.tactics import SUITE_SIZE, on_board
 from chessnn_colab.games.base import finished
 from chessnn_colab.games.gomoku.notation import cell_name
 from chessnn_colab.games.registry import make_game
@@ -133,7 +133,12 @@ def double_threat(solver: Solver, own: np.ndarray, theirs: np.ndarray) -> set[in
 
 
 Solve = Callable[[Solver, np.ndarray, np.ndarray], set[int]]
-SOLVERS: dict[str, Solve] = dict(zip(KINDS, (win_in_one, block_in_one, open_three, double_threat)))
+SOLVERS: dict[str, Solve] = {
+    "win-in-one": win_in_one,
+    "block-in-one": block_in_one,
+    "open-three": open_three,
+    "double-threat": double_threat,
+}
 
 
 @functools.cache
@@ -216,7 +221,7 @@ def main() -> int:
         Path(__file__).parent.parent / "chessnn_colab" / "arena" / "gomoku" / "data" / "tactics.txt"
     )
     with open(path, "w", encoding="utf-8") as out:
-        for number, kind in enumerate(KINDS):
+        for number, kind in enumerate(SOLVERS):
             lines = collect(kind, options.each, options.seed + 1000 * number)
             out.write("".join(f"{line}\n" for line in lines))
             print(f"{kind}: {len(lines)}", flush=True)

@@ -40,7 +40,6 @@ BENCHES = {
     "network": bench_network,
     "self-play": bench_self_play,
     "tree": partial(bench_self_play, search=SearchConfig(search="tree")),  # of 32 simulations
-    "policy": partial(bench_self_play, search=SearchConfig(search="policy")),
     "workers": bench_workers,
     "learner": bench_learner,
     "launches": bench_launches,

@@ -17,7 +17,6 @@ from ...games.gomoku.rules import Gomoku
 from ..game import Puzzle, data_lines
 
 SUITE_SIZE = 9  # of the boards in the file, and the smallest that has puzzles
-KINDS = ("win-in-one", "block-in-one", "open-three", "double-threat")
 
 
 def load_puzzles(game: Gomoku) -> list[Puzzle]:

@@ -46,26 +46,19 @@ def position(fen: str) -> SeenPosition:
     return SeenPosition(drawing)
 
 
-def opinion(network: SpikingNetwork, seen: SeenPosition) -> Opinion:
-    """The network's moves and value for a position, without a search."""
-    return opinions(network, seen, 1)[0]
-
-
 @torch.no_grad()
-def opinions(network: SpikingNetwork, seen: SeenPosition, rows: int) -> list[Opinion]:
-    """`opinion` for each of `rows` equal rows of one batch (see spikes.silenced).
+def opinion(network: SpikingNetwork, seen: SeenPosition) -> Opinion:
+    """The network's moves and value for a position, without a search.
 
     Every legal move has its probability, however small.
     """
-    logits, value_logits = network(seen.planes.expand(rows, -1, -1, -1))
+    logits, value_logits = network(seen.planes)
     state = seen.drawing.state()
     _, actions = seen.drawing.game.legal_actions(state)
-    return sorted_opinions(
-        value_logits,
-        state.current_player.expand(rows),
-        actions.expand(rows, -1),
-        logits[:, actions],
+    (found,) = sorted_opinions(
+        value_logits, state.current_player, actions[None], logits[:, actions]
     )
+    return found
 
 
 def firing_maps(network: SpikingNetwork, seen: SeenPosition) -> dict[str, np.ndarray]:
