@@ -10,7 +10,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.10.0"
+__version__ = "0.11.0"
 
 if sys.version_info < (3, 11):  # noqa: UP036  # a checkout is imported without pip, which would have said so
     raise ImportError(f"chessnn_colab needs Python 3.11 or newer; this is {sys.version.split()[0]}")
@@ -106,7 +106,6 @@ _HOMES = {
         "run_game": "runs.networks",
         "load_network": "runs.networks",
         "find_network": "runs.networks",
-        "WITH_PRICE": "runs.networks",
         "save_checkpoint": "runs.checkpoint",
         "load_checkpoint": "runs.checkpoint",
         "drive_copy": "runs.drive",

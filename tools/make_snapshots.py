@@ -5,9 +5,9 @@
 
 They are the untrained network, an early one, one from the middle, and the last. With
 --with-price, RUN's last network alone becomes the one that the notebook on spikes compares with
-them. Weights become float16; what batch norm counts stays float32. Each card says how often the network solves the
-package's puzzles by its policy alone. The energy of the last one is printed; docs/spiking.md
-repeats it, and a test holds the two equal.
+them. Weights become float16; what batch norm counts stays float32. Each card says how often the
+network solves the package's puzzles by its policy alone. The energy of the last one is printed;
+docs/spiking.md repeats it, and a test holds the two equal.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from chessnn_colab.runs.files import file_sha256
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.networks import (
     SHIPPED,
-    WITH_PRICE,
     networks,
     shipped_cards,
     shipped_files,
@@ -38,6 +37,7 @@ from chessnn_colab.runs.shared import card_lines, share
 from chessnn_colab.spikes import estimate_energy
 from chessnn_colab.views.inside.sample import sample_positions
 
+WITH_PRICE = SHIPPED / "with_price.safetensors"
 MOST_BYTES = 2_200_000  # of all five together
 TOLD = (
     "minutes",

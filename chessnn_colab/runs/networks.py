@@ -1,7 +1,7 @@
 """Find and load the network of a run folder, of a shared file, or of the package itself.
 
 Four networks of one run come with the package: shared files with weights in float16, from untrained
-to the last. A fifth, WITH_PRICE, is the last one of a run in which spikes had a price.
+to the last. A fifth, with_price.safetensors, is of a run in which spikes had a price.
 tools/make_snapshots.py makes them. A correct SHA-256 does not make the contents of a
 file valid: anything malformed raises CheckpointError before memory is allocated for it.
 """
@@ -27,7 +27,6 @@ from .folder import RunFolder
 from .run_list import list_runs
 
 SHIPPED = Path(__file__).with_name("data")
-WITH_PRICE = SHIPPED / "with_price.safetensors"  # to compare with the last of the four
 
 
 class FoundNetwork(NamedTuple):
