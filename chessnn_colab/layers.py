@@ -54,9 +54,9 @@ class Rounded(torch.autograd.Function):
 
 
 class Counted(torch.autograd.Function):
-    """Spikes [T, ...] as they are, and how often a neuron fires in the mean: float32 [].
+    """Spikes [T, ...] as they are, and the mean spikes of a neuron in one evaluation: float32 [].
 
-    torch's own mean would pass over the layer four times on the way back; this does once.
+    The gradient of torch's mean takes four passes over memory; this takes one.
     """
 
     @staticmethod
@@ -65,8 +65,8 @@ class Counted(torch.autograd.Function):
         return spikes.view_as(spikes), spikes.sum(dtype=torch.float32) / ctx.neurons
 
     @staticmethod
-    def backward(ctx: Any, of_spikes: Tensor, of_mean: Tensor) -> Tensor:
-        return of_spikes + of_mean / ctx.neurons
+    def backward(ctx: Any, spikes_gradient: Tensor, mean_gradient: Tensor) -> Tensor:
+        return spikes_gradient + mean_gradient / ctx.neurons
 
 
 def rounded(x: Tensor, levels: int) -> Tensor:
@@ -311,7 +311,7 @@ class ValueInput(nn.Linear):
 
     def forward(self, rates: Tensor, observation: Tensor) -> Tensor:
         """float32 [B, value_hidden]."""
-        planes = self.weight[:, -self.parts[2] :]
+        planes = self.weight.split(self.parts, 1)[2]
         if self.int8 is None:
             weight = self.squares().transpose(1, 2).flatten(1)
             hidden = functional.linear(rates.permute(0, 2, 3, 1).flatten(1), weight, self.bias)

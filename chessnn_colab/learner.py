@@ -41,7 +41,8 @@ class LearnerConfig(Settings):
     )
     precision: str = setting(
         "auto",
-        "The precision of the convolutions: float32, bfloat16 or float16. All else is float32.",
+        "The precision of the convolutions: float32, bfloat16 or float16. All else is float32. "
+        "auto may play in int8 on a CPU.",
         LEARNING,
         one_of(*PRECISIONS),
     )

@@ -135,7 +135,8 @@ def actor_copy(network: SpikingNetwork, dtype: torch.dtype = torch.float32) -> S
     changed.
 
     dtype: of the convolutions' weights. Spikes are exact in every dtype, and membranes that last
-    stay float32. int8 is for a network for which int8.playing_dtype says so.
+    stay float32. int8 is for a network for which int8.playing_dtype says so; such a copy only
+    plays: it cannot be copied, pickled or saved, and estimate_energy does not see its layers.
     """
     functional.reset_net(network)
     actor = copy.deepcopy(network).eval().requires_grad_(False)

@@ -64,6 +64,11 @@ class NetworkConfig(Settings):
         return self.height * self.width
 
     @property
+    def slots(self) -> int:
+        """The most spikes that a neuron can fire in one evaluation."""
+        return self.steps * self.levels
+
+    @property
     def value_outputs(self) -> int:
         """Outputs of the value head."""
         return self.score_bins if self.score_limit else 3

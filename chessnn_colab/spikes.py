@@ -281,5 +281,4 @@ def estimate_energy(network: SpikingNetwork, observation: Tensor) -> Energy:
     modules = [module for module in network.modules() if isinstance(module, (nn.Conv2d, nn.Linear))]
     with _hooked(modules, count), torch.no_grad():
         network(observation)
-    slots = network.config.steps * network.config.levels
-    return Energy(**counts, slots=slots)
+    return Energy(**counts, slots=network.config.slots)

@@ -3,7 +3,7 @@
 #
 # A spiking network learned chess by playing itself. Here you look inside it: from one neuron to a
 # whole position, from the untrained network to the trained one. Press **Run all**. It takes a
-# minute and trains nothing, because four networks of one training run come with the package.
+# minute and trains nothing, because trained networks come with the package.
 # Every section has one idea. You need not have met a spiking network before.
 
 # %% cellView="form" jupyter={"source_hidden": true} tags=["fetch"]
@@ -417,12 +417,15 @@ print(energy.verdict)
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title The same position, without a price for spikes and with one
+from importlib.resources import files
+
 from IPython.display import HTML, display
 
 from chessnn_colab import runs
 
 without_price = list(inside.networks_to_show()[0].values())[-1]
-with_price, _ = runs.load_network("chessnn_colab/runs/data/with_price.safetensors", device="cpu")
+fifth = files("chessnn_colab.runs").joinpath("data", "with_price.safetensors")
+with_price, _ = runs.load_network(fifth, device="cpu")
 figure, axis = plt.subplots(figsize=(8.6, 2.6))
 boards = []
 for name, network in {"without a price": without_price, "with a price": with_price}.items():

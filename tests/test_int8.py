@@ -105,7 +105,7 @@ def test_it_sees_what_float32_sees(network):
 
 
 @pytest.mark.parametrize(
-    "change", [{"levels": 1}, {"steps": 4}, {"activation": "relu"}, {"activation": "clipped"}]
+    "change", [{"levels": 1}, {"levels": 128}, {"steps": 4}, {"activation": "relu"}]
 )
 def test_other_networks_play_as_before(change, monkeypatch):
     monkeypatch.setattr(int8, "is_exact", lambda: True)

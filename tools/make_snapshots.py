@@ -26,17 +26,12 @@ from chessnn_colab.errors import ChessnnError, RunError
 from chessnn_colab.runs.checkpoint import load_checkpoint, save_checkpoint
 from chessnn_colab.runs.files import file_sha256
 from chessnn_colab.runs.folder import RunFolder
-from chessnn_colab.runs.networks import (
-    SHIPPED,
-    networks,
-    shipped_cards,
-    shipped_files,
-    shipped_networks,
-)
+from chessnn_colab.runs.networks import networks, shipped_cards, shipped_files, shipped_networks
 from chessnn_colab.runs.shared import card_lines, share
 from chessnn_colab.spikes import estimate_energy
 from chessnn_colab.views.inside.sample import sample_positions
 
+SHIPPED = Path(__file__).parent.parent / "chessnn_colab" / "runs" / "data"
 WITH_PRICE = SHIPPED / "with_price.safetensors"
 MOST_BYTES = 2_200_000  # of all five together
 TOLD = (

@@ -15,6 +15,7 @@ from ..arena.registry import arena_game
 from ..check import check_device
 from ..clock import seconds_per_call, timed
 from ..device_probe import probe
+from ..devices import choose_dtype
 from ..games.registry import make_game
 from ..graphs import Graphs
 from ..layers import SpikingLayer, rounds_at_once
@@ -164,7 +165,8 @@ def bench_fused(setting: Setting) -> Figures:
     config = setting.network_config
     layer = SpikingLayer(config, portable=device == "mps")
     shape = (config.steps, setting.lockstep_boards, config.channels, config.squares)
-    currents = torch.ones(shape, dtype=setting.dtype, device=device, requires_grad=True)
+    learned = choose_dtype(setting.config.precision, device)
+    currents = torch.ones(shape, dtype=learned, device=device, requires_grad=True)
 
     @torch.enable_grad()
     def both() -> None:
@@ -174,7 +176,7 @@ def bench_fused(setting: Setting) -> Figures:
         return 1e6 * seconds_per_call(function, device, setting.seconds)
 
     return {
-        "currents": f"{shape}, {setting.dtype}",
+        "currents": f"{shape}, {learned}",
         "one pass over memory": rounds_at_once(currents.device),
         "us forward": measure(lambda: layer(currents)),
         "us forward in two passes": measure(lambda: currents.clamp(0, config.levels).round_()),

@@ -26,8 +26,6 @@ from .files import AnyPath, absolute, unusable
 from .folder import RunFolder
 from .run_list import list_runs
 
-SHIPPED = Path(__file__).with_name("data")
-
 
 class FoundNetwork(NamedTuple):
     """A run folder or shared file that has a network, and a sentence about the choice."""
@@ -208,7 +206,7 @@ def shipped_files() -> list[Path]:
     Raises CheckpointError in a copy without them, such as the one that tools/make_colab.py packs
     into a notebook.
     """
-    files = sorted(SHIPPED.glob("0*.safetensors"))
+    files = sorted(Path(__file__).with_name("data").glob("0*.safetensors"))
     if not files:
         raise CheckpointError(
             "this copy of the package has no networks in it (a notebook that carries the package "

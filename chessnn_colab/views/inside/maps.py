@@ -42,13 +42,9 @@ def input_planes(seen: SeenPosition) -> HtmlImage:
 def layer_maps(network: SpikingNetwork, seen: SeenPosition) -> dict[str, np.ndarray]:
     """Short layer name -> mean rate [8, 8] of the neurons of each square, 0 to 1."""
     return {
-        name: spikes.mean(0) / slots(network) for name, spikes in firing_maps(network, seen).items()
+        name: spikes.mean(0) / network.config.slots
+        for name, spikes in firing_maps(network, seen).items()
     }
-
-
-def slots(network: SpikingNetwork) -> int:
-    """The most spikes that a neuron can fire in one evaluation."""
-    return network.config.steps * network.config.levels
 
 
 def brightest(maps: Mapping[str, np.ndarray]) -> float:
@@ -78,7 +74,7 @@ def channel_grid(network: SpikingNetwork, seen: SeenPosition, layer: str) -> str
     titled = {f"{number}: {board.sum():.0f}": board for number, board in enumerate(spikes, 1)}
     silent = sum(not board.any() for board in spikes)
     words = f"{layer}: {len(spikes)} channels, {silent} of them silent."
-    grid = boards_html(titled, 80, LIGHT, slots(network))
+    grid = boards_html(titled, 80, LIGHT, network.config.slots)
     return grid + caption(f"{words} Above each board: its number, and its spikes here.", 800)
 
 

@@ -55,10 +55,7 @@ def opinion(network: SpikingNetwork, seen: SeenPosition) -> Opinion:
     logits, value_logits = network(seen.planes)
     state = seen.drawing.state()
     _, actions = seen.drawing.game.legal_actions(state)
-    (found,) = sorted_opinions(
-        value_logits, state.current_player, actions[None], logits[:, actions]
-    )
-    return found
+    return sorted_opinions(value_logits, state.current_player, actions[None], logits[:, actions])[0]
 
 
 def firing_maps(network: SpikingNetwork, seen: SeenPosition) -> dict[str, np.ndarray]:
