@@ -146,7 +146,8 @@ def test_a_card_is_one_picture_of_a_run(game, tmp_path):
         "ReLU",
         "ReLU, int8",
     ]
-    assert len(board.images) == 1 and "of training" in board.get_title("left")
+    title = board.get_title("left").replace("\n", " ")
+    assert len(board.images) == 1 and "of training" in title
     with pytest.raises(RunError, match="cannot write the card"):
         result_card(tmp_path / "run", tmp_path / "nowhere" / "card.png")
 
