@@ -184,7 +184,7 @@ def test_a_notebook_runs_from_top_to_bottom(tmp_path, case):
         assert sum("It taught itself chess in" in page for page in pages) == 1, "the story"
     if case == "inside":
         boards = sum(page.count("Board: ") for page in pages)
-        assert boards == 16, "four networks and eight steps show their moves without a kernel"
+        assert boards == 18, "networks and steps show their moves without a kernel"
 
 
 @only_in_full
