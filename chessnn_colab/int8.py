@@ -36,7 +36,7 @@ def is_exact() -> bool:
 
     False with AMX, where bfloat16 is fast and int8 was not measured.
     """
-    told = getattr(torch.cpu, "get_capabilities", dict)()  # not before torch 2.12
+    told = getattr(torch.cpu, "get_capabilities", dict)()  # an older torch may lack it
     if cpu_has("amx_tile") or not (cpu_has("vnni") or told.get("avx_vnni")):
         return False
     spikes = torch.arange(512.0).view(1, 8, 8, 8) % 9
