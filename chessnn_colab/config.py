@@ -25,6 +25,7 @@ from .presets import (
     MOST_REUSE,
     ON_CPU,
     ON_GPU,
+    SPIKE_PRICES,
     choose_preset,
     choose_reuse,
 )
@@ -338,6 +339,9 @@ class TrainConfig(LearnerConfig, SearchConfig):
         workers = len(plan.devices)
         playing = ON_CPU if on_cpu else ON_GPU[preset]
         learning = ON_CPU if device == "cpu" else ON_GPU[preset]
+        price = SPIKE_PRICES.get(self.game, 0.0) if values["activation"] in (None, "spikes") else 0.0
+        if saved:  # the run's own; an old one had none
+            price = saved.get("spike_penalty", 0.0)
         boards = self.boards or playing.boards
         plies = min(self.max_plies or rules(self.game).self_play_plies, USUAL_PLIES)
         games = max(128, boards * workers) if on_cpu else 2 * boards * workers
@@ -347,6 +351,7 @@ class TrainConfig(LearnerConfig, SearchConfig):
             "batch_size": learning.batch_size,
             "learning_rate": learning.learning_rate,
             "warm_up": learning.warm_up,
+            "spike_penalty": price,
             "replay_capacity": window_limit(machine_memory()),
         }
         for name, value in decided.items():
@@ -449,6 +454,7 @@ class ResolvedTrainConfig(TrainConfig):
     sample_reuse: float
     learning_rate: float
     warm_up: int
+    spike_penalty: float
 
     def updates(self, positions: int) -> int:
         """The updates that an iteration makes for so many new positions, at least one."""

@@ -22,10 +22,11 @@ def playing_dtype(precision: str, device: str | torch.device, config: NetworkCon
     """Return the dtype of a playing network's convolutions, for one of PRECISIONS.
 
     As choose_dtype, but "auto" is int8 on a CPU where that is fast and exact, for networks of one
-    step of several spikes, 127 at most.
+    step of several spikes, 127 at most, and for their clipped twins. A ReLU has no largest number,
+    so it would need positions to be scaled by.
     """
-    spikes = config.activation == "spikes" and 1 < config.levels < 128 and config.steps == 1
-    if precision == "auto" and torch.device(device).type == "cpu" and spikes and is_exact():
+    limited = config.activation != "relu" and 1 < config.levels < 128 and config.steps == 1
+    if precision == "auto" and torch.device(device).type == "cpu" and limited and is_exact():
         return torch.int8
     return choose_dtype(precision, device)
 
@@ -53,11 +54,17 @@ class Int8Conv(nn.Module):
     """A convolution of whole numbers from 0 to 127 with `weight` [outputs, inputs, k, k] in int8.
 
     Sums are scaled, and `bias` [outputs] is added, in float32. dtype: of the output; in int8 it is
-    rounded, halves to the even number. weight: what was rounded, as float32.
+    rounded, halves to the even number. weight: what was rounded, as float32. unit: what numbers
+    that are not whole are multiplied by before they are rounded.
     """
 
     def __init__(
-        self, weight: Tensor, bias: Tensor | None, padding: int, dtype: torch.dtype = torch.float32
+        self,
+        weight: Tensor,
+        bias: Tensor | None,
+        padding: int,
+        dtype: torch.dtype = torch.float32,
+        unit: float = 1.0,
     ):
         super().__init__()
         scales = weight.abs().amax((1, 2, 3)) / 127 + 1e-30  # not 0
@@ -65,13 +72,16 @@ class Int8Conv(nn.Module):
         self.weight, self.bias = whole * scales.view(-1, 1, 1, 1), bias
         shape = [1, 1], [padding, padding], [1, 1], 1  # stride, padding, dilation, groups
         packed = torch.ops.onednn.qconv_prepack(whole.to(torch.int8), scales, 1.0, 0, *shape, None)
-        self.before = 1.0, 0, packed, scales, torch.zeros(len(weight), dtype=torch.int32)
-        self.after = bias, *shape, 1.0, 0, dtype
+        self.unit = unit
+        self.before = 1 / unit, 0, packed, scales, torch.zeros(len(weight), dtype=torch.int32)
+        self.after = bias, *shape, 1 / unit if dtype is torch.int8 else 1.0, 0, dtype
 
     def forward(self, spikes: Tensor, shortcut: Tensor | None = None) -> Tensor:
         """[N, outputs, H, W] of spikes [N, inputs, H, W], and of a shortcut of the output's shape
         that is added. The result may overwrite the shortcut.
         """
+        if self.unit != 1 and spikes.is_floating_point():
+            spikes = (spikes * self.unit).round_()
         spikes = spikes.to(torch.int8).view(
             torch.uint8
         )  # straight to uint8 takes five times as long
@@ -104,15 +114,22 @@ class Int8Stem(nn.Module):
 
 
 def to_int8(network: Any) -> None:
-    """Give a SpikingNetwork with folded norms weights in int8."""
+    """Give a SpikingNetwork with folded norms weights in int8, and its clipped twin numbers in int8
+    too.
+    """
+    config = network.config
+    unit = 1.0 if config.activation == "spikes" else 127 / config.levels
     network.stem = Int8Stem(network.stem)
     for block in network.blocks:
-        block.conv1 = _rounded(block.conv1, torch.int8)
-        block.conv2 = _rounded(block.conv2)
+        block.conv1 = _rounded(block.conv1, torch.int8, unit)
+        block.neurons2.levels = round(config.levels * unit)  # they get what conv1 gives
+        block.conv2 = _rounded(block.conv2, unit=unit)
     first = network.value[0]
-    board = network.config.height, network.config.width
-    first.int8 = Int8Conv(first.squares().unflatten(2, board), first.bias, 0)
+    squares = first.squares().unflatten(2, (config.height, config.width))
+    first.int8 = Int8Conv(squares, first.bias, 0, unit=unit)
 
 
-def _rounded(folded: ConvNorm, dtype: torch.dtype = torch.float32) -> Int8Conv:
-    return Int8Conv(folded.conv.weight, folded.conv.bias, 1, dtype)
+def _rounded(
+    folded: ConvNorm, dtype: torch.dtype = torch.float32, unit: float = 1.0
+) -> Int8Conv:
+    return Int8Conv(folded.conv.weight, folded.conv.bias, 1, dtype, unit)

@@ -46,10 +46,11 @@ class LearnerConfig(Settings):
         LEARNING,
         one_of(*PRECISIONS),
     )
-    spike_penalty: float = setting(
-        0.0,
+    spike_penalty: float | None = setting(
+        None,
         "The price of spikes, in nats: it is added to the loss for each spike that a neuron fires "
-        "in an evaluation, in the mean over all neurons. 0 is no price.",
+        "in an evaluation, in the mean over all neurons. 0 is no price. By default it is 0.1 in "
+        "chess and 0 in other games.",
         LEARNING,
         FROM_ZERO,
     )

@@ -410,10 +410,9 @@ print(energy.verdict)
 
 # %% [markdown]
 # ## A price for spikes
-# Nothing in playing chess asks a network to fire seldom. So training can put a small price on each
+# Nothing in playing chess asks a network to fire seldom. So training puts a small price on each
 # spike (`--spike-penalty 0.1`): a neuron that fires must be worth it. Here is your position once
-# more, seen by the last of the four networks and by one that learned from as many positions with
-# that price.
+# more, seen by the last of the four networks, and by one that learned for as long without a price.
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title The same position, without a price for spikes and with one
@@ -423,9 +422,9 @@ from IPython.display import HTML, display
 
 from chessnn_colab import runs
 
-without_price = list(inside.networks_to_show()[0].values())[-1]
-fifth = files("chessnn_colab.runs").joinpath("data", "with_price.safetensors")
-with_price, _ = runs.load_network(fifth, device="cpu")
+with_price = list(inside.networks_to_show()[0].values())[-1]
+fifth = files("chessnn_colab.runs").joinpath("data", "without_price.safetensors")
+without_price, _ = runs.load_network(fifth, device="cpu")
 figure, axis = plt.subplots(figsize=(8.6, 2.6))
 boards = []
 for name, network in {"without a price": without_price, "with a price": with_price}.items():

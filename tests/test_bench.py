@@ -33,7 +33,7 @@ FIGURES = {
     "self-play": SELF_PLAY_FIGURES,
     "tree": SELF_PLAY_FIGURES,
     "workers": ["moves_per_second", "speedup"],
-    "learner": ["learner_share", "update_ms"],
+    "learner": ["learner_share", "updates/s alone"],
 }
 
 # A difference of what was measured at two times, between which other work may come or go.
@@ -145,4 +145,4 @@ def test_a_network_that_spikingjelly_refuses_is_measured_alone(monkeypatch):
     monkeypatch.setattr(Setting, "network", lambda _: network)
     assert {"speedup", "plain_evaluations_per_second"} < network_bench.bench_network(setting).keys()
     network.portable = True
-    assert network_bench.bench_network(setting).keys() == {"evaluations_per_second", "batch"}
+    assert network_bench.bench_network(setting).keys() == {"evaluations_per_second"}

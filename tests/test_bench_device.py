@@ -27,15 +27,15 @@ def test_every_part_runs_and_is_written_down(tmp_path):
     assert list(found) == list(PARTS)
     assert not [figures["error"] for figures in found.values() if "error" in figures]
     assert "torch.float32 0.00" in found["check"]["gradient's largest difference from the CPU's"]
-    loop = found["loop"]
-    assert loop["positions/s, self-play and learning"] > 0
-    assert 0 < loop["s to the first bar"] <= loop["s to the first report"]
-    assert "evaluations per move" in found["train"]["against random"]
+    train = found["train"]
+    assert train["positions/s, self-play and learning"] > 0
+    assert 0 < train["s to the first bar"] <= train["s to the first report"]
+    assert "evaluations per move" in train["against random"]
     assert found["ply"]["us of the host per launch"] == "needs a GPU"
     assert found["ply"]["positions/s, 16 boards"] > 0
     assert found["precision"]["share of best moves that are the CPU's, torch.float32"] == 1
     assert found["fused"]["us forward"] > 0 and found["workers"]["speedup"] > 0
-    assert found["ranks"]["updates/s together"] > 0
+    assert found["learner"]["updates/s together"] > 0
     table = (tmp_path / "device.md").read_text(encoding="utf-8")
     assert "| graph | two-rung, graph | needs CUDA |" in table
     assert all(f"| {part} | seconds |" in table for part in PARTS)
@@ -68,7 +68,7 @@ def test_parts_that_would_not_fit_are_named_with_the_command_to_go_on(tmp_path, 
     place = ["--device", "cpu", "--out", str(tmp_path)]
     assert main(["bench", "device", "--minutes", "1", *place]) == 0
     assert list(written(tmp_path)) == ["check", "ply", "precision", "graph", "fused"]
-    command = f"bench device --parts loop,train,workers,ranks --out '{tmp_path}'"
+    command = f"bench device --parts train,workers,learner --out '{tmp_path}'"
     assert command in capsys.readouterr().out
 
 
@@ -83,7 +83,7 @@ def test_an_interrupt_names_what_is_left(tmp_path, monkeypatch, capsys):
 
 def test_a_part_that_does_not_exist_is_a_sentence(tmp_path, capsys):
     assert main(["bench", "device", "--parts", "check,speed", "--out", str(tmp_path)]) == 2
-    assert "parts='speed': expected one of check, loop, train" in capsys.readouterr().err
+    assert "parts='speed': expected one of check, train, ply" in capsys.readouterr().err
 
 
 def test_the_process_of_a_part_finds_the_package_from_anywhere(tmp_path, monkeypatch):

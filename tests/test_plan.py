@@ -8,7 +8,7 @@ from chessnn_colab.__main__ import main
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.devices import Inventory, WorkerPlan, inventory
 from chessnn_colab.plan import made_up_machine, plan_run
-from chessnn_colab.presets import LEAST_REUSE, MOST_REUSE, stated_rates
+from chessnn_colab.presets import LEAST_REUSE, MOST_REUSE, SPIKE_PRICES, stated_rates
 from chessnn_colab.training import train
 
 from .small_run import tiny
@@ -76,6 +76,26 @@ def test_the_reuse_is_chosen_once_and_said():
     saved = {**first.to_dict(), "sample_reuse": 1.3}
     later = config.resolve("cuda:0", machine, workers, saved, said.append)
     assert later.sample_reuse == 1.3 and len(said) == 1
+
+
+def resolved_price(saved=None, **settings):
+    config = TrainConfig(**settings)
+    plan = WorkerPlan(("cpu",), 1)
+    return config.resolve("cpu", CORES, plan, saved).spike_penalty
+
+
+def test_spikes_have_a_price_in_chess_unless_told_otherwise():
+    assert resolved_price() == SPIKE_PRICES["chess"] > 0
+    assert resolved_price(spike_penalty=0.0) == 0 and resolved_price(spike_penalty=1.0) == 1
+    assert resolved_price(activation="relu") == 0 == resolved_price(game="gomoku")
+
+
+def test_a_resumed_run_keeps_its_price():
+    saved = TrainConfig().to_dict()
+    for kept in (0.0, 0.3):
+        assert resolved_price({**saved, "spike_penalty": kept}) == kept
+    saved.pop("spike_penalty")  # of a version that had none
+    assert resolved_price(saved) == 0 and resolved_price(saved, spike_penalty=0.1) == 0.1
 
 
 def test_the_command_prints_it_for_people_and_as_json(capsys):

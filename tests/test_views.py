@@ -199,8 +199,8 @@ def test_lines_of_matches_say_how_long_it_takes_what_has_ended_and_how_far_it_is
     assert stream.getvalue().splitlines() == [
         "1/120 games | 58s left",
         "[   10.0s] against random: completed 40 games | 1/3 parts done | 46/120 games",
-        "[   27.0s] against greedy: 22/40 +22 =0 -0",
-        "[   27.0s] against minimax: 9/40 +9 =0 -0",
+        "[   27.0s] against greedy: 22/40 done +22 =0 -0",
+        "[   27.0s] against minimax: 9/40 done +9 =0 -0",
         "[   27.0s] 71/120 games | 58s left",
     ]
 
@@ -435,7 +435,7 @@ def test_the_bars_of_a_page_with_widgets_are_widgets_until_the_end(places, monke
     assert [(each.value, each.bar_style) for each in progress] == [
         (1, "success"), (0.55, ""), (0.5, "danger")
     ]  # fmt: skip
-    assert "✓ 40/40 +40" in notes[0].value and progress[2].description == "<a>"
+    assert "✓ 40/40 done +40" in notes[0].value and progress[2].description == "<a>"
     notice, widget, html = places
     assert [*widget[0]] == ["application/vnd.jupyter.widget-view+json"]
     drawn = re.findall(r'aria-label="(.*?)" aria-valuenow="([\d.]+)"', html[-1])

@@ -4,7 +4,7 @@
     python tools/make_snapshots.py runs/shipped --machine "two cores of an AMD EPYC, idle"
 
 They are the untrained network, an early one, one from the middle, and the last. With
---with-price, RUN's last network alone becomes the one that the notebook on spikes compares with
+--without-price, RUN's last network alone becomes the one that the notebook on spikes compares with
 them. Weights become float16; what batch norm counts stays float32. Each card says how often the
 network solves the package's puzzles by its policy alone. The energy of the last one is printed;
 docs/spiking.md repeats it, and a test holds the two equal.
@@ -32,7 +32,7 @@ from chessnn_colab.spikes import estimate_energy
 from chessnn_colab.views.inside.sample import sample_positions
 
 SHIPPED = Path(__file__).parent.parent / "chessnn_colab" / "runs" / "data"
-WITH_PRICE = SHIPPED / "with_price.safetensors"
+WITHOUT_PRICE = SHIPPED / "without_price.safetensors"
 MOST_BYTES = 2_200_000  # of all five together
 TOLD = (
     "minutes",
@@ -114,18 +114,18 @@ def main() -> int:
         "--machine", default="not said", help="where the run was trained, for the cards"
     )
     parser.add_argument(
-        "--with-price", action="store_true", help="write WITH_PRICE, and nothing else"
+        "--without-price", action="store_true", help="write WITHOUT_PRICE, and nothing else"
     )
     options = parser.parse_args()
     try:
-        if options.with_price:
-            write(options.run, {max(networks(options.run)): WITH_PRICE}, options.machine)
+        if options.without_price:
+            write(options.run, {max(networks(options.run)): WITHOUT_PRICE}, options.machine)
         else:
             make(options.run, SHIPPED, options.machine)
     except ChessnnError as error:
         print(f"make_snapshots: {error}", file=sys.stderr)
         return 2
-    size = sum(file.stat().st_size for file in (*shipped_files(), WITH_PRICE))
+    size = sum(file.stat().st_size for file in (*shipped_files(), WITHOUT_PRICE))
     for file, card in zip(shipped_files(), shipped_cards().values(), strict=True):
         print(f"{file.name}  {file.stat().st_size:,} bytes  SHA-256 {file_sha256(file)}")
         print("\n".join(f"    {line}" for line in card_lines(card)))

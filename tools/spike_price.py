@@ -2,6 +2,7 @@
 
     python tools/spike_price.py FOLDER --seeds 0 1 2      train and measure, each network once
     python tools/spike_price.py FOLDER --draw             write docs/spike_price.json and .png
+    python tools/spike_price.py FOLDER --arms lif lif-hard --iterations 6
 
 Every network learns from as many positions, on one thread, from scratch; so a busy machine changes
 nothing. The learning rate falls as in a run of minutes, by the share of iterations that are done.
@@ -38,7 +39,13 @@ DOCS = Path(__file__).parent.parent / "docs"
 ITERATIONS = 14
 POSITIONS = 6400  # of an iteration: 89,600 in all
 PRICES = (0.0, 0.03, 0.1, 0.3, 1.0)
-RELU = "relu"  # the twin without spikes
+RELU = "relu"
+# Other neurons, without a price: the twin without spikes, and one spike in each of four steps.
+TWINS: dict[str, dict[str, Any]] = {
+    RELU: {"activation": "relu"},
+    "lif": {"levels": 1, "steps": 4},
+    "lif-hard": {"levels": 1, "steps": 4, "reset": "hard"},
+}
 OPPONENTS = {"early": 128, "middle": 128}  # games; networks that come with the package
 EVALUATIONS = 16
 
@@ -46,9 +53,11 @@ EVALUATIONS = 16
 class ByIterations(Budget):
     """A budget whose learning rate falls by the share of iterations, as another's by that of time."""
 
+    iterations = ITERATIONS
+
     def learning_rate_factor(self) -> float:
         """1 for the first half of the iterations, then falling to 0.05."""
-        share = (self.done + 0.5) / ITERATIONS
+        share = (self.done + 0.5) / self.iterations
         return min(1.0, max(0.05, 1 - 1.9 * (share - 0.5)))
 
 
@@ -56,7 +65,7 @@ def settings(arm: str, seed: int, run: Path) -> TrainConfig:
     """The run of an arm: a price, or the twin."""
     base = TrainConfig(
         run=str(run),
-        iterations=ITERATIONS,
+        iterations=ByIterations.iterations,
         positions_per_iteration=POSITIONS,
         bootstrap_after=40_000,
         seed=seed,
@@ -66,8 +75,8 @@ def settings(arm: str, seed: int, run: Path) -> TrainConfig:
         preset="cpu",
         measure_strength=False,
     )
-    if arm == RELU:
-        return replace(base, activation="relu")
+    if arm in TWINS:
+        return replace(base, spike_penalty=0.0, **TWINS[arm])
     return replace(base, spike_penalty=float(arm))
 
 
@@ -119,7 +128,7 @@ def collected(folder: Path) -> list[dict[str, Any]]:
     """What was measured, by arm and seed."""
     files = sorted(folder.glob("*-*.json"))
     found = [json.loads(file.read_text(encoding="utf-8")) for file in files]
-    return sorted(found, key=lambda row: (row["arm"] == RELU, row["arm"], row["seed"]))
+    return sorted(found, key=lambda row: (row["arm"] in TWINS, row["arm"], row["seed"]))
 
 
 def half_interval(rows: list[dict[str, Any]]) -> float:
@@ -146,7 +155,7 @@ def table(rows: list[dict[str, Any]]) -> str:
         own = [row for row in rows if row["arm"] == arm]
         scores = [row["score"] for row in own]
         figures = ["-", "-", "-"]
-        if arm != RELU:
+        if arm not in TWINS:
             firing = statistics.mean(row["firing"] for row in own)
             designs = ("spikes, int8", "4-bit twin, zeros skipped")
             joules = [statistics.mean(row["microjoules"][name] for row in own) for name in designs]
@@ -162,7 +171,7 @@ def curve(rows: list[dict[str, Any]]) -> Figure:
     """Strength over energy, a point for each price, with the twins as lines."""
     figure = Figure(figsize=(7.0, 3.6))
     axis = figure.subplots()
-    spiking = [row for row in rows if row["arm"] != RELU]
+    spiking = [row for row in rows if row["arm"] not in TWINS]
     half = half_interval(rows)
     for arm in names(spiking):
         own = [row for row in spiking if row["arm"] == arm]
@@ -203,12 +212,14 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--arms", nargs="+", default=[*map(str, PRICES), RELU])
+    parser.add_argument("--iterations", type=int, default=ITERATIONS)
     parser.add_argument("--draw", action="store_true")
     options = parser.parse_args()
     if options.draw:
         draw(options.folder)
         return
     options.folder.mkdir(parents=True, exist_ok=True)
+    ByIterations.iterations = options.iterations
     measure_all(options.seeds, options.arms, options.folder)
 
 

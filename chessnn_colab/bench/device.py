@@ -29,14 +29,13 @@ from .setting import Figures
 # all, which is an estimate for a T4 in Colab.
 PARTS = {
     "check": (1, 45),
-    "loop": (45, 85),
     "train": (120, 190),
     "ply": (3, 45),
     "precision": (1, 45),
     "graph": (3, 50),
     "fused": (2, 20),
     "workers": (8, 60),
-    "ranks": (12, 60),
+    "learner": (12, 60),
 }
 PATIENCE = 3  # a part is ended after so many times its estimate
 PRINTED_LINES = 200  # of a part that failed, the last are kept in the JSON file

@@ -78,16 +78,9 @@ def trained(setting: Setting, run: str) -> Figures:
         "positions/s, self-play and learning": last.total_positions / (playing + learning),
         "positions/s, self-play": last.total_positions / playing,
         "ms per update": 1000 * learning / max(1, last.total_updates),
-        "iterations": len(reports),
         "loss": last.loss,
         **noted.seconds,
     }
-
-
-def bench_loop(setting: Setting) -> Figures:
-    """The pace of the whole loop."""
-    with tempfile.TemporaryDirectory() as folder:
-        return trained(setting, f"{folder}/run")
 
 
 def bench_train(setting: Setting) -> Figures:

@@ -39,7 +39,7 @@ def bench_network(setting: Setting) -> Figures:
     if not network.portable:
         speedups = [ours / plain for ours, plain in zip(rates[""], rates["plain_"])]
         figures["speedup"] = statistics.median(speedups)
-    return {**figures, "batch": batch}
+    return figures
 
 
 def plain_network(network: SpikingNetwork) -> SpikingNetwork:

@@ -22,7 +22,6 @@ from .device_parts import (
     bench_check,
     bench_fused,
     bench_graph,
-    bench_loop,
     bench_ply,
     bench_precision,
     bench_train,
@@ -33,7 +32,7 @@ from .network import bench_network
 from .rules import bench_rules
 from .self_play import bench_self_play
 from .setting import Figures, Setting
-from .workers import bench_learner, bench_ranks, bench_workers
+from .workers import bench_learner, bench_workers
 
 BENCHES = {
     "rules": bench_rules,
@@ -48,13 +47,11 @@ BENCHES = {
 ALONE = {
     "neighbour": bench_neighbour,
     "check": bench_check,
-    "loop": bench_loop,
     "train": bench_train,
     "ply": bench_ply,
     "precision": bench_precision,
     "graph": bench_graph,
     "fused": bench_fused,
-    "ranks": bench_ranks,
 }
 
 

@@ -26,7 +26,6 @@ from .setting import Figures, Setting
 
 MANY_UPDATES = 1_000_000  # more than are made in the time
 WARM_UP_SECONDS = 1.0
-SAMPLE_REUSE = 4  # at which the learner's share is measured
 
 
 class Played(NamedTuple):
@@ -79,53 +78,41 @@ def bench_workers(setting: Setting) -> Figures:
             plan = replace(plan, threads=1)
         with started_workers(setting, plan, network) as (_, play):
             rates[count] = play(setting.seconds).moves_per_second
-    speedup = rates[most] / rates[1]
-    return {"workers": rates, "speedup": speedup, "moves_per_second": rates[most]}
+    return {"workers": rates, "speedup": rates[most] / rates[1], "moves_per_second": rates[most]}
 
 
 def bench_learner(setting: Setting) -> Figures:
-    """The learner's share of an iteration in which every position is learned from SAMPLE_REUSE
-    times.
+    """Updates per second of one learner and of the workers that learn together (on a CPU all, with
+    one thread each), and the faster one's share of an iteration.
 
-    The planned workers play for `seconds`; then the learner updates from those games for as long.
+    The planned workers play for `seconds`; then each way learns from those games for half as long.
+    It includes how an iteration's learning begins and ends. GPUs learn together where there are two
+    at least.
     """
     plan = plan_workers(inventory(), setting.device)
-    network = setting.network()
-    with started_workers(setting, plan, network) as (_, play):
-        played = play(setting.seconds)
-    learn = Learning(setting, plan, network, played.records)
-    learn.updates_per_second(WARM_UP_SECONDS)
-    update_seconds = 1 / learn.updates_per_second(setting.seconds)
-    playing = 1 / played.moves_per_second
-    learning = SAMPLE_REUSE * update_seconds / learn.batch_size
-    return {
-        "learner_share": learning / (learning + playing),
-        "sample_reuse": SAMPLE_REUSE,
-        "update_ms": 1000 * update_seconds,
-        "batch": learn.batch_size,
-        "moves_per_second": played.moves_per_second,
-        "workers": len(plan.devices),
-    }
-
-
-def bench_ranks(setting: Setting) -> Figures:
-    """Updates per second of one learner, and of the workers that learn together (on a CPU all, with
-    one thread each). Both include how an iteration's learning begins and ends.
-    """
-    plan = plan_workers(inventory(), setting.device)
-    if len(set(plan.devices)) < 2 and setting.device != "cpu":
-        return {"learning together": "one GPU: not measured"}
     network = setting.network()
     with started_workers(setting, plan, network) as (pool, play):
-        learning = Learning(setting, plan, network, play(WARM_UP_SECONDS).records)
-        ways = {"alone": alone, "together": Ranks(pool, range(len(plan.devices)), print).learn}
+        played = play(setting.seconds)
+        learning = Learning(setting, plan, network, played.records)
+        ways = {"updates/s alone": alone}
+        if setting.device == "cpu" or len(set(plan.devices)) > 1:
+            ways["updates/s together"] = Ranks(pool, range(len(plan.devices)), print).learn
         for way in ways.values():
             learning.updates_per_second(WARM_UP_SECONDS, way)
         rates = {
-            f"updates/s {name}": learning.updates_per_second(setting.seconds / 2, way)
+            name: learning.updates_per_second(setting.seconds / 2, way)
             for name, way in ways.items()
         }
-    return {"ranks": len(plan.devices), "batch": learning.batch_size, **rates}
+    config = learning.config
+    playing = 1 / played.moves_per_second
+    updating = config.sample_reuse / (config.batch_size * max(rates.values()))
+    return {
+        **rates,
+        "learner_share": updating / (updating + playing),
+        "sample_reuse": config.sample_reuse,
+        "batch": config.batch_size,
+        "precision": str(learning.learner.precision).removeprefix("torch."),
+    }
 
 
 class Learning:
@@ -134,9 +121,8 @@ class Learning:
     def __init__(
         self, setting: Setting, plan: WorkerPlan, network: SpikingNetwork, records: GameRecords
     ):
-        config = setting.config.resolve(setting.device, inventory(), plan)
-        self.batch_size = config.batch_size
-        self.learner = Learner(network, setting.game, config)
+        self.config = setting.config.resolve(setting.device, inventory(), plan)
+        self.learner = Learner(network, setting.game, self.config)
         self._replay = ReplayBuffer(records.num_positions)
         self._replay.add(records)
         self._generator = np.random.default_rng(0)
@@ -148,7 +134,7 @@ class Learning:
             self.learner,
             self._replay,
             MANY_UPDATES,
-            self.batch_size,
+            self.config.batch_size,
             Budget(seconds / 60, None),
             Progress(),
             self._generator,

@@ -1,7 +1,7 @@
 """Find and load the network of a run folder, of a shared file, or of the package itself.
 
 Four networks of one run come with the package: shared files with weights in float16, from untrained
-to the last. A fifth, with_price.safetensors, is of a run in which spikes had a price.
+to the last. A fifth, without_price.safetensors, is of a run in which spikes had no price.
 tools/make_snapshots.py makes them. A correct SHA-256 does not make the contents of a
 file valid: anything malformed raises CheckpointError before memory is allocated for it.
 """

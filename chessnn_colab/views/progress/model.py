@@ -211,7 +211,7 @@ class LiveProgress(Progress):
         if self.matches is None:
             return [Bar("session", self._session_share(), 1, self._budget_words()), self._phase]
         return [
-            replace(bar, note=f"{bar.done}/{bar.total} {bar.note}".rstrip())
+            replace(bar, note=f"{bar.done}/{bar.total} done {bar.note}".rstrip())
             for bar in lines.shown_bars(self.matches.bars)
         ]
 

@@ -1,0 +1,206 @@
+"""Train a network that does not wait, from scratch, beside one that does.
+
+    python tools/pipeline_training.py RUN FOLDER --seeds 0 1 2
+
+For each seed two networks learn from the same batches of the positions that RUN has kept: one waits
+(the usual learner), one learns in the form of spikes.without_waiting, in which a spike stays. In
+each update that form runs for some number of steps, STEPS, and is read after the last. Its gradient
+passes as if each layer had waited; batch norm takes the running statistics, and the batch's own in
+the last step alone. Then both are read after several steps: the losses on positions that nobody
+learned from, how often the likeliest legal move is that of the same network when it waits, and the
+score with 16 evaluations a move against two of the networks that come with the package.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from chessnn_colab.arena.match import Match
+from chessnn_colab.arena.parallel import play_matches
+from chessnn_colab.arena.players import NetworkPlayer, play_search
+from chessnn_colab.arena.registry import match_game
+from chessnn_colab.games.registry import make_game
+from chessnn_colab.learner import Learner, LearnerConfig, Losses, losses_of, masked_log_policy
+from chessnn_colab.network import SpikingNetwork, actor_copy, build_network
+from chessnn_colab.network_config import NetworkConfig
+from chessnn_colab.presets import SPIKE_PRICES
+from chessnn_colab.replay import ReplayBuffer
+from chessnn_colab.runs.checkpoint import load_checkpoint
+from chessnn_colab.runs.folder import RunFolder
+from chessnn_colab.runs.networks import load_network, shipped_files
+from chessnn_colab.spikes import spiking_layers, without_waiting
+
+UPDATES = 1500
+BATCH = 256
+LEARNING_RATE = 2e-3
+STEPS = (4, 5, 6, 7, 8)  # of an update, drawn evenly
+READ = (None, 4, 6, 8, 12)  # steps after which a network is read; None: when it has waited
+HELD_OUT = 2000  # the newest positions
+MATCH_GAMES = 128  # against each of two networks
+EVALUATIONS = 16
+
+
+@contextmanager
+def in_steps(network: SpikingNetwork) -> Iterator[None]:
+    """As without_waiting, but the gradient passes as if each layer had waited."""
+    wanted: dict[nn.Module, Tensor] = {}
+
+    def keep(layer: nn.Module, _: Any, spikes: Tensor) -> None:
+        wanted[layer] = spikes
+
+    def pass_through(layer: nn.Module, _: Any, fired: Tensor) -> Tensor:
+        return wanted[layer] + (fired.to(wanted[layer].dtype) - wanted[layer]).detach()
+
+    with ExitStack() as stack:
+
+        def after_each(hook: Any) -> None:
+            for layer in spiking_layers(network).values():
+                stack.callback(layer.register_forward_hook(hook).remove)
+
+        after_each(keep)
+        stack.enter_context(without_waiting(network))
+        after_each(pass_through)
+        yield
+
+
+class InSteps(Learner):
+    """A learner whose network does not wait."""
+
+    def __init__(self, *arguments: Any, seed: int):
+        super().__init__(*arguments)
+        self.random = random.Random(seed)
+
+    def losses(self, batch: Mapping[str, Tensor]) -> Losses:
+        """Of the answer after as many steps as chance says."""
+        observation = self.game.observe(self.game.unpack(batch["positions"]))
+        with in_steps(self.network):
+            self.network.eval()
+            with torch.no_grad(), self._autocast():
+                for _ in range(self.random.choice(STEPS) - 1):
+                    self.network.features_and_value(observation)
+            self.network.train()
+            return super().losses(batch)
+
+
+class Stepped:
+    """A network that a search asks, and that answers after some steps without waiting."""
+
+    def __init__(self, network: SpikingNetwork, steps: int):
+        self.network, self.steps = network, steps
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.network, name)
+
+    def features_and_value(self, observation: Tensor) -> tuple[Tensor, Tensor]:
+        """As SpikingNetwork's."""
+        with without_waiting(self.network):
+            found = [self.network.features_and_value(observation) for _ in range(self.steps)]
+        return found[-1]
+
+
+def split(run: str) -> tuple[ReplayBuffer, dict[str, np.ndarray]]:
+    """The positions that a run has kept: those to learn from, and the newest, held out."""
+    checkpoint = load_checkpoint(max(RunFolder.open(run).checkpoints_folder.glob("*.safetensors")))
+    arrays = checkpoint.groups["replay"]
+    kept = {name: array[:-HELD_OUT] for name, array in arrays.items()}
+    game = make_game("chess")
+    replay = ReplayBuffer.from_arrays(
+        len(kept["actions"]), kept, game.num_actions, game.packed_words
+    )
+    return replay, {name: array[-HELD_OUT:] for name, array in arrays.items()}
+
+
+def learned(replay: ReplayBuffer, waits: bool, seed: int) -> SpikingNetwork:
+    """A network that learned from UPDATES batches, from scratch."""
+    network = build_network(NetworkConfig(), "cpu", seed)
+    config = LearnerConfig(spike_penalty=SPIKE_PRICES["chess"])
+    arguments = network, make_game("chess"), config
+    learner = Learner(*arguments) if waits else InSteps(*arguments, seed=seed)
+    generator = np.random.default_rng(seed)
+    for done in range(UPDATES):
+        batch = replay.sample(BATCH, generator)
+        batch["chance"] = generator.random(BATCH, np.float32)
+        fall = min(1.0, max(0.05, 1 - 1.9 * (done / UPDATES - 0.5)))
+        losses = learner.update(batch, LEARNING_RATE * fall)
+        if done % 100 == 99:
+            print(f"seed {seed}, waits {waits}, update {done + 1}: {losses.loss:.3f}", flush=True)
+    return network.eval()
+
+
+@torch.no_grad()
+def answers(network: SpikingNetwork, planes: Tensor, steps: int | None) -> Any:
+    """What a network says after some steps, or when it has waited."""
+    with nullcontext() if steps is None else without_waiting(network):
+        found = [network(planes) for _ in range(steps or 1)]
+    return found[-1]
+
+
+def read(network: SpikingNetwork, held: dict[str, np.ndarray], steps: int | None) -> dict[str, Any]:
+    """The losses on the held-out positions, and how often the likeliest move is that of waiting."""
+    game, actor = make_game("chess"), actor_copy(network)
+    batch = Learner(network, game, LearnerConfig()).to_tensors(held)
+    state = game.unpack(batch["positions"])
+    legal, planes = game.legal_action_mask(state), game.observe(state)
+    found, waiting = (answers(actor, planes, each) for each in (steps, None))
+    told = masked_log_policy(found.prior_logits, legal, batch["policy_actions"])
+    losses = losses_of(*told, found.value_logits, batch)
+    first, second = (
+        each.prior_logits.masked_fill(~legal, -torch.inf).argmax(1) for each in (found, waiting)
+    )
+    return {
+        "policy_loss": float(losses.policy_loss),
+        "value_loss": float(losses.value_loss),
+        "same_move": float((first == second).float().mean()),
+    }
+
+
+def score(network: SpikingNetwork, steps: int | None) -> float:
+    """Against two networks that come with the package, both with EVALUATIONS and without proofs."""
+    game = match_game("chess")
+    search = play_search(num_simulations=EVALUATIONS - 1, solve="off")
+    player = NetworkPlayer(game, network, search, f"{steps} steps")
+    if steps is not None:
+        player.actor.network = Stepped(player.actor.network, steps)  # pyright: ignore
+    _, early, middle, _ = shipped_files()
+    opponents = [
+        NetworkPlayer(game, load_network(file, None, "cpu")[0], search, file.stem)
+        for file in (early, middle)
+    ]
+    results = play_matches(game, [Match(player, each, MATCH_GAMES) for each in opponents])
+    return sum(result.score for result in results) / len(results)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("run")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    torch.set_num_threads(1)
+    replay, held = split(options.run)
+    for seed in options.seeds:
+        for waits in (True, False):
+            network = learned(replay, waits, seed)
+            for steps in READ:
+                row = {"seed": seed, "learned": "waiting" if waits else "in steps", "steps": steps}
+                row.update(read(network, held, steps), score=score(network, steps))
+                with (options.folder / "rows.jsonl").open("a", encoding="utf-8") as file:
+                    print(json.dumps(row), file=file)
+                print(row, flush=True)
+
+
+if __name__ == "__main__":
+    main()
