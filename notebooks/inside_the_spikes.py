@@ -393,7 +393,7 @@ inside.Controlled(draw_step, {"step": step}, still)
 
 # %% [markdown]
 # *The first arrows are a guess from the largest currents. In 1,000 positions of its own games the
-# likeliest move of the shipped network is the final one in 36 % after one step, in 76 % after four,
+# likeliest move of a network without a price is the final one in 36 % after one step, in 76 % after four,
 # in 92 % after six and in all after eight. `docs/spiking.md`, "Without waiting", tells what happens
 # when no spike can be taken back.*
 #
@@ -438,7 +438,7 @@ display(HTML(side_by_side(boards)))
 show(figure, "The spikes of each layer for this position, without a price and with one")
 
 # %% [markdown]
-# *In the position given, the network with a price fires 5,400 spikes where the other fires 11,300.
+# *In the position given, the network with a price fires 6,500 spikes where the other fires 11,300.
 # Both see that the queen is attacked. How strong such networks are is in `docs/spiking.md`, "A
 # price for spikes".*
 #

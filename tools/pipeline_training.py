@@ -40,13 +40,14 @@ from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.networks import load_network, shipped_files
 from chessnn_colab.spikes import spiking_layers, without_waiting
 
-UPDATES = 1500
+UPDATES = 3000
 BATCH = 256
 LEARNING_RATE = 2e-3
 STEPS = (4, 5, 6, 7, 8)  # of an update, drawn evenly
 READ = (None, 4, 6, 8, 12)  # steps after which a network is read; None: when it has waited
+LEARNED = {"waiting": (None, 8), "in steps": READ}  # how, and the steps of its matches
 HELD_OUT = 2000  # the newest positions
-MATCH_GAMES = 128  # against each of two networks
+MATCH_GAMES = 64  # against each of two networks
 EVALUATIONS = 16
 
 
@@ -192,11 +193,12 @@ def main() -> None:
     torch.set_num_threads(1)
     replay, held = split(options.run)
     for seed in options.seeds:
-        for waits in (True, False):
-            network = learned(replay, waits, seed)
+        for how, matched in LEARNED.items():
+            network = learned(replay, how == "waiting", seed)
             for steps in READ:
-                row = {"seed": seed, "learned": "waiting" if waits else "in steps", "steps": steps}
-                row.update(read(network, held, steps), score=score(network, steps))
+                row = {"seed": seed, "learned": how, "steps": steps, **read(network, held, steps)}
+                if steps in matched:
+                    row["score"] = score(network, steps)
                 with (options.folder / "rows.jsonl").open("a", encoding="utf-8") as file:
                     print(json.dumps(row), file=file)
                 print(row, flush=True)
