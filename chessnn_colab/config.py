@@ -339,9 +339,8 @@ class TrainConfig(LearnerConfig, SearchConfig):
         workers = len(plan.devices)
         playing = ON_CPU if on_cpu else ON_GPU[preset]
         learning = ON_CPU if device == "cpu" else ON_GPU[preset]
-        price = SPIKE_PRICES.get(self.game, 0.0) if values["activation"] in (None, "spikes") else 0.0
-        if saved:  # the run's own; an old one had none
-            price = saved.get("spike_penalty", 0.0)
+        spiking = values["activation"] in (None, "spikes")
+        new_run = {"spike_penalty": SPIKE_PRICES.get(self.game, 0.0) * spiking}
         boards = self.boards or playing.boards
         plies = min(self.max_plies or rules(self.game).self_play_plies, USUAL_PLIES)
         games = max(128, boards * workers) if on_cpu else 2 * boards * workers
@@ -351,7 +350,7 @@ class TrainConfig(LearnerConfig, SearchConfig):
             "batch_size": learning.batch_size,
             "learning_rate": learning.learning_rate,
             "warm_up": learning.warm_up,
-            "spike_penalty": price,
+            "spike_penalty": (saved or new_run).get("spike_penalty", 0.0),  # an old run had none
             "replay_capacity": window_limit(machine_memory()),
         }
         for name, value in decided.items():

@@ -129,7 +129,5 @@ def to_int8(network: Any) -> None:
     first.int8 = Int8Conv(squares, first.bias, 0, unit=unit)
 
 
-def _rounded(
-    folded: ConvNorm, dtype: torch.dtype = torch.float32, unit: float = 1.0
-) -> Int8Conv:
+def _rounded(folded: ConvNorm, dtype: torch.dtype = torch.float32, unit: float = 1.0) -> Int8Conv:
     return Int8Conv(folded.conv.weight, folded.conv.bias, 1, dtype, unit)

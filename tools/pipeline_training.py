@@ -171,7 +171,8 @@ def score(network: SpikingNetwork, steps: int | None) -> float:
     search = play_search(num_simulations=EVALUATIONS - 1, solve="off")
     player = NetworkPlayer(game, network, search, f"{steps} steps")
     if steps is not None:
-        player.actor.network = Stepped(player.actor.network, steps)  # pyright: ignore
+        stepped: Any = Stepped(player.actor.network, steps)
+        player.actor.network = stepped
     _, early, middle, _ = shipped_files()
     opponents = [
         NetworkPlayer(game, load_network(file, None, "cpu")[0], search, file.stem)

@@ -83,7 +83,7 @@ def bench_workers(setting: Setting) -> Figures:
 
 def bench_learner(setting: Setting) -> Figures:
     """Updates per second of one learner and of the workers that learn together (on a CPU all, with
-    one thread each), and the faster one's share of an iteration.
+    one thread each), and the faster one's share of an iteration with the default reuse.
 
     The planned workers play for `seconds`; then each way learns from those games for half as long.
     It includes how an iteration's learning begins and ends. GPUs learn together where there are two
@@ -94,7 +94,7 @@ def bench_learner(setting: Setting) -> Figures:
     with started_workers(setting, plan, network) as (pool, play):
         played = play(setting.seconds)
         learning = Learning(setting, plan, network, played.records)
-        ways = {"updates/s alone": alone}
+        ways: dict[str, Together] = {"updates/s alone": alone}
         if setting.device == "cpu" or len(set(plan.devices)) > 1:
             ways["updates/s together"] = Ranks(pool, range(len(plan.devices)), print).learn
         for way in ways.values():
@@ -104,12 +104,11 @@ def bench_learner(setting: Setting) -> Figures:
             for name, way in ways.items()
         }
     config = learning.config
-    playing = 1 / played.moves_per_second
-    updating = config.sample_reuse / (config.batch_size * max(rates.values()))
+    learned_per_second = config.batch_size * max(rates.values())
+    to_playing = config.sample_reuse * played.moves_per_second / learned_per_second
     return {
         **rates,
-        "learner_share": updating / (updating + playing),
-        "sample_reuse": config.sample_reuse,
+        "learner_share": to_playing / (to_playing + 1),
         "batch": config.batch_size,
         "precision": str(learning.learner.precision).removeprefix("torch."),
     }
