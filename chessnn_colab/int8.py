@@ -22,8 +22,8 @@ def playing_dtype(precision: str, device: str | torch.device, config: NetworkCon
     """Return the dtype of a playing network's convolutions, for one of PRECISIONS.
 
     As choose_dtype, but "auto" is int8 on a CPU where that is fast and exact, for networks of one
-    step of several spikes, 127 at most, and for their clipped twins. A ReLU has no largest number,
-    so it would need positions to be scaled by.
+    step of several spikes, 127 at most, and for their clipped twins. A ReLU has no
+    limit: its scale would have to be measured on positions.
     """
     limited = config.activation != "relu" and 1 < config.levels < 128 and config.steps == 1
     if precision == "auto" and torch.device(device).type == "cpu" and limited and is_exact():

@@ -8,7 +8,8 @@ each update that form runs for some number of steps, STEPS, and is read after th
 passes as if each layer had waited; batch norm takes the running statistics, and the batch's own in
 the last step alone. Then both are read after several steps: the losses on positions that nobody
 learned from, how often the likeliest legal move is that of the same network when it waits, and the
-score with 16 evaluations a move against two of the networks that come with the package.
+score with 16 evaluations a move against two of the networks that come with the package (those of
+docs/spiking.md were 000007 and 000030 of commit 6bd4c67).
 """
 
 from __future__ import annotations

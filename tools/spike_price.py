@@ -2,12 +2,12 @@
 
     python tools/spike_price.py FOLDER --seeds 0 1 2      train and measure, each network once
     python tools/spike_price.py FOLDER --draw             write docs/spike_price.json and .png
-    python tools/spike_price.py FOLDER --arms lif lif-hard --iterations 6
 
 Every network learns from as many positions, on one thread, from scratch; so a busy machine changes
 nothing. The learning rate falls as in a run of minutes, by the share of iterations that are done.
 Then it plays without what the rules prove. Neither side has chance where a network is the opponent,
-so each of 64 openings is played once with both colours.
+so each of 64 openings is played once with both colours. The opponents of docs/spike_price.json were
+000007 and 000030 of commit 6bd4c67; another measurement beside it needs those files.
 """
 
 from __future__ import annotations
@@ -53,11 +53,9 @@ EVALUATIONS = 16
 class ByIterations(Budget):
     """A budget whose learning rate falls by the share of iterations, as another's by that of time."""
 
-    iterations = ITERATIONS
-
     def learning_rate_factor(self) -> float:
         """1 for the first half of the iterations, then falling to 0.05."""
-        share = (self.done + 0.5) / self.iterations
+        share = (self.done + 0.5) / ITERATIONS
         return min(1.0, max(0.05, 1 - 1.9 * (share - 0.5)))
 
 
@@ -65,7 +63,7 @@ def settings(arm: str, seed: int, run: Path) -> TrainConfig:
     """The run of an arm: a price, or the twin."""
     base = TrainConfig(
         run=str(run),
-        iterations=ByIterations.iterations,
+        iterations=ITERATIONS,
         positions_per_iteration=POSITIONS,
         bootstrap_after=40_000,
         seed=seed,
@@ -155,7 +153,7 @@ def table(rows: list[dict[str, Any]]) -> str:
         own = [row for row in rows if row["arm"] == arm]
         scores = [row["score"] for row in own]
         figures = ["-", "-", "-"]
-        if arm not in TWINS:
+        if arm in map(str, PRICES):
             firing = statistics.mean(row["firing"] for row in own)
             designs = ("spikes, int8", "4-bit twin, zeros skipped")
             joules = [statistics.mean(row["microjoules"][name] for row in own) for name in designs]
@@ -212,14 +210,12 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--arms", nargs="+", default=[*map(str, PRICES), RELU])
-    parser.add_argument("--iterations", type=int, default=ITERATIONS)
     parser.add_argument("--draw", action="store_true")
     options = parser.parse_args()
     if options.draw:
         draw(options.folder)
         return
     options.folder.mkdir(parents=True, exist_ok=True)
-    ByIterations.iterations = options.iterations
     measure_all(options.seeds, options.arms, options.folder)
 
 
