@@ -339,8 +339,6 @@ class TrainConfig(LearnerConfig, SearchConfig):
         workers = len(plan.devices)
         playing = ON_CPU if on_cpu else ON_GPU[preset]
         learning = ON_CPU if device == "cpu" else ON_GPU[preset]
-        spiking = values["activation"] in (None, "spikes")
-        new_run = {"spike_penalty": SPIKE_PRICES.get(self.game, 0.0) * spiking}
         boards = self.boards or playing.boards
         plies = min(self.max_plies or rules(self.game).self_play_plies, USUAL_PLIES)
         games = max(128, boards * workers) if on_cpu else 2 * boards * workers
@@ -350,7 +348,7 @@ class TrainConfig(LearnerConfig, SearchConfig):
             "batch_size": learning.batch_size,
             "learning_rate": learning.learning_rate,
             "warm_up": learning.warm_up,
-            "spike_penalty": (saved or new_run).get("spike_penalty", 0.0),  # an old run had none
+            "spike_penalty": self._price(saved),
             "replay_capacity": window_limit(machine_memory()),
         }
         for name, value in decided.items():
@@ -377,6 +375,13 @@ class TrainConfig(LearnerConfig, SearchConfig):
         if not (own_gpus and wanted and device.startswith("cuda")):
             return 1
         return min(len(plan.devices), self.batch_size or len(plan.devices))
+
+    def _price(self, saved: Mapping[str, Any] | None) -> float:
+        """Of spikes: that of the saved run, which an old one lacks, or the game's."""
+        if saved:
+            return saved.get("spike_penalty", 0.0)
+        spiking = self.activation in (None, "spikes")
+        return SPIKE_PRICES.get(self.game, 0.0) * spiking
 
     def _check_same_game(self, saved: Mapping[str, Any]) -> None:
         kept = saved.get("game")

@@ -363,7 +363,7 @@ def test_a_run_below_the_curve_of_a_normal_one_says_so_once_and_what_to_look_at_
     assert [words.split(".")[0] for words in model.messages] == [
         "Weaker than a normal run by now (puzzles, by policy)"
     ]
-    assert "the normal run's 1,954" in model.messages[0]
+    assert "the normal run's 2,862" in model.messages[0]
     other, _ = live(config={"game": "gomoku", "preset": "cpu", "search": "two-rung"})
     other.measured([late])
     assert not other.messages, "no curve of its game"

@@ -64,7 +64,6 @@ def _alternated(paces: dict[str, Pace], seconds: float) -> Figures:
         for count, suffix in SUFFIXES.items():
             ratios = [busy[name] / idle[name] for idle, busy in zip(turns[0], turns[count])]
             figures[f"{name}_ratio{suffix}"] = statistics.median(ratios)
-            figures[f"{name}_ratio{suffix}_range"] = [min(ratios), max(ratios)]
     return figures
 
 
