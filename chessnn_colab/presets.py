@@ -15,8 +15,8 @@ BOARDS = 512  # the same on a GPU
 KINDS = ("CPU", "M2", "T4", "A100", "H200")  # devices whose pace is stated: one core, or one GPU
 TIMED_BATCH = 1024
 MOST_REUSE = 3.0  # more was no better with one learner on two cores (LOG.md, 2026-11-21)
-SPIKE_PRICES = {"chess": 0.1}  # nats; in other games none was measured (docs/spiking.md)
 LEAST_REUSE = 0.8  # the least among the peers that docs/scaling.md names
+SPIKE_PRICES = {"chess": 0.1}  # nats; in other games none was measured (docs/spiking.md)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""The player of tools/pipeline.py, whose network does not wait.
+"""The player of tools/pipeline.py, and the learner of tools/pipeline_training.py, whose networks do
+not wait.
 
 What such a network fires is held by test_event_driven.
 """
@@ -9,11 +10,13 @@ from pathlib import Path
 import torch
 
 from chessnn_colab.arena.registry import match_game
+from chessnn_colab.spikes import without_waiting
 
 from .test_event_driven import CONFIG, strong
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
 from pipeline import StepPlayer, nearness
+from pipeline_training import in_steps
 
 
 def player(steps: int, margin: float, options: dict[str, bool] | None) -> StepPlayer:
@@ -37,3 +40,20 @@ def test_an_answer_stops_when_it_is_sure_and_ends_as_that_of_the_network_that_wa
     assert used.min() < used.max()
     near = nearness(player(24, 2.0, back), player(1, 2.0, None), state)
     assert near[0, 0] < 1 and near[-1, 0] == 1 and near[-1, 1:].abs().max() < 1e-4
+
+
+def test_learning_in_steps_fires_as_without_waiting_and_its_gradient_passes_as_if_it_waited():
+    network = strong(CONFIG).eval()
+    planes = match_game("chess").observe(match_game("chess").init(1))
+    with without_waiting(network), torch.no_grad():
+        expected = [network.features_and_value(planes)[0] for _ in range(3)]
+    with in_steps(network):
+        with torch.no_grad():
+            found = [network.features_and_value(planes)[0] for _ in range(2)]
+        last = network.features_and_value(planes)[0]
+    for fired, rates in zip([*found, last.detach()], expected, strict=True):
+        assert torch.equal(fired, rates)
+    assert not torch.equal(expected[-1], network.features_and_value(planes)[0])
+    last.sum().backward()
+    gradient = network.stem.conv.weight.grad
+    assert gradient is not None and gradient.abs().sum() > 0
