@@ -212,7 +212,7 @@ class PoolContract:
 
     def test_a_hung_worker_is_replaced(self, pool, monkeypatch):
         """SIGSTOP, as from a debugger or a driver that hangs, perhaps in the middle of a
-        message.
+        message. A share lasts long enough that the worker cannot end it before it stops.
         """
         stopped, said = [], []
 
@@ -223,8 +223,8 @@ class PoolContract:
 
         monkeypatch.setattr(pool, "timeout", 2.0)
         monkeypatch.setattr(pool, "_say", lambda text: said.append((text, time.monotonic())))
-        received = pool.play([4, 4], LARGE, stop)
-        assert [games(worker) for worker in received] == shares([4, 4], LARGE)
+        received = pool.play([40, 40], LARGE, stop)
+        assert [games(worker) for worker in received] == shares([40, 40], LARGE)
         message, at = said[0]
         assert "hung: it said nothing for 2 s; its log is " in message
         assert at - stopped[0] < full(math.inf, 2.0 + 1.0)
