@@ -221,12 +221,12 @@ def _proven(first: Step, second: Step, q: Tensor) -> Tensor:
     return torch.where(first.proven, first.reward + first.discount * first.value, q)
 
 
-def play_wins(output: PolicyOutput, wins: Tensor, value: Tensor | float = 1.0) -> PolicyOutput:
+def play_wins(output: PolicyOutput, wins: Tensor, value: Tensor) -> PolicyOutput:
     """`output` with the action of `wins` int64 [B] chosen, and alone in the policy, in the rows
     where one is given.
 
-    wins: an action that wins by force, -1 in rows without one. value: float32 [K, B] or one
-    number, what it is worth.
+    wins: an action that wins by force, -1 in rows without one. value: float32 [K, B], what it is
+    worth.
     """
     found = (wins >= 0).unsqueeze(1)
     column = (

@@ -176,7 +176,7 @@ def test_a_win_is_played_and_taught_alone():
         torch.full((3, 2), 0.5),
         torch.zeros(1, 3),
     )
-    won = play_wins(output, torch.tensor([1, -1, 9]))
+    won = play_wins(output, torch.tensor([1, -1, 9]), torch.ones_like(output.value))
     assert won.action.tolist() == [1, 6, 9]
     assert won.value.tolist() == [[1, 0, 1]]
     taught = [dict(zip(*row)) for row in zip(won.actions.tolist(), won.action_weights.tolist())]

@@ -7,6 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from rich.filesize import decimal
+
 from ..errors import RunError
 from ..text import counted, duration
 from .config_file import CONFIG_FILE
@@ -30,9 +32,7 @@ class RunSummary:
     def __str__(self) -> str:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(self.changed))
         trained = f"{counted(self.iterations, 'iteration')} in {duration(self.seconds)}"
-        return (
-            f"{self.path.name:20} {self.game:12} {trained:28} {megabytes(self.size):>10}   {when}"
-        )
+        return f"{self.path.name:20} {self.game:12} {trained:28} {decimal(self.size):>10}   {when}"
 
 
 class RunList(list[RunSummary]):
@@ -41,7 +41,7 @@ class RunList(list[RunSummary]):
     def __str__(self) -> str:
         if not self:
             return "There is no run here yet."
-        return "\n".join([*map(str, self), f"{megabytes(sum(run.size for run in self))} in all"])
+        return "\n".join([*map(str, self), f"{decimal(sum(run.size for run in self))} in all"])
 
     __repr__ = __str__
 
@@ -99,13 +99,6 @@ def folder_bytes(folder: Path) -> int:
         with suppress(OSError):
             total += path.stat().st_size if path.is_file() else 0
     return total
-
-
-def megabytes(size: float) -> str:
-    """Bytes as people say them: 12 MB, 3.4 GB."""
-    if size >= 1e9:
-        return f"{size / 1e9:.1f} GB"
-    return f"{size / 1e6:.0f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"
 
 
 def _summary(path: Path) -> RunSummary:
