@@ -54,7 +54,8 @@ class Assembler:
         rows = {name: array[rows["number"] >= 0] for name, array in rows.items()}
         played = len(rows["number"])
         self.plies += played
-        rows["td_lambda"] = np.where(rows.pop("explored"), 0, self._td_lambda)
+        explored = rows.pop("explored") > rows["ended"]  # the rules say what an end is worth
+        rows["td_lambda"] = np.where(explored, 0, self._td_lambda)
         if "reward" not in rows:
             rows["value"] = chances(rows["value"])
         guess = rows.pop("guess", rows["value"])

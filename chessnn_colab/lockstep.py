@@ -157,15 +157,15 @@ class Lockstep:
         """The row and the boards after one ply. It is a function of its arguments alone.
 
         choice: float32 [B, columns], the noise that draws the action played from the policy.
-        chance: float32 [B] in [0, 1); below the game's epsilon it is any legal action instead, each
-        as likely.
+        chance: float32 [B] in [0, 1); in every second game, where it is below the game's epsilon,
+        it is any legal action instead, each as likely.
         """
         state, number = boards.state, boards.number
         policy = self.actor.improve(state, noise)
         sampling = state.plies_played < boards.sample_until
-        explores = chance < self.game.epsilon
+        explores = chance + number % 2 < self.game.epsilon  # in every second game
         weights = policy.action_weights
-        weights = torch.where(explores.unsqueeze(1), (weights > 0).float(), weights)
+        weights = torch.where(explores.unsqueeze(1), weights.sign(), weights)
         drawn = sample_actions(policy, weights, choice)
         action = torch.where(sampling | explores, drawn, policy.action)
         after = self.game.step(state, action)
@@ -175,9 +175,9 @@ class Lockstep:
             "position": self.game.pack(state),
             "player": state.current_player,
             "action": action,
-            "explored": explores & ~over,
+            "explored": explores,
             "value": policy.value[0] if self.game.score_limit else policy.value.t(),
-            "ended": over & (number >= 0),
+            "ended": over,
             "ending": after.ending,
             "reward" if self.game.score_limit else "outcome": after.rewards[:, 0],
             **best_actions(policy),

@@ -325,13 +325,13 @@ def _sigma_scale(config: SearchConfig, most_visits: int) -> float:
 
 def rescale(q: Tensor, legal: Tensor, value: Tensor) -> Tensor:
     """q [B, n] moved to [0, 1] within each row, over the actions that are `legal`, bool [B, n], and
-    the value [B].
+    the value [B], which counts for the others.
     """
     value = value.unsqueeze(1)
     q = torch.where(legal, q, value)
     low = torch.minimum(q.amin(1, keepdim=True), value)
     high = torch.maximum(q.amax(1, keepdim=True), value)
-    return (q - low) / (high - low).clamp(min=1e-8) * legal
+    return (q - low) / (high - low).clamp(min=1e-8)
 
 
 def considered_visits_table(most: int, num_simulations: int, device: torch.device) -> Tensor:

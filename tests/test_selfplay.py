@@ -265,9 +265,11 @@ def test_each_position_keeps_whether_its_searchs_value_may_be_used():
 
 
 def test_what_came_of_any_legal_move_says_nothing_of_the_positions_before_it():
-    """They are worth what the search said before that move, and after it all goes on as ever."""
+    """They are worth what the search said before that move, and after it all goes on as ever. An
+    end by the rules counts all the same.
+    """
     said = [[[0.0, 0.6, 1.0]]]  # 0.8 to win, as the search carries it
-    explored, ended = ([[row] for row in rows] for rows in ((0, 1, 0, 0), (0, 0, 0, 1)))
+    explored, ended = ([[row] for row in rows] for rows in ((0, 1, 0, 1), (0, 0, 0, 1)))
     block = block_of(
         [[0]] * 4, explored=explored, ended=ended, value=said * 4, guess=said * 4,
         outcome=[[1.0]] * 4, ending=[[CHECKMATE]] * 4,
@@ -278,23 +280,19 @@ def test_what_came_of_any_legal_move_says_nothing_of_the_positions_before_it():
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.3])
 def test_a_share_of_the_moves_is_any_legal_move(epsilon):
-    """In 2,000 standard start positions a fixed share of the moves is spread evenly over all
-    twenty, whatever the search prefers. A move that ends its game is not such a move.
+    """In 2,000 standard start positions a fixed share of the moves of every second game is spread
+    evenly over all twenty, whatever the search prefers.
     """
     network = actor_copy(build_network(TINY, "cpu").eval())
 
-    def first_ply(max_plies: int) -> dict[str, np.ndarray]:
-        game = Chess(max_plies)
-        game.start_shares, game.sampling_plies, game.epsilon = {"standard": 1.0}, 1, epsilon
-        actor = Actor(game, network, SearchConfig(candidates=2, survivors=1))
-        block = Lockstep(actor, 2000, 0).play_block(1)
-        return {name: array[0] for name, array in block.items()}
-
-    assert not first_ply(1)["explored"].any()
-    row = first_ply(40)
-    assert abs(row["explored"].mean() - epsilon) < 0.04
-    counts = np.bincount(row["action"][row["explored"]])
-    assert not epsilon or (np.count_nonzero(counts) == 20 and counts.max() < 60)
+    game = Chess(40)
+    game.start_shares, game.sampling_plies, game.epsilon = {"standard": 1.0}, 1, epsilon
+    actor = Actor(game, network, SearchConfig(candidates=2, survivors=1))
+    block = Lockstep(actor, 2000, 0).play_block(1)
+    explored = block["explored"][0]
+    assert abs(explored[::2].mean() - epsilon) < 0.05 and not explored[1::2].any()
+    counts = np.bincount(block["action"][0][explored])
+    assert not epsilon or (np.count_nonzero(counts) == 20 and counts.max() < 35)
 
 
 @pytest.mark.parametrize("kind", ["few-piece", "random-plies", "standard"])
