@@ -16,7 +16,6 @@ class Assembler:
     truncated: index of the ending "truncated"; discount (of points) and td_lambda: see
     `td_returns`; bootstrap: a position's estimate is what the search said, even where the game has
     a guess. Each row keeps its td_lambda and its estimate, because its game may go on under others.
-    A row whose move was any legal move ("explored") has a td_lambda of 0.
     rows: of games in progress (see `rows_of`).
     """
 
@@ -54,8 +53,7 @@ class Assembler:
         rows = {name: array[rows["number"] >= 0] for name, array in rows.items()}
         played = len(rows["number"])
         self.plies += played
-        explored = rows.pop("explored") > rows["ended"]  # the rules say what an end is worth
-        rows["td_lambda"] = np.where(explored, 0, self._td_lambda)
+        rows["td_lambda"] = np.full(played, self._td_lambda)
         if "reward" not in rows:
             rows["value"] = chances(rows["value"])
         guess = rows.pop("guess", rows["value"])
@@ -112,10 +110,6 @@ class Assembler:
     def _value_targets(self, rows: Arrays, lengths: np.ndarray, by_rules: np.ndarray) -> np.ndarray:
         """float16 [N, 3]: the chances of each position's mover to win, draw and lose, by
         `td_returns`. A game that the rules did not end is worth the estimate at its last position.
-
-        Where the move was any legal move, what came of it says nothing of its position, nor of
-        those before: the position is worth its estimate, and returns begin anew (Watkins's
-        Q(lambda), Sutton & Barto 2018, 12.10).
         """
         last = np.cumsum(lengths) - 1
         second = (rows["player"] == 1)[:, None]
@@ -123,7 +117,6 @@ class Assembler:
         result = rows["outcome"][last, None] == (1, 0, -1)
         final = np.where(by_rules[:, None], result, estimate[last])
         returns = td_returns(final, estimate, lengths, rows["td_lambda"])
-        returns = np.where(rows["td_lambda"][:, None] == 0, estimate, returns)
         return _turned(returns, second).astype(np.float16)
 
     def _point_targets(self, rows: Arrays, lengths: np.ndarray, by_rules: np.ndarray) -> np.ndarray:

@@ -147,27 +147,18 @@ class Lockstep:
         boards = len(self.boards.number)
         noise = self.actor.draw(boards, self.generator)
         choice = sample_gumbel(noise.gumbel, self.generator)
-        chance = choice.new_empty(boards).uniform_(generator=self.generator)
-        row, self.boards = self._replays(self.ply, boards, self.boards, noise, choice, chance)
+        row, self.boards = self._replays(self.ply, boards, self.boards, noise, choice)
         return row
 
-    def ply(
-        self, boards: Boards, noise: Noise, choice: Tensor, chance: Tensor
-    ) -> tuple[dict[str, Tensor], Boards]:
+    def ply(self, boards: Boards, noise: Noise, choice: Tensor) -> tuple[dict[str, Tensor], Boards]:
         """The row and the boards after one ply. It is a function of its arguments alone.
 
         choice: float32 [B, columns], the noise that draws the action played from the policy.
-        chance: float32 [B] in [0, 1); in every second game, where it is below the game's epsilon,
-        it is any legal action instead, each as likely.
         """
         state, number = boards.state, boards.number
         policy = self.actor.improve(state, noise)
         sampling = state.plies_played < boards.sample_until
-        explores = chance + number % 2 < self.game.epsilon  # in every second game
-        weights = policy.action_weights
-        weights = torch.where(explores.unsqueeze(1), weights.sign(), weights)
-        drawn = sample_actions(policy, weights, choice)
-        action = torch.where(sampling | explores, drawn, policy.action)
+        action = torch.where(sampling, sample_actions(policy, choice), policy.action)
         after = self.game.step(state, action)
         over = finished(after)
         row = {
@@ -175,7 +166,6 @@ class Lockstep:
             "position": self.game.pack(state),
             "player": state.current_player,
             "action": action,
-            "explored": explores,
             "value": policy.value[0] if self.game.score_limit else policy.value.t(),
             "ended": over,
             "ending": after.ending,
@@ -211,8 +201,9 @@ def graphs_for(actor: Actor) -> Graphs:
     return Graphs(on=actor.game.device.type == "cuda" and pure)
 
 
-def sample_actions(policy: PolicyOutput, weights: Tensor, noise: Tensor) -> Tensor:
-    """int64 [B]: actions of `policy` drawn by their weights [B, A], with Gumbel noise [B, columns]."""
+def sample_actions(policy: PolicyOutput, noise: Tensor) -> Tensor:
+    """int64 [B]: actions drawn from the improved policy by Gumbel noise [B, columns]."""
+    weights = policy.action_weights
     column = (weights.log() + noise[:, : weights.shape[1]]).argmax(1, keepdim=True)
     return policy.actions.gather(1, column).squeeze(1)
 

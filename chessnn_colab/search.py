@@ -163,7 +163,7 @@ def two_rung(
     needed = None if root.static else legal.flatten()
     rung = _ask(recurrent_fn, root.embedding, rows, actions, needed)
     first = rung[0]
-    q = torch.addcmul(first.reward, first.discount, first.value).unflatten(1, (-1, m))  # [K, B, m]
+    q = (first.reward + first.discount * first.value).unflatten(1, (-1, m))  # [K, B, m]
     visits = torch.ones_like(considered)
     scale = _sigma_scale(config, 1)
     tried = considered + scale * rescale(q[0], legal, root.value[0])
@@ -201,9 +201,9 @@ def _after_best_reply(
     if not root.static:
         unfinished = legal[rows] & (first.discount[0, rows] != 0)
     second, _, _ = _ask(recurrent_fn, children, row_of[rows], None, unfinished)
-    reply_value = torch.addcmul(second.reward, second.discount, second.value)
+    reply_value = second.reward + second.discount * second.value
     tried = Step._make(None if part is None else part[..., rows] for part in first)
-    q = torch.addcmul(tried.reward, tried.discount, tried.value + reply_value, value=0.5)
+    q = tried.reward + tried.discount * (tried.value + reply_value) / 2
     return _proven(tried, second, q) if config.solve == "all" else q
 
 

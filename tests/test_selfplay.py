@@ -32,13 +32,7 @@ from .test_chess_endings import expected_ending
 
 TRUNCATED, CHECKMATE = ENDINGS.index("truncated"), ENDINGS.index("checkmate")
 FEW_PIECES = {"few-piece": 1.0}
-MATING = {
-    "positions": 4000,
-    "boards": 48,
-    "max_plies": 60,
-    "start_shares": FEW_PIECES,
-    "epsilon": 0.0,
-}
+MATING = {"positions": 4000, "boards": 48, "max_plies": 60, "start_shares": FEW_PIECES}
 TINY = NetworkConfig(channels=8, blocks=1, value_hidden=8)
 
 
@@ -264,37 +258,6 @@ def test_each_position_keeps_whether_its_searchs_value_may_be_used():
     assert records.value_targets[:, 0].tolist() == pytest.approx(wins, abs=1e-3)
 
 
-def test_what_came_of_any_legal_move_says_nothing_of_the_positions_before_it():
-    """They are worth what the search said before that move, and after it all goes on as ever. An
-    end by the rules counts all the same.
-    """
-    said = [[[0.0, 0.6, 1.0]]]  # 0.8 to win, as the search carries it
-    explored, ended = ([[row] for row in rows] for rows in ((0, 1, 0, 1), (0, 0, 0, 1)))
-    block = block_of(
-        [[0]] * 4, explored=explored, ended=ended, value=said * 4, guess=said * 4,
-        outcome=[[1.0]] * 4, ending=[[CHECKMATE]] * 4,
-    )  # fmt: skip
-    records = Assembler(TRUNCATED, 0.99, 0.5, True).add(block)
-    assert records.value_targets[:, 0].tolist() == pytest.approx([0.8, 0.8, 0.9, 1], abs=1e-3)
-
-
-@pytest.mark.parametrize("epsilon", [0.0, 0.3])
-def test_a_share_of_the_moves_is_any_legal_move(epsilon):
-    """In 2,000 standard start positions a fixed share of the moves of every second game is spread
-    evenly over all twenty, whatever the search prefers.
-    """
-    network = actor_copy(build_network(TINY, "cpu").eval())
-
-    game = Chess(40)
-    game.start_shares, game.sampling_plies, game.epsilon = {"standard": 1.0}, 1, epsilon
-    actor = Actor(game, network, SearchConfig(candidates=2, survivors=1))
-    block = Lockstep(actor, 2000, 0).play_block(1)
-    explored = block["explored"][0]
-    assert abs(explored[::2].mean() - epsilon) < 0.05 and not explored[1::2].any()
-    counts = np.bincount(block["action"][0][explored])
-    assert not epsilon or (np.count_nonzero(counts) == 20 and counts.max() < 35)
-
-
 @pytest.mark.parametrize("kind", ["few-piece", "random-plies", "standard"])
 def test_starts_are_legal_unfinished_and_varied(kind):
     states = Chess().starts(200, kind, torch.Generator().manual_seed(0))
@@ -339,7 +302,7 @@ def test_sampling_is_early_and_the_searchs_choice_late():
 def block_of(number: list, **arrays: list) -> dict[str, np.ndarray]:
     """What a block of plies hands over, [plies, boards]; zeros, but for the arrays that are given."""
     zeros = np.zeros_like(number, float)
-    names = "player action explored ended ending outcome".split()
+    names = "player action ended ending outcome".split()
     wide = np.zeros((*zeros.shape, POLICY_WIDTH))
     return {
         **dict.fromkeys(names, zeros),

@@ -28,8 +28,8 @@ def calibrate_run(
     watch: Watch = unwatched,
 ) -> Calibration:
     """Let a run's network play `games` games as in training (its search, its start positions, its
-    sampling), but with the longer ply cap of matches and without moves that are any legal move,
-    and compare what its search said in each position with what was played.
+    sampling), but with the longer ply cap of matches, and compare what its search said in each
+    position with what was played.
 
     Games that the cap stops have no outcome and are left out. snapshot: the iteration; None is the
     last. Raises ConfigError for a game that pays points, and what load_network raises.
@@ -44,7 +44,6 @@ def calibrate_run(
         field.name: settings[field.name] for field in fields(SearchConfig) if field.name in settings
     }
     player = network_player(run, iteration, game, SearchConfig(**search))
-    game.epsilon = 0.0  # what is said is what happens when both play on as they search
     boards = min(games, BOARDS_ON_CPU if game.device.type == "cpu" else BOARDS)
     parts: list[GameRecords] = []
     started = time.monotonic()

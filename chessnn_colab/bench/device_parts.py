@@ -2,7 +2,9 @@
 
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import torch
 
@@ -151,20 +153,25 @@ def bench_graph(setting: Setting) -> Figures:
 
 
 def bench_fused(setting: Setting) -> Figures:
-    """The neurons of one layer at the preset's size."""
+    """The neurons of one layer at the preset's size, forward and backward."""
     device = setting.device
     config = setting.network_config
     layer = SpikingLayer(config, portable=device == "mps")
     shape = (config.steps, setting.lockstep_boards, config.channels, config.squares)
-    currents = torch.ones(
-        shape, dtype=choose_dtype(setting.config.precision, device), device=device
-    )
-    forward, in_two_passes = (
-        1e6 * seconds_per_call(way, device, setting.seconds)
-        for way in (lambda: layer(currents), lambda: currents.clamp(0, config.levels).round_())
-    )
+    learned = choose_dtype(setting.config.precision, device)
+    currents = torch.ones(shape, dtype=learned, device=device, requires_grad=True)
+
+    @torch.enable_grad()
+    def both() -> None:
+        layer(currents).sum().backward()
+
+    def measure(function: Callable[[], Any]) -> float:
+        return 1e6 * seconds_per_call(function, device, setting.seconds)
+
     return {
+        "currents": f"{shape}, {learned}",
         "one pass over memory": rounds_at_once(currents.device),
-        "us forward": forward,
-        "us forward in two passes": in_two_passes,
+        "us forward": measure(lambda: layer(currents)),
+        "us forward in two passes": measure(lambda: currents.clamp(0, config.levels).round_()),
+        "us forward, sum and backward": measure(both),
     }

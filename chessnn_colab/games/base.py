@@ -47,9 +47,6 @@ class Game(Protocol):
     # Plies after which self-play stops a game. A run may set this (`max_plies`).
     self_play_plies: int
     sampling_plies: int  # a game samples its moves until a random ply below this
-    # The share of moves, in every second game of self-play, that are any legal move: so the network
-    # learns what bad moves are worth. Not for points: only the chances leave such moves out.
-    epsilon: float = 0.0
     discount: float  # what a win is worth to the search one ply later; of points, in targets too
     # 1: value targets are the outcome alone; below 1: mixed with estimates of the next plies. These
     # are guessed_chances, or what the search said in a game without them.

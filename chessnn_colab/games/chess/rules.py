@@ -59,7 +59,6 @@ class Chess(Game):
     start_shares: Mapping[str, float] = {"few-piece": 0.4, "random-plies": 0.2, "standard": 0.4}
     self_play_plies = 160
     sampling_plies = 30
-    epsilon = 0.3
     discount = 0.99
     td_lambda = 0.85
     bootstrap_after = 200_000
