@@ -9,18 +9,20 @@ import torch
 
 from chessnn_colab.games.chess.notation import state_from_boards
 from chessnn_colab.games.chess.rules import Chess
+from chessnn_colab.network import build_network
 
-from .test_selfplay import TINY, build_network
+from .test_selfplay import TINY
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
 from move_worth import Moves
 
 QUEEN_HANGS = "4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1"
+BLACK_MATES = "4r1k1/8/8/8/8/8/5PPP/6K1 b - - 0 1"
 
 
-def moves(worth) -> Moves:
+def moves(worth, *fens: str) -> Moves:
     game = Chess()
-    boards = [chess.Board(), chess.Board(QUEEN_HANGS)]
+    boards = [chess.Board(fen) for fen in fens or (chess.STARTING_FEN, QUEEN_HANGS)]
     return Moves(game, state_from_boards(boards, game), worth)
 
 
@@ -47,3 +49,11 @@ def test_a_network_is_judged_by_its_value_and_by_its_policy():
     figures = found.judged(network)
     assert figures["correlation"] > 0.99 and figures["value loses"] == 0
     assert figures["policy loses"] > 0 and figures["spread"] > figures["noise"] > 0
+
+
+def test_a_move_that_ends_the_game_is_worth_what_the_rules_say():
+    found = moves(lambda board: float(board.is_checkmate()), BLACK_MATES)
+    with torch.no_grad():
+        values = found.values(build_network(TINY, "cpu").eval())
+    assert found.worth.sum() == 1 and values[found.worth == 1].tolist() == [1]
+    assert (values[found.worth == 0].abs() < 1).all()

@@ -25,7 +25,7 @@ import chess.engine
 import torch
 from torch import Tensor
 
-from chessnn_colab.games.base import select
+from chessnn_colab.games.base import finished, select
 from chessnn_colab.games.chess.boards import boards_from_state
 from chessnn_colab.games.chess.notation import move_from_action
 from chessnn_colab.games.chess.rules import Chess
@@ -88,18 +88,21 @@ class Moves:
         return float((self.extreme(self.worth, "amax") - self.extreme(chosen, "amax")).mean())
 
     def values(self, network: SpikingNetwork) -> Tensor:
-        """float32 [moves]: what a network expects after each move, for the player who moved."""
+        """float32 [moves]: what a network expects after each move, for the player who moved. A move
+        that ends the game is worth what the rules say, as in a search.
+        """
         parts = torch.arange(len(self.rows)).split(ROWS)
         planes = (self.game.observe(select(self.after, part)) for part in parts)
-        return -torch.cat([expected_value(network.features_and_value(each)[1]) for each in planes])
+        found = torch.cat([expected_value(network.features_and_value(each)[1]) for each in planes])
+        mover = self.state.current_player[self.rows].unsqueeze(1)
+        result = self.after.rewards.gather(1, mover).squeeze(1)
+        return torch.where(finished(self.after), result, -found)
 
     @torch.inference_mode()
     def judged(self, network: SpikingNetwork) -> dict[str, float]:
         """The figures of the module's docstring."""
         actor = actor_copy(network)
-        values, rough = (
-            self.values(actor_copy(network, d)) for d in (torch.float32, torch.bfloat16)
-        )
+        values, rough = self.values(actor), self.values(actor_copy(network, torch.bfloat16))
         rates, _ = actor.features_and_value(self.game.observe(self.state))
         logits = actor.prior_logits_at(rates, self.rows, self.actions)
         low, high = (self.extreme(values, which)[self.rows] for which in ("amin", "amax"))
