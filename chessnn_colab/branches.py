@@ -47,6 +47,7 @@ def branches(output: PolicyOutput, discount: float) -> list[Branch]:
     arrays = tree.actions, tree.visits.int(), values, tree.q[0], tree.proven, tree.children
     edges = zip(*(array[tried].tolist() for array in arrays))
     edges_of = [list(islice(edges, count)) for count in tried.sum(1).tolist()]
+    ends = (tree.discounts[0] == 0).tolist()  # a game that is over goes on in the tree
 
     def below(node: int) -> list[Branch]:
         found = []
@@ -55,7 +56,8 @@ def branches(output: PolicyOutput, discount: float) -> list[Branch]:
             if proven:
                 plies = 1 + round(math.log(abs(balance)) / math.log(discount)) if balance else 0
                 proof = plies if balance > 0 else -plies
-            found.append(Branch(action, visits, value, proof, below(child)))
+            replies = [] if ends[child] else below(child)
+            found.append(Branch(action, visits, value, proof, replies))
         # Proven wins come first, the fastest before the others, and proven losses last.
         found.sort(
             key=lambda each: (1 / (each.proof or math.inf), each.visits, each.value), reverse=True

@@ -96,9 +96,10 @@ class CheckReport:
 def check_device(device: str = "auto", game: str = "chess") -> CheckReport:
     """Look, try, time and recommend.
 
-    The report names the devices that do not work. Raises DeviceError only for a `device` that is
-    not there or does not work.
+    The report names the devices that do not work. Raises ConfigError for an unknown game, and
+    DeviceError only for a `device` that is not there or does not work.
     """
+    config = TrainConfig(game=game)
     facts = gather_facts()
     machine = facts.machine
     choice = detect_device(device, machine, functools.partial(probe, game=game))
@@ -109,7 +110,7 @@ def check_device(device: str = "auto", game: str = "chess") -> CheckReport:
         choice=choice,
         speeds=tuple(time_network(name, game) for name in timed),
         plan=plan_workers(machine, choice.device),
-        outlook=plan_run(TrainConfig(game=game), choice.device, machine).line,
+        outlook=plan_run(config, choice.device, machine).line,
         one_pass=rounds_at_once(torch.device(choice.device)),
         int8=", plays in int8" if is_exact() else "",
         advice=advice(facts, choice.troubles),

@@ -33,6 +33,7 @@ class Gpu:
     name: str
     memory: int  # bytes
     capability: tuple[int, int]
+    made_up: bool = False  # whether it is no device of this machine
 
 
 @dataclass(frozen=True)
@@ -144,12 +145,14 @@ def _why_not(device: str, error: Exception) -> str:
     return f"in use: {(total - free) / 1e9:.1f} of {total / 1e9:.1f} GB taken"
 
 
-def free_memory(device: str, total: int) -> int:
-    """The bytes of a GPU that no program has taken; `total` where it cannot be asked."""
+def free_memory(gpu: Gpu) -> int:
+    """The bytes that no program has taken; all of them where the device cannot be asked."""
+    if gpu.made_up:
+        return gpu.memory
     try:
-        return torch.cuda.mem_get_info(device)[0]
+        return torch.cuda.mem_get_info(gpu.index)[0]
     except Exception:  # whatever a broken driver raises; the worker there will say so
-        return total
+        return gpu.memory
 
 
 def try_device(device: str) -> None:

@@ -130,16 +130,19 @@ def build_network(
     return network.to(device, memory_format=layout)  # pyright: ignore[reportCallIssue]  # torch's stub lacks this form
 
 
-def actor_copy(network: SpikingNetwork, dtype: torch.dtype = torch.float32) -> SpikingNetwork:
+def actor_copy(
+    network: SpikingNetwork, dtype: torch.dtype = torch.float32, device: torch.device | None = None
+) -> SpikingNetwork:
     """A copy for self-play: evaluation mode, batch norm folded, no gradients. The original is not
     changed.
 
     dtype: of the convolutions' weights. Spikes are exact in every dtype, and membranes that last
     stay float32. int8 is for a network for which int8.playing_dtype says so; such a copy only
     plays: it cannot be copied, pickled or saved, and estimate_energy does not see its layers.
+    device: of the copy; None is the network's own.
     """
     functional.reset_net(network)
-    actor = copy.deepcopy(network).eval().requires_grad_(False)
+    actor = copy.deepcopy(network).to(device).eval().requires_grad_(False)
     for module in actor.modules():
         if isinstance(module, ConvNorm):
             module.fold(torch.float32 if dtype is torch.int8 else dtype)

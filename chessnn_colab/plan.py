@@ -142,8 +142,8 @@ def made_up_machine(gpus: int, kind: str) -> Inventory:
     require("gpus", gpus, COUNT)
     require("gpu", kind, one_of(*CARDS))
     gibibytes, capability = CARDS[kind]
-    cards = tuple(Gpu(number, kind, gibibytes * 2**30, capability) for number in range(gpus))
-    return Inventory(cards, False, cores=gpus)
+    cards = (Gpu(number, kind, gibibytes * 2**30, capability, True) for number in range(gpus))
+    return Inventory(tuple(cards), False, cores=gpus)
 
 
 def rates_of_run(run: str) -> Rates:

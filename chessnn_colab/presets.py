@@ -91,7 +91,7 @@ def choose_preset(
         return "cpu", _sentence("cpu", "cores are too slow for a larger one")
     names = {device, *plan.devices}
     gpus = [gpu for gpu in machine.gpus if f"cuda:{gpu.index}" in names]
-    free = min(free_memory(f"cuda:{gpu.index}", gpu.memory) for gpu in gpus) / 1e9
+    free = min(map(free_memory, gpus)) / 1e9
     reason = ""
     for name in ("h100", "a100", "t4"):
         size = SIZES[name]

@@ -79,11 +79,6 @@ class Report:
     sample_game: str = ""
 
     @property
-    def kept_share(self) -> float:
-        """Of the new positions, those that are there to be learned from."""
-        return min(self.window / max(self.plies, 1), 1.0)
-
-    @property
     def results(self) -> dict[str, float]:
         """Result -> share of the games: the wins of each player, "draws" by the rules, and "cap",
         the games stopped at the ply cap.

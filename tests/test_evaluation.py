@@ -139,14 +139,14 @@ def test_a_run_of_another_game_plays_that_game(other_game):
 
 def test_a_run_of_another_game_is_not_an_opponent(run, other_game, capsys):
     for own, opponent, words in (
-        (run, other_game, "is a run of the game 'tictactoe': expected one of 'chess'"),
-        (other_game, run, "is a run of the game 'chess': expected one of 'tictactoe'"),
-        (other_game, "minimax", "unknown opponent 'minimax': expected one of random, or the"),
+        (run, other_game, "is a run of the game 'tictactoe': expected a run of 'chess'"),
+        (other_game, run, "is a run of the game 'chess': expected a run of 'tictactoe'"),
+        (other_game, "minimax", "unknown opponent 'minimax': expected random, RUN or RUN@SNAPSHOT"),
     ):
         with pytest.raises(ConfigError, match=words):
             evaluate_run(own, [opponent], 2, POLICY, device="cpu")
     assert main(["uci", other_game]) == 2
-    assert "of the game 'tictactoe': expected one of 'chess'" in capsys.readouterr().err
+    assert "of the game 'tictactoe': expected a run of 'chess'" in capsys.readouterr().err
 
 
 def test_a_snapshot_of_another_game_than_its_runs_is_refused(run, other_game, tmp_path):

@@ -123,6 +123,12 @@ def test_players_choose_there(player):
     assert chosen.device.type == DEVICE and chosen.shape == (3,)
 
 
+def test_a_network_there_plays_here():
+    game = make_game("chess")
+    player = NetworkPlayer(game, probe_network(game).to(DEVICE), SearchConfig(search="policy"))
+    assert player.choose(game.init(2), torch.Generator()).device.type == "cpu"
+
+
 @pytest.mark.parametrize("search", ["tree", "two-rung"])
 @pytest.mark.parametrize("name", ["chess", "gomoku:7"])
 def test_a_search_with_proofs_waits_for_nothing(name, search):

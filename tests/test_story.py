@@ -10,6 +10,7 @@ import pytest
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.errors import RunError
 from chessnn_colab.runs.folder import RunFolder
+from chessnn_colab.runs.lock import LOCK_FILE
 from chessnn_colab.runs.run_list import chosen_run, delete_run, list_runs
 from chessnn_colab.training import train
 from chessnn_colab.views import reference
@@ -126,6 +127,10 @@ def test_deleting_a_run_frees_its_bytes_and_leaves_what_is_not_its_own(run):
     assert delete_run(run) == size - 4
     assert [path.name for path in run.iterdir()] == ["notes.txt"]
     with pytest.raises(RunError, match="no config.json, and nothing was deleted"):
+        delete_run(run)
+    (run / "config.json").touch()
+    (run / LOCK_FILE).mkdir()
+    with pytest.raises(RunError, match=f"cannot delete all of {run}"):
         delete_run(run)
     other = run.parent / "other"
     RunFolder.create_or_open(other, CONFIG).close()

@@ -13,7 +13,7 @@ import chessnn_colab.tree as tree_module
 from chessnn_colab.actor import Actor
 from chessnn_colab.arena.opponent import search_of
 from chessnn_colab.branches import branches
-from chessnn_colab.games.chess.notation import move_from_action, state_from_boards
+from chessnn_colab.games.chess.notation import action_from_move, move_from_action, state_from_boards
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.search import ILLEGAL, Root, SearchConfig, Step, considered_visits_table
 from chessnn_colab.tree import UNVISITED, Expansion, tree_search
@@ -195,3 +195,14 @@ def test_branches_are_what_the_search_saw(fen, proof):
         assert bool(mating(then)) == (branch.proof == -2)
         proofs.add(branch.proof)
     assert proof or proofs == {None, -2}
+
+
+def test_a_line_of_play_ends_with_its_game():
+    """Two kings are a draw, although chess lists their moves."""
+    game = Chess()
+    actor = Actor(game, Winning(), search_of(100))
+    board = chess.Board("8/8/8/2k5/8/8/p7/K7 w - - 0 1")
+    output = actor.act(state_from_boards([board], game), torch.Generator(), 0.0)
+    lines = {branch.action: branch.line for branch in branches(output, game.discount)}
+    takes = action_from_move(chess.Move.from_uci("a1a2"), board)
+    assert lines[takes] == [takes] and len(lines) == 2

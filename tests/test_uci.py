@@ -135,9 +135,25 @@ def test_chooses_among_the_moves_it_is_told_to(run, limits):
     assert said(run, f"go {limits}")[-1] in ("bestmove a2a3", "bestmove h2h4")
 
 
-def test_knows_the_games_past(run):
-    lines = said(run, "position startpos moves g1f3 g8f6 f3g1 f6g8 g1f3 g8f6 f3g1", "go nodes 8")
-    assert lines[-1].startswith("bestmove ") and not [line for line in lines if "string" in line]
+@pytest.mark.parametrize(
+    "fen, past",
+    [
+        (chess.STARTING_FEN, "g1f3 g8f6 f3g1 f6g8 g1f3 g8f6 f3g1"),
+        (
+            "7k/8/8/8/8/8/1q4PP/6KR b - - 0 1",
+            "b2c2 g1f1 c2b2 f1g1 b2c2 g1f1 c2b2 f1g1",
+        ),  # nobody claims the draw
+        ("8/8/8/2k5/8/8/p7/K7 w - - 0 1", ""),  # there are two moves, and to take is a draw
+    ],
+)
+def test_a_line_of_play_ends_with_its_game_and_no_sooner(engine, fen, past):
+    board = chess.Board(fen)
+    for move in past.split():
+        board.push_uci(move)
+    answer = engine.play(board, chess.engine.Limit(nodes=64), info=chess.engine.INFO_ALL)
+    line = answer.info["pv"]
+    assert "string" not in answer.info and line[0] == answer.move
+    assert len(line) > 1 or answer.move == chess.Move.from_uci("a1a2")
 
 
 @pytest.mark.parametrize(

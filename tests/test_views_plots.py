@@ -65,7 +65,8 @@ def test_a_run_without_a_measurement_says_so_and_a_game_of_points_draws_its_scor
     axis = curves.strength_figure([make_report()], []).axes[0]
     assert texts(axis) == ["this run did not measure its strength"]
     scored = types.SimpleNamespace(seconds=120.0, scores={"mean": 900.0, "best": 2_000.0})
-    axis = curves.strength_figure([scored], []).axes[0]
+    other = {"run": "another game", "curves": {"games": [[0, 0.3], [10, 0.9]]}}
+    axis = curves.strength_figure([scored], [], other).axes[0]
     assert list(axis.lines[0].get_ydata()) == [900.0] and names(axis) == ["points per game, mean"]
 
 

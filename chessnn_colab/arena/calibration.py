@@ -14,6 +14,7 @@ from ..runs.networks import find_snapshot, run_game
 from ..search import SearchConfig
 from ..selfplay import BOARDS, BOARDS_ON_CPU, Play
 from ..settings import COUNT, require
+from ..text import counted
 from .evaluate import network_player
 from .progress import Bar, MatchProgress, Watch, unwatched
 from .registry import match_game
@@ -56,9 +57,9 @@ def calibrate_run(
 
     Play(player.actor, boards, seed, limit=games).run(sys.maxsize, collect)
     records = GameRecords.concatenate(parts)
-    counted = ended_by_rules(records, game)
-    if not counted.any():
+    ended = ended_by_rules(records, game)
+    if not ended.any():
         raise ConfigError(
-            f"the rules ended none of {games} games: expected one or more; raise games"
+            f"the rules ended none of {counted(games, 'game')}: expected one or more; raise games"
         )
-    return calibration(*said_and_played(records, counted))
+    return calibration(*said_and_played(records, ended))

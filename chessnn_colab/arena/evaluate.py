@@ -72,7 +72,7 @@ def network_player(
     """
     if (played := run_game(run)) != game.name:
         raise ConfigError(
-            f"{run} is a run of the game {played!r:.60}: expected one of {game.name!r}"
+            f"{run} is a run of the game {played!r:.60}: expected a run of {game.name!r}"
         )
     network, iteration = load_network(run, snapshot, str(game.device))
     return NetworkPlayer(game, network, search, f"{prefix}iteration {iteration}")
@@ -110,7 +110,7 @@ def find_player(spec: str, game: Game, search: SearchConfig = PLAY_SEARCH) -> Pl
     if not is_run(run):
         engine = "engine:PATH, " if arena.engine else ""
         raise ConfigError(
-            f"unknown opponent {spec!r}: expected one of {', '.join(arena.players)}, {engine}"
-            "or the folder of a run with or without @SNAPSHOT, or a shared file"
+            f"unknown opponent {spec!r}: expected {', '.join(arena.players)}, {engine}RUN or "
+            "RUN@SNAPSHOT (the folder of a run), or a shared file"
         )
     return network_player(run, snapshot, game, search, f"{Path(run).resolve().name} ")

@@ -1,6 +1,5 @@
 """The folder that keeps the games of matches, one file per match."""
 
-import os
 import re
 import tempfile
 from collections.abc import Callable
@@ -23,7 +22,7 @@ class GamesFolder:
         """
         self.suffix = suffix
         self.to_text = to_text
-        self.path = absolute(os.path.expanduser(folder))
+        self.path = absolute(folder)
         with self._refused():
             self.path.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=self.path).close()

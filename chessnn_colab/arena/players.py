@@ -170,8 +170,7 @@ class NetworkPlayer(Player):
         self.evaluations = own_search.evaluations
         self.found: PolicyOutput | None = None  # what the last `choose` found
         dtype = playing_dtype("auto", game.device, network.config)
-        own = actor_copy(network, dtype).to(game.device)
-        self.actor = Actor(game, own, own_search)
+        self.actor = Actor(game, actor_copy(network, dtype, game.device), own_search)
         self.actor.replays.graphs.on = game.device.type == "cuda"
 
     @torch.inference_mode()

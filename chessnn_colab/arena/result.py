@@ -188,7 +188,7 @@ class MatchResult(PlayedGames):
         if repeated := self.games - len(self.distinct()):
             lines.append(
                 f"  {repeated} games repeat another move for move: "
-                "the book has no more openings, and fewer would do"
+                "the book has no more openings, and fewer games would tell as much"
             )
         lines += self.shortfall()
         lines += [f"  forfeit: {reason}" for reason in self.forfeits]

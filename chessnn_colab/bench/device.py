@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 
 from ..devices import detect_device
-from ..errors import error_line
+from ..errors import ConfigError, error_line
 from ..install import HERE
+from ..runs.files import refused
 from ..settings import one_of, require
 from ..text import duration
 from .setting import Figures
@@ -70,10 +71,11 @@ def bench_device(
     choice = detect_device(device)
     given = {"device": choice.device, "preset": "auto", **settings}
     options = [f"--{option}={value}" for option, value in given.items() if value]
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    print(f"{choice}. {folder}/device.md gets the figures of each part when it ends.")
     left = wanted.copy()
-    with suppress(KeyboardInterrupt):
+    failure = f"{folder} cannot be written"
+    with suppress(KeyboardInterrupt), refused(failure, kind=ConfigError):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        print(f"{choice}. {folder}/device.md gets the figures of each part when it ends.")
         for name in wanted:
             measures, takes = PARTS[name]
             if time.monotonic() + takes > ends_at:

@@ -74,9 +74,11 @@ def delete_run(path: AnyPath) -> int:
         raise RunError(
             f"there is no run at {folder}: it has no {CONFIG_FILE}, and nothing was deleted"
         )
-    lock = RunLock(folder)  # refuses while a process trains it
+    failure = f"cannot delete all of {folder}"
+    with refused(failure):
+        lock = RunLock(folder)  # refuses while a process trains it
     try:
-        with refused(f"cannot delete all of {folder}"):
+        with refused(failure):
             before = folder_bytes(folder)
             for name in (*SUBFOLDERS, CARD_FILE, RATINGS_FILE, METRICS_FILE, CONFIG_FILE):
                 if (folder / name).is_dir():

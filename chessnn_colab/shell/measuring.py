@@ -29,12 +29,11 @@ def add_measuring_commands(command: AddCommand) -> None:
             type=int,
             help="two-rung: of them, those whose best reply it looks at too",
         )
-        add("--simulations", type=int, help="tree: positions that it looks at")
+        add("--num-simulations", type=int, help="tree: positions that it looks at")
         add(
             "--solve",
             choices=("all", "off"),
-            default="all",
-            help="all: what the rules prove counts as proven; off: as any other guess",
+            help="all (default): what the rules prove counts as proven; off: as any other guess",
         )
         add("--device", default="auto")
         add("--json", action="store_true")
@@ -50,8 +49,7 @@ def add_measuring_commands(command: AddCommand) -> None:
     add = evaluate.add_argument
     add(
         "--opponent",
-        default="random",
-        help="random; greedy, minimax (chess); heuristic, alphabeta2, alphabeta4 (gomoku); greedy, "
+        help="random (default); greedy, minimax (chess); heuristic, alphabeta2, alphabeta4 (gomoku); greedy, "
         "snake, expectimax (2048); engine:PATH (UCI or Gomocup); or another run's network: RUN or "
         "RUN@SNAPSHOT",
     )
@@ -88,7 +86,7 @@ def run_evaluate(options: argparse.Namespace) -> None:
     with watching(stream=sys.stderr) as watch:
         results = evaluate_run(
             options.run,
-            [options.opponent],
+            [options.opponent or "random"],
             options.games,
             _search(options),
             [options.snapshot],
@@ -105,11 +103,10 @@ def _calibrate(options: argparse.Namespace) -> None:
     from ..errors import ConfigError
     from ..views.progress import watching
 
-    own = ("save", "search", "candidates", "survivors", "simulations")
-    if given := [f"--{name}" for name in own if getattr(options, name) is not None]:
-        raise ConfigError(
-            f"{given[0]} with --calibration, which plays as in training: leave it out"
-        )
+    own = ("opponent", "save", "search", "candidates", "survivors", "num_simulations", "solve")
+    if given := [name for name in own if getattr(options, name) is not None]:
+        flag = given[0].replace("_", "-")
+        raise ConfigError(f"--{flag} with --calibration, which plays as in training: leave it out")
     with watching(stream=sys.stderr) as watch:
         found = calibrate_run(
             options.run, options.games, options.snapshot, options.seed, options.device, watch
@@ -166,7 +163,11 @@ def _search(options: argparse.Namespace) -> Any:
     from ..arena.players import play_search
 
     return play_search(
-        options.search, options.candidates, options.survivors, options.simulations, options.solve
+        options.search,
+        options.candidates,
+        options.survivors,
+        options.num_simulations,
+        options.solve or "all",
     )
 
 

@@ -19,7 +19,7 @@ from ..runs.files import AnyPath, refused, write_atomically
 from ..runs.folder import RunFolder
 from ..runs.networks import load_network, run_game
 from ..spikes import estimate_energy
-from ..text import counted, duration
+from ..text import duration
 from .columns import strength_sentences
 from .curves import draw_firing, draw_strength
 from .played import played_game
@@ -98,8 +98,8 @@ def _draw_game(axis: Axes, reports: list[Report]) -> None:
         return
     played = played_game(best.sample_game)
     draw_board(axis, played.drawing)
-    moves = counted(len(played.drawing.actions), "move")
-    words = f"{what}: after {duration(best.seconds)} of training, {moves}. {played.end}"
+    plies = len(played.drawing.actions)
+    words = f"{what}: after {duration(best.seconds)} of training, {plies} plies. {played.end}"
     axis.set_title(fill(words, TITLE_WIDTH), loc="left", fontsize=8)
 
 

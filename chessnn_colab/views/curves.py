@@ -81,7 +81,8 @@ def draw_strength(
         axis.set_yticks([tick for tick in axis.get_yticks() if tick <= 1])
     elif scored:
         means = np.array([report.scores["mean"] for report in scored])
-        draw_line(axis, np.array(ends), means, BLUE, "points per game, mean")
+        minutes_of = np.array([report.seconds / 60 for report in scored])
+        draw_line(axis, minutes_of, means, BLUE, "points per game, mean")
     else:
         axis.set_yticks([])
         text = "measured between iterations" if minutes else "this run did not measure its strength"

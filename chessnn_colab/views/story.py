@@ -118,8 +118,8 @@ def sample_part(reports: Sequence[Report]) -> str:
         return ""
     head = f"<p><b>A game of iteration {newest.iteration}</b></p>"
     played = played_game(newest.sample_game)
-    moves = f"After {counted(len(played.drawing.actions), 'move')}."
-    told = " ".join(filter(None, (played.drawing.opening_words(), moves, played.end)))
+    plies = f"After {len(played.drawing.actions)} plies."
+    told = " ".join(filter(None, (played.drawing.opening_words(), plies, played.end)))
     return f"{head}{picture_html(played.drawing, size=270)}<p>{html.escape(told)}</p>"
 
 

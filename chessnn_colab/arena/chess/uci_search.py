@@ -21,7 +21,7 @@ from torch import Tensor
 from ...actor import CONSIDERED, Actor, TreeStates
 from ...branches import Branch, branches
 from ...games.base import forced_wins
-from ...games.chess.notation import action_from_move, move_from_action, state_from_boards
+from ...games.chess.notation import action_from_move, move_from_action, reopen, state_from_boards
 from ...games.chess.rules import Chess
 from ...search import ILLEGAL, PolicyOutput, Root, considered_visits_table, sample_prior
 from ...tree import Expansion, tree_search
@@ -53,7 +53,8 @@ class Search:
     stopped: bool = False
 
     def __post_init__(self):
-        self.state = state_from_boards([self.board], cast(Chess, self.actor.game))
+        # A draw that nobody has claimed does not end a game.
+        self.state = reopen(state_from_boards([self.board], cast(Chess, self.actor.game)))
         self.started = time.monotonic()
 
     def best(self) -> chess.Move:
