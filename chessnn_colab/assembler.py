@@ -11,39 +11,22 @@ from .records import GameRecords
 
 
 class Assembler:
-    """Cuts blocks of lockstep rows into whole games.
+    """Cuts blocks of lockstep rows of a games.base.Game into whole games.
 
-    truncated: index of the ending "truncated"; discount (of points) and td_lambda: see
-    `td_returns`; bootstrap: a position's estimate is what the search said, even where the game has
-    a guess. Each row keeps its td_lambda and its estimate, because its game may go on under others.
-    rows: of games in progress (see `rows_of`).
+    version: positions that the run had played before. They decide on td_lambda, and on whether a
+    position's estimate is what the search said even where the game has a guess (see
+    Game.bootstrap_after). Each row keeps both, because its game may go on under others. games: in
+    flight, to go on with.
     """
 
-    def __init__(
-        self,
-        truncated: int,
-        discount: float,
-        td_lambda: float,
-        bootstrap: bool = False,
-        rows: Arrays | None = None,
-    ):
+    def __init__(self, game: Any, version: int, games: Arrays | None = None):
         self.games = 0  # finished so far
         self.plies = 0  # played so far, in unfinished games too
-        self._truncated = truncated
-        self._discount = discount
-        self._td_lambda = td_lambda
-        self._bootstrap = bootstrap
-        self._rows = dict(rows or {})  # of the games still in progress
-
-    @classmethod
-    def of(cls, game: Any, version: int, games: Arrays | None = None) -> Assembler:
-        """Goes on with `games` in flight of a games.base.Game; version: positions that the run had
-        played before (see Game.bootstrap_after).
-        """
-        bootstrap = version >= game.bootstrap_after
-        td_lambda = game.bootstrap_lambda if bootstrap else game.td_lambda
-        truncated = game.endings.index("truncated")
-        return cls(truncated, game.discount, td_lambda, bootstrap, rows_in(games or {}))
+        self._truncated = game.endings.index("truncated")
+        self._discount = game.discount
+        self._bootstrap = version >= game.bootstrap_after
+        self._td_lambda = game.bootstrap_lambda if self._bootstrap else game.td_lambda
+        self._rows = rows_in(games or {})  # of the games still in progress
 
     def add(self, block: Arrays) -> GameRecords:
         """Take in a block [plies, boards, ...]. Returns the games that ended in it, in order of

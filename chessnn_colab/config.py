@@ -16,7 +16,7 @@ from .errors import ConfigError
 from .games.base import Game
 from .games.registry import rules
 from .learner import LearnerConfig
-from .memory import machine_memory
+from .memory import usable_memory
 from .network_config import PRESETS, NetworkConfig
 from .presets import (
     BOARDS,
@@ -349,7 +349,7 @@ class TrainConfig(LearnerConfig, SearchConfig):
             "learning_rate": learning.learning_rate,
             "warm_up": learning.warm_up,
             "spike_penalty": self._price(saved),
-            "replay_capacity": window_limit(machine_memory()),
+            "replay_capacity": window_limit(usable_memory()),
         }
         for name, value in decided.items():
             if values[name] is None:

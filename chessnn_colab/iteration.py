@@ -34,7 +34,7 @@ def with_unfinished(records: GameRecords, in_flight: Sequence[Arrays], game: Gam
     rest = join(in_flight)
     if not plies_in([rest]):
         return records
-    return GameRecords.concatenate([records, Assembler.of(game, 0, rest).unfinished()])
+    return GameRecords.concatenate([records, Assembler(game, 0, rest).unfinished()])
 
 
 def concatenate_worker_games(chunks: Sequence[Sequence[Arrays]], game: Game) -> GameRecords:

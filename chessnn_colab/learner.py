@@ -188,7 +188,6 @@ class Learner:
         return {
             **batch,
             "positions": positions,
-            "actions": images[image, batch["actions"]],
             "policy_actions": images[image.unsqueeze(1), batch["policy_actions"]],
         }
 

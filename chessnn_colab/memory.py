@@ -2,16 +2,21 @@
 
 import ctypes
 import os
+from pathlib import Path
 
 UNKNOWN_MEMORY = 8 * 2**30  # bytes, where the system does not say
 
 
-def machine_memory() -> int:
-    """The bytes of memory that this machine has."""
+def usable_memory(limit: Path = Path("/sys/fs/cgroup/memory.max")) -> int:
+    """The bytes of memory that this machine has, within its container's limit."""
     try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):  # Windows
         return UNKNOWN_MEMORY
+    try:
+        return min(memory, int(limit.read_text()))
+    except (OSError, ValueError):  # no container, or one without a limit ("max")
+        return memory
 
 
 def keep_freed_memory() -> None:

@@ -47,7 +47,6 @@ class Playing:
         if deadline is not None and time.monotonic() > deadline:
             records = with_unfinished(records, self.in_flight, self.game)
             self.in_flight = ()
-        self.under_way = False  # until here an interrupt keeps the games
         return records, played, seconds
 
     def keep(self) -> GameRecords:

@@ -2,6 +2,7 @@
 gets.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -143,7 +144,7 @@ def stated_rates(
     player, learner = ({"cpu": 0, "mps": 1}.get(name, kind) for name in (plan.devices[0], device))
     size = SIZES[preset]
     # On a cluster all workers have the same device name, and each a GPU of its own.
-    players = max(len(plan.devices) // plan.workers_per_gpu, 1)
+    players = math.ceil(len(plan.devices) / plan.workers_per_gpu)
     if plan.devices[0] == "cpu":
         players = min(players, machine.cores)
     if device == "cpu":

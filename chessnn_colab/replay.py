@@ -103,6 +103,7 @@ class ReplayBuffer:
         if wanted > self._room:
             self._lengthen(min(int(GROWTH * wanted), self.limit), new)
         slots = (self._next + np.arange(count)) % self._room
+        self._size = wanted - count  # whole positions alone are held, should an interrupt come
         for name, array in new.items():
             self._arrays[name][slots] = array
         self._next = (self._next + count) % self._room
@@ -111,12 +112,12 @@ class ReplayBuffer:
     def _lengthen(self, room: int, like: Arrays) -> None:
         """Copy the positions into arrays with room for `room`, of the types of `like`."""
         held = self.to_arrays()
-        self._room = room
-        for name, array in like.items():
-            longer = np.zeros((room, *array.shape[1:]), array.dtype)
-            longer[: self._size] = np.concatenate(held.get(name, (array[:0],)))
-            self._arrays[name] = longer
-        self._next = self._size % room
+        longer = {
+            name: np.zeros((room, *each.shape[1:]), each.dtype) for name, each in like.items()
+        }
+        for name, parts in held.items():
+            np.concatenate(parts, out=longer[name][: self._size])
+        self._arrays, self._room, self._next = longer, room, self._size % room
 
     def sample(self, batch_size: int, generator: np.random.Generator) -> Arrays:
         """`batch_size` positions drawn with replacement, as arrays [batch_size, ...] named after

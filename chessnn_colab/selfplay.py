@@ -174,7 +174,7 @@ class Play:
         limit: int = sys.maxsize,
     ):
         self.lockstep = Lockstep(actor, boards, seed, graphs, games, limit)
-        self.assembler = Assembler.of(actor.game, version, games)
+        self.assembler = Assembler(actor.game, version, games)
         self.board_plies = 0  # boards times plies; less than that where boards had no game
         self._cutting: Future[GameRecords] | None = None
 

@@ -248,9 +248,10 @@ class Trainer:
             self._save()
 
     def _take(self, records: GameRecords) -> None:
-        self.total_games += int((records.endings > 0).sum())
         self.replay.resize(self.window.size(self._played(), records.num_positions))
         self.replay.add(records)
+        self.playing.under_way = False  # until here an interrupt keeps the games
+        self.total_games += int((records.endings > 0).sum())
         self.total_positions += records.num_positions
 
     def _learn(self, new_positions: int) -> dict[str, Any]:
@@ -368,7 +369,7 @@ class Trainer:
         )
         self.playing.in_flight = [in_flight]
         before = latest.checkpoint.metadata.get("workers")
-        if before != self.playing.workers:
+        if in_flight and before != self.playing.workers:
             self.progress.message(
                 f"{count(in_flight):,} games in flight of {before} workers are dealt out to "
                 f"{self.playing.workers}: from here on others are played than with as many workers"

@@ -20,6 +20,7 @@ from chessnn_colab.devices import (
     try_device,
 )
 from chessnn_colab.errors import DeviceError
+from chessnn_colab.memory import usable_memory
 from chessnn_colab.presets import KINDS, SIZES
 
 
@@ -211,6 +212,13 @@ def test_a_containers_share_of_the_cpu_counts(tmp_path, text, limit):
     assert usable_cores(tmp_path / "cpu.max") == min(unlimited, limit or unlimited)
 
 
+@pytest.mark.parametrize("text, limit", [("4096", 4096), (str(2**60), None), ("max", None)])
+def test_a_containers_share_of_the_memory_counts(tmp_path, text, limit):
+    unlimited = usable_memory(tmp_path / "none")
+    (tmp_path / "memory.max").write_text(text)
+    assert usable_memory(tmp_path / "memory.max") == (limit or unlimited)
+
+
 # The worker plan
 
 
@@ -396,7 +404,7 @@ def test_the_preset_fits_the_memory_that_is_free(free, preset, reason, monkeypat
     said = []
     config = TrainConfig(gpus=(2,), minutes=240)
     assert config.resolve("cuda:2", CARDS, plan, say=said.append).preset == preset
-    assert asked == ["cuda:2"] and reason in said[0]
+    assert asked == [2] and reason in said[0]
 
 
 def test_matches_of_an_apple_gpu_are_played_on_its_cpu():

@@ -1,6 +1,9 @@
 """Learning: targets, losses, masks, what one batch teaches; and the replay it comes from."""
 
+import itertools
 import json
+import sys
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -231,6 +234,51 @@ def test_a_replay_keeps_the_latest_in_order_and_comes_back_so(capacity):
     assert held(again)["actions"].tolist() == ([*kept, 50, 51])[-capacity:]
     again.add(records_of(32, 100))
     assert held(again)["actions"].tolist() == list(range(100, 132))[-capacity:]
+
+
+def numbered(count: int, first: int = 0) -> GameRecords:
+    """As records_of, with the same number in three fields."""
+    records = records_of(count, first)
+    records.root_values[:, 0] = records.value_targets[:, 0] = records.actions / 64
+    return records
+
+
+def interrupted(function: Callable[[], None], line: int) -> bool:
+    """Call it, with an interrupt before that line of replay.py that runs; whether one came."""
+    lines = itertools.count(1)
+
+    def trace(frame, event, _):
+        if frame.f_code.co_filename.endswith("replay.py"):
+            if event == "line" and next(lines) == line:
+                raise KeyboardInterrupt
+            return trace
+
+    sys.settrace(trace)
+    try:
+        function()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(None)
+    return False
+
+
+@pytest.mark.parametrize("capacity, before", [(30, 6), (10, 6), (10, 14)])
+def test_an_interrupt_leaves_whole_positions_in_a_replay(capacity, before):
+    for line in range(1, 100):
+        replay = ReplayBuffer(30)
+        replay.resize(capacity)
+        replay.add(numbered(before))
+        came = interrupted(lambda replay=replay: replay.add(numbered(8, before)), line)
+        arrays = held(replay)
+        kept = arrays["actions"].tolist()
+        assert kept == list(range(kept[0], kept[-1] + 1)) and kept[-1] in (before - 1, before + 7)
+        for name in ("root_values", "value_targets"):
+            assert (64 * arrays[name][:, 0]).tolist() == kept
+        ReplayBuffer.from_arrays(30, arrays, Chess.num_actions, Chess.packed_words)
+        if not came:
+            break
+    assert 10 < line < 99 and len(kept) == min(capacity, before + 8)
 
 
 def test_replay_samples_what_it_holds_the_same_for_the_same_seed():

@@ -66,6 +66,17 @@ def test_a_run_does_as_planned(tmp_path):
     assert reports[-1].buffer_size == pytest.approx(plan.window, rel=0.02)
 
 
+def test_every_gpu_that_plays_is_counted_however_its_workers_are_dealt():
+    machine = made_up_machine(2, "T4")
+    rates = [
+        stated_rates(
+            "t4", "cuda:0", machine, TrainConfig(workers=n).worker_plan("cuda:0", machine), 2
+        )
+        for n in (2, 3, 4)
+    ]
+    assert len(set(rates)) == 1
+
+
 def test_a_machine_made_up_has_the_memory_that_it_is_said_to_have(monkeypatch):
     planned = plan_of(2, minutes=60)
     monkeypatch.setattr("torch.cuda.mem_get_info", lambda device: (1, 1))  # of the GPU that is here

@@ -76,7 +76,9 @@ def test_targets_end_with_a_reward_or_with_what_the_search_said():
         ending=[[0, 0, 0], [1, 2, 0]],
         reward=np.array([[4.0, 8.0, 16.0], [32.0, 64.0, 128.0]], np.float32),
     )
-    assembler = Assembler(truncated=2, discount=0.5, td_lambda=0.5)
+    game = make_game("2048")
+    game.discount, game.td_lambda, game.bootstrap_after = 0.5, 0.5, 1
+    assembler = Assembler(game, 0)
     records = assembler.add(rows)
     rest = assembler.unfinished()
     mixed = (110 + 32) / 2  # of what the search said there and what came

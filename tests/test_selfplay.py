@@ -20,7 +20,7 @@ from chessnn_colab.games.chess.boards import boards_from_state
 from chessnn_colab.games.chess.notation import move_from_action
 from chessnn_colab.games.chess.rules import ENDINGS, Chess
 from chessnn_colab.games.tictactoe import TicTacToe
-from chessnn_colab.in_flight import Share, count, plies_in
+from chessnn_colab.in_flight import ROWS, Share, count, plies_in
 from chessnn_colab.lockstep import Lockstep
 from chessnn_colab.network import actor_copy, build_network, to_arrays
 from chessnn_colab.network_config import NetworkConfig
@@ -62,7 +62,7 @@ def played(
         play.run(positions // calls, lambda ended, plies, new: parts.append(new) is None)
         games = play.in_flight()
     if unfinished:
-        parts.append(Assembler.of(game, version, games).unfinished())
+        parts.append(Assembler(game, version, games).unfinished())
     return GameRecords.concatenate(parts)
 
 
@@ -246,12 +246,15 @@ def test_games_wait_where_there_are_fewer_boards():
 
 def test_each_position_keeps_whether_its_searchs_value_may_be_used():
     """A game goes on after its run has learned enough to trust the search."""
-    assembler = Assembler(TRUNCATED, 0.99, 0.5)
+    game = Chess()
+    game.discount, game.td_lambda, game.bootstrap_lambda, game.bootstrap_after = 0.99, 0.5, 0.5, 1
+    assembler = Assembler(game, 0)
     said, guess = [[[0.0, 0.6, 1.0]]], [[[0.2, 0.0, 0.8]]]  # 0.8 to win, as the search carries it
     block = {"value": said, "guess": guess, "outcome": [[1.0]], "ending": [[CHECKMATE]]}
     for ended, bootstrap in ((False, True), (False, False), (True, True)):
         rows = assembler.rows_of(np.array([0]))
-        assembler = Assembler(TRUNCATED, 0.99, 0.5, bootstrap, rows)
+        games = {f"{ROWS}{name}": array for name, array in rows.items()}
+        assembler = Assembler(game, int(bootstrap), games)
         records = assembler.add(block_of([[0]], ended=[[ended]], **block))
     later = 0.5 * 0.8 + 0.5
     wins = [0.5 * 0.2 + 0.5 * later, later, 1]

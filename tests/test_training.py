@@ -22,7 +22,7 @@ from chessnn_colab.errors import CheckpointError, ChessnnError, ConfigError
 from chessnn_colab.games.chess.pgn import game_from_pgn
 from chessnn_colab.games.chess.rules import ENDINGS
 from chessnn_colab.network import to_arrays
-from chessnn_colab.replay import Window, window_size
+from chessnn_colab.replay import ReplayBuffer, Window, window_size
 from chessnn_colab.report import Report
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.networks import load_network
@@ -219,6 +219,23 @@ def test_interrupt_during_learning_counts_the_games_and_leaves_the_untrained_sna
 
 
 @pytest.mark.parametrize("pool", ["inline", "local"])
+def test_interrupt_while_games_are_handed_over_keeps_each_once(tmp_path, monkeypatch, pool):
+    add, calls = ReplayBuffer.add, []
+
+    def interrupted(self, records):
+        calls.append(records.num_positions)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        add(self, records)
+
+    monkeypatch.setattr(ReplayBuffer, "add", interrupted)
+    assert list(train(tiny(tmp_path, iterations=3, pool=pool))) == []
+    checkpoint = RunFolder.open(tmp_path).latest_checkpoint().checkpoint
+    held = len(checkpoint.groups["replay"]["actions"])
+    assert calls == [held, held] and held == checkpoint.metadata["total_positions"] > 0
+
+
+@pytest.mark.parametrize("pool", ["inline", "local"])
 def test_a_tiny_time_budget_still_makes_an_iteration(tmp_path, pool):
     reports = list(
         train(
@@ -410,7 +427,7 @@ def test_the_window_grows_by_katagos_rule(played, iteration, limit, size):
 
 
 def test_the_default_limit_of_the_window_is_the_memorys(monkeypatch):
-    monkeypatch.setattr(config_module, "machine_memory", lambda: 2**33)
+    monkeypatch.setattr(config_module, "usable_memory", lambda: 2**33)
     plan = WorkerPlan(("cuda",), 1, (), "stop")
     config = TrainConfig(preset="cpu").resolve("cuda", inventory(), plan)
     assert config.replay_capacity == 2**31 // 118
