@@ -28,6 +28,7 @@ from .presets import (
     SPIKE_PRICES,
     choose_preset,
     choose_reuse,
+    usual_boards,
 )
 from .replay import ITERATIONS_HELD, window_limit
 from .runs.folder import RunFolder, folder_path, own_folder
@@ -337,9 +338,8 @@ class TrainConfig(LearnerConfig, SearchConfig):
         )
         on_cpu = plan.devices[0] == "cpu"
         workers = len(plan.devices)
-        playing = ON_CPU if on_cpu else ON_GPU[preset]
         learning = ON_CPU if device == "cpu" else ON_GPU[preset]
-        boards = self.boards or playing.boards
+        boards = self.boards or usual_boards(plan.devices[0])
         plies = min(self.max_plies or rules(self.game).self_play_plies, USUAL_PLIES)
         games = max(128, boards * workers) if on_cpu else 2 * boards * workers
         decided = {

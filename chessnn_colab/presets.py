@@ -53,7 +53,6 @@ SIZES = {
 class Learning(NamedTuple):
     """How a network learns on a device, unless the user says otherwise."""
 
-    boards: int  # games in lockstep of each worker
     batch_size: int
     learning_rate: float
     warm_up: int  # positions learned from until the learning rate is whole
@@ -61,12 +60,12 @@ class Learning(NamedTuple):
 
 # On a CPU as measured here. The others nobody has measured: pgx's AlphaZero (128 channels, 6
 # layers) has batches of 4,096 and a rate of 1e-3 by Adam, which a100 and h100 take; t4 lies between.
-ON_CPU = Learning(BOARDS_ON_CPU, 512, 2e-3, 0)
+ON_CPU = Learning(512, 2e-3, 0)
 ON_GPU = {
-    "cpu": Learning(BOARDS, 1024, 2e-3, 0),
-    "t4": Learning(BOARDS, 2048, 2e-3, 400_000),
-    "a100": Learning(BOARDS, 4096, 1e-3, 2_000_000),
-    "h100": Learning(BOARDS, 4096, 1e-3, 2_000_000),
+    "cpu": Learning(1024, 2e-3, 0),
+    "t4": Learning(2048, 2e-3, 400_000),
+    "a100": Learning(4096, 1e-3, 2_000_000),
+    "h100": Learning(4096, 1e-3, 2_000_000),
 }
 
 
@@ -75,6 +74,11 @@ class Rates(NamedTuple):
 
     play: float
     learn: float
+
+
+def usual_boards(device: str) -> int:
+    """The games in lockstep of each worker on a device, unless the user says otherwise."""
+    return BOARDS_ON_CPU if device == "cpu" else BOARDS
 
 
 def choose_preset(

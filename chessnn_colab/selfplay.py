@@ -28,7 +28,6 @@ from .learning import Batch, OnUpdate
 from .lockstep import PLIES_A_BLOCK, Lockstep, graphs_for
 from .network import actor_copy, build_network, load_arrays
 from .network_config import NetworkConfig
-from .presets import BOARDS, BOARDS_ON_CPU
 from .records import GameRecords
 from .search import SearchConfig
 
@@ -44,7 +43,7 @@ class SelfPlay:
     """A network that plays itself on one device; what a worker process runs (see workers).
 
     network and search are the fields of their configs as plain dicts, so that they cross processes.
-    boards: games in lockstep; None: by the device. max_plies: see games.registry.make_game.
+    boards: games in lockstep. max_plies: see games.registry.make_game.
     bootstrap_after: positions; None: the game decides (see games.base.Game).
     """
 
@@ -53,8 +52,8 @@ class SelfPlay:
         device: str,
         network: Mapping[str, Any],
         search: Mapping[str, Any],
+        boards: int,
         game: str = "chess",
-        boards: int | None = None,
         max_plies: int | None = None,
         precision: str = "auto",
         bootstrap_after: int | None = None,
@@ -68,7 +67,7 @@ class SelfPlay:
         self.game = make_game(game, max_plies, device)
         if bootstrap_after is not None:
             self.game.bootstrap_after = bootstrap_after
-        self.boards = boards or (BOARDS_ON_CPU if device == "cpu" else BOARDS)
+        self.boards = boards
         self.search = SearchConfig(**search)
         self.network = build_network(NetworkConfig.from_dict(network), device)
         self.version = 0

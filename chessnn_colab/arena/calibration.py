@@ -8,11 +8,12 @@ from ..chances import Calibration, calibration, said_and_played
 from ..devices import detect_device
 from ..errors import ConfigError
 from ..iteration import ended_by_rules
+from ..presets import usual_boards
 from ..records import GameRecords
 from ..runs.checkpoint import load_checkpoint
 from ..runs.networks import find_snapshot, run_game
 from ..search import SearchConfig
-from ..selfplay import BOARDS, BOARDS_ON_CPU, Play
+from ..selfplay import Play
 from ..settings import COUNT, require
 from ..text import counted
 from .evaluate import network_player
@@ -45,7 +46,7 @@ def calibrate_run(
         field.name: settings[field.name] for field in fields(SearchConfig) if field.name in settings
     }
     player = network_player(run, iteration, game, SearchConfig(**search))
-    boards = min(games, BOARDS_ON_CPU if game.device.type == "cpu" else BOARDS)
+    boards = min(games, usual_boards(game.device.type))
     parts: list[GameRecords] = []
     started = time.monotonic()
 

@@ -12,9 +12,8 @@ from ..games.registry import make_game
 from ..int8 import playing_dtype
 from ..network import SpikingNetwork, build_network
 from ..network_config import NetworkConfig
+from ..presets import usual_boards
 
-BOARDS_ON_CPU = 128  # as many as a worker has on two cores
-BOARDS_ON_GPU = 512
 RANDOM_PLIES = 16  # before a position of random play, at most
 Figures = dict[str, Any]  # by name
 
@@ -35,8 +34,8 @@ class Setting:
 
     @property
     def lockstep_boards(self) -> int:
-        """Games in lockstep, as a worker has them where two cores or a GPU play."""
-        return self.boards or (BOARDS_ON_CPU if self.device == "cpu" else BOARDS_ON_GPU)
+        """Games in lockstep, as a worker has them."""
+        return self.boards or usual_boards(self.device)
 
     @property
     def dtype(self) -> torch.dtype:
