@@ -159,12 +159,14 @@ class Actor:
         if action is None:
             actions, logits = self._policy(before, evaluated.rates, rows)
             action = actions.gather(1, logits.argmax(1, keepdim=True)).squeeze(1)
-        if self.chance is not None:
-            before = self.chance.reseed(before, torch.arange(len(rows), device=rows.device))
         return self.play(before, action)
 
     def play(self, before: Any, action: Tensor) -> tuple[Step, Evaluated]:
-        """Play `action` [N] in `before` and look at what it leads to."""
+        """Play `action` [N] in `before` and look at what it leads to. Chance follows from the
+        position and the action.
+        """
+        if self.chance is not None:
+            before = self.chance.reseed(before, action)
         after = self.game.step(before, action)
         rates, value_logits = self._look(after)
         reward = after.rewards.gather(1, before.current_player.unsqueeze(1)).squeeze(1)
@@ -268,12 +270,7 @@ class TreeStates:
 
     def expand(self, parent: Tensor, action: Tensor, node: int) -> Expansion:
         """tree.ExpandFn."""
-        before = select(self.states, parent)
-        if (
-            self.actor.chance is not None
-        ):  # an action tried again from the same node meets other chance
-            before = self.actor.chance.reseed(before, torch.full_like(action, node))
-        step, evaluated = self.actor.play(before, action)
+        step, evaluated = self.actor.play(select(self.states, parent), action)
         self._keep(evaluated.state, node)
         return Expansion(
             step, *self.actor.likeliest(evaluated.state, evaluated.rates, *[self.actor.columns] * 2)

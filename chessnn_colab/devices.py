@@ -18,11 +18,6 @@ MAX_CPU_WORKERS = 16
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "STATUS_ALLOC_FAILED")
 NO_GPU = "cuda: no GPU that this torch can see"
 PRECISIONS = ("auto", "float32", "bfloat16", "float16")
-# A move by a tree of 48 evaluations, with proofs, is 61,000 operators on a GPU, for one board as for
-# 500: at least 0.1 s as one graph, 0.5 s launch by launch. A core evaluates a network of preset t4 in
-# about a millisecond, so up to two boards it is faster; with preset cpu up to some twenty.
-FEW_BOARDS = 2
-MANY_BOARDS = 512
 
 
 @dataclass(frozen=True)
@@ -169,15 +164,13 @@ def try_device(device: str) -> None:
         raise RuntimeError(f"computed {bits} and {total}, expected 8 and {expected}")
 
 
-def playing_device(device: str | torch.device, boards: int = MANY_BOARDS) -> str:
-    """The device for matches, puzzles and a person's games on so many boards: `device`, but the CPU
-    for MPS and for few boards.
+def playing_device(device: str | torch.device) -> str:
+    """The device for matches and puzzles: `device`, but the CPU for MPS.
 
     Wins that the rules prove for a position take as many rows as it needs, and MPS keeps a compiled
     graph for every number of rows that it has seen (pytorch#132596, #181213).
     """
-    on_cpu = torch.device(device).type == "mps" or boards <= FEW_BOARDS
-    return "cpu" if on_cpu else str(device)
+    return "cpu" if torch.device(device).type == "mps" else str(device)
 
 
 def out_of_memory(error: BaseException) -> bool:

@@ -248,7 +248,7 @@ else:
 # the replies to it, and its line of play.
 
 # %%
-rules = arena.match_game(game_name, choice.device, boards=1)
+rules = arena.match_game(game_name)
 seer = arena.NetworkOpponent(rules, arena.NetworkPlayer(rules, network.eval()))
 seer.evaluations = 64
 seer.choose(rules.init(1))

@@ -410,4 +410,3 @@ def test_the_preset_fits_the_memory_that_is_free(free, preset, reason, monkeypat
 def test_matches_of_an_apple_gpu_are_played_on_its_cpu():
     assert playing_device("mps") == playing_device(torch.device("mps")) == "cpu"
     assert playing_device("cuda:1") == "cuda:1"
-    assert playing_device("cuda:1", boards=1) == "cpu"

@@ -76,6 +76,7 @@ def choose(player: ProcessPlayer, boards: list) -> list[int]:
     "protocol, trouble, settings, name",
     [
         ("UCI", "none", "nodes=1", "Fake (nodes 1)"),
+        ("UCI", "none", "nodes=1234567", "Fake (nodes 1234567)"),
         ("Gomocup", "none", "time=0.01", "fake-none (time 0.01)"),
         ("Gomocup", "basic", "time=0.01", "fake-basic (time 0.01)"),  # does not know RESTART
     ],

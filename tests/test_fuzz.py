@@ -151,7 +151,7 @@ def run(tmp_path_factory) -> str:
 
 
 def test_a_broken_uci_position_is_answered_or_taken(run):
-    engine = Engine(run, None, "cpu", io.StringIO(), io.StringIO())
+    engine = Engine(run, None, io.StringIO(), io.StringIO())
     rng = random.Random(34)
     sources = [
         "position startpos moves e2e4 e7e5 g1f3",
@@ -185,7 +185,7 @@ def test_bytes_that_are_no_text_do_not_end_a_uci_game(run):
     commands = io.BytesIO(b"isready\n\xff\xe9\nposition fen \xe2\x99\x94\nisready\n")
     answers = io.BytesIO()
     talking = Engine(
-        run, None, "cpu", io.TextIOWrapper(commands, "ascii"), io.TextIOWrapper(answers, "ascii")
+        run, None, io.TextIOWrapper(commands, "ascii"), io.TextIOWrapper(answers, "ascii")
     )
     talking.loop()
     said = answers.getvalue().decode("ascii").splitlines()

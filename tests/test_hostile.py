@@ -71,7 +71,7 @@ def loaders(run: Path, tmp_path: Path) -> dict:
     """Everything that reads a file of a run."""
 
     def play_uci():
-        Engine(str(run), device="cpu")
+        Engine(str(run))
 
     def from_checkpoint():
         next(train(tiny(tmp_path / "next", from_checkpoint=str(run))))
@@ -94,7 +94,7 @@ def file_loaders(file: str) -> dict:
         "game": lambda: run_game(file),
         "player": lambda: find_player(file, game),
         "card": lambda: card_of(file),
-        "uci": lambda: Engine(file, device="cpu"),
+        "uci": lambda: Engine(file),
         "evaluate": lambda: evaluate_run(file, games=2, device="cpu"),
         "tactics": lambda: solved_over_run(file, play_search("policy"), device="cpu"),
     }

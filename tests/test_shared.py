@@ -72,7 +72,7 @@ def test_the_last_network_opens_wherever_a_run_does(run, file, short_games):
     assert find_player(file, game, policy).name == "mine.net iteration 5"
     assert find_player(f"{file}@5", game, policy).name == "mine.net iteration 5"
     assert list(solved_over_run(file, policy, device="cpu")) == [5]
-    assert Engine(file, device="cpu").player.name == "iteration 5"
+    assert Engine(file).player.name == "iteration 5"
 
 
 def test_the_card_says_what_made_it_and_nothing_of_the_machine(file):

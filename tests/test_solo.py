@@ -12,7 +12,7 @@ from chessnn_colab.arena import match, runner
 from chessnn_colab.arena.evaluate import find_player
 from chessnn_colab.arena.match import SOLO_STARTS, Match
 from chessnn_colab.arena.parallel import play_matches
-from chessnn_colab.arena.players import RandomPlayer
+from chessnn_colab.arena.players import NetworkPlayer, RandomPlayer
 from chessnn_colab.arena.registry import arena_game, match_game
 from chessnn_colab.arena.twenty48 import CORNER_ORDER, SNAKE, SNAKE_BASE, ExpectimaxPlayer
 from chessnn_colab.errors import ConfigError
@@ -22,6 +22,7 @@ from chessnn_colab.views import measuring
 
 from .counts import full
 from .small_run import tiny
+from .test_points import small_network
 from .test_twenty48 import board
 
 
@@ -70,6 +71,18 @@ def test_snake_and_expectimax_are_better_than_greedy(game):
     assert (
         expectimax.reached["512"] == 1 and expectimax.reached["512"] >= expectimax.reached["2048"]
     )
+
+
+@pytest.mark.parametrize("search", ["policy", "tree", "two-rung"])
+def test_a_networks_game_is_the_same_whatever_is_played_beside_it(game, search):
+    network = small_network(game).eval()
+    short = match_game("2048")
+    short.max_plies = 12
+    config = SearchConfig(search=search, num_simulations=5)
+    one, other = (NetworkPlayer(short, network, config, name) for name in ("one", "other"))
+    alone = solo_games(short, one, 1).played[0]
+    together = all_solo_games(short, [other, one], 9)[1].played[0]
+    assert alone.actions == together.actions and len(alone.actions) == 12
 
 
 def expected_by_hand(game, tiles, depth):
@@ -232,7 +245,7 @@ def test_solo_games_are_for_one_player(game):
     with pytest.raises(ConfigError, match="games=0: expected a whole number from 1 up"):
         solo_games(game, RandomPlayer(game), 0)
     with pytest.raises(
-        ConfigError, match="unknown opponent 'minimax': expected one of random, greedy, snake"
+        ConfigError, match="unknown opponent 'minimax': expected random, greedy, snake"
     ):
         find_player("minimax", game)
     assert list(arena_game("2048").players) == ["random", "greedy", "snake", "expectimax"]

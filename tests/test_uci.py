@@ -31,13 +31,13 @@ def engine(run):
 
 
 def command(run: str) -> list[str]:
-    return [sys.executable, "-m", "chessnn_colab", "uci", run, "--device", "cpu"]
+    return [sys.executable, "-m", "chessnn_colab", "uci", run]
 
 
 def said(run: str, *lines: str) -> list[str]:
     """What the engine answers to `lines`, until their end."""
     answers = io.StringIO()
-    engine = Engine(run, None, "cpu", io.StringIO("\n".join(lines) + "\n"), answers)
+    engine = Engine(run, None, io.StringIO("\n".join(lines) + "\n"), answers)
     engine.loop()
     return answers.getvalue().splitlines()
 

@@ -323,6 +323,9 @@ def test_an_opponent_that_fails_or_cheats_costs_no_game():
         and "illegal move &#x27;e7e4&#x27;" in said(cheat)
         and "nothing else is lost" in said(cheat)
     )
+    for nonsense in (None, "e7e5"):
+        silly = play_widget(lambda position, nonsense=nonsense: nonsense)
+        assert silly.enter("e4") and not moves(silly) and "illegal move" in said(silly)
     bug = play_widget(broken)
     with pytest.raises(ValueError, match="a bug"):
         bug.enter("e4")

@@ -21,6 +21,7 @@ from ..cpu import use_threads
 from ..devices import WorkerPlan, inventory, plan_workers
 from ..errors import ConfigError, WorkerError
 from ..games.base import Game
+from ..games.registry import make_game
 from ..settings import COUNT, require
 from ..text import counted
 from ..workers.local import LocalPool
@@ -185,7 +186,8 @@ def job_settings(runner: MatchRunner) -> dict[str, Any]:
     """The settings of MatchJob, all plain data."""
     players = list(runner.results.times)
     return {
-        "game": runner.game,
+        "game": runner.game.name,
+        "max_plies": runner.game.max_plies,
         "players": [player.recipe() for player in players],
         "matches": [(*map(players.index, match.players), match.games) for match in runner.matches],
         "seed": runner.seed,
@@ -204,7 +206,8 @@ class MatchJob:
     def __init__(
         self,
         device: str,
-        game: Game,
+        game: str,
+        max_plies: int,
         players: Sequence[tuple[Callable[..., Player], dict[str, Any]]],
         matches: Sequence[tuple[int, int, int]],
         ends_at: float,
@@ -212,8 +215,8 @@ class MatchJob:
     ):
         self.messages: list[str] = []
         self.device = device
-        self.game = game
-        made = [factory(game, **settings) for factory, settings in players]
+        self.game = make_game(game, max_plies)
+        made = [factory(self.game, **settings) for factory, settings in players]
         self.matches = [Match(made[one], made[other], games) for one, other, games in matches]
         self.ends_at = ends_at
         self.seed = seed

@@ -180,7 +180,11 @@ class NetworkPlayer(Player):
         timing = torch.backends.cudnn.benchmark
         torch.backends.cudnn.benchmark = False  # a match has many sizes
         try:
-            self.found = self.actor.act(state, generator, gumbel_scale=0.0)
+            noise = self.actor.draw(len(state.current_player), generator, gumbel_scale=0.0)
+            if noise.key is not None:
+                own = chances(len(noise.key), generator)
+                noise.key[: len(own)] = (2**31 * own).long()
+            self.found = self.actor.improve(state, noise, self.actor.root_columns)
         finally:
             torch.backends.cudnn.benchmark = timing
         return self.found.action

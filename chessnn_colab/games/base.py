@@ -123,10 +123,6 @@ class Game(Protocol):
         """A drawing of each row, as lines of text."""
         ...
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """For another process, which makes the same rules anew: no tensor crosses over."""
-        return type(self), (self.max_plies, str(self.device))
-
 
 class ChanceGame(Game, Protocol):
     """Rules in which chance has a part. A state carries the key of its next chance, so that `step`

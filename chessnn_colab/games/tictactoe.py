@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from .base import Game, random_plies
+from .base import random_plies
 from .gomoku.rules import Gomoku
 from .gomoku.state import GomokuState
 
@@ -29,7 +29,6 @@ class TicTacToe(Gomoku):
     start_shares: Mapping[str, float] = {"random-plies": 0.8, "standard": 0.2}
     self_play_plies = 9
     sampling_plies = 9
-    __reduce__ = Game.__reduce__
 
     def observe(self, state: GomokuState) -> Tensor:
         """float32 [B, 3, 3, 3]: the mover's stones, the opponent's, and all ones, which show where

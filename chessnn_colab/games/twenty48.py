@@ -105,13 +105,12 @@ class Twenty48(Game):
         return where(finished(state), state, after)
 
     def afterstate(self, state: Twenty48State, action: Tensor) -> Twenty48State:
-        """The part of a step that knows no chance: the tiles moved and paid for, none added.
-        `legal` is not kept up.
+        """The part of a step of unfinished games that knows no chance: the tiles moved and paid
+        for, none added. `legal` is not kept up.
         """
         tiles, gained, _ = self.slide(state.tiles, action)
         paid = gained.to(torch.float32).unsqueeze(1)
-        after = replace(state, tiles=tiles, score=state.score + gained, rewards=paid)
-        return where(finished(state), state, after)
+        return replace(state, tiles=tiles, score=state.score + gained, rewards=paid)
 
     def slide(self, tiles: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """`tiles` int64 [B, 16] slid to the sides `action` [B], the points of it int64 [B], and

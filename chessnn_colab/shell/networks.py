@@ -32,7 +32,6 @@ def add_network_commands(command: AddCommand) -> None:
     )
     engine = command("uci", run_uci, "a run's network as a UCI engine, for chess programs")
     _add_run(engine)
-    engine.add_argument("--device", default="auto")
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
@@ -72,4 +71,4 @@ def run_uci(options: argparse.Namespace) -> None:
     """The command uci."""
     from ..arena.chess.uci import Engine
 
-    Engine(options.run, options.snapshot, options.device).loop()
+    Engine(options.run, options.snapshot).loop()

@@ -44,7 +44,7 @@ class EnginePlayer(ProcessPlayer):
         """
         self.options = dict(options or {})
         self.limit = chess.engine.Limit(**limit)
-        settings = [f"{name} {value:g}" for name, value in limit.items()]
+        settings = [f"{name} {value:.12g}" for name, value in limit.items()]
         settings += [f"{name} {value}" for name, value in self.options.items()]
         super().__init__(path, ", ".join(settings), patience)
 

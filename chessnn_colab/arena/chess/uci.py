@@ -14,7 +14,6 @@ from typing import TextIO
 import chess
 
 from ...cpu import use_threads
-from ...devices import detect_device, playing_device
 from ...errors import ChessnnError
 from ...games.chess.notation import board_from_fen, parse_move
 from ...games.chess.rules import Chess
@@ -36,14 +35,13 @@ class Engine:
 
     The answer to bad input is an `info string`; nothing else changes. One thread reads commands;
     the thread of `loop` carries them out. Raises ConfigError when the run plays another game, and
-    RunError, CheckpointError or DeviceError when its network cannot be loaded.
+    RunError or CheckpointError when its network cannot be loaded.
     """
 
     def __init__(
         self,
         run: str,
         snapshot: int | None = None,
-        device: str = "auto",
         commands: TextIO = sys.stdin,
         answers: TextIO = sys.stdout,
     ):
@@ -52,8 +50,7 @@ class Engine:
         self.inbox: queue.Queue[str | None] = queue.Queue()  # None: the end of the input
         self.options = {name: first for name, (first, _) in OPTIONS.items()}
         self.board = chess.Board()
-        own_device = playing_device(detect_device(device).device, boards=1)
-        self.player = network_player(run, snapshot, Chess(NO_CAP, own_device))
+        self.player = network_player(run, snapshot, Chess(NO_CAP))
 
     @use_threads(1)
     def loop(self) -> None:

@@ -114,8 +114,10 @@ def action_from_move(move: chess.Move, board: chess.Board) -> int:
     """The action number of a legal move of the side to move on `board`. Raises NotationError when
     it is not legal.
     """
-    if not board.is_legal(move):
-        raise NotationError(f"illegal move {move.uci()!r} in {board.fen()!r}: {_expected(board)}")
+    if not isinstance(move, chess.Move) or not board.is_legal(move):
+        raise NotationError(
+            f"illegal move {str(move)!r:.120} in {board.fen()!r}: {_expected(board)}"
+        )
     # python-chess also takes the king's move onto its rook for castling; the way back does not.
     move = board.parse_uci(move.uci())
     flip = 0 if board.turn else 56

@@ -8,7 +8,6 @@ for other sizes, and those in which only exactly five win.
 import functools
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -62,9 +61,6 @@ class Gomoku(Game):
         self.lines = LineTables(self.size, self.exact, self.device, self.line)
         self._cells = torch.arange(self.num_actions, device=self.device)
         self._bits = torch.arange(WORD, device=self.device)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rules, (self.size, self.exact, self.max_plies, str(self.device))
 
     def init(self, batch_size: int) -> GomokuState:
         """The empty board, `batch_size` times."""
@@ -255,11 +251,6 @@ def _variant(size: int, exact: bool) -> type[Gomoku]:
         "self_play_plies": cells,
     }
     return type("Gomoku", (Gomoku,), more)
-
-
-def _rules(size: int, exact: bool, max_plies: int, device: str) -> Gomoku:
-    """For pickling: another process cannot find a class of `_variant` by its name."""
-    return _variant(size, exact)(max_plies, device)
 
 
 def _log_density(size: int) -> Tensor:

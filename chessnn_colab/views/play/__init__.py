@@ -13,7 +13,6 @@ from ...arena.evaluate import find_player
 from ...arena.opponent import NetworkOpponent, Opponent
 from ...arena.players import NetworkPlayer, Player
 from ...arena.registry import match_game
-from ...devices import detect_device
 from ...games.chess.notation import action_from_move
 from ...network import SpikingNetwork
 from ...runs.networks import is_file, is_run, run_game, split_run
@@ -78,9 +77,9 @@ def find_opponent(source: Any, game: str = "chess") -> Opponent:
     if isinstance(source, Opponent):
         return source
     if isinstance(source, SpikingNetwork):
-        rules = match_game(game, next(source.parameters()).device, boards=1)
+        rules = match_game(game)
         return NetworkOpponent(rules, NetworkPlayer(rules, source, name="the network"))
-    rules = match_game(own_game(source) or game, detect_device().device, boards=1)
+    rules = match_game(own_game(source) or game)
     if not isinstance(source, str | Path):
         return Opponent(rules, FunctionPlayer(source))
     player = find_player(str(source), rules)
