@@ -1,9 +1,10 @@
 # %% [markdown]
 # # How strong has it become?
 #
-# This notebook measures a run of `train.ipynb`: matches with intervals, a ladder of its
-# snapshots, puzzles, a look inside. Choose a run and press **Run all**; where there is none yet, a
-# small one is trained first. The stop button ends a cell, and the finished games still count.
+# This notebook shows how strong a network from `train.ipynb` has become. It plays simple players
+# and its own earlier versions (*snapshots*), solves puzzles, and is opened up at the end. Choose a
+# run and press **Run all**; where there is none yet, a small one is trained first. The stop button
+# ends a cell, and the finished games still count.
 
 # %% cellView="form" jupyter={"source_hidden": true} tags=["fetch"]
 # @title Get the code: from the folder around this notebook, or from its repository
@@ -74,6 +75,7 @@ if not (run / "metrics.jsonl").exists():
         pass
 game = runs.run_game(run)
 for_two = make_game(game).num_players == 2
+ladder = None  # of this run, when the cell below has made it
 display(run_story(run, compare_with or None))
 
 # %% [markdown]
@@ -89,8 +91,8 @@ sample_replay(run)
 # %% [markdown]
 # ## Before and after
 # The untrained network and the last one play each of the game's fixed players: in chess a random
-# mover, a player that takes the most valuable piece, and minimax, which looks two plies ahead. In
-# 2048 every player plays on its own, and mean scores are compared as text.
+# mover, a player that takes the most valuable piece, and minimax, which looks at its own move and
+# at the reply to it. In 2048 every player plays on its own, and mean scores are compared as text.
 
 # %%
 from chessnn_colab import arena, measure, show_matches
@@ -120,8 +122,8 @@ else:
 
 # %% [markdown]
 # ## A ladder
-# Some snapshots of the run and the fixed players, rated together: every snapshot plays every
-# fixed player and its neighbours, and needs at least one finished game. The random mover is at 0.
+# Some earlier versions of the network and the fixed players get ratings on one scale. Each version
+# plays every fixed player and the versions next to it. The player that moves at random has 0.
 # A player 200 points above another scores about 0.76 against it, 400 points about 0.91. The number
 # behind ± is half the width of the 95 % interval.
 
@@ -160,20 +162,23 @@ else:
 from chessnn_colab import ChessnnError
 
 try:
-    snapshots = list(ladder.snapshots.values()) if for_two else None
+    snapshots = list(ladder.snapshots.values()) if ladder else None
     with watching() as watch:
         shares = arena.solved_over_run(run, looks_ahead, snapshots, watch=watch)
     for iteration, solved in shares.items():
         kinds = ", ".join(f"{kind} {share:.0%}" for kind, share in solved.items())
         print(f"iteration {iteration:4}: {kinds}")
-    lines = {
-        kind.replace("-", " "): {iteration: solved[kind] for iteration, solved in shares.items()}
-        for kind in next(iter(shares.values()))
-    }
-    show(
-        training_curves(lines, run, "share of the puzzles solved"),
-        "The shares above, against games of self-play and minutes of training",
-    )
+    lines = {}
+    for iteration, solved in shares.items():
+        for kind, share in solved.items():
+            lines.setdefault(kind.replace("-", " "), {})[iteration] = share
+    if lines:
+        show(
+            training_curves(lines, run, "share of the puzzles solved"),
+            "The shares above, against games of self-play and minutes of training",
+        )
+    else:
+        print("Stopped before the puzzles of one snapshot were done.")
 except ChessnnError as error:  # a game without puzzles
     print(error)
 

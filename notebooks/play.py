@@ -41,7 +41,7 @@ scroll_to_cell(top=True)
 # trained run of chess here, or else the network that comes with the package. `you_play` is your side (in
 # tic-tac-toe x or o); if it is empty, you move first. `opponent` plays against the network in the
 # section *Watch*: another run, `random`, and in chess also `greedy`, `minimax` or
-# `engine:/path/to/stockfish`.
+# `engine:/path/to/stockfish`. `plies_to_watch` is the most moves of both sides together there.
 
 # %% tags=["parameters"]
 # @title Who plays { run: "auto" }
@@ -56,7 +56,8 @@ plies_to_watch = 300  # @param {type:"slider", min:10, max:600, step:10}
 # Two clicks make a move: dots show where a piece can go. In Gomoku and tic-tac-toe it is one click.
 # You can also type moves (`e4`, `Nf3`, `O-O`). *What it thinks* draws its likeliest moves as
 # arrows, its opinion of who wins as a bar, that opinion over the game, and where the search for its
-# last move looked: lines of play with their visits, the points that it expects, and proofs. The box
+# last move looked: the moves that it tried with the replies it foresaw, how often it looked at each,
+# how many points it expects (a draw is half), and what it proved won or lost. The box
 # beside the board is the game as text: copy it to keep it, or paste a position (FEN) or a game (PGN)
 # and press Load.
 # This board does not answer while the cell below plays a game.

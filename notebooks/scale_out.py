@@ -51,9 +51,7 @@ positions_with_a_loss = 25600  # @param {type:"slider", min:6400, max:102400, st
 
 # %% [markdown]
 # ## A cluster
-# With an address above (such as `auto` on a machine of the cluster) that one is used. Without an
-# address, a cluster is simulated here. The plan is one worker for each GPU, or for each core where
-# there is none.
+# The plan is one worker for each GPU, or for each core where there is none.
 
 # %%
 from chessnn_colab import join_cluster, plan_cluster
@@ -86,8 +84,8 @@ print(plan_cluster(resources))
 
 # %% [markdown]
 # ## Train
-# The same bars and curves as in `train.ipynb`; only `pool` and `address` are new. Each machine receives every version of the weights once, games come back as packed numpy, and the learner
-# stays here.
+# The same bars and curves as in `train.ipynb`; only `pool` and `address` are new. Each machine gets
+# the new weights once per iteration and sends its games back. The learning is led from here.
 
 # %%
 from chessnn_colab import TrainConfig, make_progress, train

@@ -99,8 +99,8 @@ else:
 # %% [markdown]
 # ## Measure
 # The network before training and after it, each against the game's own players: in chess one that
-# moves at random, one that takes what it can, and one that looks two plies ahead. Three minutes
-# at most.
+# moves at random, one that takes what it can, and one that looks at its own move and at the reply
+# to it. Three minutes at most.
 
 # %%
 from chessnn_colab import measure, show_matches
@@ -145,5 +145,5 @@ except ChessnnError as error:  # 2048 is for one player
 # ## What next
 # Run the training cell again: it continues where it stopped. `evaluate.ipynb` has the story again,
 # looks inside, rates, and lists the runs; `play.ipynb` plays; `inside_the_spikes.ipynb` explains;
-# `by_hand.ipynb` is the loop to rearrange. In a shell: `python -m chessnn_colab --help`. If
+# `by_hand.ipynb` has the training in short cells that you can change. In a shell: `python -m chessnn_colab --help`. If
 # something goes wrong: `docs/troubleshooting.md`.

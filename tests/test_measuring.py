@@ -26,6 +26,7 @@ from chessnn_colab.errors import ChessnnError
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.tensorboard import TensorBoard
 from chessnn_colab.search import SearchConfig
+from chessnn_colab.selfplay import Play
 from chessnn_colab.views import measuring, strength_plots
 from chessnn_colab.views.progress import LiveProgress
 from chessnn_colab.views.run_table import follow, print_tables
@@ -210,6 +211,16 @@ def test_calibration_says_three_shares(run, capsys):
     assert 0 < told["brier"] < 2 and told["brier_of_constant"] < 0.67
     found = Calibration(**told)
     assert f"in {found.positions} positions" in str(found)
+
+
+def test_an_interrupted_calibration_says_why_it_says_nothing(run, capsys, monkeypatch):
+    def interrupted(self, positions, on_progress):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Play, "run", interrupted)
+    assert main(["evaluate", run, "--calibration", "--games", "12", "--device", "cpu"]) == 130
+    captured = capsys.readouterr()
+    assert not captured.out and "those that had are the short ones" in captured.err
 
 
 # watch

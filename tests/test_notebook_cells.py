@@ -5,11 +5,12 @@ import re
 import sys
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pytest
 
-from chessnn_colab import runs
+from chessnn_colab import runs, watching
 from chessnn_colab.errors import RunError
 
 from .small_run import make_run
@@ -17,14 +18,18 @@ from .small_run import make_run
 ROOT = Path(__file__).parent.parent
 
 
-def cell_with(field: str, value: str) -> str:
-    """The code of the cell with this form field, which is `value`."""
+def cell_that_has(text: str) -> str:
+    """The code of the cell that has this text."""
     notebook = nbformat.read(ROOT / "notebooks" / "evaluate.ipynb", as_version=4)
     (source,) = (
-        cell.source
-        for cell in notebook.cells
-        if cell.cell_type == "code" and f"\n{field} = " in cell.source
+        cell.source for cell in notebook.cells if cell.cell_type == "code" and text in cell.source
     )
+    return source
+
+
+def cell_with(field: str, value: str) -> str:
+    """The code of the cell with this form field, which is `value`."""
+    source = cell_that_has(f"\n{field} = ")
     return re.sub(rf"^{field} = \S+", lambda _: f"{field} = {value}", source, flags=re.MULTILINE)
 
 
@@ -70,3 +75,10 @@ def test_a_ticked_box_measures_this_machine(tmp_path, monkeypatch):
     for ticked in ("False", "True"):
         exec(cell_with("measure_this_machine", ticked), {"root": tmp_path})
     assert asked == [("", 9, tmp_path / "runs" / "device")]
+
+
+def test_puzzles_that_are_stopped_at_once_say_so_and_need_no_ladder(capsys):
+    stopped = SimpleNamespace(solved_over_run=lambda *arguments, watch: {})
+    names = {"arena": stopped, "ladder": None, "run": "", "looks_ahead": None, "watching": watching}
+    exec(cell_that_has("solved_over_run"), names)
+    assert capsys.readouterr().out == "Stopped before the puzzles of one snapshot were done.\n"

@@ -3,6 +3,7 @@ sentence.
 """
 
 import json
+import math
 import os
 from pathlib import Path
 
@@ -49,7 +50,13 @@ def run(tmp_path_factory):
                 {"game": "chess", "network": CONFIG.to_dict(), "config": SETTINGS},
             )
         opened.append_report(
-            {"iteration": 5, "total_positions": 1234, "seconds": 60.0, "sample_game": "1. e4"}
+            {
+                "iteration": 5,
+                "total_positions": 1234,
+                "seconds": 60.0,
+                "policy_loss": math.nan,  # nothing was learned
+                "sample_game": "1. e4",
+            }
         )
     return str(folder)
 

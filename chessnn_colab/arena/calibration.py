@@ -6,7 +6,7 @@ from dataclasses import fields
 
 from ..chances import Calibration, calibration, said_and_played
 from ..devices import detect_device
-from ..errors import ConfigError
+from ..errors import ConfigError, Interrupted
 from ..iteration import ended_by_rules
 from ..presets import usual_boards
 from ..records import GameRecords
@@ -34,7 +34,7 @@ def calibrate_run(
     position with what was played.
 
     Games that the cap stops have no outcome and are left out. snapshot: the iteration; None is the
-    last. Raises ConfigError for a game that pays points, and what load_network raises.
+    last. Raises ConfigError for a game that pays points, Interrupted, and what load_network raises.
     """
     game = match_game(run_game(run), detect_device(device).device)
     require("games", games, COUNT)
@@ -56,7 +56,13 @@ def calibrate_run(
         watch(MatchProgress((bar,), "game", time.monotonic() - started))
         return True
 
-    Play(player.actor, boards, seed, limit=games).run(sys.maxsize, collect)
+    try:
+        Play(player.actor, boards, seed, limit=games).run(sys.maxsize, collect)
+    except KeyboardInterrupt:
+        raise Interrupted(
+            "stopped before all games had ended: those that had are the short ones, which say "
+            "something else"
+        ) from None
     records = GameRecords.concatenate(parts)
     ended = ended_by_rules(records, game)
     if not ended.any():

@@ -65,7 +65,7 @@ def bench_device(
     interrupt ends it. Raises ConfigError and DeviceError.
     """
     ends_at = time.monotonic() + 60 * minutes
-    wanted = parts.split(",") if parts else list(PARTS)
+    wanted = [part.strip() for part in parts.split(",")] if parts else list(PARTS)
     for name in wanted:
         require("parts", name, one_of(*PARTS))
     choice = detect_device(device)

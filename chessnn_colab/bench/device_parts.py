@@ -12,6 +12,7 @@ from ..actor import Actor
 from ..arena.evaluate import evaluate_run
 from ..arena.players import play_search
 from ..arena.registry import arena_game
+from ..arena.result import MatchResult
 from ..check import check_device
 from ..clock import seconds_per_call, timed
 from ..device_probe import probe
@@ -94,7 +95,10 @@ def bench_train(setting: Setting) -> Figures:
         results = evaluate_run(
             run, players, MATCH_GAMES, search, device=setting.device, seconds=seconds
         )
-    return {**figures, **{f"against {result.opponent}": str(result) for result in results}}
+    for result in results:
+        who = f"against {result.opponent}" if isinstance(result, MatchResult) else result.player
+        figures[who] = str(result)
+    return figures
 
 
 def bench_ply(setting: Setting) -> Figures:

@@ -21,7 +21,7 @@ from ...errors import CheckpointError
 from ...games.registry import make_game
 from ...network import SpikingNetwork, actor_copy, to_arrays
 from ...runs.files import AnyPath, refused, write_atomically
-from ...runs.networks import load_network
+from ...runs.networks import is_file, load_network
 from ...runs.shared import card_of_run, new_file
 from ..drawing import Drawing
 from ..drawings import make_drawing
@@ -44,7 +44,8 @@ def share_page(run: AnyPath, file: AnyPath, snapshot: int | None = None) -> str:
     card = card_of_run(run, snapshot)
     drawing = make_drawing(make_game(str(card["game"])))
     network, _ = load_network(run, card["iteration"], "cpu")
-    page = page_html(drawing, network, {"run": Path(run).stem, **card}).encode()
+    name = Path(run).stem if is_file(run) else Path(run).name
+    page = page_html(drawing, network, {"run": name, **card}).encode()
     with refused(f"cannot write the page {target}", kind=CheckpointError):
         write_atomically(target, page)
     size = f"{len(page) / 1e6:.1f} MB"
