@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from chessnn_colab.devices import WorkerPlan
 from chessnn_colab.errors import WorkerError
 from chessnn_colab.workers.pool import MAX_RESTARTS, Pool
 from chessnn_colab.workers.protocol import worker_seed
+from chessnn_colab.workers.shares import PlayCall
 
 from .counts import full
 from .toy_job import ToyJob
@@ -235,6 +237,24 @@ class PoolContract:
         assert f"{MAX_RESTARTS} restarts did not help" in str(caught.value)
         assert games(pool.call.received[1]) == share(1, 3, DIES)
         assert len(messages) == MAX_RESTARTS and all("; its log is " in text for text in messages)
+
+    def test_a_share_whose_games_an_interrupt_swallowed_is_not_finished(self):
+        pool = self.pool_of()
+        receive = PlayCall.receive
+        swallowed = []
+
+        def interrupted(call, slot, share, kind, *body):
+            if kind == "games" and not swallowed:
+                swallowed.append(share)
+                raise KeyboardInterrupt
+            receive(call, slot, share, kind, *body)
+
+        with mock.patch.object(PlayCall, "receive", interrupted):
+            with pytest.raises(KeyboardInterrupt):
+                pool.play([3, 3], 0)
+            pool.stop()
+        assert pool.call.in_flight[swallowed[0]] is None and pool.call.in_flight.count(None) < 2
+        pool.close()
 
     def test_an_interrupt_of_the_caller_leaves_a_pool_that_closes_and_says_so(self):
         pool = self.pool_of(seconds=0.05)

@@ -4,8 +4,8 @@ the process.
 The pool and a worker exchange pickled tuples of plain values and numpy arrays, nothing else. The
 pool sends ("weights", version, arrays), ("play", ticket, games, seed), ("stop", ticket) and
 ("close",). The worker sends ("ready", description), ("progress", ticket, games, plies), ("games",
-ticket, arrays), ("message", text), ("done", ticket, games in flight) and ("error", traceback,
-whether the device is to blame). "error" is the last message of a worker whose job raised. A worker
+ticket, arrays), ("message", text), ("done", ticket, number of "games" before, games in flight) and
+("error", traceback, whether the device is to blame). "error" is the last message of a worker whose job raised. A worker
 that is killed sends nothing, but its pipe closes.
 
 Where workers learn together, the pool sends ("learner", state), ("learn", ticket, group), ("batch",
@@ -134,13 +134,14 @@ def log_to_stderr() -> None:
 
 def _play(job: Job, parent: _Parent, ticket: int, games: Games, seed: int) -> None:
     """Play, and send what the games bring; stop early once the pool says so."""
-    sent_at = 0.0
+    sent_at, parts = 0.0, 0
 
     def on_progress(games_done: int, plies: int, arrays: Arrays | None) -> bool:
-        nonlocal sent_at
+        nonlocal sent_at, parts
         if arrays is not None:
             require_numpy(arrays)
             parent.send(("games", ticket, arrays))
+            parts += 1
         now = time.monotonic()
         if arrays is not None or now - sent_at >= PROGRESS_INTERVAL:
             parent.send(("progress", ticket, games_done, plies))
@@ -154,7 +155,7 @@ def _play(job: Job, parent: _Parent, ticket: int, games: Games, seed: int) -> No
         LOG.info(message)
         parent.send(("message", message))
     job.messages.clear()
-    parent.send(("done", ticket, in_flight))
+    parent.send(("done", ticket, parts, in_flight))
 
 
 def _learn(job: Any, parent: _Parent, state: Any, ticket: int, group: tuple[Any, ...]) -> None:

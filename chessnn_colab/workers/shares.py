@@ -93,7 +93,9 @@ class PlayCall:
         elif kind == "progress":
             self.on_update(share, *body)
         else:
-            self.in_flight[share] = body[0]
+            parts, in_flight = body
+            if len(self.received[share]) == parts:  # else an interrupt has swallowed one
+                self.in_flight[share] = in_flight
             slot.share = None
             slot.deaths = 0
 
