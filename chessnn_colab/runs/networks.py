@@ -1,8 +1,8 @@
 """Find and load the network of a run folder, of a shared file, or of the package itself.
 
 Four networks of one run come with the package: shared files with weights in float16, from untrained
-to the last. A fifth, without_price.safetensors, is of a run in which spikes had no price.
-tools/make_snapshots.py makes them. A correct SHA-256 does not make the contents of a
+to the last. Two more are of other runs: without_price.safetensors, in which spikes had no price, and
+strongest.safetensors, which was the longest. tools/make_snapshots.py makes them. A correct SHA-256 does not make the contents of a
 file valid: anything malformed raises CheckpointError before memory is allocated for it.
 """
 
@@ -102,7 +102,7 @@ def find_snapshot(run: AnyPath, iteration: int | None = None) -> tuple[int, Path
 
 def find_network(wanted: str = "", folder: AnyPath = "runs") -> FoundNetwork:
     """`wanted` if it has a network, else the newest trained run of chess in `folder`, else the
-    network that comes with the package.
+    strongest network that comes with the package.
 
     wanted: RUN, RUN@ITERATION or a shared file; "" is any. When it has no such network, the
     sentence says why another one was taken. Raises CheckpointError only in a copy of the package
@@ -118,8 +118,8 @@ def find_network(wanted: str = "", folder: AnyPath = "runs") -> FoundNetwork:
     newest = _newest_chess_run(folder)
     if newest is None:
         return FoundNetwork(
-            str(shipped_files()[-1]),
-            f"{problem}This is the network that comes with the package: a run of twenty minutes.",
+            str(shipped_files()[-1].with_name("strongest.safetensors")),
+            f"{problem}This is the strongest network that comes with the package.",
         )
     return FoundNetwork(str(newest), f"{problem}This is the newest trained run of chess, {newest}.")
 
@@ -200,8 +200,7 @@ def as_checkpoint_error(path: Path) -> Iterator[None]:
 
 
 def shipped_files() -> list[Path]:
-    """The four files, the untrained network first. Each opens wherever a run does; the last one is
-    the strongest.
+    """The four files of one run, the untrained network first. Each opens wherever a run does.
 
     Raises CheckpointError in a copy without them, such as the one that tools/make_colab.py packs
     into a notebook.
