@@ -173,7 +173,7 @@ def test_match_games_are_saved_and_shown(tmp_path):
 def test_runs_of_other_sizes_and_rules_are_refused_by_name(tmp_path):
     run = make_gomoku_run(tmp_path / "nine")
     for other in ("gomoku", "gomoku:9:exact"):
-        words = f"a run of the game 'gomoku:9': expected one of '{other}'"
+        words = f"a run of the game 'gomoku:9': expected a run of '{other}'"
         with pytest.raises(ConfigError, match=words):
             find_player(run, make_game(other))
     assert network_player(run, None, make_game("gomoku:9")).name == "iteration 1"

@@ -147,7 +147,7 @@ def test_too_few_snapshots_are_a_sentence_and_leave_the_files(tmp_path, monkeypa
         make_snapshots.main() == 2
         and "has 3 snapshots with a report: expected 4 or more" in capsys.readouterr().err
     )
-    assert len(list(kept.glob("*.safetensors"))) == 5
+    assert len(list(kept.glob("*.safetensors"))) == 6
 
 
 def test_one_command_remakes_them(tmp_path):
