@@ -113,9 +113,7 @@ def main() -> int:
     parser.add_argument(
         "--machine", default="not said", help="where the run was trained, for the cards"
     )
-    parser.add_argument(
-        "--only", choices=OTHERS, help="write this one of OTHERS, and nothing else"
-    )
+    parser.add_argument("--only", choices=OTHERS, help="write this one of OTHERS, and nothing else")
     options = parser.parse_args()
     try:
         if options.only:
