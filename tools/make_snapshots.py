@@ -5,9 +5,9 @@
 
 They are the untrained network, an early one, one from the middle, and the last. With --only, RUN's
 last network alone becomes one of OTHERS: without_price, which the notebook on spikes compares with
-them, or strongest, against which people play. Weights become float16; what batch norm counts stays float32. Each card says how often the
-network solves the package's puzzles by its policy alone. The energy of the last one is printed;
-docs/spiking.md repeats it, and a test holds the two equal.
+them, or strongest, against which people play. Weights become float16; what batch norm counts stays
+float32. Each card says how often the network solves the package's puzzles by its policy alone. The
+energy of the last one is printed; docs/spiking.md repeats it, and a test holds the two equal.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Find and load the network of a run folder, of a shared file, or of the package itself.
 
 Four networks of one run come with the package: shared files with weights in float16, from untrained
-to the last. Two more are of other runs: without_price.safetensors, in which spikes had no price, and
-strongest.safetensors, which was the longest. tools/make_snapshots.py makes them. A correct SHA-256 does not make the contents of a
-file valid: anything malformed raises CheckpointError before memory is allocated for it.
+to the last. Two more are of other runs: without_price.safetensors, in which spikes had no price,
+and strongest.safetensors, which was the longest. tools/make_snapshots.py makes them. A correct
+SHA-256 does not make the contents of a file valid: anything malformed raises CheckpointError before
+memory is allocated for it.
 """
 
 import os
