@@ -178,8 +178,8 @@ class Learner:
         return *masked_log_policy(logits, self.game.legal_action_mask(state), targets), value_logits
 
     def augmented(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The batch, each position in the symmetry that its "chance" [B] picks, if it has that
-        entry.
+        """The batch, each position and its policy in the symmetry that its "chance" [B] picks, if
+        it has that entry. "actions", from which nothing is learned, stay as they are.
         """
         if "chance" not in batch:
             return batch

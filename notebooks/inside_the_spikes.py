@@ -107,7 +107,8 @@ inside.Controlled(draw_neuron, {"leak": leak, "threshold": threshold})
 # divided by the threshold, rounded. Whether that is still spiking is a fair question. It is, in
 # one sense that was tested. `tools/event_driven.py` runs the same weights with additions only, at
 # most one spike per neuron and step. Computed with enough digits (float64), every neuron then fires
-# exactly as many spikes as here. `docs/spiking.md` says what it costs: no layer may fire before the layer below has finished.
+# exactly as many spikes as here. `docs/spiking.md` says what it costs: no layer may fire before the
+# layer below has finished.
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Two staircases
@@ -213,11 +214,11 @@ inside.growth(networks, seen, played)
 # when it plays.*
 #
 # ## What each layer knows
-# A **probe** is the simplest reader there is: it gives each channel's spikes a weight, adds them up,
-# and reads one fact from the sum. Is the mover in check, does one of the mover's pieces hang, who
-# has more material? If so simple a reader can tell, the layer knows. The higher the line, the better
-# it tells: 0 is guessing, 1 is always right (the share of the variance explained; Alain and Bengio,
-# arXiv:1610.01644).
+# A **probe** is the simplest reader there is: it gives each channel's spikes a weight, adds them
+# up, and reads one fact from the sum. Is the mover in check, does one of the mover's pieces hang,
+# who has more material? If so simple a reader can tell, the layer knows. The higher the line, the
+# better it tells: 0 is guessing, 1 is always right (the share of the variance explained; Alain and
+# Bengio, arXiv:1610.01644).
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Probes: facts of a position, read from spikes by least squares

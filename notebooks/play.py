@@ -38,7 +38,7 @@ scroll_to_cell(top=True)
 # ## Choose
 # Nothing needs to be changed. `network` is the folder of a run such as `runs/chess`, or
 # `runs/chess@5` for its fifth iteration, or a file made by `share`. Left empty, it is the newest
-# trained run of chess here, or else the network that comes with the package. `you_play` is your side (in
+# trained run of chess here, or else the strongest that comes with the package. `you_play` is your side (in
 # tic-tac-toe x or o); if it is empty, you move first. `opponent` plays against the network in the
 # section *Watch*: another run, `random`, and in chess also `greedy`, `minimax` or
 # `engine:/path/to/stockfish`. `plies_to_watch` is the most moves of both sides together there.
@@ -56,10 +56,10 @@ plies_to_watch = 300  # @param {type:"slider", min:10, max:600, step:10}
 # Two clicks make a move: dots show where a piece can go. In Gomoku and tic-tac-toe it is one click.
 # You can also type moves (`e4`, `Nf3`, `O-O`). *What it thinks* draws its likeliest moves as
 # arrows, its opinion of who wins as a bar, that opinion over the game, and where the search for its
-# last move looked: the moves that it tried with the replies it foresaw, how often it looked at each,
-# how many points it expects (a draw is half), and what it proved won or lost. The box
-# beside the board is the game as text: copy it to keep it, or paste a position (FEN) or a game (PGN)
-# and press Load.
+# last move looked: the moves that it tried with the replies it foresaw, how often it looked at
+# each, how many points it expects (a draw is half), and what it proved won or lost. The box beside
+# the board is the game as text: copy it to keep it, or paste a position (FEN) or a game (PGN) and
+# press Load.
 # This board does not answer while the cell below plays a game.
 
 # %%

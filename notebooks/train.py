@@ -145,5 +145,5 @@ except ChessnnError as error:  # 2048 is for one player
 # ## What next
 # Run the training cell again: it continues where it stopped. `evaluate.ipynb` has the story again,
 # looks inside, rates, and lists the runs; `play.ipynb` plays; `inside_the_spikes.ipynb` explains;
-# `by_hand.ipynb` has the training in short cells that you can change. In a shell: `python -m chessnn_colab --help`. If
-# something goes wrong: `docs/troubleshooting.md`.
+# `by_hand.ipynb` has the training in short cells that you can change. In a shell:
+# `python -m chessnn_colab --help`. If something goes wrong: `docs/troubleshooting.md`.

@@ -67,14 +67,13 @@ def test_a_run_does_as_planned(tmp_path):
 
 
 def test_every_gpu_that_plays_is_counted_however_its_workers_are_dealt():
-    machine = made_up_machine(2, "T4")
-    rates = [
-        stated_rates(
-            "t4", "cuda:0", machine, TrainConfig(workers=n).worker_plan("cuda:0", machine), 2
-        )
-        for n in (2, 3, 4)
-    ]
-    assert len(set(rates)) == 1
+    for gpus in (2, 4):
+        machine = made_up_machine(gpus, "T4")
+        plans = [
+            TrainConfig(workers=workers).worker_plan("cuda:0", machine)
+            for workers in (gpus, gpus + 1, 2 * gpus)
+        ]
+        assert len({stated_rates("t4", "cuda:0", machine, plan, gpus) for plan in plans}) == 1
 
 
 def test_a_machine_made_up_has_the_memory_that_it_is_said_to_have(monkeypatch):

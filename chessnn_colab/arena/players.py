@@ -181,7 +181,7 @@ class NetworkPlayer(Player):
         torch.backends.cudnn.benchmark = False  # a match has many sizes
         try:
             noise = self.actor.draw(len(state.current_player), generator, gumbel_scale=0.0)
-            if noise.key is not None:
+            if noise.key is not None:  # in a match the chance of each game is its own
                 own = chances(len(noise.key), generator)
                 noise.key[: len(own)] = (2**31 * own).long()
             self.found = self.actor.improve(state, noise, self.actor.root_columns)

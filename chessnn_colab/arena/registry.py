@@ -36,8 +36,8 @@ def match_game(name: str, device: torch.device | str = "cpu") -> Game:
     """The rules of a game with the limit on plies that its matches have, on
     devices.playing_device(device). Raises ConfigError for an unknown name.
 
-    For a single board the CPU is the quickest: a move by a tree of 48 evaluations, with proofs, is
-    61,000 operators on a GPU, for one board as for 500, and takes at least 0.1 s there as one graph.
-    A core evaluates a network of preset t4 in about a millisecond.
+    For a single board the CPU is the quickest, by arithmetic: a move by a tree of 48 evaluations,
+    with proofs, is 61,000 operators on a GPU, at least 0.1 s as one graph. A core evaluates a
+    network of preset t4 in about a millisecond.
     """
     return make_game(name, arena_game(name).max_plies, playing_device(device))

@@ -74,11 +74,9 @@ def delete_run(path: AnyPath) -> int:
         raise RunError(
             f"there is no run at {folder}: it has no {CONFIG_FILE}, and nothing was deleted"
         )
-    failure = f"cannot delete all of {folder}"
-    with refused(failure):
+    with refused(f"cannot delete all of {folder}"):
         lock = RunLock(folder)  # refuses while a process trains it
-    try:
-        with refused(failure):
+        try:
             before = folder_bytes(folder)
             for name in (*SUBFOLDERS, CARD_FILE, RATINGS_FILE, METRICS_FILE, CONFIG_FILE):
                 if (folder / name).is_dir():
@@ -89,8 +87,8 @@ def delete_run(path: AnyPath) -> int:
             (folder / LOCK_FILE).unlink(missing_ok=True)
             if not any(folder.iterdir()):
                 folder.rmdir()
-    finally:
-        lock.release()
+        finally:
+            lock.release()
     return before - folder_bytes(folder)
 
 

@@ -143,6 +143,7 @@ def card_of_run(run: AnyPath, snapshot: int | None = None) -> dict[str, Any]:
     saved = load_checkpoint(path)
     reports = folder.read_reports()
     report = next((report for report in reports if report["iteration"] == iteration), {})
+    # A loss is NaN where nothing was learned, and JSON on a page for friends cannot say so.
     figures = {name: report[name] for name in FIGURES if str(report.get(name, "nan")) != "nan"}
     return {
         "game": saved.metadata.get("game"),

@@ -69,7 +69,8 @@ def draw_strength(
     line: a line of the legend as a share of the axis's height; the curves stay below the legend.
     """
     scored = [report for report in reports if "mean" in report.scores]
-    ends = [point.seconds / 60 for point in (*points, *scored)]
+    moments = [report.seconds / 60 for report in scored]
+    ends = [*moments, *(point.seconds / 60 for point in points)]
     if reference and "run" in reference:
         ends += [curve[-1][0] for curve in reference["curves"].values()]
     axis.set(title="Is it getting stronger?", xlabel="minutes of training")
@@ -81,8 +82,7 @@ def draw_strength(
         axis.set_yticks([tick for tick in axis.get_yticks() if tick <= 1])
     elif scored:
         means = np.array([report.scores["mean"] for report in scored])
-        minutes_of = np.array([report.seconds / 60 for report in scored])
-        draw_line(axis, minutes_of, means, BLUE, "points per game, mean")
+        draw_line(axis, np.array(moments), means, BLUE, "points per game, mean")
     else:
         axis.set_yticks([])
         text = "measured between iterations" if minutes else "this run did not measure its strength"

@@ -5,8 +5,8 @@ The pool and a worker exchange pickled tuples of plain values and numpy arrays, 
 pool sends ("weights", version, arrays), ("play", ticket, games, seed), ("stop", ticket) and
 ("close",). The worker sends ("ready", description), ("progress", ticket, games, plies), ("games",
 ticket, arrays), ("message", text), ("done", ticket, number of "games" before, games in flight) and
-("error", traceback, whether the device is to blame). "error" is the last message of a worker whose job raised. A worker
-that is killed sends nothing, but its pipe closes.
+("error", traceback, whether the device is to blame). "error" is the last message of a worker whose
+job raised. A worker that is killed sends nothing, but its pipe closes.
 
 Where workers learn together, the pool sends ("learner", state), ("learn", ticket, group), ("batch",
 batch, learning rate) many times and ("finish",), or ("stop", ticket). The worker sends ("update",
