@@ -48,8 +48,8 @@ class Noise(NamedTuple):
 class Actor:
     """Chooses actions for batches of states. `network` should be an `actor_copy`.
 
-    considered: root actions that sequential halving of the tree begins with. static: no size
-    follows from the data, so that the host never waits; None: on every device but the CPU.
+    static: no size follows from the data, so that the host never waits; None: on every device but
+    the CPU.
     """
 
     def __init__(
@@ -57,7 +57,6 @@ class Actor:
         game: Game,
         network: SpikingNetwork,
         config: SearchConfig,
-        considered: int = CONSIDERED,
         static: bool | None = None,
     ):
         self.game = game
@@ -66,7 +65,7 @@ class Actor:
         self.static = game.device.type != "cpu" if static is None else static
         self.chance = cast(ChanceGame, game) if game.chance else None
         self.columns = min(TREE_ACTIONS, game.num_actions)  # of every node of a tree
-        self.considered = min(considered, self.columns)
+        self.considered = min(CONSIDERED, self.columns)
         self.replays = Replays(Graphs(on=False))  # of searches, which are pure functions
         self.look_ahead(config)
 

@@ -175,13 +175,16 @@ class NormalizeWholeBatch(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
         """The gradients of x, and this slice's part of those of weight and bias."""
         x, weight, mean, variance, count = ctx.saved_tensors
-        statistics = mean, variance, None, None, False, ctx.eps
-        # As if the statistics did not depend on x.
-        direct, of_weight, of_bias = torch.ops.aten.native_batch_norm_backward(
-            gradient, x, weight, *statistics, [True, True, True]
+        scale, none = (variance + ctx.eps).rsqrt(), torch.zeros_like(weight)
+        # CUDA reads the second pair, and a CPU the first.
+        statistics = mean, variance, mean, scale, False, ctx.eps
+        _, of_weight, of_bias = torch.ops.aten.native_batch_norm_backward(
+            gradient, x, weight, *statistics, [False, True, True]
         )
+        # As if the statistics did not depend on x. The operator above would change the layout.
+        direct = functional.batch_norm(gradient, none, variance, weight, none, False, 0.0, ctx.eps)
         means = total(torch.cat((of_weight, of_bias))) / count
-        slope, offset = (means.view(2, -1) * weight * (variance + ctx.eps).rsqrt()).unbind()
+        slope, offset = (means.view(2, -1) * weight * scale).unbind()
         through_statistics = functional.batch_norm(
             x, mean, variance, slope, offset, False, 0.0, ctx.eps
         )

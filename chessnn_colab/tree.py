@@ -25,6 +25,7 @@ from .search import ILLEGAL, MAXVISIT_INIT, PolicyOutput, Root, SearchConfig, St
 
 UNVISITED = -1
 MAX_DEPTH = 12  # plies that a simulation goes down at most
+EXPLORATION = 2.0  # AlphaZero's c_puct, for values rescaled to [0, 1]
 
 
 class Expansion(NamedTuple):
@@ -75,6 +76,8 @@ class Tree:
         self.proven = torch.zeros_like(self.actions, dtype=torch.bool)  # q is proven
         self.roots = torch.arange(self.batch, device=like.device)
         self.add(0, root.actions, root.prior_logits, root.value)
+        # Views of the roots' visits, of their first q, and of whether it is proven.
+        self.root = self.visits[: self.batch], self.q[0, : self.batch], self.proven[: self.batch]
 
     def add(self, number: int, actions: Tensor, prior_logits: Tensor, value: Tensor) -> None:
         """Put node `number` into every tree."""
@@ -84,15 +87,17 @@ class Tree:
         self.raw_values[:, rows] = self.node_values[:, rows] = value
         self.choice[rows] = prior_logits.argmax(1)
 
-    def completed(self, rows: Tensor, visits: Tensor, config: SearchConfig) -> Tensor:
-        """[n, A] sigma(completed q) at nodes `rows`: actions never tried count as worth the mixed
+    def completed(self, config: SearchConfig) -> Tensor:
+        """[B, A] sigma(completed q) at the roots: actions never tried count as worth the mixed
         value.
         """
-        tried, total = visits > 0, self.node_visits[rows].unsqueeze(1) - 1
-        q, prior = self.q[0].index_select(0, rows), self.prior.index_select(0, rows) * tried
+        visits, q, _ = self.root
+        tried = visits > 0
+        total = visits.sum(1, keepdim=True)
+        prior = self.prior[: self.batch] * tried
         tiny = torch.finfo(prior.dtype).tiny
         mean_q = (prior * q).sum(1, keepdim=True) / prior.sum(1, keepdim=True).clamp(min=tiny)
-        mixed = (self.raw_values[0, rows].unsqueeze(1) + total * mean_q) / (1 + total)
+        mixed = (self.raw_values[0, : self.batch].unsqueeze(1) + total * mean_q) / (1 + total)
         q = torch.where(tried, q, mixed)
         low, high = q.amin(1, keepdim=True), q.amax(1, keepdim=True)
         scale = (MAXVISIT_INIT + visits.amax(1, keepdim=True)) * config.value_scale
@@ -113,14 +118,15 @@ def tree_search(
     legal = (logits > ILLEGAL / 2).sum(1).clamp(max=len(schedules) - 1)
     schedule = schedules[legal].to(gumbel.dtype).t()  # [num_simulations, B]
     completed = torch.zeros_like(gumbel)
+    visits, q, proven = tree.root
     for simulation in range(config.num_simulations):
-        scores = _score(schedule[simulation], gumbel, logits, completed, tree.visits[:batch])
+        scores = _score(schedule[simulation], gumbel, logits, completed, visits)
         tree.choice[:batch] = scores.argmax(1)
         path = _descend(tree, simulation + 1)
         _expand(tree, expand, path, simulation + 1)
         (_back_up_proofs if config.solve == "all" else _back_up)(tree, path)
-        completed = _choose(tree, path, config)
-    visits, proven, q = tree.visits[:batch], tree.proven[:batch], tree.q[0, :batch]
+        _choose(tree, path)
+        completed = tree.completed(config)
     visits = torch.where(
         proven & (q < 0), -1.0, visits
     )  # a proven loss is chosen only where everything is lost
@@ -230,18 +236,22 @@ def _back_up_proofs(tree: Tree, path: Path) -> None:
         tree.solved[node] = before | solved
 
 
-def _choose(tree: Tree, path: Path, config: SearchConfig) -> Tensor:
-    """Choose anew at the nodes of the path, the roots left out; returns the roots' completed q [B,
-    A].
+def _choose(tree: Tree, path: Path) -> None:
+    """Choose anew at the nodes of the path below the roots.
+
+    An action never tried counts as worth its node. What a node's actions are worth is rescaled to
+    [0, 1], so that points need no other rule than chances.
     """
-    nodes = path.nodes.flatten()
-    visits = tree.visits.index_select(0, nodes)
-    completed = tree.completed(nodes, visits, config)
-    below = nodes[tree.batch :]
-    improved = (tree.prior_logits.index_select(0, below) + completed[tree.batch :]).softmax(1)
-    share = visits[tree.batch :] / tree.node_visits[below].unsqueeze(1)
-    tree.choice[below] = (improved - share).argmax(1)
-    return completed[: tree.batch]
+    below = path.nodes[1:].flatten()
+    visits, q = tree.visits.index_select(0, below), tree.q[0].index_select(0, below)
+    worth = torch.where(visits > 0, q, tree.node_values[0, below].unsqueeze(1))
+    low, high = worth.amin(1, keepdim=True), worth.amax(1, keepdim=True)
+    effort = EXPLORATION * tree.node_visits[below].sqrt().unsqueeze(1)
+    bonus = effort * tree.prior.index_select(0, below) / (1 + visits)
+    scores = (worth - low) / (high - low).clamp(min=1e-8) + bonus
+    there = tree.prior_logits.index_select(0, below) > ILLEGAL / 2
+    lost = tree.proven.index_select(0, below) & (q < 0)
+    tree.choice[below] = torch.where(there & ~lost, scores, ILLEGAL).argmax(1)
 
 
 def _score(
@@ -250,7 +260,5 @@ def _score(
     """[B, A]: gumbel + logits + sigma(q) of the actions visited `considered_visit` [B] times, the
     others' far below.
     """
-    logits = logits - logits.amax(1, keepdim=True)
-    scores = (gumbel + logits + completed).clamp(min=ILLEGAL)
-    scores = torch.where(logits > ILLEGAL / 2, scores, 2 * ILLEGAL)
+    scores = torch.where(logits > ILLEGAL / 2, gumbel + logits + completed, 2 * ILLEGAL)
     return torch.where(visits == considered_visit.unsqueeze(1), scores, 4 * ILLEGAL)

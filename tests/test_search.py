@@ -149,6 +149,13 @@ class Ignorant:
         return self.prior_logits(rates)[rows, actions]
 
 
+def considering(number: int, actor: Actor) -> Actor:
+    """The actor, with a tree that begins with so many actions."""
+    actor.considered = number
+    actor.look_ahead(actor.config)
+    return actor
+
+
 def test_the_reply_refutes():
     """A knight that leaves a1 alone lets Black mate there; the second rung plays that reply, since
     its prior likes it, and the move loses weight against one that makes luft."""

@@ -32,7 +32,7 @@ from chessnn_colab.tree import tree_search
 
 from .chess_games import after, mating, state_from_fens
 from .random_play import random_actions
-from .test_search import Ignorant
+from .test_search import Ignorant, considering
 from .test_tree import CASES, Table, golden_case, schedules_of
 
 BACK_RANK = "6k1/5ppp/8/8/8/1N6/r4PPP/6K1 w - - 0 1"  # most moves of the knight allow mate
@@ -161,7 +161,8 @@ def test_mates_in_two_are_played_by_a_network_that_knows_nothing(search):
     puzzles = [puzzle for puzzle in load_puzzles(game) if puzzle.kind == "mate-in-two"]
     few = SearchConfig(search=search, num_simulations=2, solve="all")
     state = state_from_boards([puzzle.board for puzzle in puzzles], game)
-    output = Actor(game, Ignorant(), few, 2).act(state, torch.Generator(), 0.0)
+    actor = considering(2, Actor(game, Ignorant(), few))
+    output = actor.act(state, torch.Generator(), 0.0)
     answers = zip(output.action.tolist(), puzzles)
     solved = torch.tensor([action in puzzle.solutions for action, puzzle in answers])
     assert int(solved.sum()) >= 95
@@ -192,12 +193,12 @@ def test_a_move_that_loses_by_force_is_not_played(search):
         chess.Move.from_uci("b3d4"), board
     )  # the network's favourite allows mate
     state = state_from_fens([BACK_RANK], game)
-    action = (
-        Actor(game, Ignorant(likes), SEARCHES[search], 64).act(state, torch.Generator(), 0.0).action
-    )
+    actor = considering(64, Actor(game, Ignorant(likes), SEARCHES[search]))
+    action = actor.act(state, torch.Generator(), 0.0).action
     assert int(winning_actions(game, game.step(state, action))) == -1
     unproven = SearchConfig(**{**vars(SEARCHES[search]), "solve": "off", "value_scale": 1e-3})
-    action = Actor(game, Ignorant(likes), unproven, 64).act(state, torch.Generator(), 0.0).action
+    actor = considering(64, Actor(game, Ignorant(likes), unproven))
+    action = actor.act(state, torch.Generator(), 0.0).action
     assert int(winning_actions(game, game.step(state, action))) >= 0
 
 
@@ -205,11 +206,9 @@ def test_a_move_that_loses_by_force_is_not_played(search):
 def test_a_lost_position_still_has_a_move(search):
     game = Chess()
     board = chess.Board(MATED_AT_ONCE)
-    action = (
-        Actor(game, Ignorant(), SEARCHES[search], 64)
-        .act(state_from_fens([MATED_AT_ONCE], game), torch.Generator(), 0.0)
-        .action
-    )
+    actor = considering(64, Actor(game, Ignorant(), SEARCHES[search]))
+    state = state_from_fens([MATED_AT_ONCE], game)
+    action = actor.act(state, torch.Generator(), 0.0).action
     assert move_from_action(int(action), board) in board.legal_moves
 
 

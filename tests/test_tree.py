@@ -19,7 +19,7 @@ from chessnn_colab.search import ILLEGAL, Root, SearchConfig, Step, considered_v
 from chessnn_colab.tree import UNVISITED, Expansion, tree_search
 
 from .chess_games import after, mating, state_from_fens
-from .test_search import Ignorant
+from .test_search import Ignorant, considering
 
 GOLDEN = Path(__file__).parent / "golden" / "mctx.npz"  # made by tools/mctx_golden.py
 CASES = range(len(np.load(GOLDEN)["cases"]))
@@ -107,7 +107,7 @@ def test_the_trees_are_mctxs(number, monkeypatch):
 
 def moves_found(fens: list[str], network, **settings) -> list[chess.Move]:
     game = Chess()
-    actor = Actor(game, network, SearchConfig(search="tree", **settings), 64)
+    actor = considering(64, Actor(game, network, SearchConfig(search="tree", **settings)))
     policy = actor.act(
         state_from_fens(fens, game), torch.Generator().manual_seed(0), gumbel_scale=0.0
     )
@@ -153,9 +153,8 @@ def weights_of(board: chess.Board) -> dict[chess.Move, float]:
     """What a search by one who trusts a queen thinks of each move."""
     game = Chess()
     config = SearchConfig(search="tree", num_simulations=64)
-    policy = Actor(game, Winning(), config, 32).act(
-        state_from_boards([board], game), torch.Generator(), 0.0
-    )
+    actor = considering(32, Actor(game, Winning(), config))
+    policy = actor.act(state_from_boards([board], game), torch.Generator(), 0.0)
     legal = set(board.legal_moves)
     return {
         move_from_action(int(action), board): float(weight)

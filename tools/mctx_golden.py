@@ -1,5 +1,5 @@
 """Make tests/golden/mctx.npz: what mctx's Gumbel search does on small random games, for
-tests/test_tree.py.
+tests/test_tree.py. Below the root it chooses as chessnn_colab/tree.py does, not as Gumbel MuZero.
 
 Only this file needs jax and mctx:  pip install jax mctx;  python tools/mctx_golden.py
 
@@ -17,8 +17,10 @@ import jax
 import jax.numpy as jnp
 import mctx
 import numpy as np
+from mctx._src import action_selection
 
 STATES, ACTIONS, ROWS = 150, 12, 6
+EXPLORATION = 2.0  # tree.EXPLORATION
 MISSING = -1e9  # the logit of an action that is not there
 # num_simulations, max_num_considered_actions, value_scale, gumbel_scale, max_depth
 CASES = [
@@ -53,6 +55,21 @@ def tables(seed: int) -> dict[str, np.ndarray]:
         "root_state": root_state,
         "invalid": missing[root_state] | (np.arange(ACTIONS) >= most),
     }
+
+
+def interior(
+    key: jax.Array, tree: mctx.Tree, node: jax.Array, depth: jax.Array, qtransform: object
+) -> jax.Array:
+    """The action to try below the root, in one row's tree: AlphaZero's rule, with what the node's
+    actions are worth rescaled to [0, 1].
+    """
+    del key, depth, qtransform
+    visits, logits = tree.children_visits[node], tree.children_prior_logits[node]
+    worth = jnp.where(visits > 0, tree.qvalues(node), tree.node_values[node])
+    bonus = jax.nn.softmax(logits) * jnp.sqrt(tree.node_visits[node]) / (1 + visits)
+    share = (worth - worth.min()) / jnp.maximum(worth.max() - worth.min(), 1e-8)
+    scores = share + EXPLORATION * bonus
+    return jnp.where(logits > MISSING / 2, scores, -jnp.inf).argmax()
 
 
 def search(
@@ -114,6 +131,7 @@ def search(
 
 def main() -> None:
     """Search every case's game and write what went in and what came out."""
+    action_selection.gumbel_muzero_interior_action_selection = interior
     arrays = {"cases": np.array(CASES)}
     for number, case in enumerate(CASES):
         game = tables(number)

@@ -148,7 +148,8 @@ class MatchRunner:
             return
         fresh = [self._board(key) for key in keys]
         if self.starts is not None:
-            state = select(self.starts, torch.tensor([number for _, number in keys]))
+            numbers = torch.tensor([number for _, number in keys], device=self.game.device)
+            state = select(self.starts, numbers)
         else:
             state, positions = self.arena.start(
                 self.game, [self.opening(number) for _, number in keys]

@@ -84,7 +84,7 @@ class Twenty48(Game):
             [way.flatten() for way in (board.t(), board.flip(1), board.t().flip(1), board)]
         )
         self._back = self._cells.argsort(1)  # the inverse
-        self._powers = EXPONENTS ** torch.arange(4, device=self.device)
+        self._powers = (EXPONENTS ** torch.arange(4)).to(self.device)  # MPS rounds such powers
         self._shifts = TILE_BITS * torch.arange(16, device=self.device) % (TILE_BITS * FIRST_TILES)
         self._planes = torch.arange(EXPONENTS, device=self.device).view(1, -1, 1)
 

@@ -55,9 +55,11 @@ class Gomoku(Game):
     def __init__(self, max_plies: int | None = None, device: torch.device | str = "cpu"):
         self.max_plies = max_plies or self.num_actions
         self.device = torch.device(device)
-        self.action_images = square_symmetries(self.size).to(self.device)
-        # Of the symmetries: the cell whose stone comes to each place.
-        self._sources = self.action_images.argsort(1)
+        images = square_symmetries(self.size)
+        self.action_images = images.to(self.device)
+        # Of the symmetries: the cell whose stone comes to each place. Sorted on the CPU: MPS sorts
+        # more than 256 whole numbers wrongly (pytorch#155560).
+        self._sources = images.argsort(1).to(self.device)
         self.lines = LineTables(self.size, self.exact, self.device, self.line)
         self._cells = torch.arange(self.num_actions, device=self.device)
         self._bits = torch.arange(WORD, device=self.device)
@@ -145,12 +147,10 @@ class Gomoku(Game):
         lengths = torch.randint(1, MAX_RANDOM_PLIES + 1, (count,), generator=generator).to(
             self.device
         )
-        near = _log_density(self.size).to(self.device)
-        noise = (
-            torch.empty(count, self.num_actions).exponential_(generator=generator).to(self.device)
-        )
-        # Draws without replacement.
-        ranks = (near - noise.log()).argsort(1, descending=True).argsort(1)
+        noise = torch.empty(count, self.num_actions).exponential_(generator=generator)
+        # Draws without replacement, on the CPU as `_sources`.
+        ranks = (_log_density(self.size) - noise.log()).argsort(1, descending=True).argsort(1)
+        ranks = ranks.to(self.device)
         stones = torch.where(ranks % 2 == 0, BLACK, WHITE).to(torch.int8)
         return self._fresh(torch.where(ranks < lengths.unsqueeze(1), stones, EMPTY))
 
