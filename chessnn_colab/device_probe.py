@@ -65,12 +65,12 @@ def probe(device: str, game: str = "chess") -> dict[str, float]:
         for dtype in dict.fromkeys((torch.float32, choose_dtype("auto", device))):
             found = gradients(there, copy, batch, dtype)
             furthest[str(dtype)] = _compare_gradients(expected, found, dtype)
-    with torch.no_grad():
-        network.policy.weight.mul_(SHARPER)
-    copy.load_state_dict(network.state_dict())  # batch norm's statistics moved, too
-    for name in SEARCHES:
-        found = one_ply(there, copy, remote, name)
-        _compare_policies(here, state, one_ply(here, network, state, name), found, name)
+        with torch.no_grad():
+            network.policy.weight.mul_(SHARPER)
+        copy.load_state_dict(network.state_dict())  # batch norm's statistics moved, too
+        for name in SEARCHES:
+            found = one_ply(there, copy, remote, name)
+            _compare_policies(here, state, one_ply(here, network, state, name), found, name)
     return furthest
 
 

@@ -103,7 +103,7 @@ class PlayCall:
         """Have the share of a lost worker played again. Returns it in words, or "" if there is no
         such share.
 
-        Once the call is ending nothing is played again, and what the worker had handed over counts.
+        Once the call is ending nothing is played again.
         """
         share = slot.share
         slot.share = None
