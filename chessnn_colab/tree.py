@@ -1,12 +1,13 @@
-"""The full Gumbel tree search: Gumbel MuZero's planning with mctx's semantics, batched. It does
-not depend on a game.
+"""The full tree search: Gumbel MuZero's planning at the root, AlphaZero's below it, batched. It
+does not depend on a game.
 
-At the root sequential halving decides which action is tried next; below it the action whose share
-of visits lags most behind the improved policy softmax(logits + completed q) (Danihelka et al. 2022,
-section 5 and appendix D). Every simulation adds one node to each row's tree, so all rows advance in
-lockstep with one evaluation of B positions. The reference is mctx.gumbel_muzero_policy with
-qtransform_completed_by_mix_value (https://github.com/google-deepmind/mctx); tests hold the trees
-equal to its own.
+At the root sequential halving decides which action is tried next (Danihelka et al. 2022, section
+5). Below it the action with the highest sum of what it is worth and a bonus for those tried seldom
+is next (PUCT: Silver et al. 2017). Gumbel MuZero's own rule there, of appendix D, takes small
+differences of noisy values for large ones: more evaluations hardly made it stronger (LOG.md,
+2026-11-25). Every simulation adds one node to each row's tree, so all rows advance in lockstep with
+one evaluation of B positions. Tests hold the trees equal to those of mctx
+(https://github.com/google-deepmind/mctx) with the same rule below the root.
 
 What a node tries next follows from its own numbers, and a simulation changes only the nodes on its
 path. So each node stores its choice. Descending only reads these choices; afterwards one call
@@ -25,7 +26,7 @@ from .search import ILLEGAL, MAXVISIT_INIT, PolicyOutput, Root, SearchConfig, St
 
 UNVISITED = -1
 MAX_DEPTH = 12  # plies that a simulation goes down at most
-EXPLORATION = 2.0  # AlphaZero's c_puct, for values rescaled to [0, 1]
+EXPLORATION = 1.0  # AlphaZero's c_puct
 
 
 class Expansion(NamedTuple):
@@ -239,16 +240,15 @@ def _back_up_proofs(tree: Tree, path: Path) -> None:
 def _choose(tree: Tree, path: Path) -> None:
     """Choose anew at the nodes of the path below the roots.
 
-    An action never tried counts as worth its node. What a node's actions are worth is rescaled to
-    [0, 1], so that points need no other rule than chances.
+    An action never tried counts as worth its node. The bonus is in units of 1, or of the spread of
+    what the node's actions are worth where that is more: points need no other rule than chances.
     """
     below = path.nodes[1:].flatten()
     visits, q = tree.visits.index_select(0, below), tree.q[0].index_select(0, below)
     worth = torch.where(visits > 0, q, tree.node_values[0, below].unsqueeze(1))
-    low, high = worth.amin(1, keepdim=True), worth.amax(1, keepdim=True)
-    effort = EXPLORATION * tree.node_visits[below].sqrt().unsqueeze(1)
-    bonus = effort * tree.prior.index_select(0, below) / (1 + visits)
-    scores = (worth - low) / (high - low).clamp(min=1e-8) + bonus
+    unit = (worth.amax(1, keepdim=True) - worth.amin(1, keepdim=True)).clamp(min=1.0)
+    unit *= EXPLORATION * tree.node_visits[below].sqrt().unsqueeze(1)
+    scores = worth + unit * tree.prior.index_select(0, below) / (1 + visits)
     there = tree.prior_logits.index_select(0, below) > ILLEGAL / 2
     lost = tree.proven.index_select(0, below) & (q < 0)
     tree.choice[below] = torch.where(there & ~lost, scores, ILLEGAL).argmax(1)

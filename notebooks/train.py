@@ -3,8 +3,8 @@
 #
 # ![A board after a game of the network against itself, the spikes of its last layer on that board, and its scores in matches over the positions it has played](../docs/learned.png)
 #
-# Press **Run all**: from the rules alone this computer teaches itself chess in twenty minutes,
-# you watch it get better, and then you play against it. The stop button keeps everything;
+# Press **Run all**: without a single game of people this computer teaches itself chess in twenty
+# minutes, you watch it get better, and then you play against it. The stop button keeps everything;
 # *Run all* continues from there.
 
 # %% cellView="form" jupyter={"source_hidden": true} tags=["fetch"]

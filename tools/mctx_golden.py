@@ -20,7 +20,7 @@ import numpy as np
 from mctx._src import action_selection
 
 STATES, ACTIONS, ROWS = 150, 12, 6
-EXPLORATION = 2.0  # tree.EXPLORATION
+EXPLORATION = 1.0  # tree.EXPLORATION
 MISSING = -1e9  # the logit of an action that is not there
 # num_simulations, max_num_considered_actions, value_scale, gumbel_scale, max_depth
 CASES = [
@@ -60,15 +60,14 @@ def tables(seed: int) -> dict[str, np.ndarray]:
 def interior(
     key: jax.Array, tree: mctx.Tree, node: jax.Array, depth: jax.Array, qtransform: object
 ) -> jax.Array:
-    """The action to try below the root, in one row's tree: AlphaZero's rule, with what the node's
-    actions are worth rescaled to [0, 1].
+    """The action to try below the root, in one row's tree: AlphaZero's rule, in units of 1 or of the
+    spread of what the node's actions are worth.
     """
     del key, depth, qtransform
     visits, logits = tree.children_visits[node], tree.children_prior_logits[node]
     worth = jnp.where(visits > 0, tree.qvalues(node), tree.node_values[node])
     bonus = jax.nn.softmax(logits) * jnp.sqrt(tree.node_visits[node]) / (1 + visits)
-    share = (worth - worth.min()) / jnp.maximum(worth.max() - worth.min(), 1e-8)
-    scores = share + EXPLORATION * bonus
+    scores = worth + EXPLORATION * jnp.maximum(worth.max() - worth.min(), 1) * bonus
     return jnp.where(logits > MISSING / 2, scores, -jnp.inf).argmax()
 
 
