@@ -5,6 +5,8 @@ everything else.
 import dataclasses
 import json
 import math
+import multiprocessing
+import os
 import signal
 import subprocess
 import sys
@@ -29,6 +31,7 @@ from chessnn_colab.runs.networks import load_network
 from chessnn_colab.selfplay import SelfPlay
 from chessnn_colab.training import train
 
+from .counts import full
 from .small_run import tiny
 
 
@@ -61,6 +64,9 @@ class Listener:
                 self.on[name]()
 
         return heard
+
+    def count(self, name: str) -> int:
+        return sum(event[0] == name for event in self.events)
 
     def messages(self) -> str:
         return "\n".join(event[1] for event in self.events if event[0] == "message")
@@ -135,6 +141,27 @@ def test_same_seed_same_weights_other_seed_others(run, tmp_path):
 def test_worker_processes_play_what_the_inline_pool_plays(run, tmp_path):
     list(train(tiny(tmp_path / "local", iterations=1, pool="local")))
     assert_same(weights(run[0], 1), weights(tmp_path / "local"))
+
+
+def test_a_run_whose_workers_are_killed_is_the_run_that_nobody_disturbed(tmp_path):
+    """Games in flight and all, bit for bit: workers are killed at random, one in most iterations."""
+    iterations, random = full(2, 100), np.random.default_rng(0)
+    list(train(tiny(tmp_path / "undisturbed", iterations=iterations)))
+    before = {process.pid for process in multiprocessing.active_children()}
+    killed: list[int] = []
+
+    def kill():
+        if len(killed) == killer.count("start_selfplay") or random.random() < 0.5:
+            return
+        workers = [each for each in multiprocessing.active_children() if each.pid not in before]
+        killed.append(random.choice(workers).pid)
+        os.kill(killed[-1], signal.SIGKILL)
+
+    killer = Listener(worker_update=kill)
+    list(train(tiny(tmp_path / "disturbed", iterations=iterations, pool="local"), killer))
+    assert len(killed) >= iterations / 2 and "killed by signal 9" in killer.messages()
+    assert_same(weights(tmp_path / "undisturbed"), weights(tmp_path / "disturbed"))
+    assert in_flight(tmp_path / "undisturbed") == in_flight(tmp_path / "disturbed") > 0
 
 
 def test_resuming_is_exact(run, tmp_path):
