@@ -128,9 +128,11 @@ class Planned(NamedTuple):
 
 
 def planned(options: argparse.Namespace) -> Iterator[Planned]:
-    """Every match, the cheap ones first."""
+    """Every match, those first whose programs may not start."""
     name = run_game(options.run)
     search = play_search()
+    if options.full and name == "chess":
+        yield from against_programs(options, search)
     games = ALL_GAMES if options.full else FEW_GAMES
     fixed = {who: games[who] for who in games if who in arena_game(name).players}
     for who, count in fixed.items():
@@ -141,16 +143,18 @@ def planned(options: argparse.Namespace) -> Iterator[Planned]:
         return
     if "minimax" in fixed:
         yield Planned("minimax", fixed["minimax"], UNSOLVED)
-    if name != "chess":
-        return
-    if stockfish := shutil.which(options.stockfish):
-        for level in LEVELS:
-            spec = f"engine:{stockfish}?nodes=1000&Skill Level={level}"
-            yield Planned(spec, LEVEL_GAMES, search)
+
+
+def against_programs(options: argparse.Namespace, search: SearchConfig) -> Iterator[Planned]:
+    """The matches against Maia and Stockfish, where they are."""
     if options.maia:
         spec = f"engine:{Path(options.maia).resolve()}?nodes=1"
         for rating in RATINGS:
             yield Planned(spec, RATING_GAMES, search, rating=rating)
+    if stockfish := shutil.which(options.stockfish):
+        for level in LEVELS:
+            spec = f"engine:{stockfish}?nodes=1000&Skill Level={level}"
+            yield Planned(spec, LEVEL_GAMES, search)
 
 
 @contextmanager
