@@ -53,11 +53,7 @@ class Actor:
     """
 
     def __init__(
-        self,
-        game: Game,
-        network: SpikingNetwork,
-        config: SearchConfig,
-        static: bool | None = None,
+        self, game: Game, network: SpikingNetwork, config: SearchConfig, static: bool | None = None
     ):
         self.game = game
         self.network = network
