@@ -358,3 +358,13 @@ def considered_visits(considered: int, num_simulations: int) -> list[int]:
             visits[:considered] = [count + 1 for count in visits[:considered]]
         considered = max(2, considered // 2)
     return sequence[:num_simulations]
+
+
+def score_considered(
+    considered_visit: Tensor, gumbel: Tensor, logits: Tensor, completed: Tensor, visits: Tensor
+) -> Tensor:
+    """[B, A]: gumbel + logits + sigma(q) of the actions visited `considered_visit` [B] times, the
+    others' far below.
+    """
+    scores = torch.where(logits > ILLEGAL / 2, gumbel + logits + completed, 2 * ILLEGAL)
+    return torch.where(visits == considered_visit.unsqueeze(1), scores, 4 * ILLEGAL)

@@ -22,7 +22,16 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from .search import ILLEGAL, MAXVISIT_INIT, PolicyOutput, Root, SearchConfig, Step, check_root
+from .search import (
+    ILLEGAL,
+    MAXVISIT_INIT,
+    PolicyOutput,
+    Root,
+    SearchConfig,
+    Step,
+    check_root,
+    score_considered,
+)
 
 UNVISITED = -1
 MAX_DEPTH = 12  # plies that a simulation goes down at most
@@ -121,7 +130,7 @@ def tree_search(
     completed = torch.zeros_like(gumbel)
     visits, q, proven = tree.root
     for simulation in range(config.num_simulations):
-        scores = _score(schedule[simulation], gumbel, logits, completed, visits)
+        scores = score_considered(schedule[simulation], gumbel, logits, completed, visits)
         tree.choice[:batch] = scores.argmax(1)
         path = _descend(tree, simulation + 1)
         _expand(tree, expand, path, simulation + 1)
@@ -131,7 +140,9 @@ def tree_search(
     visits = torch.where(
         proven & (q < 0), -1.0, visits
     )  # a proven loss is chosen only where everything is lost
-    column = _score(visits.amax(1), gumbel, logits, completed, visits).argmax(1, keepdim=True)
+    column = score_considered(visits.amax(1), gumbel, logits, completed, visits).argmax(
+        1, keepdim=True
+    )
     best = torch.where(proven, q, -torch.inf).argmax(1, keepdim=True)
     column = torch.where(tree.solved[:batch].unsqueeze(1), best, column)
     weights = (logits + completed).softmax(1)
@@ -252,13 +263,3 @@ def _choose(tree: Tree, path: Path) -> None:
     there = tree.prior_logits.index_select(0, below) > ILLEGAL / 2
     lost = tree.proven.index_select(0, below) & (q < 0)
     tree.choice[below] = torch.where(there & ~lost, scores, ILLEGAL).argmax(1)
-
-
-def _score(
-    considered_visit: Tensor, gumbel: Tensor, logits: Tensor, completed: Tensor, visits: Tensor
-) -> Tensor:
-    """[B, A]: gumbel + logits + sigma(q) of the actions visited `considered_visit` [B] times, the
-    others' far below.
-    """
-    scores = torch.where(logits > ILLEGAL / 2, gumbel + logits + completed, 2 * ILLEGAL)
-    return torch.where(visits == considered_visit.unsqueeze(1), scores, 4 * ILLEGAL)
