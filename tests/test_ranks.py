@@ -173,6 +173,7 @@ def test_a_worker_that_is_always_lost_leaves_it_to_one_learner(
             pool.wait()
 
     monkeypatch.setattr(ranks, "_follow", lose)
+    ranks.seconds = 1.0  # one that waits for the others to meet hears nothing before
     assert ranks.learn(new_learner(), batches, nothing) is None
     assert len(said) == 4 and "4 times in a row one of them was lost" in said[-1]
 
