@@ -50,8 +50,8 @@ def add_measuring_commands(command: AddCommand) -> None:
     add(
         "--opponent",
         help="random (default); greedy, minimax (chess); heuristic, alphabeta2, alphabeta4 "
-        "(gomoku); greedy, snake, expectimax (2048); engine:PATH (UCI or Gomocup); or another run's network: RUN or "
-        "RUN@SNAPSHOT",
+        "(gomoku); greedy, snake, expectimax (2048); engine:PATH (UCI or Gomocup); or another "
+        "run's network: RUN or RUN@SNAPSHOT",
     )
     add("--games", type=int, default=200, help="an even number: every opening is played twice")
     add("--snapshot", type=int, help="iteration of the weights (default: the last)")
