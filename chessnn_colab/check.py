@@ -58,12 +58,6 @@ class CheckReport:
     int8: str = ""  # that a network plays in int8 on this CPU, where it does
 
     @property
-    def fastest(self) -> str:
-        """The device on which the cpu preset trains fastest; "" where only one was timed."""
-        timed = [(speed.training_us, speed.device) for speed in self.speeds if speed.training_us]
-        return min(timed)[1] if len(timed) > 1 else ""
-
-    @property
     def line(self) -> str:
         """The device, why, and what to do, in one line."""
         ready = self.advice or ("ready to train",)
@@ -84,8 +78,6 @@ class CheckReport:
             lines.append((f"GPU {gpu.index}", f"{gpu.name}, {gpu.memory / 2**30:.1f} GiB"))
         lines.append(("CPU", f"{machine.cores} cores{self.int8}"))
         lines += [(f"on {speed.device}", str(speed)) for speed in self.speeds]
-        if self.fastest:
-            lines.append(("fastest", f"{self.fastest}, with the cpu preset"))
         lines.append(("workers", f"{workers}, torch threads each: {self.plan.threads}"))
         lines += [("", note) for note in self.plan.notes]
         lines.append(("outlook", self.outlook))

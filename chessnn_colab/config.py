@@ -325,11 +325,13 @@ class TrainConfig(LearnerConfig, SearchConfig):
                 for name in FIXED_SETTINGS & saved.keys():
                     if values[name] in (None, "auto"):
                         values[name] = saved[name]
-        learners = self.learners(device, plan)
+        learners = self.learners(device, plan, say)
         if values["preset"] == "auto":
             minutes = self.total_minutes or self.minutes or DEFAULT_MINUTES
             values["preset"], reason = choose_preset(device, machine, plan, minutes, learners)
-            say(reason)
+            shape = PRESETS[values["preset"]]
+            size = f"{shape.channels} channels, {shape.blocks} blocks"
+            say(f"Preset {values['preset']} ({size}): {reason}")
         preset = values["preset"]
         values["sample_reuse"] = (
             self.sample_reuse
@@ -368,13 +370,21 @@ class TrainConfig(LearnerConfig, SearchConfig):
             )
         return resolved
 
-    def learners(self, device: str, plan: WorkerPlan) -> int:
-        """How many devices learn, when `device` does: every GPU that plays, or one."""
-        own_gpus = plan.devices[0].startswith("cuda") and plan.workers_per_gpu == 1
+    def learners(
+        self, device: str, plan: WorkerPlan, say: Callable[[str], None] = lambda text: None
+    ) -> int:
+        """How many devices learn, when `device` does: every GPU that plays, or one. say: gets the
+        reason where several could learn, and one does.
+        """
+        workers = len(plan.devices)
         wanted = self.learner_gpu == "all" and self.pool != "inline"
-        if not (own_gpus and wanted and device.startswith("cuda")):
+        on_gpus = plan.devices[0].startswith("cuda") and device.startswith("cuda")
+        if not (wanted and on_gpus and workers > plan.workers_per_gpu):
             return 1
-        return min(len(plan.devices), self.batch_size or len(plan.devices))
+        if plan.learns_alone:
+            say(f"One GPU learns while the others wait: {plan.learns_alone}")
+            return 1
+        return min(workers, self.batch_size or workers)
 
     def _price(self, saved: Mapping[str, Any] | None) -> float:
         """Of spikes: that of the saved run, which an old one lacks, or the game's."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
+from torch import distributed
 from torch.nn import functional as F
 
 from .cpu import usable_cores
@@ -39,6 +40,7 @@ class Inventory:
     mps: bool
     cores: int  # that this process may use
     problems: tuple[str, ...] = ()  # what torch said about GPUs that it cannot use
+    nccl: bool = True  # whether torch has what GPUs need to learn together
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,14 @@ class WorkerPlan:
     notes: tuple[str, ...] = ()
     device_failure: str = "stop"  # or "cpu": where a worker plays whose device does not work
     workers_per_gpu: int = 1  # that share a GPU, at most
+    nccl: bool = True  # see Inventory
+
+    @property
+    def learns_alone(self) -> str:
+        """Why one GPU learns where several play; empty where they learn together."""
+        if self.workers_per_gpu > 1:
+            return "several workers share a GPU, so set workers lower for all GPUs to learn"
+        return "" if self.nccl else "they learn together by NCCL, and this torch has none"
 
 
 def inventory() -> Inventory:
@@ -95,6 +105,7 @@ def inventory() -> Inventory:
         mps=torch.backends.mps.is_available(),
         cores=usable_cores(),
         problems=(*dict.fromkeys(warned), *problems),
+        nccl=distributed.is_available() and distributed.is_nccl_available(),
     )
 
 
@@ -251,7 +262,7 @@ def plan_workers(
         devices = tuple(wanted[worker % len(wanted)] for worker in range(total))
         threads = max(machine.cores // total, 1)
         per_gpu = math.ceil(total / len(wanted))
-        return WorkerPlan(devices, threads, (), device_failure, per_gpu)
+        return WorkerPlan(devices, threads, (), device_failure, per_gpu, machine.nccl)
     if gpus is not None and not trains_on.startswith("cuda"):
         raise DeviceError(
             f"gpus={list(gpus)} but the device is {device}: leave gpus out, or use cuda"

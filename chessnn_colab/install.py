@@ -37,12 +37,10 @@ def install_requirements(also: Sequence[str] = ()) -> Path:
     versions = {line: installed_version(Requirement(line).name) for line in wanted}
     missing = [line for line, version in versions.items() if version is None]
     _refuse_other_versions(versions)
-    installed = ""
     if missing:
         print(f"Installing {', '.join(missing)} ...", flush=True)
         _pip_install(missing)
-        installed = f", installed {', '.join(missing)}"
-    print(f"chessnn_colab {__version__} from {HERE.name}/{installed}")
+    print(f"chessnn_colab {__version__} from {HERE.name}/")
     return HERE if (HERE / "pyproject.toml").is_file() else Path.cwd()
 
 

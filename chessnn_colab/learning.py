@@ -78,10 +78,6 @@ class Batches:
 Together = Callable[[Learner, Batches, OnUpdate], np.ndarray | None]
 
 
-def alone(learner: Learner, batches: Batches, on_update: OnUpdate) -> None:
-    """The Together of a learner that has nobody to learn with."""
-
-
 def learn(
     learner: Learner,
     replay: ReplayBuffer,
@@ -90,7 +86,7 @@ def learn(
     budget: Budget,
     progress: Progress,
     generator: np.random.Generator,
-    together: Together = alone,
+    together: Together | None = None,
 ) -> dict[str, Any]:
     """Make `updates` updates; stop early (after at least one) when time is up.
 
@@ -120,7 +116,7 @@ def learn(
         progress.learning_update(done, updates)
 
     on_update(0)
-    found = together(learner, batches, on_update)
+    found = together(learner, batches, on_update) if together else None
     if found is None:
         timed = learner.device.type == "cpu" and budget.deadline is not None
         threads = most_threads(learner, batch_size)

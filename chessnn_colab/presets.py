@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from .devices import Gpu, Inventory, WorkerPlan, free_memory
-from .network_config import PRESETS
 from .text import counted
 
 BOARDS_ON_CPU = 64  # games in lockstep
@@ -43,10 +42,10 @@ class Size:
 # positions: 0.5, 1.8 and 4.5 GB), weights and optimizer, two processes with 0.4 GB of CUDA each,
 # 512 games, and cuDNN's work space while it chooses; rounded up.
 SIZES = {
-    "cpu": Size(0, 1, (524, 68.8, 11.3, 4.9, 4.1), (375, 30.2, 4.8, 2.3, 2)),
-    "t4": Size(5, 4, (2570, 336.9, 34.4, 7.1, 4.3), (1970, 158.9, 17.6, 3.6, 2.3)),
-    "a100": Size(27, 11, (14700, 1934.8, 147.9, 30.6, 9.7), (11400, 921.3, 78, 16.1, 5.1)),
-    "h100": Size(67, 23, (47800, 6279.7, 432, 89.6, 28.3), (37000, 2977.8, 226, 46.8, 14.8)),
+    "cpu": Size(0, 1, (330, 68.8, 11.3, 4.9, 4.1), (300, 30.2, 4.8, 2.3, 2)),
+    "t4": Size(5, 4, (1620, 336.9, 34.4, 7.1, 4.3), (1580, 158.9, 17.6, 3.6, 2.3)),
+    "a100": Size(27, 11, (9280, 1934.8, 147.9, 30.6, 9.7), (9150, 921.3, 78, 16.1, 5.1)),
+    "h100": Size(67, 23, (30100, 6279.7, 432, 89.6, 28.3), (29600, 2977.8, 226, 46.8, 14.8)),
 }
 
 
@@ -91,9 +90,9 @@ def choose_preset(
     """
     if device == "mps":
         # By arithmetic a base M2 is slower with t4 than its own CPU with cpu.
-        return "cpu", _sentence("cpu", "no Apple GPU has been measured with a larger one")
+        return "cpu", "no Apple GPU has been measured with a larger one"
     if "cpu" in (device, plan.devices[0]):
-        return "cpu", _sentence("cpu", "cores are too slow for a larger one")
+        return "cpu", "cores are too slow for a larger one"
     names = {device, *plan.devices}
     gpus = [gpu for gpu in machine.gpus if f"cuda:{gpu.index}" in names]
     free = min(map(free_memory, gpus)) / 1e9
@@ -111,9 +110,9 @@ def choose_preset(
             f"(an estimate), and it pays from {size.worthwhile:g} million on"
         )
         if millions >= size.worthwhile:
-            return name, _sentence(name, made)
+            return name, made
         reason = made
-    return "cpu", _sentence("cpu", reason)
+    return "cpu", reason
 
 
 def choose_reuse(
@@ -124,11 +123,10 @@ def choose_reuse(
     learners: int,
     say: Callable[[str], None],
 ) -> float:
-    """How often a new run learns from each position. say: gets the reason, where it is an
-    estimate.
-    """
+    """How often a new run learns from each position. say: gets the reason."""
     if device == "cpu":
-        return MOST_REUSE  # as measured
+        say(f"Each position is learned from {MOST_REUSE:g} times: on two cores more was no better")
+        return MOST_REUSE
     reuse = reuse_for(stated_rates(preset, device, machine, plan, learners))
     say(
         f"Each position is learned from {reuse:g} times: so often learning takes no longer than "
@@ -173,8 +171,3 @@ def kind_of(gpu: Gpu) -> int:
         return 2
     # An A100 of 80 GB has as much memory as an H100: the generation tells them apart.
     return 4 if gpu.memory > 70 * 2**30 and gpu.capability >= (9, 0) else 3
-
-
-def _sentence(name: str, reason: str) -> str:
-    shape = PRESETS[name]
-    return f"Preset {name} ({shape.channels} channels, {shape.blocks} blocks): {reason}"

@@ -44,11 +44,7 @@ class Ranks:
         while len(slots := self._pool.ready_slots(self._workers)) > 1:
             try:
                 store = new_store(self._pool.host)
-            except (
-                AttributeError,
-                OSError,
-                RuntimeError,
-            ) as error:  # AttributeError: torch has none
+            except (OSError, RuntimeError) as error:
                 self._give_up(str(error))
                 break
             call = self._pool.learn(slots, learner_state(learner), store.port, self.seconds)

@@ -2,6 +2,7 @@
 learned in a file. Other processes can import it.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -30,9 +31,10 @@ CONFIG = TrainConfig(
 )
 
 
-def new_learner() -> Learner:
+def new_learner(**changes) -> Learner:
     game = make_game(CONFIG.game)
-    return Learner(build_network(CONFIG.network_config(game), "cpu"), game, CONFIG)
+    network = build_network(CONFIG.network_config(game), "cpu")
+    return Learner(network, game, replace(CONFIG, **changes))
 
 
 def replay_of(games: list[list[dict]]) -> ReplayBuffer:

@@ -163,7 +163,7 @@ def test_a_network_that_does_not_run_is_reported(monkeypatch):
     assert str(speed) == "the network does not run: no kernel image is available"
 
 
-def test_every_device_is_compared_and_timed_and_the_fastest_is_named(monkeypatch):
+def test_every_device_is_compared_and_timed(monkeypatch):
     machine = Inventory(T4.gpus, True, 2)
     facts = replace(CUDA_BUILD, torch_version="2.14.0", machine=machine)
     times = {"cuda:0": None, "mps": 400.0, "cpu": 200.0}
@@ -176,10 +176,10 @@ def test_every_device_is_compared_and_timed_and_the_fastest_is_named(monkeypatch
     )
     found = check_device()
     assert [speed.device for speed in found.speeds] == ["cuda:0", "mps", "cpu"]
-    assert found.fastest == "cpu" and "none: ready to train" in str(found)
+    assert "none: ready to train" in str(found)
     assert "with the CPU: 24 random plies on 64 boards bit for bit, every gradient" in str(found)
     found = check_device("cpu")
-    assert [speed.device for speed in found.speeds] == ["cpu"] and not found.fastest
+    assert [speed.device for speed in found.speeds] == ["cpu"]
 
 
 WAITING = (

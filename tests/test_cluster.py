@@ -120,14 +120,25 @@ def test_a_stopped_process_is_killed_though_it_hears_neither_the_pool_nor_ray(
     assert not Path(f"/proc/{stopped[0]}").exists()
 
 
-def test_actors_learn_together(head):
+@pytest.mark.parametrize("killed", [False, True])
+def test_actors_learn_together_and_one_that_is_killed_stops_nobody(head, messages, killed):
     learner = new_learner()
     settings = CONFIG.job_settings(learner.network.config)
-    with RayPool(SelfPlay, settings, WorkerPlan(("cpu", "cpu"), 1)) as pool:
+
+    def kill(done):
+        if killed and done >= 2 and not messages:
+            messages.append("killed")
+            os.kill(pool._slots[1].process._place[1], signal.SIGKILL)
+
+    plan = WorkerPlan(("cpu",) * 3, 1)
+    with RayPool(SelfPlay, settings, plan, on_message=messages.append) as pool:
         pool.set_weights(0, to_arrays(learner.network))
-        batches = batches_of(replay_of(pool.play([Share(200, {})] * 2, 0)), 5)
-        losses = Ranks(pool, (0, 1), print).learn(learner, batches, lambda done: None)
-    assert losses.shape[0] == 5 == learner.updates
+        batches = batches_of(replay_of(pool.play([Share(200, {})] * 3, 0)), 30)
+        losses = Ranks(pool, (0, 1, 2), messages.append).learn(learner, batches, kill)
+    assert losses.shape[0] == 30 == learner.updates
+    assert [text for text in messages if "begins again" in text] == [
+        "The learning of this iteration begins again without the worker that is lost"
+    ] * killed
 
 
 def test_gpus_are_rays_to_give_out(tmp_path):

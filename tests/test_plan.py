@@ -47,7 +47,9 @@ def test_every_worker_of_a_cluster_has_a_gpu_of_its_own():
     assert eight == pytest.approx([8 * rate for rate in one])
 
 
-def test_a_run_does_as_planned(tmp_path):
+@pytest.mark.parametrize("pool, limit", [("inline", None), ("local", 5000)])
+def test_a_run_does_as_planned(tmp_path, pool, limit):
+    """Its eight workers are processes once; then its window is full before it ends."""
     config = tiny(
         tmp_path / "run",
         game="tictactoe",
@@ -55,8 +57,9 @@ def test_a_run_does_as_planned(tmp_path):
         max_plies=2,
         workers=8,
         positions_per_iteration=2400,
-        replay_capacity=None,
+        replay_capacity=limit,
         iterations=3,
+        pool=pool,
     )
     plan = plan_run(config, "cpu", inventory())
     reports = list(train(config))
@@ -92,6 +95,8 @@ def test_the_reuse_is_chosen_once_and_said():
     saved = {**first.to_dict(), "sample_reuse": 1.3}
     later = config.resolve("cuda:0", machine, workers, saved, said.append)
     assert later.sample_reuse == 1.3 and len(said) == 1
+    cores = TrainConfig(preset="cpu").resolve("cpu", CORES, WorkerPlan(("cpu",), 1), say=said.append)
+    assert cores.sample_reuse == MOST_REUSE and said[1].startswith("Each position is learned from 3")
 
 
 def resolved_price(saved=None, **settings):

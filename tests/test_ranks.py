@@ -19,6 +19,7 @@ from chessnn_colab.learner import Learner
 from chessnn_colab.learner_state import optimizer_arrays
 from chessnn_colab.learning import Batches, learn_here
 from chessnn_colab.network import to_arrays
+from chessnn_colab.plan import made_up_machine, plan_run
 from chessnn_colab.ranks import Ranks
 from chessnn_colab.replay import ReplayBuffer
 from chessnn_colab.report import Progress, Report
@@ -120,6 +121,25 @@ def test_ranks_make_the_steps_of_one_learner(ranks, replay, batches, folder, cou
             assert all(np.array_equal(weights[name], own[name]) for name in own)
 
 
+@pytest.mark.parametrize(
+    "settings, tolerance",
+    [({"spike_penalty": 3.0}, 1e-5), ({"precision": "bfloat16"}, 0.1), ({"precision": "float16"}, 0.02)],
+)
+def test_ranks_learn_as_one_does_with_a_price_and_in_half_precision(
+    ranks, replay, settings, tolerance
+):
+    """In half precision a slice's gradients are rounded before they are summed."""
+    one, several, plain = new_learner(**settings), new_learner(**settings), new_learner()
+    losses = learn_here(one, batches_of(replay, 1), 1, False, nothing)
+    learn_here(plain, batches_of(replay, 1), 1, False, nothing)
+    found = ranks.learn(several, batches_of(replay, 1), nothing)
+    np.testing.assert_allclose(found, losses, rtol=tolerance)
+    assert one.updates == several.updates == 1, "no gradient was too large"
+    size = np.linalg.norm(gradients(one))
+    assert np.linalg.norm(gradients(one) - gradients(several)) < tolerance * size
+    assert np.linalg.norm(gradients(one) - gradients(plain)) > 0
+
+
 @pytest.mark.parametrize("cause", [signal.SIGKILL, signal.SIGSTOP])
 def test_without_a_lost_rank_the_others_begin_again(pool, ranks, replay, said, monkeypatch, cause):
     batches = batches_of(replay, 30)
@@ -197,18 +217,32 @@ def test_a_run_learns_on_its_workers_and_an_interrupt_leaves_none(tmp_path, monk
 
 
 @pytest.mark.parametrize(
-    "device, devices, per_gpu, settings, expected",
+    "device, devices, per_gpu, settings, expected, reason",
     [
-        ("cuda:0", ("cuda:0", "cuda:1"), 1, {}, 2),
-        ("cuda:0", ("cuda:0", "cuda:1"), 1, {"learner_gpu": "one"}, 1),
-        ("cuda:0", ("cuda:0",) * 3, 1, {"pool": "ray"}, 3),  # each actor's own GPU
-        ("cuda:0", ("cuda:0", "cuda:1") * 2, 2, {}, 1),
-        ("cuda:0", ("cuda:0", "cuda:1"), 1, {"pool": "inline"}, 1),
-        ("cpu", ("cuda:0", "cuda:1"), 1, {}, 1),
-        ("cpu", ("cpu",) * 2, 1, {}, 1),
-        ("mps", ("mps",), 1, {}, 1),
+        ("cuda:0", ("cuda:0", "cuda:1"), 1, {}, 2, ""),
+        ("cuda:0", ("cuda:0", "cuda:1"), 1, {"learner_gpu": "one"}, 1, ""),
+        ("cuda:0", ("cuda:0",) * 3, 1, {"pool": "ray"}, 3, ""),  # each actor's own GPU
+        ("cuda:0", ("cuda:0", "cuda:1") * 2, 2, {}, 1, "several workers share a GPU"),
+        ("cuda:0", ("cuda:0", "cuda:1") * 2, 2, {"learner_gpu": "one"}, 1, ""),
+        ("cuda:0", ("cuda:0",) * 2, 2, {}, 1, ""),
+        ("cuda:0", ("cuda:0", "cuda:1"), 1, {"pool": "inline"}, 1, ""),
+        ("cpu", ("cuda:0", "cuda:1"), 1, {}, 1, ""),
+        ("cpu", ("cpu",) * 2, 1, {}, 1, ""),
+        ("mps", ("mps",), 1, {}, 1, ""),
     ],
 )
-def test_who_learns(device, devices, per_gpu, settings, expected):
+def test_who_learns(device, devices, per_gpu, settings, expected, reason, said):
     plan = WorkerPlan(devices, 1, workers_per_gpu=per_gpu)
-    assert TrainConfig(**settings).learners(device, plan) == expected
+    assert TrainConfig(**settings).learners(device, plan, said.append) == expected
+    assert len(said) == bool(reason) and reason in "".join(said)
+
+
+def test_gpus_without_nccl_leave_it_to_one_learner_before_anything_starts(said):
+    machine = dataclasses.replace(made_up_machine(2, "T4"), nccl=False)
+    config = TrainConfig(preset="t4")
+    plan = config.worker_plan("cuda:0", machine)
+    config.resolve("cuda:0", machine, plan, say=said.append)
+    assert said[0] == (
+        "One GPU learns while the others wait: they learn together by NCCL, and this torch has none"
+    )
+    assert plan_run(config, "cuda:0", machine).learners == 1

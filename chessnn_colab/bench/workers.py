@@ -14,7 +14,7 @@ from ..devices import WorkerPlan, inventory, plan_workers
 from ..in_flight import Share
 from ..iteration import concatenate_worker_games, with_unfinished
 from ..learner import Learner
-from ..learning import Together, alone, learn
+from ..learning import Together, learn
 from ..network import SpikingNetwork, to_arrays
 from ..ranks import Ranks
 from ..records import GameRecords
@@ -94,7 +94,7 @@ def bench_learner(setting: Setting) -> Figures:
     with started_workers(setting, plan, network) as (pool, play):
         played = play(setting.seconds)
         learning = Learning(setting, plan, network, played.records)
-        ways: dict[str, Together] = {"updates/s alone": alone}
+        ways: dict[str, Together | None] = {"updates/s alone": None}
         if setting.device == "cpu" or len(set(plan.devices)) > 1:
             ways["updates/s together"] = Ranks(pool, range(len(plan.devices)), print).learn
         for way in ways.values():
@@ -126,7 +126,7 @@ class Learning:
         self._replay.add(records)
         self._generator = np.random.default_rng(0)
 
-    def updates_per_second(self, seconds: float, together: Together = alone) -> float:
+    def updates_per_second(self, seconds: float, together: Together | None = None) -> float:
         """The pace of an iteration of training: the first updates try out the number of threads."""
         started = time.monotonic()
         learned = learn(
