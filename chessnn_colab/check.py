@@ -55,7 +55,7 @@ class CheckReport:
     advice: tuple[str, ...]
     outlook: str = ""  # what twenty minutes make (plan.py)
     one_pass: bool = False  # whether spikes take one pass over memory (layers.rounds_at_once)
-    int8: str = ""  # that a network plays in int8 on this CPU, where it does
+    int8: str = ""  # whether a network plays in int8 on this CPU
 
     @property
     def line(self) -> str:
@@ -104,7 +104,7 @@ def check_device(device: str = "auto", game: str = "chess") -> CheckReport:
         plan=plan_workers(machine, choice.device),
         outlook=plan_run(config, choice.device, machine).line,
         one_pass=rounds_at_once(torch.device(choice.device)),
-        int8=", plays in int8" if is_exact() else "",
+        int8=", plays in int8" if is_exact() else ", without int8: that needs VNNI, and no AMX",
         advice=advice(facts, choice.troubles),
     )
 

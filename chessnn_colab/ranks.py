@@ -44,7 +44,7 @@ class Ranks:
         while len(slots := self._pool.ready_slots(self._workers)) > 1:
             try:
                 store = new_store(self._pool.host)
-            except (OSError, RuntimeError) as error:
+            except (AttributeError, OSError, RuntimeError) as error:  # a torch may have no store
                 self._give_up(str(error))
                 break
             call = self._pool.learn(slots, learner_state(learner), store.port, self.seconds)

@@ -141,9 +141,14 @@ def test_facts_of_this_machine(monkeypatch):
 # The report
 
 
-def test_the_report_is_a_table_and_plain_data():
+@pytest.mark.parametrize(
+    "exact, words", [(True, "plays in int8"), (False, "without int8: that needs VNNI, and no AMX")]
+)
+def test_the_report_is_a_table_and_plain_data(exact, words, monkeypatch):
+    monkeypatch.setattr(check, "is_exact", lambda: exact)
     report = check_device("cpu")
     text = str(report)
+    assert f"cores, {words}\n" in text
     for words in ("cpu (CPU)", "cpu: works", "spikingjelly", "cores", "forward", "workers"):
         assert words in text
     assert "compared" not in text, "a CPU is compared with nothing"

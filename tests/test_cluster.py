@@ -15,6 +15,7 @@ from chessnn_colab.config import TrainConfig
 from chessnn_colab.devices import WorkerPlan, inventory
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.in_flight import Share
+from chessnn_colab.learning import learn_here
 from chessnn_colab.network import to_arrays
 from chessnn_colab.ranks import Ranks
 from chessnn_colab.selfplay import SelfPlay
@@ -120,25 +121,31 @@ def test_a_stopped_process_is_killed_though_it_hears_neither_the_pool_nor_ray(
     assert not Path(f"/proc/{stopped[0]}").exists()
 
 
-@pytest.mark.parametrize("killed", [False, True])
-def test_actors_learn_together_and_one_that_is_killed_stops_nobody(head, messages, killed):
+@pytest.mark.parametrize("cause", [None, signal.SIGKILL, signal.SIGSTOP])
+def test_actors_learn_together_and_one_that_is_lost_stops_nobody(
+    head, messages, cause, monkeypatch
+):
     learner = new_learner()
     settings = CONFIG.job_settings(learner.network.config)
+    monkeypatch.setattr(cluster, "SILENCE_SECONDS", 5.0)
 
-    def kill(done):
-        if killed and done >= 2 and not messages:
-            messages.append("killed")
-            os.kill(pool._slots[1].process._place[1], signal.SIGKILL)
+    def lose(done):
+        if cause and done >= 2 and not messages:
+            messages.append("now")
+            os.kill(pool._slots[1].process._place[1], cause)
 
     plan = WorkerPlan(("cpu",) * 3, 1)
     with RayPool(SelfPlay, settings, plan, on_message=messages.append) as pool:
         pool.set_weights(0, to_arrays(learner.network))
         batches = batches_of(replay_of(pool.play([Share(200, {})] * 3, 0)), 30)
-        losses = Ranks(pool, (0, 1, 2), messages.append).learn(learner, batches, kill)
-    assert losses.shape[0] == 30 == learner.updates
+        losses = Ranks(pool, (0, 1, 2), messages.append).learn(learner, batches, lose)
+    alone = learn_here(new_learner(), batches, 1, False, lambda done: None)
+    assert losses.shape == alone.shape and learner.updates == 30
+    np.testing.assert_allclose(losses[:5], alone[:5], rtol=1e-3)
     assert [text for text in messages if "begins again" in text] == [
         "The learning of this iteration begins again without the worker that is lost"
-    ] * killed
+    ] * bool(cause)
+    assert sum("A new worker takes its place" in text for text in messages) == bool(cause)
 
 
 def test_gpus_are_rays_to_give_out(tmp_path):

@@ -242,7 +242,7 @@ def test_one_file_in_an_empty_folder(tmp_path):
         assert done.returncode == 0, done.stderr[-3000:]
         says(done.stdout, ("chessnn_colab 0.", "Iteration "))
         assert (
-            ("installed chess" in done.stdout)
+            ("Installing chess" in done.stdout)
             == ("against random" in done.stdout)
             == (session == 0)
         )

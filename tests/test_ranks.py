@@ -4,6 +4,7 @@ import dataclasses
 import multiprocessing
 import os
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -205,13 +206,15 @@ def test_a_run_learns_on_its_workers_and_an_interrupt_leaves_none(tmp_path, monk
 
         def learning_update(self, done: int, updates: int) -> None:
             if len(reports) == 2 and done > 1:
+                interrupted.append(time.monotonic())
                 raise KeyboardInterrupt
 
     monkeypatch.setattr(TrainConfig, "learners", lambda *_: 2)
     monkeypatch.setattr(Learner, "update", None)  # not in this process
-    reports, before = [], multiprocessing.active_children()
+    reports, interrupted, before = [], [], multiprocessing.active_children()
     config = dataclasses.replace(CONFIG, run=str(tmp_path), iterations=5)
     list(train(config, Interrupts()))
+    assert time.monotonic() - interrupted[0] < 5
     assert [report.updates > 1 for report in reports] == [True, True]
     assert set(multiprocessing.active_children()) <= set(before)
 

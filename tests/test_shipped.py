@@ -3,14 +3,17 @@ makes them.
 """
 
 import json
+import os
 import re
 import shutil
 import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 
+from chessnn_colab.arena.evaluate import evaluate_run
 from chessnn_colab.arena.players import NetworkPlayer, play_search
 from chessnn_colab.arena.registry import match_game
 from chessnn_colab.config import TrainConfig
@@ -22,7 +25,8 @@ from chessnn_colab.runs.networks import shipped_cards, shipped_files, shipped_ne
 from chessnn_colab.spikes import estimate_energy, firing_rates
 from chessnn_colab.views.inside.sample import sample_positions
 
-from .small_run import make_run
+from .sample_reports import make_report
+from .small_run import make_run, write_reports
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
 import make_snapshots
@@ -123,6 +127,43 @@ def test_the_pages_quote_the_file_of_what_was_measured():
         ]
         assert counts == f"{match['wins']} / {match['draws']} / {match['losses']}"
         assert score == f"{match['score']:.2f} |"
+
+
+def test_everything_that_the_page_quotes_is_planned_the_programs_first(tmp_path):
+    run = make_run(tmp_path / "run", (0, 1))
+    options = strength.parse([run, "--full", "--maia", "maia", "--stockfish", sys.executable])
+    plan = list(strength.planned(options))
+    assert [match.rating for match in plan[:3]] == [1100, 1500, 1900]
+    assert ["Level=0" in match.opponent for match in plan[3:7]] == [True, False, False, False]
+    assert [match.opponent for match in plan[7:]] == ["random", "greedy", "minimax", "minimax"]
+    assert [match.search.solve for match in plan[-2:]] == ["all", "off"]
+    found = json.loads((ROOT / "docs/strength.json").read_text(encoding="utf-8"))
+    assert [match["games"] for match in found["matches"]] == [match.games for match in plan]
+
+
+def test_a_maia_engine_is_told_its_rating_and_named_by_it(tmp_path, monkeypatch):
+    """The engine made for tests plays, where `MAIA` says so."""
+    engine = tmp_path / "engine"
+    fake = Path(__file__).parent / "engines" / "fake_uci.py"
+    engine.write_text(f'#!/bin/sh\n[ "$MAIA" = 1100 ] && exec "{sys.executable}" "{fake}"\n')
+    engine.chmod(0o755)
+    run = Path(write_reports(make_run(tmp_path / "run", (0, 1)), [make_report(1)]))
+    monkeypatch.setattr(strength, "RATINGS", (1100,))
+    monkeypatch.setattr(strength, "LEVELS", ())
+    monkeypatch.setattr(strength, "ALL_GAMES", {})
+    monkeypatch.setattr(strength, "puzzles", lambda run: {})
+    options = strength.parse([str(run), "--full", "--share", "0.02", "--maia", str(engine)])
+    (match,) = strength.measured(options)["matches"]
+    assert match["opponent"] == "Maia 1100" and match["games"] == 2
+
+
+@pytest.mark.skipif("CHESSNN_MAIA" not in os.environ, reason="CHESSNN_MAIA names no engine of Maia")
+def test_a_match_against_maia(tmp_path):
+    run = make_run(tmp_path / "run", (0,))
+    with strength.maia_rating(1100):
+        opponent = f"engine:{os.environ['CHESSNN_MAIA']}?nodes=1"
+        (result,) = evaluate_run(run, [opponent], 4, play_search("policy"), device="cpu")
+    assert result.losses >= 3, "an untrained network loses to it"
 
 
 def run_with(tmp_path, positions):

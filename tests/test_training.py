@@ -476,6 +476,8 @@ def test_the_default_limit_of_the_window_is_the_memorys(monkeypatch):
         ({"gpus": ()}, r"gpus=\(\): expected different GPU numbers"),
         ({"gpus": (0, 0)}, r"gpus=\(0, 0\): expected different GPU numbers"),
         ({"gpus": 0}, "gpus=0: expected different GPU numbers"),
+        ({"warm_up": -1}, "warm_up=-1: expected a whole number from 0 up"),
+        ({"spike_penalty": -0.1}, "spike_penalty=-0.1: expected a number from 0 up"),
         ({"bootstrap_after": -1}, "bootstrap_after=-1: expected a whole number from 0 up"),
         ({"game": "2048", "bootstrap_after": 0}, "for the game '2048': expected none"),
         (

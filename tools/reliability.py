@@ -38,6 +38,11 @@ ROWS = (
         "0 in 100 kills at random moments",
     ),
     Row(
+        "a run whose workers are killed is the undisturbed run, bit for bit",
+        ("test_training.py -k whose_workers_are_killed",),
+        "some 50 kills at random moments, games in flight included",
+    ),
+    Row(
         "an iteration completes whatever dies",
         ("test_workers.py test_cluster.py -k killed",),
         "every game, with a worker killed in a call and between two",
