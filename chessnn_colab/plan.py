@@ -33,14 +33,13 @@ class Plan:
     positions_per_iteration: int
     batch_size: int
     updates: int  # of an iteration
-    learning_rate: float
-    warm_up: int
     reuse: float
     draws_per_position: float
     play_seconds: float  # of an iteration
     learn_seconds: float
     other_seconds: float  # measuring and saving, at most
     idle_share: float  # of the devices' time
+    others_idle_share: float  # of the time of those that do not measure and save
     minutes: float
     positions: int  # of the session
     window: int  # at its end
@@ -66,8 +65,7 @@ class Plan:
 
     def __str__(self) -> str:
         shape = PRESETS[self.preset]
-        rising = f", whole after {self.warm_up:,} positions" if self.warm_up else ""
-        lost = "none is lost" if self.kept_share == 1 else f"{percent(self.kept_share)} are kept"
+        others = f", {percent(self.others_idle_share)} of each that does not measure and save"
         lines = {
             "network": f"preset {self.preset}: {shape.channels} channels, {shape.blocks} blocks",
             "rates": f"{self.rates.play:,.0f} positions a second played, "
@@ -77,10 +75,10 @@ class Plan:
             "  learn": f"{self.learn_seconds:.1f} s, {counted(self.learners, 'device')}: "
             f"{self.updates:,} updates of {self.batch_size:,} positions",
             "  the rest": f"{self.other_seconds:.1f} s at most: measuring and saving",
-            "idle": f"{percent(self.idle_share)} of the devices' time",
+            "idle": f"{percent(self.idle_share)} of all devices' time{others * (self.devices > 1)}",
             "reuse": f"each position is learned from {self.draws_per_position:.2f} times",
-            "rate": f"{self.learning_rate:g}{rising}",
-            "window": f"{_millions(self.window)} positions at the end; {lost}",
+            "window": f"{_millions(self.window)} positions at the end; "
+            f"{percent(self.kept_share)} of all played are learned from",
             "session": self.line,
             "an hour": f"{_millions(3600 * self.positions_per_iteration / self.seconds)} positions",
         }
@@ -107,11 +105,13 @@ def plan_run(
     batches = updates + NORM_BATCHES * UPDATES_PER_NORM_BATCH
     learn_seconds = batches * settled.batch_size / learn
     busy = play_seconds + learn_seconds
-    other = busy / (1 - TIME_SHARE - SAVE_SHARE) - busy
-    iterations = config.iterations or max(round(60 * minutes / (busy + other)), 1)
+    seconds = busy / (1 - TIME_SHARE - SAVE_SHARE)
+    other = seconds - busy
+    iterations = config.iterations or max(round(60 * minutes / seconds), 1)
     window = window_size(iterations * each, each, settled.replay_capacity)
     devices = len({device, *workers.devices})
     # One device measures and saves.
+    others = (play_seconds + learn_seconds * (learners > 1)) / seconds
     working = play_seconds * len(set(workers.devices)) + learn_seconds * learners + other
     return Plan(
         preset=settled.preset,
@@ -122,14 +122,13 @@ def plan_run(
         positions_per_iteration=each,
         batch_size=settled.batch_size,
         updates=updates,
-        learning_rate=settled.learning_rate,
-        warm_up=settled.warm_up,
         reuse=settled.sample_reuse,
         draws_per_position=updates * settled.batch_size / each,
         play_seconds=play_seconds,
         learn_seconds=learn_seconds,
         other_seconds=other,
-        idle_share=1 - working / (devices * (busy + other)),
+        idle_share=1 - working / (devices * seconds),
+        others_idle_share=(1 - others) * (devices > 1),
         minutes=minutes,
         positions=iterations * each,
         window=min(window, iterations * each),

@@ -149,6 +149,7 @@ def test_the_report_is_a_table_and_plain_data(exact, words, monkeypatch):
     report = check_device("cpu")
     text = str(report)
     assert f"cores, {words}\n" in text
+    assert "20 minutes make about" in text, "the plan in one line"
     for words in ("cpu (CPU)", "cpu: works", "spikingjelly", "cores", "forward", "workers"):
         assert words in text
     assert "compared" not in text, "a CPU is compared with nothing"

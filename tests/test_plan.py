@@ -7,7 +7,7 @@ import pytest
 from chessnn_colab.__main__ import main
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.devices import Inventory, WorkerPlan, inventory
-from chessnn_colab.plan import made_up_machine, plan_run
+from chessnn_colab.plan import made_up_machine, plan_run, rates_of_run
 from chessnn_colab.presets import LEAST_REUSE, MOST_REUSE, SPIKE_PRICES, stated_rates
 from chessnn_colab.training import train
 
@@ -27,6 +27,7 @@ def test_what_is_played_is_learned_and_few_wait(gpus):
     assert plan.kept_share == 1 and plan.idle_share < 0.15
     assert plan.draws_per_position == pytest.approx(plan.reuse, rel=0.01)
     assert LEAST_REUSE <= plan.reuse <= MOST_REUSE and plan.learners == max(gpus, 1)
+    assert plan.others_idle_share < 0.15
     alone = plan_of(1, minutes=60, preset="t4")
     if gpus:
         assert plan.positions == pytest.approx(gpus * alone.positions, rel=0.05)
@@ -36,6 +37,7 @@ def test_one_learner_for_many_players_learns_less_often_from_each_position():
     one, all_learn = (plan_of(8, preset="t4", learner_gpu=who) for who in ("one", "all"))
     assert one.reuse == LEAST_REUSE < all_learn.reuse
     assert one.idle_share > 0.3 and one.positions < all_learn.positions
+    assert one.others_idle_share > one.idle_share > 0.15 > all_learn.others_idle_share > 0
 
 
 def test_every_worker_of_a_cluster_has_a_gpu_of_its_own():
@@ -123,11 +125,21 @@ def test_the_command_prints_it_for_people_and_as_json(capsys):
     command = ["plan", "--gpus", "8", "--preset", "t4", "--minutes", "60"]
     assert main(command) == 0
     text = capsys.readouterr().out
-    assert "of the devices' time" in text and "an estimate" in text
+    assert "of all devices' time, 7.0 % of each that does not measure" in text
+    assert "an estimate" in text
     assert main([*command, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert {"kept_share", "draws_per_position", "reuse", "idle_share", "window"} < set(found)
     assert found["positions"] > 100e6
+
+
+def test_a_run_that_is_there_gives_its_own_pace(tmp_path):
+    run = tmp_path / "run"
+    last = [*train(tiny(run))][-1]
+    rates = rates_of_run(str(run))
+    assert rates.play == last.positions_per_second
+    assert rates.learn == pytest.approx(last.updates * 32 / last.seconds_learning)
+    assert "by the rates given" in str(plan_run(TrainConfig(), "cpu", CORES, rates))
 
 
 @pytest.mark.parametrize(

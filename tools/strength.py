@@ -25,6 +25,7 @@ import json
 import os
 import platform
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -96,7 +97,7 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
     totals = ("iteration", "total_positions", "total_games", "total_updates", "seconds")
     found: dict[str, Any] = {
         "date": datetime.date.today().isoformat(),
-        "machine": f"{os.cpu_count()} cores, {platform.machine()}",
+        "machine": f"{os.cpu_count()} cores, {cpu_name()}",
         "yardstick": yardstick(run_game(run)),
         "settings": settings,
         **{name: last[name] for name in totals},
@@ -115,6 +116,14 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
     if options.full and arena_game(run_game(run)).puzzles is not None:
         found["puzzles"] = puzzles(run)
     return found
+
+
+def cpu_name() -> str:
+    """The CPU's name where Linux tells it, else its architecture."""
+    info = Path("/proc/cpuinfo")
+    text = info.read_text(encoding="utf-8") if info.is_file() else ""
+    found = re.search(r"^model name\s*: (.+)$", text, re.MULTILINE)
+    return found[1] if found else platform.machine()
 
 
 class Planned(NamedTuple):
