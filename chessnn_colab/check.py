@@ -104,7 +104,9 @@ def check_device(device: str = "auto", game: str = "chess") -> CheckReport:
         plan=plan_workers(machine, choice.device),
         outlook=plan_run(config, choice.device, machine).line,
         one_pass=rounds_at_once(torch.device(choice.device)),
-        int8=", plays in int8" if is_exact() else ", without int8: that needs VNNI, and no AMX",
+        int8=", plays in int8"
+        if is_exact()
+        else ", without int8: that needs VNNI, no AMX, and exact sums",
         advice=advice(facts, choice.troubles),
     )
 

@@ -188,8 +188,8 @@ class TrainConfig(LearnerConfig, SearchConfig):
     sample_reuse: float | None = setting(
         None,
         "How often each position is learned from, on average. By default it is chosen once, when "
-        f"a run begins, from {LEAST_REUSE:g} to {MOST_REUSE:g}, so that learning takes no longer "
-        "than playing.",
+        f"a run begins: on GPUs from {LEAST_REUSE:g} to {MOST_REUSE:g}, so that learning takes "
+        "about as long as playing, and on a CPU the most of these.",
         LEARNING,
         ABOVE_ZERO,
     )
@@ -330,8 +330,10 @@ class TrainConfig(LearnerConfig, SearchConfig):
             minutes = self.total_minutes or self.minutes or DEFAULT_MINUTES
             values["preset"], reason = choose_preset(device, machine, plan, minutes, learners)
             shape = PRESETS[values["preset"]]
-            size = f"{shape.channels} channels, {shape.blocks} blocks"
-            say(f"Preset {values['preset']} ({size}): {reason}")
+            say(
+                f"Preset {values['preset']} ({shape.channels} channels, {shape.blocks} blocks): "
+                f"{reason}"
+            )
         preset = values["preset"]
         values["sample_reuse"] = (
             self.sample_reuse
@@ -374,15 +376,16 @@ class TrainConfig(LearnerConfig, SearchConfig):
         self, device: str, plan: WorkerPlan, say: Callable[[str], None] = lambda text: None
     ) -> int:
         """How many devices learn, when `device` does: every GPU that plays, or one. say: gets the
-        reason where several could learn, and one does.
+        reason where several GPUs play, and not all may learn.
         """
         workers = len(plan.devices)
         wanted = self.learner_gpu == "all" and self.pool != "inline"
-        on_gpus = plan.devices[0].startswith("cuda") and device.startswith("cuda")
-        if not (wanted and on_gpus and workers > plan.workers_per_gpu):
+        on_gpus = plan.devices[0].startswith("cuda") and workers > plan.workers_per_gpu
+        if not (wanted and on_gpus):
             return 1
-        if plan.learns_alone:
-            say(f"One GPU learns while the others wait: {plan.learns_alone}")
+        reason = plan.learns_alone if device.startswith("cuda") else f"it is {device}"
+        if reason:
+            say(f"One device learns while the GPUs wait: {reason}")
             return 1
         return min(workers, self.batch_size or workers)
 

@@ -77,10 +77,12 @@ class WorkerPlan:
 
     @property
     def learns_alone(self) -> str:
-        """Why one GPU learns where several play; empty where they learn together."""
-        if self.workers_per_gpu > 1:
-            return "several workers share a GPU, so set workers lower for all GPUs to learn"
-        return "" if self.nccl else "they learn together by NCCL, and this torch has none"
+        """Why one GPU learns where several play; empty where they may learn together."""
+        if not self.nccl:
+            return "several need NCCL, which this torch lacks"
+        if self.workers_per_gpu == 1:
+            return ""
+        return "several workers share a GPU: set workers lower for all GPUs to learn"
 
 
 def inventory() -> Inventory:

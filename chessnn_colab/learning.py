@@ -90,8 +90,8 @@ def learn(
 ) -> dict[str, Any]:
     """Make `updates` updates; stop early (after at least one) when time is up.
 
-    generator draws the batches. together: where it learns, this
-    process does not. Returns the fields of a Report that are about learning.
+    generator draws the batches. together: where it learns, this process does not; None is nobody.
+    Returns the fields of a Report that are about learning.
 
     On a CPU with a time budget, the first updates try several numbers of threads and the fastest is
     kept. Without a budget the number is fixed, because it changes the last bits of the weights, and

@@ -55,13 +55,8 @@ class Plan:
         """The session in one line."""
         return (
             f"{self.minutes:g} minutes make about {_millions(self.positions)} positions with preset "
-            f"{self.preset} ({self.source})"
+            f"{self.preset} ({'an estimate' if self.stated else 'by the rates given'})"
         )
-
-    @property
-    def source(self) -> str:
-        """Where the rates come from."""
-        return "an estimate" if self.stated else "by the rates given"
 
     def __str__(self) -> str:
         shape = PRESETS[self.preset]
@@ -69,13 +64,13 @@ class Plan:
         lines = {
             "network": f"preset {self.preset}: {shape.channels} channels, {shape.blocks} blocks",
             "rates": f"{self.rates.play:,.0f} positions a second played, "
-            f"{self.rates.learn:,.0f} learned from ({self.source})",
+            f"{self.rates.learn:,.0f} learned from",
             "iteration": f"{self.positions_per_iteration:,} positions in {duration(self.seconds)}",
             "  play": f"{self.play_seconds:.1f} s, {counted(self.devices, 'device')}",
             "  learn": f"{self.learn_seconds:.1f} s, {counted(self.learners, 'device')}: "
             f"{self.updates:,} updates of {self.batch_size:,} positions",
             "  the rest": f"{self.other_seconds:.1f} s at most: measuring and saving",
-            "idle": f"{percent(self.idle_share)} of all devices' time{others * (self.devices > 1)}",
+            "idle": f"{percent(self.idle_share)} of all devices' time{others if self.devices > 1 else ''}",
             "reuse": f"each position is learned from {self.draws_per_position:.2f} times",
             "window": f"{_millions(self.window)} positions at the end; "
             f"{percent(self.kept_share)} of all played are learned from",
@@ -128,7 +123,7 @@ def plan_run(
         learn_seconds=learn_seconds,
         other_seconds=other,
         idle_share=1 - working / (devices * seconds),
-        others_idle_share=(1 - others) * (devices > 1),
+        others_idle_share=1 - others if devices > 1 else 0.0,
         minutes=minutes,
         positions=iterations * each,
         window=min(window, iterations * each),

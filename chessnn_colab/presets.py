@@ -105,13 +105,12 @@ def choose_preset(
         rates = stated_rates(name, device, machine, plan, learners)
         seconds = 1 / rates.play + reuse_for(rates) / rates.learn
         millions = 60 * minutes / seconds / 1e6
-        made = (
+        reason = (
             f"{minutes:g} minutes with {name} make about {millions:.1f} million positions "
             f"(an estimate), and it pays from {size.worthwhile:g} million on"
         )
         if millions >= size.worthwhile:
-            return name, made
-        reason = made
+            return name, reason
     return "cpu", reason
 
 
@@ -124,13 +123,14 @@ def choose_reuse(
     say: Callable[[str], None],
 ) -> float:
     """How often a new run learns from each position. say: gets the reason."""
-    if device == "cpu":
-        say(f"Each position is learned from {MOST_REUSE:g} times: on two cores more was no better")
+    if device == "cpu" == plan.devices[0]:
+        say(f"Each position is learned from {MOST_REUSE} times: on two cores 6 were no better")
         return MOST_REUSE
     reuse = reuse_for(stated_rates(preset, device, machine, plan, learners))
     say(
-        f"Each position is learned from {reuse:g} times: so often learning takes no longer than "
-        f"playing, by estimates, with {counted(learners, 'device')} to learn"
+        f"Each position is learned from {reuse:g} times: {LEAST_REUSE} to {MOST_REUSE}, so that "
+        "learning takes about as long as playing, by estimates, with "
+        f"{counted(learners, 'device')} to learn"
     )
     return reuse
 

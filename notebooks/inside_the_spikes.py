@@ -414,7 +414,7 @@ print(energy.verdict)
 # ## A price for spikes
 # Nothing in playing chess asks a network to fire seldom. So training puts a small price on each
 # spike (`--spike-penalty 0.1`): a neuron that fires must be worth it. Here is your position once
-# more, seen by the last of the four networks, and by one that learned for as long without a price.
+# more, seen by the last of the four networks, and by an older one that learned without a price.
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title The same position, without a price for spikes and with one

@@ -142,7 +142,8 @@ def test_facts_of_this_machine(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "exact, words", [(True, "plays in int8"), (False, "without int8: that needs VNNI, and no AMX")]
+    "exact, words",
+    [(True, "plays in int8"), (False, "without int8: that needs VNNI, no AMX, and exact sums")],
 )
 def test_the_report_is_a_table_and_plain_data(exact, words, monkeypatch):
     monkeypatch.setattr(check, "is_exact", lambda: exact)

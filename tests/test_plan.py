@@ -93,12 +93,14 @@ def test_the_reuse_is_chosen_once_and_said():
     workers = config.worker_plan("cuda:0", machine)
     said = []
     first = config.resolve("cuda:0", machine, workers, say=said.append)
-    assert said[0].startswith(f"Each position is learned from {first.sample_reuse:g} times: so")
+    assert said[0].startswith(f"Each position is learned from {first.sample_reuse:g} times: 0.8 to")
     saved = {**first.to_dict(), "sample_reuse": 1.3}
     later = config.resolve("cuda:0", machine, workers, saved, said.append)
     assert later.sample_reuse == 1.3 and len(said) == 1
-    cores = TrainConfig(preset="cpu").resolve("cpu", CORES, WorkerPlan(("cpu",), 1), say=said.append)
-    assert cores.sample_reuse == MOST_REUSE and said[1].startswith("Each position is learned from 3")
+    cores = TrainConfig(preset="cpu").resolve(
+        "cpu", CORES, WorkerPlan(("cpu",), 1), say=said.append
+    )
+    assert cores.sample_reuse == MOST_REUSE and "from 3.0 times: on two cores" in said[1]
 
 
 def resolved_price(saved=None, **settings):

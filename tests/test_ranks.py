@@ -124,7 +124,11 @@ def test_ranks_make_the_steps_of_one_learner(ranks, replay, batches, folder, cou
 
 @pytest.mark.parametrize(
     "settings, tolerance",
-    [({"spike_penalty": 3.0}, 1e-5), ({"precision": "bfloat16"}, 0.1), ({"precision": "float16"}, 0.02)],
+    [
+        ({"spike_penalty": 3.0}, 1e-5),
+        ({"precision": "bfloat16"}, 0.01),
+        ({"precision": "float16"}, 0.01),
+    ],
 )
 def test_ranks_learn_as_one_does_with_a_price_and_in_half_precision(
     ranks, replay, settings, tolerance
@@ -138,7 +142,7 @@ def test_ranks_learn_as_one_does_with_a_price_and_in_half_precision(
     assert one.updates == several.updates == 1, "no gradient was too large"
     size = np.linalg.norm(gradients(one))
     assert np.linalg.norm(gradients(one) - gradients(several)) < tolerance * size
-    assert np.linalg.norm(gradients(one) - gradients(plain)) > 0
+    assert np.linalg.norm(gradients(several) - gradients(plain)) > 1e-5 * size
 
 
 @pytest.mark.parametrize("cause", [signal.SIGKILL, signal.SIGSTOP])
@@ -229,7 +233,8 @@ def test_a_run_learns_on_its_workers_and_an_interrupt_leaves_none(tmp_path, monk
         ("cuda:0", ("cuda:0", "cuda:1") * 2, 2, {"learner_gpu": "one"}, 1, ""),
         ("cuda:0", ("cuda:0",) * 2, 2, {}, 1, ""),
         ("cuda:0", ("cuda:0", "cuda:1"), 1, {"pool": "inline"}, 1, ""),
-        ("cpu", ("cuda:0", "cuda:1"), 1, {}, 1, ""),
+        ("cpu", ("cuda:0", "cuda:1"), 1, {}, 1, "it is cpu"),
+        ("cpu", ("cuda:0",) * 3, 1, {"pool": "ray"}, 1, "it is cpu"),  # a head without a GPU
         ("cpu", ("cpu",) * 2, 1, {}, 1, ""),
         ("mps", ("mps",), 1, {}, 1, ""),
     ],
@@ -246,6 +251,6 @@ def test_gpus_without_nccl_leave_it_to_one_learner_before_anything_starts(said):
     plan = config.worker_plan("cuda:0", machine)
     config.resolve("cuda:0", machine, plan, say=said.append)
     assert said[0] == (
-        "One GPU learns while the others wait: they learn together by NCCL, and this torch has none"
+        "One device learns while the GPUs wait: several need NCCL, which this torch lacks"
     )
     assert plan_run(config, "cuda:0", machine).learners == 1

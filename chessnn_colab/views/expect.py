@@ -10,7 +10,7 @@ MOMENTS = (1.0, 3.0, 10.0, 20.0, 60.0, 180.0)  # minutes
 
 
 def what_to_expect(config: TrainConfig) -> str:
-    """Lines that say which preset is chosen and why, and how strong a run of `config` is likely to
+    """Lines that say what a run of `config` chooses and why, and how strong it is likely to
     get. Raises ConfigError and DeviceError.
 
     The strength is that of the reference run that comes with the package, on the machine that it
@@ -25,7 +25,9 @@ def what_to_expect(config: TrainConfig) -> str:
         lines.append(f"A normal run on {reference['machine']} ({reference['date']}):")
         for measure, points in reference["curves"].items():
             lines.append(f"  {measure}: {_by_minutes(points, config.minutes)}")
-    return "\n".join(lines) or "There is no curve of this game and preset to compare with."
+    else:
+        lines.append("There is no curve of this game and preset to compare with.")
+    return "\n".join(lines)
 
 
 def _by_minutes(points: list[list[float]], minutes: float | None) -> str:
