@@ -106,27 +106,29 @@ def test_the_page_quotes_what_a_price_for_spikes_costs():
     assert len(lines) == 7 and not [line for line in lines if line not in page]
 
 
-def test_the_pages_quote_the_file_of_what_was_measured():
-    found = json.loads((ROOT / "docs/strength.json").read_text(encoding="utf-8"))
+def test_the_pages_quote_the_files_of_what_was_measured():
+    files = ("strength.json", "strongest.json")
+    both = [json.loads((ROOT / "docs" / file).read_text(encoding="utf-8")) for file in files]
     page = (ROOT / "docs/strength.md").read_text(encoding="utf-8")
-    assert not [line for line in strength.table(found) if line not in page]
-    assert (
-        found["total_positions"] == list(shipped_cards().values())[-1]["figures"]["total_positions"]
-    )
+    for found in both:
+        assert not [line for line in strength.table(found) if line not in page]
+    cards = list(shipped_cards().values())
+    assert both[0]["total_positions"] == cards[-1]["figures"]["total_positions"]
     rows = [
-        line.removeprefix("| ").split(" | ")
+        line.strip("| ").split(" | ")
         for line in (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
         if re.search(r"\| \d+ / \d+ / \d+ \|", line)
     ]
     assert len(rows) >= 4 and rows[0][0].startswith("Maia 1100"), "the first a person understands"
-    for who, counts, score in rows:
-        (match, *_) = [
-            match
-            for match in found["matches"]
-            if match["opponent"] == who.partition(",")[0] or match["opponent"] == who
-        ]
-        assert counts == f"{match['wins']} / {match['draws']} / {match['losses']}"
-        assert score == f"{match['score']:.2f} |"
+    for who, *cells in rows:
+        for found, counts, score in zip(both, cells[::2], cells[1::2], strict=True):
+            (match, *_) = [
+                match
+                for match in found["matches"]
+                if match["opponent"] in (who, who.partition(",")[0])
+            ]
+            assert counts == f"{match['wins']} / {match['draws']} / {match['losses']}"
+            assert score == f"{match['score']:.2f}"
 
 
 def test_everything_that_the_page_quotes_is_planned_the_programs_first(tmp_path):
