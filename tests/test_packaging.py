@@ -150,7 +150,8 @@ def copy(tmp_path):
         f"notebooks/{path.name}" for path in (ROOT / "notebooks").iterdir() if path.is_file()
     ]
     (tmp_path / "docs").mkdir()
-    for name in ("README.md", *notebooks, "docs/learned.png", "tools/set_repository.py"):
+    pictures = [f"docs/{path.name}" for path in (ROOT / "docs").glob("*.png")]
+    for name in ("README.md", *notebooks, *pictures, "tools/set_repository.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path
