@@ -199,7 +199,7 @@ def draw(folder: Path) -> None:
     rows = collected(folder)
     text = json.dumps(rows, indent=1) + "\n"
     (DOCS / "spike_price.json").write_text(text, encoding="utf-8")
-    (DOCS / "spike_price.png").write_bytes(figure_png(curve(rows), "white"))
+    (DOCS / "spike_price.png").write_bytes(figure_png(curve(rows)))
     print(table(rows))
 
 
