@@ -35,8 +35,12 @@ def observations(count: int, seed: int = 0) -> torch.Tensor:
     return game.observe(random_plies(game, count, 80, torch.Generator().manual_seed(seed)))
 
 
-def convolved(x: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> np.ndarray:
-    """A 3x3 convolution of whole numbers with rounded weights: exact sums, then float32."""
+def convolved(
+    x: np.ndarray, weight: np.ndarray, bias: np.ndarray, shortcut: np.ndarray | float = 0.0
+) -> np.ndarray:
+    """A 3x3 convolution of whole numbers with rounded weights: exact sums; then, rounded to float32
+    each time, as the kernel does, the shortcut and the bias.
+    """
     scales = np.abs(weight).max((1, 2, 3), keepdims=True) / np.float32(127)
     whole = np.rint(weight / scales).astype(np.float64)
     x = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1))).astype(np.float64)
@@ -45,7 +49,7 @@ def convolved(x: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> np.ndarray
         np.einsum("nchw,oc->nohw", x[:, :, i : i + 8, j : j + 8], whole[:, :, i, j], optimize=True)
         for i, j in taps
     )
-    return (sums * scales[..., 0] + bias[:, None, None]).astype(np.float32)
+    return (sums * scales[..., 0] + shortcut).astype(np.float32) + bias[:, None, None]
 
 
 def parts(conv: nn.Conv2d) -> tuple[np.ndarray, np.ndarray]:
@@ -65,7 +69,7 @@ def reference(network: SpikingNetwork, planes: np.ndarray) -> Iterator[np.ndarra
         yield np.rint(x.clip(0, levels))
         y = np.rint(convolved(np.rint(x.clip(0, levels)), *parts(block.conv1.conv)))
         yield y.clip(0, levels)
-        x = x + convolved(y.clip(0, levels), *parts(block.conv2.conv))
+        x = convolved(y.clip(0, levels), *parts(block.conv2.conv), x)
     yield np.rint(x.clip(0, levels))
 
 
