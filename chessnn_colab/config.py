@@ -329,11 +329,7 @@ class TrainConfig(LearnerConfig, SearchConfig):
         if values["preset"] == "auto":
             minutes = self.total_minutes or self.minutes or DEFAULT_MINUTES
             values["preset"], reason = choose_preset(device, machine, plan, minutes, learners)
-            shape = PRESETS[values["preset"]]
-            say(
-                f"Preset {values['preset']} ({shape.channels} channels, {shape.blocks} blocks): "
-                f"{reason}"
-            )
+            say(f"Preset {values['preset']}: {reason}")
         preset = values["preset"]
         values["sample_reuse"] = (
             self.sample_reuse

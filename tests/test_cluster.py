@@ -21,6 +21,7 @@ from chessnn_colab.ranks import Ranks
 from chessnn_colab.selfplay import SelfPlay
 from chessnn_colab.training import train
 
+from .counts import only_in_full
 from .pool_contract import (  # noqa: F401 (fixtures)
     PoolContract,
     games,
@@ -121,7 +122,14 @@ def test_a_stopped_process_is_killed_though_it_hears_neither_the_pool_nor_ray(
     assert not Path(f"/proc/{stopped[0]}").exists()
 
 
-@pytest.mark.parametrize("cause", [None, signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize(
+    "cause",
+    [
+        None,
+        pytest.param(signal.SIGKILL, marks=only_in_full),
+        pytest.param(signal.SIGSTOP, marks=only_in_full),
+    ],
+)
 def test_actors_learn_together_and_one_that_is_lost_stops_nobody(
     head, messages, cause, monkeypatch
 ):
@@ -141,6 +149,7 @@ def test_actors_learn_together_and_one_that_is_lost_stops_nobody(
         batches = batches_of(replay_of(pool.play([Share(200, {})] * 3, 0)), 30)
         losses = Ranks(pool, (0, 1, 2), messages.append).learn(learner, batches, lose)
     alone = learn_here(new_learner(), batches, 1, False, lambda done: None)
+    assert losses is not None, messages
     assert losses.shape == alone.shape and learner.updates == 30
     np.testing.assert_allclose(losses[:5], alone[:5], rtol=1e-3)
     assert [text for text in messages if "begins again" in text] == [

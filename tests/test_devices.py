@@ -371,7 +371,7 @@ def test_the_preset_fits_the_gpus_that_learn_or_play_and_the_minutes(
     config = TrainConfig(gpus=gpus, minutes=minutes)
     said = []
     assert config.resolve(device, CARDS, plan, say=said.append).preset == preset
-    assert said[0].startswith(f"Preset {preset} (") and reason in said[0]
+    assert said[0].startswith(f"Preset {preset}: ") and reason in said[0]
     cores = plan_workers(CARDS, device, gpus=gpus, selfplay_device="cpu")
     assert config.resolve(device, CARDS, cores).preset == "cpu", "cores play"
     session = TrainConfig(gpus=gpus, minutes=1, total_minutes=minutes or 20)
