@@ -329,7 +329,7 @@ class TrainConfig(LearnerConfig, SearchConfig):
         if values["preset"] == "auto":
             minutes = self.total_minutes or self.minutes or DEFAULT_MINUTES
             values["preset"], reason = choose_preset(device, machine, plan, minutes, learners)
-            say(f"Preset {values['preset']}: {reason}")
+            say(reason)
         preset = values["preset"]
         values["sample_reuse"] = (
             self.sample_reuse

@@ -90,9 +90,9 @@ def choose_preset(
     """
     if device == "mps":
         # By arithmetic a base M2 is slower with t4 than its own CPU with cpu.
-        return "cpu", "no Apple GPU has been measured with a larger one"
+        return "cpu", "Preset cpu: no Apple GPU has been measured with a larger one"
     if "cpu" in (device, plan.devices[0]):
-        return "cpu", "cores are too slow for a larger one"
+        return "cpu", "Preset cpu: cores are too slow for a larger one"
     names = {device, *plan.devices}
     gpus = [gpu for gpu in machine.gpus if f"cuda:{gpu.index}" in names]
     free = min(map(free_memory, gpus)) / 1e9
@@ -110,8 +110,8 @@ def choose_preset(
             f"(an estimate), and it pays from {size.worthwhile:g} million on"
         )
         if millions >= size.worthwhile:
-            return name, reason
-    return "cpu", reason
+            return name, f"Preset {name}: {reason}"
+    return "cpu", f"Preset cpu: {reason}"
 
 
 def choose_reuse(
