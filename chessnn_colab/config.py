@@ -379,7 +379,7 @@ class TrainConfig(LearnerConfig, SearchConfig):
         on_gpus = plan.devices[0].startswith("cuda") and workers > plan.workers_per_gpu
         if not (wanted and on_gpus):
             return 1
-        reason = plan.learns_alone if device.startswith("cuda") else f"it is {device}"
+        reason = plan.learns_alone if device.startswith("cuda") else f"the run's device is {device}"
         if reason:
             say(f"One device learns while the GPUs wait: {reason}")
             return 1

@@ -61,6 +61,7 @@ class Plan:
     def __str__(self) -> str:
         shape = PRESETS[self.preset]
         others = f", {percent(self.others_idle_share)} of each that does not measure and save"
+        others = others if self.devices > 1 else ""
         lines = {
             "network": f"preset {self.preset}: {shape.channels} channels, {shape.blocks} blocks",
             "rates": f"{self.rates.play:,.0f} positions a second played, "
@@ -70,7 +71,7 @@ class Plan:
             "  learn": f"{self.learn_seconds:.1f} s, {counted(self.learners, 'device')}: "
             f"{self.updates:,} updates of {self.batch_size:,} positions",
             "  the rest": f"{self.other_seconds:.1f} s at most: measuring and saving",
-            "idle": f"{percent(self.idle_share)} of all devices' time{others if self.devices > 1 else ''}",
+            "idle": f"{percent(self.idle_share)} of all devices' time{others}",
             "reuse": f"each position is learned from {self.draws_per_position:.2f} times",
             "window": f"{_millions(self.window)} positions at the end; "
             f"{percent(self.kept_share)} of all played are learned from",

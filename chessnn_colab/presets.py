@@ -29,8 +29,8 @@ class Size:
     updates: tuple[float, ...]  # an update of TIMED_BATCH positions
 
 
-# Milliseconds: preset cpu on a core as measured, all else estimates (docs/speed.md, "On a GPU: estimates",
-# multiplies them out); nobody has measured a GPU.
+# Milliseconds: preset cpu on each of two cores as measured, all else estimates (docs/speed.md, "On
+# a GPU: estimates", multiplies them out); nobody has measured a GPU.
 #
 # Worthwhile: with 32 channels five blocks are level with three after 3.2 and 4.5 million positions
 # (LOG.md, "Does growing pay?", four times). So nothing larger than cpu is taken below 5 million.
@@ -124,12 +124,12 @@ def choose_reuse(
 ) -> float:
     """How often a new run learns from each position. say: gets the reason."""
     if device == "cpu" == plan.devices[0]:
-        say(f"Each position is learned from {MOST_REUSE} times: on two cores 6 were no better")
+        say(f"Each position is learned from {MOST_REUSE:g} times: on two cores 6 were no better")
         return MOST_REUSE
     reuse = reuse_for(stated_rates(preset, device, machine, plan, learners))
     say(
-        f"Each position is learned from {reuse:g} times: {LEAST_REUSE} to {MOST_REUSE}, so that "
-        "learning takes about as long as playing, by estimates, with "
+        f"Each position is learned from {reuse:g} times: {LEAST_REUSE:g} to {MOST_REUSE:g}, so "
+        "that learning takes about as long as playing, by estimates, with "
         f"{counted(learners, 'device')} to learn"
     )
     return reuse

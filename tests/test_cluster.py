@@ -123,20 +123,11 @@ def test_a_stopped_process_is_killed_though_it_hears_neither_the_pool_nor_ray(
 
 
 @pytest.mark.parametrize(
-    "cause",
-    [
-        None,
-        pytest.param(signal.SIGKILL, marks=only_in_full),
-        pytest.param(signal.SIGSTOP, marks=only_in_full),
-    ],
+    "cause", [None, signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=only_in_full)]
 )
-def test_actors_learn_together_and_one_that_is_lost_stops_nobody(
-    head, messages, cause, monkeypatch
-):
+def test_actors_learn_together_and_one_that_is_lost_stops_nobody(head, messages, cause):
     learner = new_learner()
     settings = CONFIG.job_settings(learner.network.config)
-    if cause == signal.SIGSTOP:
-        monkeypatch.setattr(cluster, "SILENCE_SECONDS", 5.0)
 
     def lose(done):
         if cause and done >= 2 and not messages:

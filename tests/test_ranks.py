@@ -233,8 +233,8 @@ def test_a_run_learns_on_its_workers_and_an_interrupt_leaves_none(tmp_path, monk
         ("cuda:0", ("cuda:0", "cuda:1") * 2, 2, {"learner_gpu": "one"}, 1, ""),
         ("cuda:0", ("cuda:0",) * 2, 2, {}, 1, ""),
         ("cuda:0", ("cuda:0", "cuda:1"), 1, {"pool": "inline"}, 1, ""),
-        ("cpu", ("cuda:0", "cuda:1"), 1, {}, 1, "it is cpu"),
-        ("cpu", ("cuda:0",) * 3, 1, {"pool": "ray"}, 1, "it is cpu"),  # a head without a GPU
+        ("cpu", ("cuda:0", "cuda:1"), 1, {}, 1, "the run's device is cpu"),
+        ("cpu", ("cuda:0",) * 3, 1, {"pool": "ray"}, 1, "device is cpu"),  # a head without a GPU
         ("cpu", ("cpu",) * 2, 1, {}, 1, ""),
         ("mps", ("mps",), 1, {}, 1, ""),
     ],

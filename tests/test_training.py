@@ -30,6 +30,7 @@ from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.networks import load_network
 from chessnn_colab.selfplay import SelfPlay
 from chessnn_colab.training import train
+from chessnn_colab.workers.pool import MAX_RESTARTS, Pool
 
 from .counts import full
 from .small_run import tiny
@@ -144,25 +145,34 @@ def test_worker_processes_play_what_the_inline_pool_plays(run, tmp_path):
 
 
 def test_a_run_whose_workers_are_killed_is_the_run_that_nobody_disturbed(tmp_path, monkeypatch):
-    """Games in flight and all, bit for bit: workers are killed at random, one in most iterations.
-    An iteration is shorter than a worker's start, so one may die often before it has played.
+    """Games in flight and all, bit for bit: workers are killed at random, none so often in a row
+    that the pool gives up on it.
     """
-    monkeypatch.setattr("chessnn_colab.workers.pool.MAX_RESTARTS", 1000)
-    iterations, random = full(2, 160), np.random.default_rng(0)
+    iterations, random = full(2, 400), np.random.default_rng(0)
     list(train(tiny(tmp_path / "undisturbed", iterations=iterations)))
     before = {process.pid for process in multiprocessing.active_children()}
     killed: list[int] = []
+    pools: list[Pool] = []
+    open_pool = TrainConfig.open_pool
+
+    def opened(*args):
+        pools.append(open_pool(*args))
+        return pools[-1]
 
     def kill():
         if len(killed) == killer.count("start_selfplay") or random.random() < 0.5:
+            return
+        deaths = [slot.deaths for slot in pools[-1]._slots] + pools[-1].call.deaths
+        if max(deaths) == MAX_RESTARTS:
             return
         workers = [each for each in multiprocessing.active_children() if each.pid not in before]
         killed.append(random.choice(workers).pid)
         os.kill(killed[-1], signal.SIGKILL)
 
+    monkeypatch.setattr(TrainConfig, "open_pool", opened)
     killer = Listener(worker_update=kill)
     list(train(tiny(tmp_path / "disturbed", iterations=iterations, pool="local"), killer))
-    assert len(killed) >= iterations / 2 and "killed by signal 9" in killer.messages()
+    assert len(killed) >= full(1, 100) and "killed by signal 9" in killer.messages()
     assert_same(weights(tmp_path / "undisturbed"), weights(tmp_path / "disturbed"))
     assert in_flight(tmp_path / "undisturbed") == in_flight(tmp_path / "disturbed") > 0
 

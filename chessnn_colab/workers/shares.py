@@ -17,7 +17,7 @@ from typing import Any
 from .protocol import Arrays, Games, OnUpdate, WorkerProcess, in_words, worker_seed
 
 STOP_SECONDS = 120.0  # for workers to hand over their games after the message to stop
-GIVE_UP_SECONDS = 10.0  # for the other ranks to say that they have noticed a lost one
+GIVE_UP_SECONDS = 30.0  # for the other ranks to notice a lost one; Ray ends a stopped one late
 _TICKETS = itertools.count()
 
 
