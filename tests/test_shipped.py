@@ -151,10 +151,12 @@ def test_a_maia_engine_is_told_its_rating_and_named_by_it(tmp_path, monkeypatch)
     engine.chmod(0o755)
     run = Path(write_reports(make_run(tmp_path / "run", (0, 1)), [make_report(1)]))
     monkeypatch.setattr(strength, "RATINGS", (1100,))
-    monkeypatch.setattr(strength, "LEVELS", ())
     monkeypatch.setattr(strength, "ALL_GAMES", {})
+    monkeypatch.setattr(strength, "yardstick", lambda name: "")
+    monkeypatch.setattr(strength, "play_search", lambda: play_search("policy"))
     monkeypatch.setattr(strength, "puzzles", lambda run: {})
     options = strength.parse([str(run), "--full", "--share", "0.02", "--maia", str(engine)])
+    options.stockfish = ""
     (match,) = strength.measured(options)["matches"]
     assert match["opponent"] == "Maia 1100" and match["games"] == 2
 
