@@ -40,7 +40,7 @@ ROWS = (
     Row(
         "a run whose workers are killed is the undisturbed run, bit for bit",
         ("test_training.py -k whose_workers_are_killed",),
-        "80 kills and more at random moments, games in flight included",
+        "100 kills and more at random moments, games in flight included",
     ),
     Row(
         "an iteration completes whatever dies",
