@@ -5,17 +5,22 @@ from dataclasses import dataclass
 
 import torch
 
+from .actor import Actor
 from .advice import Facts, advice, gather_facts, versions
 from .clock import seconds_per_call
 from .config import TrainConfig
-from .device_probe import COMPARED, probe
+from .cpu import usable_cores, use_threads
+from .device_probe import COMPARED, batch_of, probe
 from .devices import DeviceChoice, WorkerPlan, detect_device, plan_workers, present
 from .errors import first_line
 from .games.registry import make_game
-from .int8 import is_exact
+from .int8 import is_exact, playing_dtype
 from .layers import rounds_at_once
-from .network import SpikingNetwork, build_network
+from .learner import Learner, LearnerConfig
+from .network import actor_copy, build_network
 from .plan import plan_run
+from .presets import Rates, usual_boards
+from .search import SearchConfig
 
 TIMED_BATCH = 256
 
@@ -24,23 +29,18 @@ TWO_PASSES = "two passes over memory, which is slower: one needs CUDA and an exa
 
 @dataclass(frozen=True)
 class Speed:
-    """The cpu preset's forward and training pass on one device, in microseconds per position.
-
-    Both are None where the network does not run; `problem` says why.
+    """What the cpu preset makes on one device, in positions per second; None where it does not run,
+    and `problem` says why.
     """
 
     device: str
-    forward_us: float | None
-    training_us: float | None
+    rates: Rates | None
     problem: str = ""
 
     def __str__(self) -> str:
-        if self.problem:
+        if self.rates is None:
             return f"the network does not run: {self.problem}"
-        return (
-            f"forward {self.forward_us:.0f} us, training {self.training_us:.0f} us per position "
-            f"(cpu preset, batch {TIMED_BATCH})"
-        )
+        return f"{self.rates} (preset cpu)"
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,9 @@ class CheckReport:
     speeds: tuple[Speed, ...]
     plan: WorkerPlan
     advice: tuple[str, ...]
-    outlook: str = ""  # what twenty minutes make (plan.py)
-    one_pass: bool = False  # whether spikes take one pass over memory (layers.rounds_at_once)
-    int8: str = ""  # whether a network plays in int8 on this CPU
+    outlook: str  # what twenty minutes make (plan.py)
+    one_pass: bool  # whether spikes take one pass over memory (layers.rounds_at_once)
+    int8: str  # whether a network plays in int8 on this CPU
 
     @property
     def line(self) -> str:
@@ -96,38 +96,39 @@ def check_device(device: str = "auto", game: str = "chess") -> CheckReport:
     machine = facts.machine
     choice = detect_device(device, machine, functools.partial(probe, game=game))
     timed = present(machine) if device == "auto" else dict.fromkeys((choice.device, "cpu"))
+    speeds = tuple(time_network(name, game) for name in timed)
+    rates = speeds[-1].rates if choice.device == "cpu" else None
     return CheckReport(
         versions=versions(),
         facts=facts,
         choice=choice,
-        speeds=tuple(time_network(name, game) for name in timed),
+        speeds=speeds,
         plan=plan_workers(machine, choice.device),
-        outlook=plan_run(config, choice.device, machine).line,
+        outlook=plan_run(config, choice.device, machine, rates).line,
         one_pass=rounds_at_once(torch.device(choice.device)),
         int8=", plays in int8"
         if is_exact()
-        else ", without int8: that needs VNNI, no AMX, and exact sums",
+        else ", without int8: that needs AVX2, no AMX, and exact sums",
         advice=advice(facts, choice.troubles),
     )
 
 
 def time_network(device: str, game: str = "chess") -> Speed:
-    """Time the cpu preset."""
+    """Time a ply of self-play, on a CPU by one thread, and an update, with the cpu preset."""
     try:
         rules = make_game(game, device=device)
-        network = build_network(TrainConfig(game=game, preset="cpu").network_config(rules), device)
-        observation = rules.observe(rules.init(TIMED_BATCH))
-        forward = seconds_per_call(lambda: network.eval()(observation), device)
-        training = seconds_per_call(lambda: _train(network, observation), device)
+        shape = TrainConfig(game=game, preset="cpu").network_config(rules)
+        learner = Learner(build_network(shape, device), rules, LearnerConfig())
+        network = actor_copy(learner.network, playing_dtype("auto", device, shape))
+        actor = Actor(rules, network, SearchConfig())
+        start = rules.init(usual_boards(device))
+        with use_threads(1):
+            ply = seconds_per_call(lambda: actor.act(start, torch.Generator(device)), device)
+        here = make_game(game)
+        batch = batch_of(here, here.init(TIMED_BATCH))
+        learn = functools.partial(torch.enable_grad()(learner.update), batch)
+        update = seconds_per_call(learn, device)
     except Exception as error:  # whatever a broken driver raises
-        return Speed(device, None, None, first_line(error))
-    return Speed(device, 1e6 * forward / TIMED_BATCH, 1e6 * training / TIMED_BATCH)
-
-
-@torch.enable_grad()
-def _train(network: SpikingNetwork, observation: torch.Tensor) -> None:
-    network.train()
-    prior_logits, value_logits = network(observation)
-    loss = prior_logits.logsumexp(1).mean() + value_logits.logsumexp(1).mean()
-    loss.backward()
-    network.zero_grad()
+        return Speed(device, None, first_line(error))
+    players = usable_cores() if device == "cpu" else 1
+    return Speed(device, Rates(players * usual_boards(device) / ply, TIMED_BATCH / update))

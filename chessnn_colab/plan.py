@@ -29,7 +29,6 @@ class Plan:
     devices: int  # that play or learn; all cores are one
     learners: int  # of them, those that learn
     rates: Rates
-    stated: bool  # whether the rates are those of presets.SIZES
     positions_per_iteration: int
     batch_size: int
     updates: int  # of an iteration
@@ -55,28 +54,25 @@ class Plan:
         """The session in one line."""
         return (
             f"{self.minutes:g} minutes make about {_millions(self.positions)} positions with preset "
-            f"{self.preset} ({'an estimate' if self.stated else 'by the rates given'})"
+            f"{self.preset} (an estimate)"
         )
 
     def __str__(self) -> str:
         shape = PRESETS[self.preset]
         others = f", {percent(self.others_idle_share)} of each that does not measure and save"
-        others = others if self.devices > 1 else ""
         lines = {
             "network": f"preset {self.preset}: {shape.channels} channels, {shape.blocks} blocks",
-            "rates": f"{self.rates.play:,.0f} positions a second played, "
-            f"{self.rates.learn:,.0f} learned from",
+            "rates": str(self.rates),
             "iteration": f"{self.positions_per_iteration:,} positions in {duration(self.seconds)}",
             "  play": f"{self.play_seconds:.1f} s, {counted(self.devices, 'device')}",
             "  learn": f"{self.learn_seconds:.1f} s, {counted(self.learners, 'device')}: "
             f"{self.updates:,} updates of {self.batch_size:,} positions",
             "  the rest": f"{self.other_seconds:.1f} s at most: measuring and saving",
-            "idle": f"{percent(self.idle_share)} of all devices' time{others}",
+            "idle": f"{percent(self.idle_share)} of all devices' time{others if self.devices > 1 else ''}",
             "reuse": f"each position is learned from {self.draws_per_position:.2f} times",
             "window": f"{_millions(self.window)} positions at the end; "
             f"{percent(self.kept_share)} of all played are learned from",
             "session": self.line,
-            "an hour": f"{_millions(3600 * self.positions_per_iteration / self.seconds)} positions",
         }
         return "\n".join(f"{name:10} {text}" for name, text in lines.items())
 
@@ -92,14 +88,13 @@ def plan_run(
     workers = config.worker_plan(device, machine)
     settled = config.resolve(device, machine, workers)
     learners = settled.learners(device, workers)
-    stated = stated_rates(settled.preset, device, machine, workers, learners)
-    play, learn = rates or stated
+    rates = rates or stated_rates(settled.preset, device, machine, workers, learners)
     each = settled.positions_per_iteration
     updates = settled.updates(each)
     minutes = config.minutes or DEFAULT_MINUTES
-    play_seconds = each / play
+    play_seconds = each / rates.play
     batches = updates + NORM_BATCHES * UPDATES_PER_NORM_BATCH
-    learn_seconds = batches * settled.batch_size / learn
+    learn_seconds = batches * settled.batch_size / rates.learn
     busy = play_seconds + learn_seconds
     seconds = busy / (1 - TIME_SHARE - SAVE_SHARE)
     other = seconds - busy
@@ -113,8 +108,7 @@ def plan_run(
         preset=settled.preset,
         devices=devices,
         learners=learners,
-        rates=Rates(play, learn),
-        stated=rates is None,
+        rates=rates,
         positions_per_iteration=each,
         batch_size=settled.batch_size,
         updates=updates,

@@ -74,6 +74,9 @@ class Rates(NamedTuple):
     play: float
     learn: float
 
+    def __str__(self) -> str:
+        return f"{self.play:,.0f} positions a second played, {self.learn:,.0f} learned from"
+
 
 def usual_boards(device: str) -> int:
     """The games in lockstep of each worker on a device, unless the user says otherwise."""

@@ -12,7 +12,10 @@ import torch
 from chessnn_colab import check
 from chessnn_colab.advice import Facts, advice, driver_gpu, find_place, gather_facts, versions
 from chessnn_colab.check import Speed, check_device, time_network
+from chessnn_colab.config import TrainConfig
 from chessnn_colab.devices import Gpu, Inventory
+from chessnn_colab.plan import plan_run
+from chessnn_colab.presets import Rates
 
 NO_GPU = Inventory((), False, 2)
 T4 = Inventory((Gpu(0, "Tesla T4", 15 * 2**30, (7, 5)),), False, 2)
@@ -143,7 +146,7 @@ def test_facts_of_this_machine(monkeypatch):
 
 @pytest.mark.parametrize(
     "exact, words",
-    [(True, "plays in int8"), (False, "without int8: that needs VNNI, no AMX, and exact sums")],
+    [(True, "plays in int8"), (False, "without int8: that needs AVX2, no AMX, and exact sums")],
 )
 def test_the_report_is_a_table_and_plain_data(exact, words, monkeypatch):
     monkeypatch.setattr(check, "is_exact", lambda: exact)
@@ -151,11 +154,11 @@ def test_the_report_is_a_table_and_plain_data(exact, words, monkeypatch):
     text = str(report)
     assert f"cores, {words}\n" in text
     assert "20 minutes make about" in text, "the plan in one line"
-    for words in ("cpu (CPU)", "cpu: works", "spikingjelly", "cores", "forward", "workers"):
+    for words in ("cpu (CPU)", "cpu: works", "spikingjelly", "cores", "a second played", "workers"):
         assert words in text
     assert "compared" not in text, "a CPU is compared with nothing"
     [speed] = report.speeds
-    assert speed.forward_us > 0 and speed.training_us > 0
+    assert speed.rates.play > 0 and speed.rates.learn > 0
     read = json.loads(json.dumps(asdict(report)))
     assert read["choice"]["device"] == "cpu" and read["facts"]["machine"]["cores"] >= 1
     assert len(read["plan"]["devices"]) >= 1
@@ -173,13 +176,11 @@ def test_a_network_that_does_not_run_is_reported(monkeypatch):
 def test_every_device_is_compared_and_timed(monkeypatch):
     machine = Inventory(T4.gpus, True, 2)
     facts = replace(CUDA_BUILD, torch_version="2.14.0", machine=machine)
-    times = {"cuda:0": None, "mps": 400.0, "cpu": 200.0}
+    paces = {"cuda:0": None, "mps": Rates(40, 40), "cpu": Rates(200, 600)}
     monkeypatch.setattr(check, "gather_facts", lambda: facts)
     monkeypatch.setattr(check, "probe", lambda device, game: None)
     monkeypatch.setattr(
-        check,
-        "time_network",
-        lambda device, game: Speed(device, times[device], times[device], "broken"),
+        check, "time_network", lambda device, game: Speed(device, paces[device], "broken")
     )
     found = check_device()
     assert [speed.device for speed in found.speeds] == ["cuda:0", "mps", "cpu"]
@@ -187,6 +188,25 @@ def test_every_device_is_compared_and_timed(monkeypatch):
     assert "with the CPU: 24 random plies on 64 boards bit for bit, every gradient" in str(found)
     found = check_device("cpu")
     assert [speed.device for speed in found.speeds] == ["cpu"]
+    assert found.outlook == plan_run(TrainConfig(), "cpu", machine, paces["cpu"]).line
+
+
+def test_without_a_working_gpu_the_outlook_is_the_cpus(monkeypatch):
+    facts = replace(CUDA_BUILD, machine=Inventory(T4.gpus, False, 2))
+    paces = {"cuda:0": None, "cpu": Rates(200, 600)}
+
+    def only_the_cpu(device, game):
+        if device != "cpu":
+            raise RuntimeError("broken")
+
+    monkeypatch.setattr(check, "gather_facts", lambda: facts)
+    monkeypatch.setattr(check, "probe", only_the_cpu)
+    monkeypatch.setattr(
+        check, "time_network", lambda device, game: Speed(device, paces[device], "broken")
+    )
+    found = check_device()
+    assert found.choice.device == "cpu"
+    assert found.outlook == plan_run(TrainConfig(), "cpu", facts.machine, paces["cpu"]).line
 
 
 WAITING = (

@@ -4,11 +4,12 @@ import json
 
 import pytest
 
+from chessnn_colab import check, devices
 from chessnn_colab.__main__ import main
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.devices import Inventory, WorkerPlan, inventory
 from chessnn_colab.plan import made_up_machine, plan_run, rates_of_run
-from chessnn_colab.presets import LEAST_REUSE, MOST_REUSE, SPIKE_PRICES, stated_rates
+from chessnn_colab.presets import LEAST_REUSE, MOST_REUSE, SPIKE_PRICES, Rates, stated_rates
 from chessnn_colab.training import train
 
 from .small_run import tiny
@@ -134,13 +135,23 @@ def test_the_command_prints_it_for_people_and_as_json(capsys):
     assert found["positions"] > 100e6
 
 
+def test_a_cpu_is_timed(capsys, monkeypatch):
+    rates = Rates(200.0, 600.0)
+    monkeypatch.setattr(devices, "inventory", lambda: CORES)
+    monkeypatch.setattr(check, "time_network", lambda device, game: check.Speed(device, rates))
+    assert main(["plan", "--minutes", "20"]) == 0
+    found = capsys.readouterr().out
+    assert "200 positions a second played, 600 learned from" in found
+    assert plan_run(TrainConfig(minutes=20), "cpu", CORES, rates).line in found
+
+
 def test_a_run_that_is_there_gives_its_own_pace(tmp_path):
     run = tmp_path / "run"
     last = [*train(tiny(run))][-1]
     rates = rates_of_run(str(run))
     assert rates.play == last.positions_per_second
     assert rates.learn == pytest.approx(last.updates * 32 / last.seconds_learning)
-    assert "by the rates given" in str(plan_run(TrainConfig(), "cpu", CORES, rates))
+    assert str(rates) in str(plan_run(TrainConfig(), "cpu", CORES, rates))
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ def add_plan(command: AddCommand) -> None:
 
 def run_plan(options: argparse.Namespace) -> None:
     """The command plan."""
+    from ..check import time_network
     from ..config import TrainConfig
     from ..devices import detect_device, inventory
     from ..plan import made_up_machine, plan_run, rates_of_run
@@ -41,6 +42,10 @@ def run_plan(options: argparse.Namespace) -> None:
     else:
         machine = made_up_machine(options.gpus, options.gpu)
         device = "cuda:0"
-    rates = rates_of_run(options.rates_of) if options.rates_of else None
+    rates = None
+    if options.rates_of:
+        rates = rates_of_run(options.rates_of)
+    elif device == "cpu":
+        rates = time_network(device, config.game).rates
     plan = plan_run(config, device, machine, rates)
     print(json.dumps(asdict(plan)) if options.json else plan)
