@@ -48,14 +48,12 @@ class Facts:
 
 def gather_facts() -> Facts:
     """Collect the facts about this machine and its torch."""
-    name, driver = driver_gpu()
     return Facts(
-        place=find_place(),
-        torch_version=str(torch.__version__),
-        torch_cuda=torch.version.cuda,
-        machine=inventory(),
-        driver_gpu=name,
-        driver=driver,
+        find_place(),
+        str(torch.__version__),
+        torch.version.cuda,
+        inventory(),
+        *driver_gpu(),
         visible_devices=os.environ.get("CUDA_VISIBLE_DEVICES"),
         torch_came_first=TORCH_CAME_FIRST,
     )

@@ -11,7 +11,7 @@ from .clock import seconds_per_call
 from .config import TrainConfig
 from .cpu import usable_cores, use_threads
 from .device_probe import COMPARED, batch_of, probe
-from .devices import DeviceChoice, WorkerPlan, detect_device, plan_workers, present
+from .devices import MAX_CPU_WORKERS, DeviceChoice, WorkerPlan, detect_device, plan_workers, present
 from .errors import first_line
 from .games.registry import make_game
 from .int8 import is_exact, playing_dtype
@@ -22,7 +22,7 @@ from .plan import plan_run
 from .presets import Rates, usual_boards
 from .search import SearchConfig
 
-TIMED_BATCH = 256
+TIMED_BATCH = 512  # positions of an update
 
 TWO_PASSES = "two passes over memory, which is slower: one needs CUDA and an exact fake_quantize"
 
@@ -38,9 +38,7 @@ class Speed:
     problem: str = ""
 
     def __str__(self) -> str:
-        if self.rates is None:
-            return f"the network does not run: {self.problem}"
-        return f"{self.rates} (preset cpu)"
+        return f"{self.rates} (preset cpu)" if self.rates else self.problem
 
 
 @dataclass(frozen=True)
@@ -129,6 +127,6 @@ def time_network(device: str, game: str = "chess") -> Speed:
         learn = functools.partial(torch.enable_grad()(learner.update), batch)
         update = seconds_per_call(learn, device)
     except Exception as error:  # whatever a broken driver raises
-        return Speed(device, None, first_line(error))
-    players = usable_cores() if device == "cpu" else 1
+        return Speed(device, None, f"the network does not run: {first_line(error)}")
+    players = min(usable_cores(), MAX_CPU_WORKERS) if device == "cpu" else 1
     return Speed(device, Rates(players * usual_boards(device) / ply, TIMED_BATCH / update))

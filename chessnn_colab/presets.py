@@ -69,13 +69,13 @@ ON_GPU = {
 
 
 class Rates(NamedTuple):
-    """What all devices of a run do together, in positions per second."""
+    """What a device, or all devices of a run together, make in positions per second."""
 
     play: float
     learn: float
 
     def __str__(self) -> str:
-        return f"{self.play:,.0f} positions a second played, {self.learn:,.0f} learned from"
+        return f"plays {self.play:,.0f} positions a second, then learns from {self.learn:,.0f}"
 
 
 def usual_boards(device: str) -> int:

@@ -154,14 +154,34 @@ def test_the_report_is_a_table_and_plain_data(exact, words, monkeypatch):
     text = str(report)
     assert f"cores, {words}\n" in text
     assert "20 minutes make about" in text, "the plan in one line"
-    for words in ("cpu (CPU)", "cpu: works", "spikingjelly", "cores", "a second played", "workers"):
+    for words in (
+        "cpu (CPU)",
+        "cpu: works",
+        "spikingjelly",
+        "cores",
+        "positions a second",
+        "workers",
+    ):
         assert words in text
     assert "compared" not in text, "a CPU is compared with nothing"
-    [speed] = report.speeds
-    assert speed.rates.play > 0 and speed.rates.learn > 0
     read = json.loads(json.dumps(asdict(report)))
     assert read["choice"]["device"] == "cpu" and read["facts"]["machine"]["cores"] >= 1
     assert len(read["plan"]["devices"]) >= 1
+
+
+@pytest.mark.parametrize("game", ["chess", "gomoku:7", "2048", "tictactoe"])
+@pytest.mark.parametrize("cores, players", [(2, 2), (64, 16)])
+def test_a_ply_and_an_update_are_timed(game, cores, players, monkeypatch):
+    """Each takes a second here; as many play as a run has workers."""
+
+    def a_second(call, device):
+        call()
+        return 1.0
+
+    monkeypatch.setattr(check, "seconds_per_call", a_second)
+    monkeypatch.setattr(check, "usable_cores", lambda: cores)
+    monkeypatch.setattr(check, "TIMED_BATCH", 32)
+    assert time_network("cpu", game) == Speed("cpu", Rates(players * 64, 32))
 
 
 def test_a_network_that_does_not_run_is_reported(monkeypatch):
@@ -186,6 +206,7 @@ def test_every_device_is_compared_and_timed(monkeypatch):
     assert [speed.device for speed in found.speeds] == ["cuda:0", "mps", "cpu"]
     assert "none: ready to train" in str(found)
     assert "with the CPU: 24 random plies on 64 boards bit for bit, every gradient" in str(found)
+    assert found.outlook == plan_run(TrainConfig(), "cuda:0", machine).line
     found = check_device("cpu")
     assert [speed.device for speed in found.speeds] == ["cpu"]
     assert found.outlook == plan_run(TrainConfig(), "cpu", machine, paces["cpu"]).line

@@ -141,8 +141,11 @@ def test_a_cpu_is_timed(capsys, monkeypatch):
     monkeypatch.setattr(check, "time_network", lambda device, game: check.Speed(device, rates))
     assert main(["plan", "--minutes", "20"]) == 0
     found = capsys.readouterr().out
-    assert "200 positions a second played, 600 learned from" in found
+    assert "plays 200 positions a second, then learns from 600" in found
     assert plan_run(TrainConfig(minutes=20), "cpu", CORES, rates).line in found
+    assert main(["plan", "--minutes", "20", "--preset", "t4"]) == 0
+    larger = TrainConfig(minutes=20, preset="t4")
+    assert str(plan_run(larger, "cpu", CORES)) in capsys.readouterr().out, "of another network"
 
 
 def test_a_run_that_is_there_gives_its_own_pace(tmp_path):

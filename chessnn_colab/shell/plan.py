@@ -23,7 +23,11 @@ def add_plan(command: AddCommand) -> None:
     add("--learner-gpu", default="all", help="all or one, as in train (default: all)")
     add("--sample-reuse", type=float, help="as in train (default: chosen)")
     add("--batch-size", type=int, help="as in train")
-    add("--rates-of", metavar="RUN", help="a run's own pace in the place of the stated ones")
+    add(
+        "--rates-of",
+        metavar="RUN",
+        help="a run's own pace in the place of what is timed or estimated",
+    )
     add("--json", action="store_true")
 
 
@@ -45,7 +49,7 @@ def run_plan(options: argparse.Namespace) -> None:
     rates = None
     if options.rates_of:
         rates = rates_of_run(options.rates_of)
-    elif device == "cpu":
+    elif device == "cpu" and config.preset in ("auto", "cpu"):
         rates = time_network(device, config.game).rates
     plan = plan_run(config, device, machine, rates)
     print(json.dumps(asdict(plan)) if options.json else plan)
