@@ -62,24 +62,27 @@ class CheckReport:
         return f"{self.choice}: {'; '.join((*self.choice.reasons, *ready))}"
 
     def __str__(self) -> str:
-        facts = self.facts
-        machine = facts.machine
-        workers = f"{len(self.plan.devices)} on {', '.join(dict.fromkeys(self.plan.devices))}"
-        lines = [("device", str(self.choice))]
-        lines += [("", reason) for reason in self.choice.reasons]
+        machine = self.facts.machine
+        players = self.plan.devices
+        workers = f"{len(players)} on {', '.join(dict.fromkeys(players))}"
+        lines = [("device", str(self.choice)), *(("", reason) for reason in self.choice.reasons)]
         if self.choice.device != "cpu":
-            lines.append(("compared", f"with the CPU: {COMPARED}"))
-            lines.append(("spikes", "one pass over memory" if self.one_pass else TWO_PASSES))
-        lines.append(("place", facts.place))
-        lines.append(("versions", ", ".join(f"{k} {v}" for k, v in self.versions.items())))
-        for gpu in machine.gpus:
-            lines.append((f"GPU {gpu.index}", f"{gpu.name}, {gpu.memory / 2**30:.1f} GiB"))
-        lines.append(("CPU", f"{machine.cores} cores{self.int8}"))
-        lines += [(f"on {speed.device}", str(speed)) for speed in self.speeds]
-        lines.append(("workers", f"{workers}, torch threads each: {self.plan.threads}"))
-        lines += [("", note) for note in self.plan.notes]
-        lines.append(("outlook", self.outlook))
-        lines += [("advice", text) for text in self.advice or ("none: ready to train",)]
+            spikes = "one pass over memory" if self.one_pass else TWO_PASSES
+            lines += [("compared", f"with the CPU: {COMPARED}"), ("spikes", spikes)]
+        lines += [
+            ("place", self.facts.place),
+            ("versions", ", ".join(f"{k} {v}" for k, v in self.versions.items())),
+            *(
+                (f"GPU {gpu.index}", f"{gpu.name}, {gpu.memory / 2**30:.1f} GiB")
+                for gpu in machine.gpus
+            ),
+            ("CPU", f"{machine.cores} cores{self.int8}"),
+            *((f"on {speed.device}", str(speed)) for speed in self.speeds),
+            ("workers", f"{workers}, torch threads each: {self.plan.threads}"),
+            *(("", note) for note in self.plan.notes),
+            ("outlook", self.outlook),
+            *(("advice", text) for text in self.advice or ("none: ready to train",)),
+        ]
         return "\n".join(f"{name:10} {text}" for name, text in lines)
 
 

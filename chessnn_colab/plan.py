@@ -73,6 +73,7 @@ class Plan:
             "window": f"{_millions(self.window)} positions at the end; "
             f"{percent(self.kept_share)} of all played are learned from",
             "session": self.line,
+            "an hour": f"{_millions(3600 * self.positions_per_iteration / self.seconds)} positions",
         }
         return "\n".join(f"{name:10} {text}" for name, text in lines.items())
 

@@ -142,7 +142,10 @@ def test_a_cpu_is_timed(capsys, monkeypatch):
     assert main(["plan", "--minutes", "20"]) == 0
     found = capsys.readouterr().out
     assert "plays 200 positions a second, then learns from 600" in found
-    assert plan_run(TrainConfig(minutes=20), "cpu", CORES, rates).line in found
+    plan = plan_run(TrainConfig(minutes=20), "cpu", CORES, rates)
+    assert plan.line in found
+    hourly = round(3600 * plan.positions_per_iteration / plan.seconds)
+    assert f"an hour    {hourly:,} positions" in found
     assert main(["plan", "--minutes", "20", "--preset", "t4"]) == 0
     larger = TrainConfig(minutes=20, preset="t4")
     assert str(plan_run(larger, "cpu", CORES)) in capsys.readouterr().out, "of another network"
