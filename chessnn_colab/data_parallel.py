@@ -113,7 +113,7 @@ class RankLearner(Learner):
     def to_tensors(self, batch: Arrays) -> dict[str, Tensor]:
         """The slice of this rank."""
         part = {name: array[self.group.rank :: self.group.size] for name, array in batch.items()}
-        self.share = len(part["actions"]) / len(batch["actions"])
+        self.share = len(part["positions"]) / len(batch["positions"])
         return super().to_tensors(part)
 
     def losses(self, batch: Mapping[str, Tensor]) -> Losses:

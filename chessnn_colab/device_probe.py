@@ -123,7 +123,6 @@ def batch_of(game: Game, state: Any) -> Arrays:
     outcomes = np.eye(3, dtype=np.float32)[np.arange(count) % 3]
     return {
         "positions": game.pack(state).numpy(),
-        "actions": legal.indices[:, 0].numpy().astype(np.uint16),
         "policy_actions": legal.indices.numpy().astype(np.uint16),
         "policy_weights": (legal.values / legal.values.sum(1, keepdim=True)).numpy(),
         "value_targets": points if game.score_limit else outcomes,

@@ -179,7 +179,7 @@ class Learner:
 
     def augmented(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """The batch, each position and its policy in the symmetry that its "chance" [B] picks, if
-        it has that entry. "actions", from which nothing is learned, stay as they are.
+        it has that entry.
         """
         if "chance" not in batch:
             return batch

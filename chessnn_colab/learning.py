@@ -68,7 +68,7 @@ class Batches:
             )
             batch = self.replay.sample(self.size, generator)
             self.target_entropies.append(_entropy(batch["policy_weights"]))
-            batch["chance"] = generator.random(len(batch["actions"]), np.float32)
+            batch["chance"] = generator.random(len(batch["positions"]), np.float32)
             yield batch, self.learning_rate
         for _ in range(NORM_BATCHES):
             yield self.replay.sample(self.size, generator), None
@@ -150,7 +150,7 @@ def learn_here(
             for_norms.append(batch)
             continue
         started = time.perf_counter()
-        with use_threads(threads.count), _advice_on_memory(learner, len(batch["actions"])):
+        with use_threads(threads.count), _advice_on_memory(learner, len(batch["positions"])):
             losses.append(torch.stack(learner.update(batch, learning_rate)))
         if timed:
             threads.took(time.perf_counter() - started)

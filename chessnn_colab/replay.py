@@ -10,14 +10,8 @@ from .errors import ConfigError, RecordsError
 from .in_flight import Arrays
 from .records import GameRecords
 
-FIELDS = (
-    "positions",
-    "actions",
-    "policy_actions",
-    "policy_weights",
-    "root_values",
-    "value_targets",
-)
+# What is learned from, of the records.
+FIELDS = ("positions", "policy_actions", "policy_weights", "value_targets")
 
 # The window grows with what was played, by KataGo's rule (Wu 2019, arXiv 1902.10565, appendix C):
 # with its constants 0.5 million positions after 1 million, and 1.6 after 6.2.
@@ -25,7 +19,7 @@ FIRST_WINDOW = 250_000  # positions
 EXPONENT = 0.75
 SLOPE = 0.4  # of the window where it begins to grow: new positions kept of those played
 ITERATIONS_HELD = 4  # the window has room for so many, where the limit allows
-POSITION_BYTES = 118  # of a chess position in the replay
+POSITION_BYTES = 110  # of a chess position in the replay
 SHARE_OF_MEMORY = 4  # the window takes at most one in so many bytes, unless the user says how much
 GROWTH = 1.5  # by which the arrays are made longer, so that they are seldom copied
 
@@ -96,7 +90,7 @@ class ReplayBuffer:
 
     def _append(self, arrays: Arrays) -> None:
         new = {name: arrays[name][-self.capacity :] for name in FIELDS}
-        count = len(new["actions"])
+        count = len(new["positions"])
         if not count:  # the types of no positions are not those of a game with points
             return
         wanted = min(self._size + count, self.capacity)
@@ -159,16 +153,21 @@ class ReplayBuffer:
 
 
 def _check(arrays: Arrays, num_actions: int, position_words: int) -> None:
-    """Check the arrays as the records of one long game. Raises RecordsError."""
+    """Check the arrays as the records of one long game. Raises RecordsError.
+
+    Before version 0.14 they had the records' other fields too.
+    """
+    count = len(arrays.get("positions", ()))
+    others = {"actions": np.zeros(count, np.uint16), "root_values": arrays.get("value_targets")}
     ends = {
-        "game_lengths": np.array([len(arrays.get("actions", ()))], np.int32),
+        "game_lengths": np.array([count], np.int32),
         "endings": np.zeros(1, np.uint8),
         "results": np.zeros(1, np.int8),
     }
-    records = GameRecords.from_arrays({**arrays, **ends})
+    records = GameRecords.from_arrays({**others, **arrays, **ends})
     words = records.positions.shape[1]
     if words != position_words:
         raise RecordsError(f"positions of {words} words, expected {position_words}")
-    for actions in (records.actions, records.policy_actions):
-        if actions.size and actions.max() >= num_actions:
-            raise RecordsError(f"action {actions.max()} of {num_actions}")
+    highest = records.policy_actions.max(initial=0)
+    if highest >= num_actions:
+        raise RecordsError(f"action {highest} of {num_actions}")

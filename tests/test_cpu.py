@@ -77,7 +77,7 @@ def threads_of_updates(monkeypatch, budget: Budget, channels: int = 64) -> list[
         config=SimpleNamespace(warm_up=0),
         network=SimpleNamespace(config=SimpleNamespace(channels=channels)),
     )
-    batch = {"actions": np.zeros(32), "policy_weights": np.ones((32, 1), np.float16)}
+    batch = {"positions": np.zeros(32), "policy_weights": np.ones((32, 1), np.float16)}
 
     class Replay(list):
         def sample(self, size, generator):

@@ -105,7 +105,7 @@ def used() -> set[str]:
             SpikingNetwork(TINY, portable=True), game, LearnerConfig(precision="float32")
         )
         shown = batch(game)
-        shown["chance"] = np.zeros(len(shown["actions"]), np.float32)
+        shown["chance"] = np.zeros(len(shown["positions"]), np.float32)
         learner.update(shown)
         learner.reestimate_norms([batch(game)])
     return operators.names - NOT_KERNELS

@@ -38,10 +38,8 @@ def batch_of(count: int = 32) -> dict[str, np.ndarray]:
     policy_actions[:, 0], policy_weights[:, 0] = best, 1
     return {
         "positions": game.pack(state).numpy(),
-        "actions": best.astype(np.uint16),
         "policy_actions": policy_actions,
         "policy_weights": policy_weights,
-        "root_values": np.zeros((count, 3), np.float16),
         "value_targets": np.eye(3, dtype=np.float16)[2 * state.current_player.numpy()],
     }
 
@@ -91,7 +89,6 @@ def test_losses_by_hand():
         "value_targets": torch.tensor([[0.6, 0.3, 0.1]]),
         "policy_actions": torch.tensor([[3, 1]]),
         "policy_weights": torch.tensor([[0.7, 0.3]]),
-        "actions": torch.tensor([3]),
     }
     listed = log_policy(logits[rows, legal], rows, legal, batch["policy_actions"], 4)
     masked = masked_log_policy(
@@ -208,11 +205,13 @@ def test_gradients_are_clipped(monkeypatch):
 
 
 def records_of(count: int, first: int = 0) -> GameRecords:
-    """One game whose actions count upward, so that positions can be told apart."""
+    """One game whose best actions count upward, so that positions can be told apart."""
     batch = {name: array[:count] for name, array in batch_of(max(count, 1)).items()}
-    batch["actions"] = np.arange(first, first + count).astype(np.uint16)
+    batch["policy_actions"][:, 0] = np.arange(first, first + count)
     return GameRecords(
         **batch,
+        actions=batch["policy_actions"][:, 0],
+        root_values=batch["value_targets"],
         game_lengths=np.array([count], np.int32),
         endings=np.ones(1, np.uint8),
         results=np.ones(1, np.int8),
@@ -223,23 +222,40 @@ def held(replay: ReplayBuffer) -> dict[str, np.ndarray]:
     return {name: np.concatenate(parts) for name, parts in replay.to_arrays().items()}
 
 
+def numbers(arrays: dict[str, np.ndarray]) -> list[int]:
+    """Those of records_of."""
+    return arrays["policy_actions"][:, 0].tolist()
+
+
 @pytest.mark.parametrize("capacity", [4, 10, 30])
 def test_a_replay_keeps_the_latest_in_order_and_comes_back_so(capacity):
     replay = ReplayBuffer(10)
     replay.add(records_of(6)), replay.add(records_of(8, 6))
     again = ReplayBuffer.from_arrays(capacity, held(replay), Chess.num_actions, Chess.packed_words)
     kept = list(range(4, 14))[-capacity:]
-    assert held(again)["actions"].tolist() == kept
+    assert numbers(held(again)) == kept
     again.add(records_of(2, 50))
-    assert held(again)["actions"].tolist() == ([*kept, 50, 51])[-capacity:]
+    assert numbers(held(again)) == ([*kept, 50, 51])[-capacity:]
     again.add(records_of(32, 100))
-    assert held(again)["actions"].tolist() == list(range(100, 132))[-capacity:]
+    assert numbers(held(again)) == list(range(100, 132))[-capacity:]
+
+
+def test_a_replay_of_version_0_13_comes_back():
+    """It kept two fields more."""
+    replay = ReplayBuffer(10)
+    replay.add(records_of(6))
+    older = held(replay) | {
+        "actions": np.arange(6, dtype=np.uint16),
+        "root_values": np.zeros((6, 3), np.float16),
+    }
+    again = ReplayBuffer.from_arrays(10, older, Chess.num_actions, Chess.packed_words)
+    assert held(again).keys() == held(replay).keys() and numbers(held(again)) == list(range(6))
 
 
 def numbered(count: int, first: int = 0) -> GameRecords:
     """As records_of, with the same number in three fields."""
     records = records_of(count, first)
-    records.root_values[:, 0] = records.value_targets[:, 0] = records.actions / 64
+    records.policy_weights[:, 0] = records.value_targets[:, 0] = records.actions / 64
     return records
 
 
@@ -271,9 +287,9 @@ def test_an_interrupt_leaves_whole_positions_in_a_replay(capacity, before):
         replay.add(numbered(before))
         came = interrupted(lambda replay=replay: replay.add(numbered(8, before)), line)
         arrays = held(replay)
-        kept = arrays["actions"].tolist()
+        kept = numbers(arrays)
         assert kept == list(range(kept[0], kept[-1] + 1)) and kept[-1] in (before - 1, before + 7)
-        for name in ("root_values", "value_targets"):
+        for name in ("policy_weights", "value_targets"):
             assert (64 * arrays[name][:, 0]).tolist() == kept
         ReplayBuffer.from_arrays(30, arrays, Chess.num_actions, Chess.packed_words)
         if not came:
@@ -284,9 +300,8 @@ def test_an_interrupt_leaves_whole_positions_in_a_replay(capacity, before):
 def test_replay_samples_what_it_holds_the_same_for_the_same_seed():
     replay = ReplayBuffer(100)
     replay.add(records_of(20))
-    first, second = (replay.sample(500, np.random.default_rng(3))["actions"] for _ in range(2))
-    np.testing.assert_array_equal(first, second)
-    assert set(first.tolist()) == set(range(20))
+    first, second = (numbers(replay.sample(500, np.random.default_rng(3))) for _ in range(2))
+    assert first == second and set(first) == set(range(20))
 
 
 def test_an_empty_replay_says_so():

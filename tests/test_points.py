@@ -124,7 +124,6 @@ def score_batch(game, state, targets: np.ndarray) -> dict[str, np.ndarray]:
     rows = len(targets)
     return {
         "positions": game.pack(state).numpy(),
-        "actions": np.zeros(rows, np.uint16),
         "policy_actions": np.tile(np.arange(POLICY_WIDTH, dtype=np.uint16) % 4, (rows, 1)),
         "policy_weights": np.full((rows, POLICY_WIDTH), 1 / POLICY_WIDTH, np.float16),
         "value_targets": targets.astype(np.float32),
@@ -238,17 +237,13 @@ def test_no_positions_leave_a_replay_as_it_is():
     replay = ReplayBuffer(100)
     replay.add(GameRecords.empty(2))
     assert replay.to_arrays() == {} and ReplayBuffer.from_arrays(100, {}, 4, 2).to_arrays() == {}
-    nothing = {name: getattr(GameRecords.empty(2), name) for name in FIELDS}
-    restored = ReplayBuffer.from_arrays(100, nothing, 4, 2)
+    nothing = GameRecords.empty(2).to_arrays()
+    kept = {name: nothing[name] for name in FIELDS}
+    restored = ReplayBuffer.from_arrays(100, kept, 4, 2)
     targets = np.array([70_000.0], np.float32)
     one = {name: np.ones((1, *array.shape[1:]), array.dtype) for name, array in nothing.items()}
-    one |= {"value_targets": targets, "root_values": targets}
-    counts = {
-        "game_lengths": np.ones(1, np.int32),
-        "endings": np.ones(1, np.uint8),
-        "results": np.zeros(1, np.int8),
-    }
-    game = GameRecords.from_arrays({**one, **counts})
+    points = {"value_targets": targets, "root_values": targets}
+    game = GameRecords.from_arrays({**one, **points, "results": np.zeros(1, np.int8)})
     for parts in ([GameRecords.empty(2), game], [game, GameRecords.empty(2)]):
         assert GameRecords.concatenate(parts).value_targets.tolist() == [70_000.0], "none ended yet"
     restored.add(game)

@@ -131,12 +131,14 @@ GROUPS = {
     "moments of another": replaced("optimizer", MOMENT, lambda array: array[:4]),
     "moments not numbers": replaced("optimizer", MOMENT, with_nan),
     "moments in whole numbers": replaced("optimizer", MOMENT, lambda array: array.astype(np.int64)),
-    "no actions": replaced("replay", "actions", lambda array: None),
-    "too few actions": replaced("replay", "actions", lambda array: array[1:]),
+    "no actions": replaced("replay", "policy_actions", lambda array: None),
+    "too few actions": replaced("replay", "policy_actions", lambda array: array[1:]),
     "actions of another game": replaced(
-        "replay", "actions", lambda array: array + np.uint16(60_000)
+        "replay", "policy_actions", lambda array: array + np.uint16(60_000)
     ),
-    "actions in fractions": replaced("replay", "actions", lambda array: array.astype(np.float32)),
+    "actions in fractions": replaced(
+        "replay", "policy_actions", lambda array: array.astype(np.float32)
+    ),
     "positions of another game": replaced("replay", "positions", lambda array: array[:, :4].copy()),
     "flat positions": replaced("replay", "positions", lambda array: array[:, 0].copy()),
     "weights above one": replaced("replay", "policy_weights", lambda array: array + np.float16(2)),

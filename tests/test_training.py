@@ -245,7 +245,9 @@ def test_interrupt_during_learning_counts_the_games_and_leaves_the_untrained_sna
     monkeypatch.setattr(training.Learner, "update", interrupted)
     list(train(tiny(tmp_path, iterations=3, sample_reuse=9.0)))
     checkpoint = RunFolder.open(tmp_path).latest_checkpoint().checkpoint
-    assert checkpoint.metadata["total_positions"] == len(checkpoint.groups["replay"]["actions"]) > 0
+    assert (
+        checkpoint.metadata["total_positions"] == len(checkpoint.groups["replay"]["positions"]) > 0
+    )
     assert checkpoint.metadata["updates"] == 2
     assert not np.array_equal(
         weights(tmp_path, 0)["value.2.bias"], checkpoint.groups["weights"]["value.2.bias"]
@@ -271,7 +273,7 @@ def test_interrupt_while_games_are_handed_over_keeps_each_once(tmp_path, monkeyp
     monkeypatch.setattr(ReplayBuffer, "add", interrupted)
     assert list(train(tiny(tmp_path, iterations=3, pool=pool))) == []
     checkpoint = RunFolder.open(tmp_path).latest_checkpoint().checkpoint
-    held = len(checkpoint.groups["replay"]["actions"])
+    held = len(checkpoint.groups["replay"]["positions"])
     assert calls == [held, held] and held == checkpoint.metadata["total_positions"] > 0
 
 
@@ -470,7 +472,7 @@ def test_the_default_limit_of_the_window_is_the_memorys(monkeypatch):
     monkeypatch.setattr(config_module, "usable_memory", lambda: 2**33)
     plan = WorkerPlan(("cuda",), 1, (), "stop")
     config = TrainConfig(preset="cpu").resolve("cuda", inventory(), plan)
-    assert config.replay_capacity == 2**31 // 118
+    assert config.replay_capacity == 2**31 // 110
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ def split(run: str) -> tuple[ReplayBuffer, dict[str, np.ndarray]]:
     kept = {name: array[:-HELD_OUT] for name, array in arrays.items()}
     game = make_game("chess")
     replay = ReplayBuffer.from_arrays(
-        len(kept["actions"]), kept, game.num_actions, game.packed_words
+        len(kept["positions"]), kept, game.num_actions, game.packed_words
     )
     return replay, {name: array[-HELD_OUT:] for name, array in arrays.items()}
 
