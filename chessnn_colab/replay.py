@@ -155,7 +155,7 @@ class ReplayBuffer:
 def _check(arrays: Arrays, num_actions: int, position_words: int) -> None:
     """Check the arrays as the records of one long game. Raises RecordsError.
 
-    Before version 0.14 they had the records' other fields too.
+    Before version 0.13.2 they had the records' other fields too.
     """
     count = len(arrays.get("positions", ()))
     others = {"actions": np.zeros(count, np.uint16), "root_values": arrays.get("value_targets")}

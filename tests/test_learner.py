@@ -240,8 +240,8 @@ def test_a_replay_keeps_the_latest_in_order_and_comes_back_so(capacity):
     assert numbers(held(again)) == list(range(100, 132))[-capacity:]
 
 
-def test_a_replay_of_version_0_13_comes_back():
-    """It kept two fields more."""
+def test_a_replay_of_an_older_version_comes_back():
+    """Before 0.13.2 it kept two fields more."""
     replay = ReplayBuffer(10)
     replay.add(records_of(6))
     older = held(replay) | {
