@@ -76,6 +76,11 @@ class WorkerPlan:
     nccl: bool = True  # see Inventory
 
     @property
+    def players(self) -> int:
+        """How many devices play. On a cluster all workers have the same device name."""
+        return max(len(set(self.devices)), math.ceil(len(self.devices) / self.workers_per_gpu))
+
+    @property
     def learns_alone(self) -> str:
         """Why one GPU learns where several play; empty where they may learn together."""
         if not self.nccl:

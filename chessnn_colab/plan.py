@@ -101,10 +101,11 @@ def plan_run(
     other = seconds - busy
     iterations = config.iterations or max(round(60 * minutes / seconds), 1)
     window = window_size(iterations * each, each, settled.replay_capacity)
-    devices = len({device, *workers.devices})
+    players = 1 if workers.devices[0] == "cpu" else workers.players
+    devices = players + (device not in workers.devices)
     # One device measures and saves.
     others = (play_seconds + learn_seconds * (learners > 1)) / seconds
-    working = play_seconds * len(set(workers.devices)) + learn_seconds * learners + other
+    working = play_seconds * players + learn_seconds * learners + other
     return Plan(
         preset=settled.preset,
         devices=devices,

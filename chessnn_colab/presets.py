@@ -2,7 +2,6 @@
 gets.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -148,9 +147,7 @@ def stated_rates(
     kind = min((kind_of(gpu) for gpu in machine.gpus if f"cuda:{gpu.index}" in used), default=0)
     player, learner = ({"cpu": 0, "mps": 1}.get(name, kind) for name in (plan.devices[0], device))
     size = SIZES[preset]
-    # On a cluster all workers have the same device name.
-    shared = math.ceil(len(plan.devices) / plan.workers_per_gpu)
-    players = max(len(set(plan.devices)), shared)
+    players = plan.players
     if plan.devices[0] == "cpu":
         players = min(players, machine.cores)
     if device == "cpu":

@@ -71,6 +71,20 @@ def test_a_run_does_as_planned(tmp_path):
     assert reports[-1].buffer_size == pytest.approx(plan.window, rel=0.02)
 
 
+def test_a_cluster_counts_every_gpu_though_all_have_one_name(monkeypatch):
+    pytest.importorskip("ray", reason="the extra [cluster] is not installed")
+    from chessnn_colab.workers import ray as cluster
+
+    monkeypatch.setattr(cluster, "join_cluster", lambda address: {"CPU": 64.0, "GPU": 8.0})
+    machine = made_up_machine(8, "T4")
+    local, far = (
+        plan_run(TrainConfig(preset="t4", minutes=60, pool=pool), "cuda:0", machine)
+        for pool in ("local", "ray")
+    )
+    assert (far.devices, far.learners) == (8, 8)
+    assert far.idle_share == pytest.approx(local.idle_share)
+
+
 def test_every_gpu_that_plays_is_counted_however_its_workers_are_dealt():
     for gpus in (2, 4):
         machine = made_up_machine(gpus, "T4")
