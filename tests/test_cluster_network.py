@@ -12,6 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from .counts import only_in_full
@@ -62,6 +63,45 @@ with open(sys.argv[2], "w") as file:
 pool.close()
 """
 
+# Both hosts learn together; then their link goes down, and this process is to learn itself.
+LEARNING_DRIVER = """
+import json, subprocess, sys
+import numpy as np
+from chessnn_colab.devices import WorkerPlan
+from chessnn_colab.in_flight import Share
+from chessnn_colab.learning import learn_here
+from chessnn_colab.network import to_arrays
+from chessnn_colab.ranks import Ranks
+from chessnn_colab.selfplay import SelfPlay
+from chessnn_colab.workers import ray as cluster
+from tests.rank_job import CONFIG, batches_of, new_learner, replay_of
+cluster.SILENCE_SECONDS = 5.0
+learner, messages, cut = new_learner(), [], []
+settings = CONFIG.job_settings(learner.network.config)
+pool = cluster.RayPool(SelfPlay, settings, WorkerPlan(("cpu",) * 2, 1), address=sys.argv[1], on_message=messages.append)
+pool.set_weights(0, to_arrays(learner.network))
+replay = replay_of(pool.play([Share(200, {})] * 2, 0))
+places = {slot.process._place[0] for slot in pool._slots}
+ranks = Ranks(pool, (0, 1), messages.append)
+losses = ranks.learn(learner, batches_of(replay, 30), lambda done: None)
+alone = learn_here(new_learner(), batches_of(replay, 30), 1, False, lambda done: None).numpy()
+said = {"places": len(places), "updates": learner.updates, "messages": list(messages)}
+said["losses"], said["alone"] = losses.tolist(), alone.tolist()
+
+def cut_the_link(done):
+    if done >= 2 and not cut:
+        cut.append(done)
+        subprocess.run(["ip", "link", "set", "link0", "down"], check=True)
+
+weights = to_arrays(learner.network)
+said["after"] = ranks.learn(learner, batches_of(replay, 400), cut_the_link)
+said["as it was"] = all(np.array_equal(array, weights[name]) for name, array in to_arrays(learner.network).items())
+said["later"] = messages[len(said["messages"]):]
+with open(sys.argv[2], "w") as file:
+    json.dump(said, file)
+pool.close()
+"""
+
 
 def in_host(host: str, *command: str, **more) -> subprocess.CompletedProcess:
     return subprocess.run(
@@ -95,9 +135,9 @@ def hosts(tmp_path):
             subprocess.run(["ip", "netns", "delete", name], capture_output=True)
 
 
-@pytest.mark.timeout(300)
-@only_in_full
-def test_two_hosts_play_together_and_one_goes_on_when_the_link_goes_down(hosts, tmp_path):
+@pytest.fixture
+def environment(hosts):
+    """That of a driver on the first host; Ray runs on both, with a core each."""
     environment = {
         **os.environ,
         "PYTHONPATH": str(ROOT),
@@ -118,10 +158,19 @@ def test_two_hosts_play_together_and_one_goes_on_when_the_link_goes_down(hosts, 
             *LEAN,
         ]
         node = [*start, f"--address={HEAD}:6391", f"--node-ip-address={NODE}"]
-        for host, command in zip(hosts, (head, node)):
-            done = in_host(host, *command, env=environment)
+        for host, command, link in zip(hosts, (head, node), ("link0", "link1")):
+            # gloo would take the address of the machine's name, which no namespace has
+            done = in_host(host, *command, env={**environment, "GLOO_SOCKET_IFNAME": link})
             assert done.returncode == 0, done
-        said = driven(hosts[0], tmp_path, environment)
+        yield environment
+
+
+@pytest.mark.timeout(300)
+@only_in_full
+def test_two_hosts_play_together_and_one_goes_on_when_the_link_goes_down(
+    hosts, environment, tmp_path
+):
+    said = driven(DRIVER, hosts[0], tmp_path, environment)
     assert said["places"] == [HEAD, NODE]
     assert "_ray_pkg_" in said["source"], "the package is sent along"
     assert said["before"] == [4, 4] and said["after"] == [10, 10]
@@ -131,10 +180,22 @@ def test_two_hosts_play_together_and_one_goes_on_when_the_link_goes_down(hosts, 
     )
 
 
-def driven(host: str, tmp_path: Path, environment: dict) -> dict:
+@pytest.mark.timeout(300)
+@only_in_full
+def test_two_hosts_learn_together_and_one_is_left_when_the_link_goes_down(
+    hosts, environment, tmp_path
+):
+    said = driven(LEARNING_DRIVER, hosts[0], tmp_path, environment)
+    assert (said["places"], said["updates"], said["messages"]) == (2, 30, [])
+    np.testing.assert_allclose(said["losses"][:5], said["alone"][:5], rtol=1e-3)
+    assert said["after"] is None and said["as it was"], "this process learns, from where it began"
+    assert any("begins again without the worker that is lost" in text for text in said["later"])
+
+
+def driven(driver: str, host: str, tmp_path: Path, environment: dict) -> dict:
     """What the driver on `host` has to say."""
     script = tmp_path / "driver.py"
-    script.write_text(DRIVER)
+    script.write_text(driver)
     command = [sys.executable, str(script), f"{HEAD}:6391", str(tmp_path / "said.json")]
     done = in_host(host, *command, cwd=str(tmp_path), env=environment)
     assert done.returncode == 0, done.stderr[-3000:]
