@@ -15,7 +15,6 @@ from .devices import MAX_CPU_WORKERS, DeviceChoice, WorkerPlan, detect_device, p
 from .errors import first_line
 from .games.registry import make_game
 from .int8 import is_exact, playing_dtype
-from .layers import rounds_at_once
 from .learner import Learner, LearnerConfig
 from .network import actor_copy, build_network
 from .plan import plan_run
@@ -23,8 +22,6 @@ from .presets import Rates, usual_boards
 from .search import SearchConfig
 
 TIMED_BATCH = 512  # positions of an update
-
-TWO_PASSES = "two passes over memory, which is slower: one needs CUDA and an exact fake_quantize"
 
 
 @dataclass(frozen=True)
@@ -52,7 +49,6 @@ class CheckReport:
     plan: WorkerPlan
     advice: tuple[str, ...]
     outlook: str  # what twenty minutes make (plan.py)
-    one_pass: bool  # whether spikes take one pass over memory (layers.rounds_at_once)
     int8: str  # whether a network plays in int8 on this CPU
 
     @property
@@ -67,8 +63,7 @@ class CheckReport:
         workers = f"{len(players)} on {', '.join(dict.fromkeys(players))}"
         lines = [("device", str(self.choice)), *(("", reason) for reason in self.choice.reasons)]
         if self.choice.device != "cpu":
-            spikes = "one pass over memory" if self.one_pass else TWO_PASSES
-            lines += [("compared", f"with the CPU: {COMPARED}"), ("spikes", spikes)]
+            lines.append(("compared", f"with the CPU: {COMPARED}"))
         lines += [
             ("place", self.facts.place),
             ("versions", ", ".join(f"{k} {v}" for k, v in self.versions.items())),
@@ -106,7 +101,6 @@ def check_device(device: str = "auto", game: str = "chess") -> CheckReport:
         speeds=speeds,
         plan=plan_workers(machine, choice.device),
         outlook=plan_run(config, choice.device, machine, rates).line,
-        one_pass=rounds_at_once(torch.device(choice.device)),
         int8=", plays in int8"
         if is_exact()
         else ", without int8: that needs AVX2, no AMX, and exact sums",

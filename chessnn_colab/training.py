@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from .learning import firing_rates, learn
 from .memory import keep_freed_memory
 from .network import build_network, to_arrays
 from .playing import Playing
+from .presets import MOST_RISE, PRICE_RISES_AFTER
 from .ranks import Ranks
 from .records import GameRecords
 from .replay import ReplayBuffer, Window
@@ -124,7 +126,7 @@ class Trainer:
         self.seconds = 0.0
         self._iteration_seconds = 0.0
         self._learning_per_play = LEARNING_PER_PLAY
-        self._saved: tuple[int, int, int] | None = None
+        self._saved = None
         self._saved_at = time.monotonic()
         self._points: tuple[Strength, ...] = ()  # measured, and in no report yet
 
@@ -197,16 +199,16 @@ class Trainer:
             self._learning_per_play = (learned - played) / play_seconds * share
         self._measure(learned - started)
         opinions += opinion_of_position(self.network, self.game, self.iteration + 1)
-        finished = int((records.endings > 0).sum())
+        summary = summary_of_games(records, self.game)
         elapsed = time.monotonic() - started
         report = Report(
             iteration=self.iteration + 1,
             seconds=self.seconds + elapsed,
-            **summary_of_games(records, self.game),
+            **summary,
             buffer_size=len(self.replay),
             positions_played=played_positions,
             positions_per_second=played_positions / play_seconds,
-            games_per_second=finished / play_seconds,
+            games_per_second=summary["games"] / play_seconds,
             **learning,
             strength=self._points,
             opinions=opinions,
@@ -260,6 +262,9 @@ class Trainer:
 
         Returns the fields of a Report that are about learning.
         """
+        rise = min(max(self._played() / PRICE_RISES_AFTER, 1.0), MOST_RISE)
+        price = self.config.spike_penalty * rise
+        self.learner.config = replace(self.config, spike_penalty=price)
         generator = np.random.default_rng(self._seed(1))
         return learn(
             self.learner,

@@ -23,6 +23,7 @@ from chessnn_colab.devices import Gpu, Inventory, WorkerPlan, inventory
 from chessnn_colab.errors import CheckpointError, ChessnnError, ConfigError
 from chessnn_colab.games.chess.pgn import game_from_pgn
 from chessnn_colab.games.chess.rules import ENDINGS
+from chessnn_colab.learning import learn
 from chessnn_colab.network import to_arrays
 from chessnn_colab.replay import ReplayBuffer, Window, window_size
 from chessnn_colab.report import Report
@@ -175,6 +176,25 @@ def test_a_run_whose_workers_are_killed_is_the_run_that_nobody_disturbed(tmp_pat
     assert len(killed) >= full(1, 100) and "killed by signal 9" in killer.messages()
     assert_same(weights(tmp_path / "undisturbed"), weights(tmp_path / "disturbed"))
     assert in_flight(tmp_path / "undisturbed") == in_flight(tmp_path / "disturbed") > 0
+
+
+def test_the_price_of_spikes_rises_with_the_positions(tmp_path, monkeypatch):
+    """With those of the run whose weights it began from, too."""
+    prices = []
+
+    def noted(learner, *rest):
+        prices.append(learner.config.spike_penalty)
+        return learn(learner, *rest)
+
+    monkeypatch.setattr(training, "learn", noted)
+    monkeypatch.setattr(training, "PRICE_RISES_AFTER", 200)
+    first = tiny(tmp_path / "run", iterations=3, spike_penalty=0.5)
+    later = dataclasses.replace(first, run=str(tmp_path / "later"), from_checkpoint=first.run)
+    played = [report.total_positions for report in train(first)]
+    played += [played[-1] + report.total_positions for report in train(later)]
+    assert prices == [0.5 * min(max(count / 200, 1), 3) for count in played]
+    assert prices[0] == 0.5 < prices[2] < prices[3] < prices[-1] == 1.5
+    assert RunFolder.open(later.run).config["spike_penalty"] == 0.5
 
 
 def test_resuming_is_exact(run, tmp_path):
