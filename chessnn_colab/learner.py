@@ -50,8 +50,8 @@ class LearnerConfig(Settings):
         None,
         "The price of spikes, in nats: it is added to the loss for each spike that a neuron fires "
         "in an evaluation, in the mean over all neurons. 0 is no price. By default it is 0.1 in "
-        "chess and 0 in other games and without spikes. It rises with the positions played: "
-        "threefold from six million on. A resumed run keeps its own.",
+        "chess and 0 in other games and without spikes. From two million positions on "
+        "it rises with them, to three times after six million. A resumed run keeps its own.",
         LEARNING,
         FROM_ZERO,
     )

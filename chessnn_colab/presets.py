@@ -16,7 +16,7 @@ TIMED_BATCH = 1024
 MOST_REUSE = 3.0  # more was no better with one learner on two cores (LOG.md, 2026-11-21)
 LEAST_REUSE = 0.8  # the least among the peers that docs/scaling.md names
 SPIKE_PRICES = {"chess": 0.1}  # nats; in other games none was measured (docs/spiking.md)
-PRICE_RISES_AFTER = 2_000_000  # positions played; until then firing stays below a 4-bit twin's
+PRICE_RISES_AFTER = 2_000_000  # positions played: more than two cores play in twenty minutes
 MOST_RISE = 3.0  # of the price
 
 

@@ -11,6 +11,7 @@ import torch
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.games.base import Game, concatenate, finished, select
 from chessnn_colab.games.registry import GAMES, family, game_text, make_game, text_suffix
+from chessnn_colab.replay import ReplayBuffer
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.training import train
 
@@ -235,10 +236,14 @@ def test_drawings_show_each_row(game, state):
     assert len(set(drawings)) > 1
 
 
-def test_a_tiny_training_run_and_what_it_keeps(game, tmp_path):
+def test_a_tiny_training_run_and_what_it_keeps(game, tmp_path, monkeypatch):
     """Self-play, records, replay, learner, report and checkpoint of every game; then the run goes
     on.
     """
+    taken, add = [], ReplayBuffer.add
+    monkeypatch.setattr(
+        ReplayBuffer, "add", lambda replay, records: (taken.append(records), add(replay, records))
+    )
     config = tiny(tmp_path / "run", game=game.name, iterations=1, max_plies=CAP)
     (report,) = train(config)
     assert report.games > 3 and report.plies > 8 and report.loss == pytest.approx(report.loss)
@@ -254,3 +259,6 @@ def test_a_tiny_training_run_and_what_it_keeps(game, tmp_path):
     legal = game.legal_action_mask(positions).numpy()
     kept = replay["policy_weights"] > 0
     assert np.take_along_axis(legal, replay["policy_actions"].astype(int), 1)[kept].all()
+    played = np.concatenate([records.actions for records in taken])
+    assert len(played) == len(legal), "the replay holds every position"
+    assert np.take_along_axis(legal, played[:, None].astype(int), 1).all()
