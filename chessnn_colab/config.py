@@ -383,7 +383,10 @@ class TrainConfig(LearnerConfig, SearchConfig):
         if reason:
             say(f"One device learns while the GPUs wait: {reason}")
             return 1
-        return min(workers, self.batch_size or workers)
+        learners = min(workers, self.batch_size or workers)
+        if learners < workers:
+            say(f"Only {learners} of {workers} GPUs learn: a batch has {learners} positions")
+        return learners
 
     def _price(self, saved: Mapping[str, Any] | None) -> float:
         """Of spikes: that of the saved run, which an old one lacks, or the game's."""

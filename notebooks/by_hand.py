@@ -18,7 +18,10 @@ REPOSITORY = ""  # `make repository URL=...` sets it
 
 sys.path[:0] = [".", "..", "chessnn-colab"]
 if find_spec("chessnn_colab") is None:
-    problem = "No address is set yet: open the notebooks of a checkout, or dist/run_all.ipynb (from `make colab`)."
+    problem = (
+        "The package chessnn_colab is not here. Open this notebook in a checkout of the repository. "
+        "On Colab or Kaggle upload dist/run_all.ipynb, which `make colab` writes in a checkout."
+    )
     if REPOSITORY:
         clone = ["git", "clone", "--quiet", "--depth", "1", REPOSITORY, "chessnn-colab"]
         done = subprocess.run(clone, check=False, stderr=subprocess.PIPE, text=True)

@@ -17,7 +17,10 @@ REPOSITORY = ""  # `make repository URL=...` sets it
 
 sys.path[:0] = [".", "..", "chessnn-colab"]
 if find_spec("chessnn_colab") is None:
-    problem = "No address is set yet: open the notebooks of a checkout, or dist/run_all.ipynb (from `make colab`)."
+    problem = (
+        "The package chessnn_colab is not here. Open this notebook in a checkout of the repository. "
+        "On Colab or Kaggle upload dist/run_all.ipynb, which `make colab` writes in a checkout."
+    )
     if REPOSITORY:
         clone = ["git", "clone", "--quiet", "--depth", "1", REPOSITORY, "chessnn-colab"]
         done = subprocess.run(clone, check=False, stderr=subprocess.PIPE, text=True)
@@ -38,8 +41,8 @@ scroll_to_cell(top=True)
 # %% [markdown]
 # ## Choose
 # "auto" is the folder of the game's name. The limit in minutes is for the matches, and once more
-# for the ladder. "two-rung" is the quickest way to look ahead in many games at once; "policy" does
-# not look ahead and shows what the network knows by itself. With Drive ticked, on Colab, a run
+# for the ladder. "two-rung" is the quickest way to look ahead in many games at once; "tree" is that
+# of the README's tables; "policy" does not look ahead and shows what the network knows by itself. With Drive ticked, on Colab, a run
 # that this machine has lost is brought back from its copy.
 
 # %% tags=["parameters"]

@@ -16,7 +16,10 @@ REPOSITORY = ""  # `make repository URL=...` sets it
 
 sys.path[:0] = [".", "..", "chessnn-colab"]
 if find_spec("chessnn_colab") is None:
-    problem = "No address is set yet: open the notebooks of a checkout, or dist/run_all.ipynb (from `make colab`)."
+    problem = (
+        "The package chessnn_colab is not here. Open this notebook in a checkout of the repository. "
+        "On Colab or Kaggle upload dist/run_all.ipynb, which `make colab` writes in a checkout."
+    )
     if REPOSITORY:
         clone = ["git", "clone", "--quiet", "--depth", "1", REPOSITORY, "chessnn-colab"]
         done = subprocess.run(clone, check=False, stderr=subprocess.PIPE, text=True)
@@ -37,8 +40,9 @@ scroll_to_cell(top=True)
 # %% [markdown]
 # ## Choose
 # Nothing needs to be changed. `network` is the folder of a run such as `runs/chess`, or
-# `runs/chess@5` for its fifth iteration, or a file made by `share`. Left empty, it is the newest
-# trained run of chess here, or else the strongest that comes with the package. `you_play` is your side (in
+# `runs/chess@11` for its iteration 11 (`runs/chess/snapshots` has those that were kept, one about
+# every two minutes), or a file made by `share`. Left empty, it is the newest trained run of chess
+# here, or else the strongest that comes with the package. `you_play` is your side (in
 # tic-tac-toe x or o); if it is empty, you move first. `opponent` plays against the network in the
 # section *Watch*: another run, `random`, and in chess also `greedy`, `minimax` or
 # `engine:/path/to/stockfish`. `plies_to_watch` is the most moves of both sides together there.

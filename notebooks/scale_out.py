@@ -18,7 +18,10 @@ REPOSITORY = ""  # `make repository URL=...` sets it
 
 sys.path[:0] = [".", "..", "chessnn-colab"]
 if find_spec("chessnn_colab") is None:
-    problem = "No address is set yet: open the notebooks of a checkout, or dist/run_all.ipynb (from `make colab`)."
+    problem = (
+        "The package chessnn_colab is not here. Open this notebook in a checkout of the repository. "
+        "On Colab or Kaggle upload dist/run_all.ipynb, which `make colab` writes in a checkout."
+    )
     if REPOSITORY:
         clone = ["git", "clone", "--quiet", "--depth", "1", REPOSITORY, "chessnn-colab"]
         done = subprocess.run(clone, check=False, stderr=subprocess.PIPE, text=True)
@@ -134,7 +137,8 @@ if pretended is not None:
 
 # %% [markdown]
 # ## Leave
-# The run is a folder like any other: look at it with `train.ipynb`, or continue it there.
+# The run is a folder like any other: look at it with `evaluate.ipynb`, or continue it with
+# `train.ipynb`. In both write its name into `run_folder`.
 
 # %%
 ray.shutdown()

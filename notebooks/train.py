@@ -18,7 +18,10 @@ REPOSITORY = ""  # `make repository URL=...` sets it
 
 sys.path[:0] = [".", "..", "chessnn-colab"]
 if find_spec("chessnn_colab") is None:
-    problem = "No address is set yet: open the notebooks of a checkout, or dist/run_all.ipynb (from `make colab`)."
+    problem = (
+        "The package chessnn_colab is not here. Open this notebook in a checkout of the repository. "
+        "On Colab or Kaggle upload dist/run_all.ipynb, which `make colab` writes in a checkout."
+    )
     if REPOSITORY:
         clone = ["git", "clone", "--quiet", "--depth", "1", REPOSITORY, "chessnn-colab"]
         done = subprocess.run(clone, check=False, stderr=subprocess.PIPE, text=True)
@@ -38,8 +41,11 @@ scroll_to_cell(top=True)
 
 # %% [markdown]
 # ## Choose
-# Nothing needs to be changed. The preset is the size of the network. A run folder that has a run
-# is continued. With Drive ticked, on Colab, a copy in `MyDrive/chessnn_colab` brings the run back
+# Nothing needs to be changed. The preset is the size of the network, from "cpu", the smallest, to
+# "h100"; "auto" chooses it by the device and the minutes. A run folder that has a run is continued,
+# with the network that it began with: for another size write a new folder, such as `runs/large`.
+# "two-rung" looks at eight moves and at the best reply to four of them; "tree" looks further, and
+# takes longer. `match_games` is for each match under *Measure*. With Drive ticked, on Colab, a copy in `MyDrive/chessnn_colab` brings the run back
 # when this machine has lost it.
 
 # %% cellView="form" tags=["parameters"]
@@ -100,7 +106,8 @@ else:
 # ## Measure
 # The network before training and after it, each against the game's own players: in chess one that
 # moves at random, one that takes what it can, and one that looks at its own move and at the reply
-# to it. Three minutes at most.
+# to it. Three minutes at most. It looks at 48 positions for each move, or at 13 after a training of
+# less than four minutes, by two rungs; the tables of the README are of the tree.
 
 # %%
 from chessnn_colab import measure, show_matches
@@ -143,7 +150,8 @@ except ChessnnError as error:  # 2048 is for one player
 
 # %% [markdown]
 # ## What next
-# Run the training cell again: it continues where it stopped. `evaluate.ipynb` has the story again,
-# looks inside, rates, and lists the runs; `play.ipynb` plays; `inside_the_spikes.ipynb` explains;
-# `by_hand.ipynb` has the training in short cells that you can change. In a shell:
-# `python -m chessnn_colab --help`. If something goes wrong: `docs/troubleshooting.md`.
+# Run the training cell again: it continues where it stopped. The rest is in a checkout of the
+# repository: `evaluate.ipynb` has the story again, looks inside, rates, and lists the runs;
+# `play.ipynb` plays; `inside_the_spikes.ipynb` explains; `by_hand.ipynb` has the training in short
+# cells that you can change; `python -m chessnn_colab --help` in a shell. If something goes wrong:
+# `docs/troubleshooting.md`.

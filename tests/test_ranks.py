@@ -203,6 +203,25 @@ def test_a_worker_that_is_always_lost_leaves_it_to_one_learner(
     assert len(said) == 4 and "4 times in a row one of them was lost" in said[-1]
 
 
+def test_where_one_rank_cannot_meet_the_others_they_try_once(
+    pool, ranks, batches, said, monkeypatch
+):
+    """Those that wait for it in vain are killed."""
+
+    def part(call, *_):
+        call.reason = "no route to host"
+        call.end(call.slots)
+        call.lost = 1
+        while call.busy:
+            pool.wait()
+
+    monkeypatch.setattr(ranks, "_follow", part)
+    ranks.seconds = 1.0
+    assert ranks.learn(new_learner(), batches, nothing) is None
+    (sentence,) = said
+    assert "cannot learn together (no route to host)" in sentence
+
+
 def test_a_run_learns_on_its_workers_and_an_interrupt_leaves_none(tmp_path, monkeypatch):
     class Interrupts(Progress):
         def report(self, report: Report) -> None:
@@ -229,6 +248,7 @@ def test_a_run_learns_on_its_workers_and_an_interrupt_leaves_none(tmp_path, monk
         ("cuda:0", ("cuda:0", "cuda:1"), 1, {}, 2, ""),
         ("cuda:0", ("cuda:0", "cuda:1"), 1, {"learner_gpu": "one"}, 1, ""),
         ("cuda:0", ("cuda:0",) * 3, 1, {"pool": "ray"}, 3, ""),  # each actor's own GPU
+        ("cuda:0", ("cuda:0", "cuda:1"), 1, {"batch_size": 1}, 1, "Only 1 of 2 GPUs learn"),
         ("cuda:0", ("cuda:0", "cuda:1") * 2, 2, {}, 1, "several workers share a GPU"),
         ("cuda:0", ("cuda:0", "cuda:1") * 2, 2, {"learner_gpu": "one"}, 1, ""),
         ("cuda:0", ("cuda:0",) * 2, 2, {}, 1, ""),

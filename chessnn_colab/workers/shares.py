@@ -130,8 +130,8 @@ class LearnCall(PlayCall):
     Each learns from its slice of every batch, and all are needed until the end: without one of them
     the others' learning is void (data_parallel.py).
 
-    lost: how many of them are gone. reason: why it has ended, if none is gone. updates: how many
-    were made. result: what was learned.
+    lost: how many of them are gone. reason: why it has ended, if a rank said so before one was
+    gone. updates: how many were made. result: what was learned.
     """
 
     stop_seconds = GIVE_UP_SECONDS
@@ -159,7 +159,8 @@ class LearnCall(PlayCall):
             return
         slot.share = None
         if kind == "not learned":
-            self.reason = self.reason or body[0]
+            if not self.lost:
+                self.reason = self.reason or body[0]
             self.end(self.slots)
         else:
             self.result = self.result or body[0]
