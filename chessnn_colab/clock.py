@@ -32,7 +32,6 @@ def seconds_per_call(function: Callable[[], Any], device: str, seconds: float = 
 
 
 def _wait_for(device: str) -> None:
-    """Return when the device has finished its work."""
     if device == "mps":  # torch 2.6 returns early from the general call there
         torch.mps.synchronize()
     elif device != "cpu":

@@ -55,7 +55,7 @@ def learn_as_rank(
     """
     with joined(group, next(network.parameters()).device):
         learner = RankLearner(network, game, state, group)
-        losses = learn_here(learner, batches, torch.get_num_threads(), False, on_update)
+        losses = learn_here(learner, batches, False, on_update)
         found = total(losses).cpu().numpy()
         return {**learner_state(learner), "losses": found} if group.rank == 0 else None
 

@@ -107,7 +107,8 @@ def _compare_rules(here: Game, there: Game) -> tuple[Any, Any]:
             )
         state = where(finished(state), start, state)
         remote = where(finished(remote), remote_start, remote)
-    if here.num_players == 2:
+    # On MPS nothing plays by proofs, whose sizes follow the position: it keeps each size for good.
+    if here.num_players == 2 and there.device.type != "mps":
         for expected, found in zip(forced_wins(here, state), forced_wins(there, remote)):
             if not torch.equal(expected, found.cpu()):
                 raise RuntimeError(f"the proven wins of {here.name} come out wrong there")

@@ -7,6 +7,7 @@ from __future__ import annotations
 import copy
 import math
 import time
+import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,9 +26,6 @@ from .replay import ReplayBuffer
 from .report import Progress
 
 NORM_BATCHES = 8  # replay batches over which batch norm is re-estimated
-SMALL_UPDATE = (
-    1024  # positions times channels up to which one thread makes an update as fast as two
-)
 PROBE_POSITIONS = 256  # replay positions at which firing rates are measured
 
 
@@ -119,8 +117,7 @@ def learn(
     found = together(learner, batches, on_update) if together else None
     if found is None:
         timed = learner.device.type == "cpu" and budget.deadline is not None
-        threads = most_threads(learner, batch_size)
-        losses = learn_here(learner, batches, threads, timed, on_update)
+        losses = learn_here(learner, batches, timed, on_update)
     else:
         losses = torch.from_numpy(found)
     made = learner.updates - before
@@ -137,12 +134,12 @@ def learn(
 
 
 def learn_here(
-    learner: Learner, batches: Iterable[Batch], max_threads: int, timed: bool, on_update: OnUpdate
+    learner: Learner, batches: Iterable[Batch], timed: bool, on_update: OnUpdate
 ) -> torch.Tensor:
     """Learn in this process; returns the losses [updates, 4]. timed: find the best number of
     threads.
     """
-    threads = ThreadTrial(max_threads)
+    threads = ThreadTrial(torch.get_num_threads())
     losses: list[torch.Tensor] = []
     for_norms: list[dict[str, np.ndarray]] = []
     for batch, learning_rate in batches:
@@ -158,12 +155,6 @@ def learn_here(
     with use_threads(threads.count):
         learner.reestimate_norms(for_norms)
     return torch.stack(losses)
-
-
-def most_threads(learner: Learner, batch_size: int) -> int:
-    """How many of the CPU's threads an update is worth: one, or all that torch has."""
-    small = batch_size * learner.network.config.channels <= SMALL_UPDATE
-    return 1 if small else torch.get_num_threads()
 
 
 def firing_rates(learner: Learner, replay: ReplayBuffer) -> dict[str, float]:
@@ -185,6 +176,7 @@ def _advice_on_memory(learner: Learner, batch_size: int) -> Iterator[None]:
     except (RuntimeError, MemoryError) as error:
         if not out_of_memory(error):
             raise
+        traceback.clear_frames(error.__traceback__)  # a notebook keeps the error, and with it these
         raise ConfigError(
             f"out of memory on {learner.device} while learning with batch_size={batch_size}: set "
             "batch_size lower, or take a smaller preset"

@@ -47,7 +47,9 @@ class StartQueue:
         # Short games end several times in a block.
         self.least = boards * max(1, 4 * PLIES_A_BLOCK // game.max_plies)
         self.chunk = max(boards, LEAST_STARTS)
-        self.size = count(games) + boards + self.least + self.chunk
+        # As many as are in flight at most, and no other size follows: MPS keeps each for good.
+        block = boards + self.least + self.chunk
+        self.size = max(count(games), block) + block
         empty = game.init(1)
         self.state = map_fields(lambda field: field.new_zeros((self.size, *field.shape[1:])), empty)
         self.sample_until = torch.zeros(self.size, dtype=torch.int64, device=game.device)
@@ -131,16 +133,18 @@ class Lockstep:
         """The numbers of the games on the boards and of those that wait, and where they stand (see
         in_flight).
         """
-        device = self.game.device
-        playing = (self.boards.number >= 0).nonzero().squeeze(1)
-        waiting = torch.arange(int(self.boards.next_number), self.queue.end, device=device)
-        rows = waiting % self.queue.size
-        number = torch.cat((self.boards.number[playing], waiting))
-        limits = torch.cat((self.boards.sample_until[playing], self.queue.sample_until[rows]))
-        states = select(self.boards.state, playing), select(self.queue.state, rows)
-        fields = {STATE + name: field for name, field in vars(concatenate(states)).items()}
-        arrays = to_host({**fields, LIMIT: limits, "number": number})
-        return arrays.pop("number"), arrays
+        boards, queue = self.boards, self.queue
+        state = concatenate((boards.state, queue.state))
+        fields = {STATE + name: field for name, field in vars(state).items()}
+        limits = torch.cat((boards.sample_until, queue.sample_until))
+        counts = {"number": boards.number, "started": boards.next_number}
+        arrays = to_host({**fields, LIMIT: limits, **counts})
+        number = arrays.pop("number")
+        playing = np.flatnonzero(number >= 0)
+        waiting = np.arange(int(arrays.pop("started")), queue.end)
+        rows = np.concatenate((playing, len(number) + waiting % queue.size))
+        games = {name: array[rows] for name, array in arrays.items()}
+        return np.concatenate((number[playing], waiting)), games
 
     def play_ply(self) -> dict[str, Tensor]:
         """One ply on every board; returns its row of the block."""

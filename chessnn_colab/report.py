@@ -45,7 +45,6 @@ class Report:
     average_plies: float  # of the games; NaN where none ended
     buffer_size: int  # positions in replay
     positions_per_second: float  # of self-play
-    games_per_second: float
     updates: int  # gradient steps
     loss: float
     policy_loss: float  # nats

@@ -129,6 +129,7 @@ class Trainer:
         self._saved = None
         self._saved_at = time.monotonic()
         self._points: tuple[Strength, ...] = ()  # measured, and in no report yet
+        self._game_text = ""  # of the last report
 
     def iterations(self) -> Generator[Report, None, bool]:
         """Iterate until the budget is spent, or the user interrupts (then True); the last state is
@@ -200,6 +201,8 @@ class Trainer:
         self._measure(learned - started)
         opinions += opinion_of_position(self.network, self.game, self.iteration + 1)
         summary = summary_of_games(records, self.game)
+        headers = {"Event": "Self-play", "Round": str(self.iteration + 1)}
+        self._game_text = sample_game(records, self.game, **headers)
         elapsed = time.monotonic() - started
         report = Report(
             iteration=self.iteration + 1,
@@ -208,7 +211,6 @@ class Trainer:
             buffer_size=len(self.replay),
             positions_played=played_positions,
             positions_per_second=played_positions / play_seconds,
-            games_per_second=summary["games"] / play_seconds,
             **learning,
             strength=self._points,
             opinions=opinions,
@@ -222,7 +224,7 @@ class Trainer:
             total_games=self.total_games,
             total_positions=self.total_positions,
             total_updates=self.learner.updates,
-            sample_game=self._sample_game(records),
+            sample_game=self._game_text,
         )
         self.folder.append_report(report.to_dict())
         self.iteration, self.seconds, self._points = report.iteration, report.seconds, ()
@@ -298,12 +300,6 @@ class Trainer:
         seconds = self.seconds + iteration_seconds
         self._points += self.probe.measure(self.network, self.iteration + 1, seconds, last)
 
-    def _sample_game(self, records: GameRecords) -> str:
-        text = sample_game(records, self.game, Event="Self-play", Round=str(self.iteration + 1))
-        if text:
-            self.folder.save_game_sample(self.iteration + 1, text, text_suffix(self.game.name))
-        return text
-
     def _seed(self, purpose: int) -> int:
         """A seed for one purpose at one point of the run, so that resuming needs no generator's
         state.
@@ -315,8 +311,8 @@ class Trainer:
         return int(np.random.SeedSequence(entropy).generate_state(1)[0])
 
     def _save(self) -> None:
-        """A full checkpoint and a snapshot of the weights for rating, unless this state has them
-        already.
+        """A full checkpoint, a snapshot of the weights for rating and the game of the last report,
+        unless this state has them already.
         """
         state = (self.iteration, self.total_positions, self.learner.updates)
         if state == self._saved:
@@ -338,6 +334,9 @@ class Trainer:
             # One taken already is this iteration's; an interrupt may come in the middle of the next
             # one's learning.
             self.folder.save_snapshot(self.iteration, groups["weights"], metadata)
+            if self._game_text:
+                suffix = text_suffix(self.game.name)
+                self.folder.save_game_sample(self.iteration, self._game_text, suffix)
         self.folder.save_checkpoint(self.iteration, groups, metadata)
         self.folder.prune()
         self._saved = state

@@ -41,12 +41,17 @@ scroll_to_cell(top=True)
 
 # %% [markdown]
 # ## Choose
-# Nothing needs to be changed. The preset is the size of the network, from "cpu", the smallest, to
-# "h100"; "auto" chooses it by the device and the minutes. A run folder that has a run is continued,
-# with the network that it began with: for another size write a new folder, such as `runs/large`.
-# "two-rung" looks at eight moves and at the best reply to four of them; "tree" looks further, and
-# takes longer. `match_games` is for each match under *Measure*. With Drive ticked, on Colab, a copy in `MyDrive/chessnn_colab` brings the run back
-# when this machine has lost it.
+# Nothing needs to be changed. What stands there:
+#
+# - `preset`: the size of the network, from "cpu", the smallest, to "h100". "auto" chooses it by the
+#   device and the minutes.
+# - `search`: how training looks ahead. "two-rung" looks at eight moves, and at the best reply to
+#   four of them; "tree" looks further, and takes longer.
+# - `run_folder`: if it has a run, that run is continued with the network that it began with. For
+#   another size write a new name, such as `runs/large`.
+# - `copy_to_drive`, on Colab: a copy in `MyDrive/chessnn_colab` brings the run back when this
+#   machine has lost it.
+# - `match_games`: the games of each match under *Measure*.
 
 # %% cellView="form" tags=["parameters"]
 # @title Training { run: "auto" }

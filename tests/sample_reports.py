@@ -19,7 +19,7 @@ def make_report(iteration: int = 3, **changes) -> Report:
     values = dict(
         iteration=iteration, seconds=200.4, games=800, plies=64_960, wins={"white": 210, "black": 200}, draws=380,
         endings={"checkmate": 410, "fifty_moves": 380, "truncated": 10},
-        average_plies=81.2, buffer_size=64_000, positions_per_second=2_707.0, games_per_second=33.2, updates=250,
+        average_plies=81.2, buffer_size=64_000, positions_per_second=2_707.0, updates=250,
         loss=3.29, policy_loss=2.31, policy_kl=0.52, value_loss=0.98, entropy=1.2, brier=0.42, correlation=0.61,
         learning_rate=1e-3,
         firing_rates={"stem": 0.12, "block0": 0.08}, seconds_selfplay=24.1, seconds_learning=8.0,

@@ -89,6 +89,25 @@ def test_the_copy_is_the_run(run, drive):
     assert RunFolder.open(drive).latest_checkpoint().checkpoint.groups["weights"]["a"][0] == 3
 
 
+def test_what_a_copy_deletes_takes_no_room_in_the_drives_trash(run, drive, monkeypatch):
+    deleted = []
+    original = Path.unlink
+
+    def unlink(path, *given, **named):
+        if path.parent == drive / "checkpoints" and path.suffix == ".safetensors":
+            deleted.append((path.name, path.stat().st_size))
+        original(path, *given, **named)
+
+    monkeypatch.setattr(Path, "unlink", unlink)
+    opened = Backup(run, drive)
+    for iteration in (1, 2, 3):
+        save(run, iteration)
+        opened.update()
+        opened.wait()
+    opened.close()
+    assert deleted == [("000001.safetensors", 0)]
+
+
 def test_a_second_session_copies_only_what_is_new(run, drive, monkeypatch):
     copy(run, drive)
     save(run, 1)

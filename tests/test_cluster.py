@@ -139,7 +139,7 @@ def test_actors_learn_together_and_one_that_is_lost_stops_nobody(head, messages,
         pool.set_weights(0, to_arrays(learner.network))
         batches = batches_of(replay_of(pool.play([Share(200, {})] * 3, 0)), 30)
         losses = Ranks(pool, (0, 1, 2), messages.append).learn(learner, batches, lose)
-    alone = learn_here(new_learner(), batches, 1, False, lambda done: None)
+    alone = learn_here(new_learner(), batches, False, lambda done: None)
     assert losses is not None, messages
     assert losses.shape == alone.shape and learner.updates == 30
     np.testing.assert_allclose(losses[:5], alone[:5], rtol=1e-3)

@@ -84,7 +84,7 @@ replay = replay_of(pool.play([Share(200, {})] * 2, 0))
 places = {slot.process._place[0] for slot in pool._slots}
 ranks = Ranks(pool, (0, 1), messages.append)
 losses = ranks.learn(learner, batches_of(replay, 30), lambda done: None)
-alone = learn_here(new_learner(), batches_of(replay, 30), 1, False, lambda done: None).numpy()
+alone = learn_here(new_learner(), batches_of(replay, 30), False, lambda done: None).numpy()
 said = {"places": len(places), "updates": learner.updates, "messages": list(messages)}
 said["losses"], said["alone"] = losses.tolist(), alone.tolist()
 

@@ -55,7 +55,7 @@ def test_threads_are_given_back_even_after_an_error():
     assert torch.get_num_threads() == before
 
 
-def threads_of_updates(monkeypatch, budget: Budget, channels: int = 64) -> list[int]:
+def threads_of_updates(monkeypatch, budget: Budget) -> list[int]:
     """How many threads each of twelve updates of 32 positions has where torch has four, and two are
     fastest.
     """
@@ -75,7 +75,6 @@ def threads_of_updates(monkeypatch, budget: Budget, channels: int = 64) -> list[
         device=torch.device("cpu"),
         learning_rate=0.001,
         config=SimpleNamespace(warm_up=0),
-        network=SimpleNamespace(config=SimpleNamespace(channels=channels)),
     )
     batch = {"positions": np.zeros(32), "policy_weights": np.ones((32, 1), np.float16)}
 
@@ -97,8 +96,3 @@ def test_updates_within_minutes_use_the_threads_that_are_fastest_just_now(monkey
 
 def test_a_run_by_iterations_keeps_its_threads_so_that_a_seed_gives_the_same_weights(monkeypatch):
     assert set(threads_of_updates(monkeypatch, Budget(None, 3))) == {4}
-
-
-def test_small_updates_use_one_thread(monkeypatch):
-    assert set(threads_of_updates(monkeypatch, Budget(None, 3), channels=8)) == {1}
-    assert set(threads_of_updates(monkeypatch, Budget(1.0, None), channels=8)) == {1}

@@ -2,6 +2,7 @@
 an interrupt.
 """
 
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -129,14 +130,20 @@ def test_a_save_that_would_take_too_much_of_the_time_waits(tmp_path, monkeypatch
 
 
 def test_no_memory_to_learn_says_what_to_lower(tmp_path, monkeypatch):
+    """A notebook keeps an error with its frames: what they held is free, for the next try."""
+    held = []
+
     def no_room(*_):
+        activations = torch.zeros(1)
+        held.append(weakref.ref(activations))
         raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
 
     monkeypatch.setattr(training.Learner, "update", no_room)
     with pytest.raises(
         ConfigError, match="out of memory on cpu while learning with batch_size=32: set .* lower"
-    ):
+    ) as kept:
         next(train(tiny(tmp_path)))
+    assert kept.value.__context__ is not None and held[0]() is None
 
 
 def test_an_interrupt_while_it_closes_releases_everything(tmp_path, monkeypatch):

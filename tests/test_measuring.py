@@ -239,22 +239,22 @@ def test_watch_prints_once_into_a_pipe_and_the_last_so_many(trained, capsys):
     assert lines[1].split() == [*heads.split(), "positions/s", "time"]
     assert [line.split()[0] for line in lines[2:-2]] == ["3", "4"]
     assert "26 %" in lines[2] and "2.31" in lines[2] and "3m 00s" in lines[2]
-    assert "2,400 games" in lines[-2] and "loss 3.29, 33.2 games/s" in lines[-1]
+    assert "2,400 games" in lines[-2] and "loss 3.29, 2,707 positions/s" in lines[-1]
     assert main(["watch", trained, "--last", "0"]) == 2
     assert "last=0: expected a whole number from 1 up" in capsys.readouterr().err
 
 
-def test_watch_and_tensorboard_leave_out_what_an_iteration_without_a_game_has_not(tmp_path):
+def test_watch_and_tensorboard_leave_out_what_an_iteration_without_a_game_has_not(tmp_path, capsys):
     with RunFolder.create_or_open(tmp_path / "run", {"game": "chess"}) as folder:
         board = TensorBoard(folder.tensorboard_folder, 0)
         for report in (make_report(1), make_report(2, games=0, average_plies=math.nan)):
             folder.append_report(report.to_dict())
             board.write(report)
         board.close()
-    print_tables([tmp_path / "run"], stream=(out := io.StringIO()))
+    print_tables([tmp_path / "run"], None)
     whole, none = (
         line.split()
-        for line in out.getvalue().splitlines()
+        for line in capsys.readouterr().out.splitlines()
         if line.strip().startswith(("1 ", "2 "))
     )
     assert whole[0] == "1" and "81" in whole and none[0] == "2" and none.count("-") == 5
@@ -267,7 +267,23 @@ def test_watch_and_tensorboard_leave_out_what_an_iteration_without_a_game_has_no
     assert steps["loss/value"] == [1, 2] and "value/accuracy" not in steps
 
 
-def test_watch_follows_runs_side_by_side(trained, tmp_path):
+def test_tensorflow_is_not_imported_where_it_is_installed(tmp_path):
+    """As on Colab, where it takes seconds and hundreds of megabytes."""
+    (tmp_path / "tensorflow.py").write_text("raise SystemExit('it was imported')")
+    code = (
+        "from pathlib import Path; from chessnn_colab.runs.tensorboard import TensorBoard; "
+        f"TensorBoard(Path({str(tmp_path / 'curves')!r}), 0).close()"
+    )
+    paths = os.pathsep.join([str(tmp_path), *sys.path])
+    environment = {**os.environ, "PYTHONPATH": paths}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert list((tmp_path / "curves").iterdir())
+
+
+def test_watch_follows_runs_side_by_side(trained, tmp_path, monkeypatch):
     other = make_run(tmp_path / "other", (0,))
     stream = io.StringIO()
     console = Console(file=stream, width=260, force_terminal=True, no_color=True)
@@ -279,8 +295,10 @@ def test_watch_follows_runs_side_by_side(trained, tmp_path):
             raise KeyboardInterrupt
         write_reports(trained, [make_report(5, seconds=7000.0)])
 
+    monkeypatch.setattr("rich._console", console)
+    monkeypatch.setattr("time.sleep", sleep)
     with pytest.raises(KeyboardInterrupt):
-        follow([trained, other], 3, console, sleep)
+        follow([trained, other], 3)
     assert "1h 56m" in stream.getvalue() and "no iteration has finished yet" in stream.getvalue()
     assert any(line.count("iteration") == 2 for line in stream.getvalue().splitlines())
 

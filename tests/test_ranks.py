@@ -102,7 +102,7 @@ def test_ranks_make_the_steps_of_one_learner(ranks, replay, batches, folder, cou
     """Three have slices of 10, 11 and 11 positions."""
     ranks._workers = WORKERS[:count]
     one, several = new_learner(), new_learner()
-    losses = learn_here(one, batches_of(replay, 1), 1, False, nothing)
+    losses = learn_here(one, batches_of(replay, 1), False, nothing)
     found = ranks.learn(several, batches_of(replay, 1), nothing)
     np.testing.assert_allclose(found, losses, rtol=1e-5)
     difference = np.linalg.norm(gradients(one) - gradients(several))
@@ -135,8 +135,8 @@ def test_ranks_learn_as_one_does_with_a_price_and_in_half_precision(
 ):
     """In half precision a slice's gradients are rounded before they are summed."""
     one, several, plain = new_learner(**settings), new_learner(**settings), new_learner()
-    losses = learn_here(one, batches_of(replay, 1), 1, False, nothing)
-    learn_here(plain, batches_of(replay, 1), 1, False, nothing)
+    losses = learn_here(one, batches_of(replay, 1), False, nothing)
+    learn_here(plain, batches_of(replay, 1), False, nothing)
     found = ranks.learn(several, batches_of(replay, 1), nothing)
     np.testing.assert_allclose(found, losses, rtol=tolerance)
     assert one.updates == several.updates == 1, "no gradient was too large"
@@ -156,7 +156,7 @@ def test_without_a_lost_rank_the_others_begin_again(pool, ranks, replay, said, m
     lose = at_update(2, lambda: os.kill(pid, cause))
     learner = new_learner()
     losses = ranks.learn(learner, batches, lose)
-    alone = learn_here(new_learner(), batches, 1, False, nothing)
+    alone = learn_here(new_learner(), batches, False, nothing)
     assert losses.shape == alone.shape and learner.updates == 30
     np.testing.assert_allclose(losses[:5], alone[:5], rtol=1e-3)
     assert [slot.share for slot in pool._slots] == [None] * 3
@@ -248,7 +248,14 @@ def test_a_run_learns_on_its_workers_and_an_interrupt_leaves_none(tmp_path, monk
         ("cuda:0", ("cuda:0", "cuda:1"), 1, {}, 2, ""),
         ("cuda:0", ("cuda:0", "cuda:1"), 1, {"learner_gpu": "one"}, 1, ""),
         ("cuda:0", ("cuda:0",) * 3, 1, {"pool": "ray"}, 3, ""),  # each actor's own GPU
-        ("cuda:0", ("cuda:0", "cuda:1"), 1, {"batch_size": 1}, 1, "Only 1 of 2 GPUs learn"),
+        (
+            "cuda:0",
+            ("cuda:0", "cuda:1", "cuda:2"),
+            1,
+            {"batch_size": 2},
+            2,
+            "Only 2 of 3 GPUs learn",
+        ),
         ("cuda:0", ("cuda:0", "cuda:1") * 2, 2, {}, 1, "several workers share a GPU"),
         ("cuda:0", ("cuda:0", "cuda:1") * 2, 2, {"learner_gpu": "one"}, 1, ""),
         ("cuda:0", ("cuda:0",) * 2, 2, {}, 1, ""),

@@ -230,6 +230,22 @@ def test_short_games_are_not_preferred():
     assert np.abs(share[0] - share[1]).max() < 1.63 * math.sqrt(1 / many + 1 / len(lengths))
 
 
+def test_games_that_go_on_bring_no_new_sizes():
+    """MPS compiles for each size that it meets, and keeps that for good."""
+    actor = Actor(
+        TicTacToe(), actor_copy(probe_network(TicTacToe())), SearchConfig(search="policy")
+    )
+    games: dict[str, np.ndarray] = {}
+    sizes, counts = [], []
+    for call in range(6):
+        play = Play(actor, 16, call, games=games)
+        play.run(40, lambda *_: True)
+        games = play.in_flight()
+        sizes.append(play.lockstep.queue.size)
+        counts.append(count(games))
+    assert len(set(sizes)) == 1 and len(set(counts)) > 1
+
+
 def test_games_wait_where_there_are_fewer_boards():
     """As many are played as before, and none is lost."""
     game = Chess(40)

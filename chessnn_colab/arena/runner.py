@@ -143,7 +143,6 @@ class MatchRunner:
     # --- playing them
 
     def _start(self, keys: Sequence[Key]) -> None:
-        """Begin new games."""
         if not keys:
             return
         fresh = [self._board(key) for key in keys]
@@ -253,7 +252,6 @@ class MatchRunner:
         )
 
     def _clear(self) -> None:
-        """Take the games that have ended off the boards."""
         rows = [row for row, board in enumerate(self.boards) if not board.over]
         if len(rows) < len(self.boards):
             self.boards = [self.boards[row] for row in rows]

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ..errors import CheckpointError, ChessnnError, ConfigError, RunError
+from ..text import counted
 from .config_file import CONFIG_FILE
 from .files import AnyPath, copy_verified, reason, refused
 from .folder import CARD_FILE, RATINGS_FILE, RunFolder, folder_path
@@ -117,13 +118,13 @@ class Backup:
         return list(dict.fromkeys(said))
 
     def _copy_all(self, iterations: list[int]) -> None:
-        """The work of the thread."""
         try:
             for path in _plain_files(self._run.path):
                 self._copy_file(path)
             for iteration in iterations:
                 self._copy_file(self._run.checkpoint_path(iteration))
-            self._copy.prune()
+            # Google Drive keeps what is deleted for 30 days, within the user's quota.
+            self._copy.prune(emptied=True)
         except (ChessnnError, OSError) as error:
             if not self._behind:  # else a later save has come in between, and its turn is next
                 self._messages.append(
@@ -160,9 +161,9 @@ def restore_run(run: AnyPath, copy_to: AnyPath, say: Callable[[str], None]) -> N
     if latest is None:
         return
     _refuse_another_run(RunFolder(path, {}), copy)
-    say(f"Bringing {path} back from its copy {place} ...")
     # The checkpoint comes last, because the run is complete with it.
     files = [*_plain_files(place), copy.checkpoint_path(latest.iteration)]
+    say(f"Bringing {path} back from its copy {place}: {counted(len(files), 'file')} ...")
     advice = ". Make room or mount the drive, and try again; the copy stands"
     with (
         RunFolder.create_or_open(path, copy.config, may_change=copy.config),

@@ -172,13 +172,12 @@ class RunFolder:
         """`read_reports` as Reports."""
         return [Report.from_dict(values) for values in self.read_reports()]
 
-    def save_game_sample(self, iteration: int, text: str, suffix: str = ".pgn") -> Path:
-        """Write games/NNNNNN and `suffix`, and return its path. Raises RunError."""
+    def save_game_sample(self, iteration: int, text: str, suffix: str = ".pgn") -> None:
+        """Write games/NNNNNN and `suffix`. Raises RunError."""
         self._require_lock()
         path = self.games_folder / f"{iteration:06d}{suffix}"
         with refused(f"cannot write the sample game {path}"):
             write_atomically(path, (text.rstrip("\n") + "\n").encode("utf-8"))
-        return path
 
     # --- checkpoints
 
@@ -221,12 +220,17 @@ class RunFolder:
             )
         return None
 
-    def prune(self) -> None:
-        """Delete all but the newest KEEP_CHECKPOINTS checkpoints."""
+    def prune(self, emptied: bool = False) -> None:
+        """Delete all but the newest KEEP_CHECKPOINTS checkpoints. emptied: what is deleted is empty
+        by then, so that it takes no room in a trash.
+        """
         self._require_lock()
         with refused(f"cannot delete checkpoints in {self.path}"):
             for iteration in set(self.checkpoints()[:-KEEP_CHECKPOINTS]) - self.spared:
-                self.checkpoint_path(iteration).unlink()
+                path = self.checkpoint_path(iteration)
+                if emptied:
+                    os.truncate(path, 0)
+                path.unlink()
 
     def rewind(self, iteration: int) -> None:
         """Delete the reports, snapshots and sample games after `iteration`, so that the run can go

@@ -68,7 +68,6 @@ def _whole_lines(path: Path) -> list[bytes]:
 
 
 def _encode(report: Mapping[str, Any]) -> bytes:
-    """One line."""
     return encode_object(json.loads(json.dumps(report), parse_constant=lambda name: None))
 
 

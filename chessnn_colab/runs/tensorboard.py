@@ -1,12 +1,17 @@
 """Reports as TensorBoard events."""
 
+import sys
 from contextlib import suppress
 from pathlib import Path
-
-from torch.utils.tensorboard import SummaryWriter
+from types import ModuleType
 
 from ..report import Report
 from .files import refused
+
+# TensorBoard's own name for: without TensorFlow. Else it imports that where it is installed, as on
+# Colab, which takes seconds and hundreds of megabytes.
+sys.modules.setdefault("tensorboard.compat.notf", ModuleType("notf"))
+from torch.utils.tensorboard import SummaryWriter  # noqa: E402
 
 _SCALARS = {
     "loss/total": "loss",
@@ -17,7 +22,6 @@ _SCALARS = {
     "value/brier": "brier",
     "value/correlation": "correlation",
     "speed/positions": "positions_per_second",
-    "speed/games": "games_per_second",
     "seconds/selfplay": "seconds_selfplay",
     "seconds/learning": "seconds_learning",
     "replay/size": "buffer_size",

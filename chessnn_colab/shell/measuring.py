@@ -159,7 +159,6 @@ def run_tactics(options: argparse.Namespace) -> None:
 
 
 def _search(options: argparse.Namespace) -> Any:
-    """The SearchConfig of these options."""
     from ..arena.players import play_search
 
     return play_search(

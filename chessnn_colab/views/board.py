@@ -63,7 +63,6 @@ class WidgetOrHtml:
         return f"{notice}{still}<script>{data_text('live.js')}({given});</script>"
 
     def _ipython_display_(self) -> None:
-        """IPython's hook."""
         from IPython.display import HTML, display  # a page without a kernel never comes here
 
         bundle: dict[str, Any] = {"text/plain": repr(self)}

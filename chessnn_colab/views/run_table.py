@@ -1,8 +1,7 @@
 """Runs as tables in a terminal, a line per iteration, drawn by rich."""
 
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, TextIO
+from collections.abc import Sequence
 
 from rich.columns import Columns
 from rich.console import Console
@@ -19,31 +18,24 @@ REFRESH_SECONDS = 2.0
 WIDE = 120  # columns that a table takes at most where there is no terminal
 
 
-def print_tables(
-    runs: Sequence[AnyPath], last: int | None = None, stream: TextIO | None = None
-) -> None:
+def print_tables(runs: Sequence[AnyPath], last: int | None) -> None:
     """Print the table of each run: side by side on a terminal, one below the other elsewhere.
     Raises RunError.
     """
-    console = Console(file=stream)
+    console = Console()
     if not console.is_terminal:
         console.width = WIDE
     console.print(run_tables(runs, last))
 
 
-def follow(
-    runs: Sequence[AnyPath],
-    last: int,
-    console: Console | None = None,
-    sleep: Callable[[float], Any] = time.sleep,
-) -> None:
+def follow(runs: Sequence[AnyPath], last: int) -> None:
     """Show the tables of runs and draw them again as they grow, until KeyboardInterrupt. Raises
     RunError.
     """
-    with Live(run_tables(runs, last), console=console, auto_refresh=False) as live:
+    with Live(run_tables(runs, last), auto_refresh=False) as live:
         while True:
             live.update(run_tables(runs, last), refresh=True)
-            sleep(REFRESH_SECONDS)
+            time.sleep(REFRESH_SECONDS)
 
 
 def run_tables(runs: Sequence[AnyPath], last: int | None) -> Columns:
@@ -51,7 +43,7 @@ def run_tables(runs: Sequence[AnyPath], last: int | None) -> Columns:
     return Columns([run_table(run, last) for run in runs], padding=(0, 3))
 
 
-def run_table(run: AnyPath, last: int | None = None) -> Table:
+def run_table(run: AnyPath, last: int | None) -> Table:
     """The last `last` iterations of a run (None: all), with totals below. Raises RunError."""
     folder = RunFolder.open(run)
     reports = folder.reports()
@@ -59,7 +51,7 @@ def run_table(run: AnyPath, last: int | None = None) -> Table:
     if reports:
         newest = reports[-1]
         played = f"{newest.total_games:,} games, {newest.total_positions:,} positions"
-        pace = f"loss {newest.loss:.2f}, {newest.games_per_second:.1f} games/s"
+        pace = f"loss {newest.loss:.2f}, {newest.positions_per_second:,.0f} positions/s"
         lines = [f"{played}, {newest.total_updates:,} updates", f"newest iteration: {pace}"]
         caption = "\n".join([*lines, *strength_sentences(strength_points(reports))])
     table = Table(title=Text(folder.path.name), caption=caption, box=None, padding=(0, 1, 0, 0))

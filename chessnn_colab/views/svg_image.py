@@ -84,7 +84,6 @@ def _draw(
 
 
 def _path(data: str) -> Path:
-    """The path of an SVG element's `d`."""
     pen = RecordingPen()
     parse_path(data, pen)
     corners = []

@@ -86,7 +86,6 @@ class Engine:
                 self.say(f"bestmove {next(iter(self.board.legal_moves), '(none)')}")
 
     def _carry_out(self, command: str, words: list[str]) -> None:
-        """Carry out one of COMMANDS."""
         if command == "uci":
             self.say(f"id name chessnn_colab {self.player.name}")
             self.say("id author chessnn_colab, by playing itself")

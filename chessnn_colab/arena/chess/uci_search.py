@@ -103,7 +103,6 @@ class Search:
         return [*sizes, most][: limits.rungs]
 
     def _tree(self, num_simulations: int) -> PolicyOutput:
-        """The policy of a tree with this many simulations."""
         actor = self.actor
         config = replace(actor.config, num_simulations=num_simulations)
         states = TreeStates(actor, self.state, num_simulations + 1)

@@ -260,7 +260,6 @@ class LiveProgress(Progress):
             self.face.draw(self)
 
     def _heartbeat(self) -> list[str]:
-        """Lines that say how far it is."""
         if self.matches is None:
             at = lines.stamp(self._now() - self._phase_began)
             return [f"{at} {self._phase.name} {self._phase.note}".rstrip()]

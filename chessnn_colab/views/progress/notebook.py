@@ -75,7 +75,6 @@ class NotebookFace(Face):
             self._widgets.close()
 
     def _begin(self, model: LiveProgress) -> None:
-        """What comes before the first drawing."""
         if model.matches is None:
             scroll_to_cell()
         if has_widget_front_end():
