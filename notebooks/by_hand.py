@@ -75,8 +75,9 @@ print(f"{choice.device}: {'; '.join(choice.reasons)}", *game.to_text(start), sep
 
 # %% [markdown]
 # ## A network
-# It sees planes and answers with a logit for each action, and with three for win, draw and loss
-# (in 2048 one for each range of scores).
+# It sees planes: boards of numbers. It answers with a number for each action, a *logit*: the higher
+# it is, the likelier the action. Three more are for win, draw and loss (in 2048 one for each range
+# of scores).
 
 # %%
 from chessnn_colab import build_network
@@ -103,7 +104,7 @@ show(
 # *Untrained, it prefers nothing: a bar for each legal action, all about equally high.*
 #
 # ## A pool of workers
-# One process for each device plays its share of the positions. Weights go to it as numpy arrays.
+# One process for each GPU, or for each core of a CPU, plays its share of the positions. Weights go to it as numpy arrays.
 # Games that have not ended when it has played them are in flight: they go on in the next call.
 
 # %%
@@ -168,8 +169,8 @@ print(", ".join(f"{name} {float(value):.3f}" for name, value in losses._asdict()
 
 # %% [markdown]
 # ## The loop
-# Play, keep, learn; then the workers get the new weights. Batch norm is re-estimated after
-# learning.
+# Play, keep, learn; then the workers get the new weights. After learning, batch
+# norm measures again the means and spreads that the network uses when it plays.
 
 # %%
 history = []

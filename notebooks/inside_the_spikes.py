@@ -397,16 +397,19 @@ step = IntSlider(1, min=1, max=8, description="step")
 inside.Controlled(draw_step, {"step": step}, still)
 
 # %% [markdown]
-# *The first arrows are a guess from the largest currents. In 1,000 positions of its own games the
-# likeliest move of a network without a price is the final one in 36 % after one step, in 76 % after four,
-# in 92 % after six and in all after eight. `docs/spiking.md`, "Without waiting", tells what happens
+# *The first arrows are a guess from the largest currents. An older network was measured in 1,000
+# positions of games that it had played against itself. Its likeliest move was the final one in 36 %
+# of them after one step, in 76 % after four, in 92 % after six and in all after eight.
+# `docs/spiking.md`, "Without waiting", tells what happens
 # when no spike can be taken back.*
 #
 # ## Does it save energy?
-# That is often said of spiking networks, so here are the figures. They are estimates for one evaluation
-# in 45 nm chips (Horowitz 2014), beside twins of the same shape without spikes. A twin need not
-# be wasteful: it can hold a spike count in four bits, and it can skip zeros too (Yan et al.,
-# arXiv 2409.08290). With memory traffic, every operand is fetched from a small memory.
+# That is often said of spiking networks, so here are the figures. They are estimates of what one
+# answer of the network costs in an older kind of chip (45 nanometres, Horowitz 2014). Beside it stand
+# *twins*: networks of the same shape without spikes. A twin need not be wasteful: it can hold a
+# number in four bits, and it can skip zeros too (Yan et al., arXiv 2409.08290). The left picture
+# counts the arithmetic alone. The right one adds the cost of fetching every number from a small
+# memory, each time that it is used.
 
 # %%
 energy = inside.estimate_energy(trained, inside.sample_positions(500))
@@ -415,8 +418,9 @@ print(energy.verdict)
 
 # %% [markdown]
 # ## A price for spikes
-# Nothing in playing chess asks a network to fire seldom. So training puts a small price on each
-# spike (`--spike-penalty 0.1`): a neuron that fires must be worth it. Here is your position once
+# Nothing in playing chess asks a network to fire seldom. So training in chess puts a small price on
+# each spike (`--spike-penalty 0.1`; after two million positions it rises, to three times as much): a
+# neuron that fires must be worth it. Here is your position once
 # more, seen by the last of the four networks, and by an older one that learned without a price.
 
 # %% cellView="form" jupyter={"source_hidden": true}
