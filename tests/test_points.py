@@ -225,7 +225,7 @@ def test_an_iteration_without_a_score_is_shown_as_one_of_a_game_with_points(tmp_
     assert [axis.get_title(loc="left") for axis in small_figure("results", reports).axes] == [
         "Best and median score"
     ]
-    table = run_table(write_reports(tmp_path / "run", reports, {"game": "2048"}))
+    table = run_table(write_reports(tmp_path / "run", reports, {"game": "2048"}), None)
     assert "median" in [column.header for column in table.columns] and len(table.rows) == 2
     assert {len(list(column.cells)) for column in table.columns} == {2}
 
