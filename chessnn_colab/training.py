@@ -280,7 +280,6 @@ class Trainer:
         )
 
     def _start_run(self) -> None:
-        """Say what begins, and measure the untrained network."""
         history = self.folder.reports()
         session = Session(
             str(self.folder.path),

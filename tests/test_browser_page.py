@@ -166,7 +166,11 @@ def test_a_whole_game_by_keys(show, tmp_path):
             next(name for name in "b2 a1 c3 a3 c1 a2 c2 b1 b3".split() if name not in played)
         )
         tab.keyboard.press("Enter")
-    assert says(tab).endswith(("won.", "drawn."))
+    ended = says(tab)
+    assert ended.endswith(("won.", "drawn."))
+    tab.select_option("#mine", label="X")  # for the next game
+    assert says(tab) == ended
+    tab.select_option("#mine", label="O")
     tab.get_by_role("button", name="Take back").click()
     assert "Your move: you play O." in says(tab)
     assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -23,6 +23,7 @@ from chessnn_colab.arena.registry import match_game
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.chess.notation import action_from_move
 from chessnn_colab.games.registry import rules
+from chessnn_colab.views.play import play_widget
 
 STOCKFISH = shutil.which("stockfish") or shutil.which("stockfish", path=OUTSIDE_PATH)
 GAMES = {"UCI": "chess", "Gomocup": "gomoku:9"}
@@ -89,6 +90,18 @@ def test_plays_whole_games_from_the_book(program, protocol, trouble, settings, n
     player.close()
     player.close()
     assert result.games == 4 and "forfeit" not in result.endings
+
+
+def test_a_gomocup_engine_from_the_home_folder_plays_at_the_board(program, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    name = Path(program("Gomocup")).name
+    view = play_widget(f"engine:~/{name}?time=0.01", game="gomoku:9")
+    view.click(40)
+    assert len(view.drawing.actions) == 2
+    view.load("1. a1 2. b2")
+    view.click(42)
+    assert len(view.drawing.actions) == 4
+    view.opponent.player.close()
 
 
 def test_every_board_gets_its_own_move(program):

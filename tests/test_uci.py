@@ -6,11 +6,13 @@ import io
 import random
 import subprocess
 import sys
+import time
 
 import chess
 import chess.engine
 import pytest
 
+from chessnn_colab.arena.chess import uci_search
 from chessnn_colab.arena.chess.limits import MARGIN, read_limits
 from chessnn_colab.arena.chess.uci import Engine
 
@@ -61,6 +63,25 @@ def test_tells_lines_of_play_one_for_each_candidate(engine):
         board, chess.engine.Limit(nodes=50), multipv=3, root_moves=[chess.Move.from_uci("a2a3")]
     )
     assert [info["pv"][0].uci() for info in few] == ["a2a3"]
+
+
+def test_the_clock_runs_while_the_position_is_made(run, monkeypatch):
+    """That takes longer than all else where many plies are replayed."""
+    started = []
+    make = uci_search.state_from_boards
+
+    def made(boards, game):
+        started.append(time.monotonic())
+        return make(boards, game)
+
+    search = uci_search.Search
+    monkeypatch.setattr(uci_search, "state_from_boards", made)
+    monkeypatch.setattr(
+        search, "best", lambda self: started.append(self.started) or chess.Move.null()
+    )
+    said(run, "position startpos", "go nodes 1")
+    made_at, began_at = started
+    assert began_at < made_at
 
 
 @pytest.mark.parametrize(

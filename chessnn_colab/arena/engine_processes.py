@@ -47,6 +47,7 @@ class ProcessPlayer(Player):
 
         Raises ConfigError when there is no such program or it does not speak the protocol.
         """
+        path = os.path.expanduser(path)
         found = shutil.which(path) or shutil.which(path, path=OUTSIDE_PATH)
         if found is None:
             raise ConfigError(f"no engine {path!r}: expected a program's path or name{self.hint}")

@@ -47,6 +47,5 @@ class GamesFolder:
         return path
 
     def _refused(self) -> AbstractContextManager[None]:
-        """Turn an OSError within into a ConfigError."""
         advice = "; expected a folder that can be written to"
         return refused(f"cannot save games to {self.path}", advice, ConfigError)

@@ -45,7 +45,7 @@ class Drawing:
     alarm = "won"  # the mark of `alarms`
     edge_names = True  # whether the names of rows and columns stand along the edges
     players: tuple[str, ...]  # the first mover first
-    board: Any = None  # the game's own board object, for players that want one
+    board: Any = None  # for players that want one: of stones the actions, of chess a chess.Board
 
     def __init__(self, game: Game, square: str, glyphs: Mapping[str, tuple[str, str]]):
         """square: SVG of every square, as in `grounds`."""
@@ -176,7 +176,7 @@ class Drawing:
             except NotationError as error:
                 raise NotationError(f"move {number}: {error}") from None
         self._states = other._states
-        self.actions = other.actions
+        self.board = self.actions = other.actions
 
     def reset(self) -> None:
         """Begin again from the usual start position."""
@@ -185,7 +185,7 @@ class Drawing:
     def begin(self, state: Any) -> None:
         """Begin from a state of one row."""
         self._states = [state]
-        self.actions = []
+        self.board = self.actions = []
 
 
 CELL = ground("#f2efe6", "#6b7680")  # stones within squares

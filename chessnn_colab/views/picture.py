@@ -87,7 +87,6 @@ def board_svg(
 
 
 def _corners(drawing: Drawing, turned: bool) -> list[tuple[int, int]]:
-    """Where the left upper corner of each square is."""
     across = range(0, CELL * drawing.columns, CELL)
     corners = [(x, y) for y in range(0, CELL * drawing.rows, CELL) for x in across]
     return corners[::-1] if turned else corners

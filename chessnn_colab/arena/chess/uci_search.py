@@ -53,9 +53,9 @@ class Search:
     stopped: bool = False
 
     def __post_init__(self):
+        self.started = time.monotonic()  # before the position is made: that takes part of the time
         # A draw that nobody has claimed does not end a game.
         self.state = reopen(state_from_boards([self.board], cast(Chess, self.actor.game)))
-        self.started = time.monotonic()
 
     def best(self) -> chess.Move:
         """Think as long as the limits allow, and return a legal move."""
@@ -154,7 +154,6 @@ class Search:
         )
 
     def _heed(self, line: str | None) -> None:
-        """Obey a command that comes during the search."""
         if ends(line):
             self.stopped = True
             self.inbox.put(line)  # the loop must see it too

@@ -157,6 +157,7 @@ class Match {
     this.opinion = null;
     find(".choices").hidden = true;
     const {game} = this, asked = ++this.asked, play = this.waiting;
+    if (!game.over) this.seat = this.mine;  // who plays which side of a game that is over stays
     this.draw();
     this.say(this.news());
     const answer = await this.ask({
@@ -177,15 +178,15 @@ class Match {
   }
 
   news() {
-    const {game, mine} = this;
+    const {game, seat} = this;
     if (game.over) {
       const {score} = game.now.end;
-      const whose = (score > 0) === (mine === 0) ? "You won!" : "The network won.";
+      const whose = (score > 0) === (seat === 0) ? "You won!" : "The network won.";
       return score ? `${whose} ${game.ending()}` : game.ending();
     }
     if (this.waiting) return "It is thinking ...";
     const last = game.actions.length ? `It played ${this.texts[this.texts.length - 1]}. ` : "";
-    return `${last}Your move: you play ${game.players[mine]}.`;
+    return `${last}Your move: you play ${game.players[seat]}.`;
   }
 
   // --- moves of the person

@@ -44,7 +44,6 @@ class Controls:
         self.widget = table.add_class("cn-table").add_class(f"{self.squares.scope}-root")
 
     def _left(self, play: Any) -> ipywidgets.VBox:
-        """The board and what one does with it."""
         enter = _button("Move", lambda: play.enter(self.entry.value))
         buttons = [
             _button("Take back", play.take_back),
