@@ -13,7 +13,7 @@ BOARDS_ON_CPU = 64  # games in lockstep
 BOARDS = 512  # the same on a GPU
 KINDS = ("CPU", "M2", "T4", "A100", "H200")  # devices whose pace is stated: one core, or one GPU
 TIMED_BATCH = 1024
-MOST_REUSE = 3.0  # more was no better with one learner on two cores (LOG.md, 2026-11-21)
+MOST_REUSE = 3.0  # 2 and 4.5 were weaker after as many minutes of a core (LOG.md, 2026-11-26)
 LEAST_REUSE = 0.8  # the least among the peers that docs/scaling.md names
 SPIKE_PRICES = {"chess": 0.1}  # nats; in other games none was measured (docs/spiking.md)
 PRICE_RISES_AFTER = 2_000_000  # positions played: more than two cores play in twenty minutes
@@ -128,7 +128,7 @@ def choose_reuse(
 ) -> float:
     """How often a new run learns from each position. say: gets the reason."""
     if device == "cpu" == plan.devices[0]:
-        say(f"Each position is learned from {MOST_REUSE:g} times: on two cores 6 were no better")
+        say(f"Each position is learned from {MOST_REUSE:g} times: on a CPU 2 and 4.5 were weaker")
         return MOST_REUSE
     reuse = reuse_for(stated_rates(preset, device, machine, plan, learners))
     say(
