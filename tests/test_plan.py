@@ -114,7 +114,7 @@ def test_the_reuse_is_chosen_once_and_said():
     cores = TrainConfig(preset="cpu").resolve(
         "cpu", CORES, WorkerPlan(("cpu",), 1), say=said.append
     )
-    assert cores.sample_reuse == MOST_REUSE and "from 3 times: on two cores" in said[1]
+    assert cores.sample_reuse == MOST_REUSE and "from 3 times: on a CPU" in said[1]
 
 
 def resolved_price(saved=None, **settings):
