@@ -33,6 +33,7 @@ class Ranks:
         self._workers = workers if len(workers) > 1 else ()
         self._say = say
         self._failures = 0  # in a row
+        self._have_met = False  # and made an update together
 
     def learn(self, learner: Learner, batches: Batches, on_update: OnUpdate) -> np.ndarray | None:
         """Learn from the batches, and give `learner` what was learned. Returns the losses
@@ -49,6 +50,7 @@ class Ranks:
                 break
             call = self._pool.learn(slots, learner_state(learner), store.port, self.seconds)
             self._follow(call, batches, on_update)
+            self._have_met |= call.updates > 0
             if call.failure:
                 raise WorkerError(call.failure)
             if call.result is not None and call.stopped_at is None:
@@ -56,9 +58,9 @@ class Ranks:
                 load_learner_state(learner, call.result)
                 return call.result["losses"]
             self._failures += 1
-            # A rank that says why before the first update could not meet the others: ports may be
+            # Until they have met, a rank that says why cannot reach the others: ports may be
             # closed. Those that waited for it are killed, and so are lost, too.
-            if call.reason and not (call.lost and call.updates):
+            if call.reason and not (call.lost and self._have_met):
                 self._give_up(call.reason)
             elif self._failures > MAX_RESTARTS:
                 self._give_up(f"{self._failures} times in a row one of them was lost")

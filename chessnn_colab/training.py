@@ -201,8 +201,9 @@ class Trainer:
         self._measure(learned - started)
         opinions += opinion_of_position(self.network, self.game, self.iteration + 1)
         summary = summary_of_games(records, self.game)
-        headers = {"Event": "Self-play", "Round": str(self.iteration + 1)}
-        self._game_text = sample_game(records, self.game, **headers)
+        self._game_text = sample_game(
+            records, self.game, Event="Self-play", Round=str(self.iteration + 1)
+        )
         elapsed = time.monotonic() - started
         report = Report(
             iteration=self.iteration + 1,
@@ -334,8 +335,9 @@ class Trainer:
             # one's learning.
             self.folder.save_snapshot(self.iteration, groups["weights"], metadata)
             if self._game_text:
-                suffix = text_suffix(self.game.name)
-                self.folder.save_game_sample(self.iteration, self._game_text, suffix)
+                self.folder.save_game_sample(
+                    self.iteration, self._game_text, text_suffix(self.game.name)
+                )
         self.folder.save_checkpoint(self.iteration, groups, metadata)
         self.folder.prune()
         self._saved = state

@@ -104,8 +104,9 @@ show(
 # *Untrained, it prefers nothing: a bar for each legal action, all about equally high.*
 #
 # ## A pool of workers
-# One process for each GPU, or for each core of a CPU, plays its share of the positions. Weights go to it as numpy arrays.
-# Games that have not ended when it has played them are in flight: they go on in the next call.
+# One process for each GPU, or for each core of a CPU, plays its share of the positions. Weights go
+# to it as numpy arrays. Games that have not ended when it has played them are in flight: they go on
+# in the next call.
 
 # %%
 from pathlib import Path

@@ -41,9 +41,10 @@ scroll_to_cell(top=True)
 # %% [markdown]
 # ## Choose
 # "auto" is the folder of the game's name. The limit in minutes is for the matches, and once more
-# for the ladder. "two-rung" is the quickest way to look ahead in many games at once; "tree" is that
-# of the README's tables; "policy" does not look ahead and shows what the network knows by itself. With Drive ticked, on Colab, a run
-# that this machine has lost is brought back from its copy.
+# for the ladder. "two-rung" is the quickest way to look ahead in many games at once; "tree" is
+# that of the README's tables; "policy" does not look ahead and shows what the network knows by
+# itself. With Drive ticked, on Colab, a run that this machine has lost is brought back from its
+# copy.
 
 # %% tags=["parameters"]
 # @title What to measure { run: "auto" }

@@ -127,6 +127,7 @@ def test_a_save_that_would_take_too_much_of_the_time_waits(tmp_path, monkeypatch
     monkeypatch.setattr(RunFolder, "may_save", lambda run: False)
     list(train(tiny(tmp_path, iterations=2, checkpoint_every=0)))
     assert RunFolder.open(tmp_path).checkpoints() == [0, 2]
+    assert [path.stem for path in (tmp_path / "games").iterdir()] == ["000002"], "one for each"
 
 
 def test_no_memory_to_learn_says_what_to_lower(tmp_path, monkeypatch):

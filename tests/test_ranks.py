@@ -145,15 +145,19 @@ def test_ranks_learn_as_one_does_with_a_price_and_in_half_precision(
     assert np.linalg.norm(gradients(several) - gradients(plain)) > 1e-5 * size
 
 
-@pytest.mark.parametrize("cause", [signal.SIGKILL, signal.SIGSTOP])
-def test_without_a_lost_rank_the_others_begin_again(pool, ranks, replay, said, monkeypatch, cause):
+@pytest.mark.parametrize(
+    "cause, update", [(signal.SIGKILL, 2), (signal.SIGSTOP, 2), (signal.SIGSTOP, 0)]
+)
+def test_without_a_lost_rank_the_others_begin_again(
+    pool, ranks, replay, said, monkeypatch, cause, update
+):
     batches = batches_of(replay, 30)
     if cause == signal.SIGSTOP:
         ranks.learn(new_learner(), batches, nothing)  # the first time a worker is slow
         ranks.seconds = 3.0
         monkeypatch.setattr(LearnCall, "stop_seconds", 3.0)
     pid = pool._slots[1].process.process.pid
-    lose = at_update(2, lambda: os.kill(pid, cause))
+    lose = at_update(update, lambda: os.kill(pid, cause))
     learner = new_learner()
     losses = ranks.learn(learner, batches, lose)
     alone = learn_here(new_learner(), batches, False, nothing)

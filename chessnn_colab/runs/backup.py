@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ..errors import CheckpointError, ChessnnError, ConfigError, RunError
-from ..text import counted
 from .config_file import CONFIG_FILE
 from .files import AnyPath, copy_verified, reason, refused
 from .folder import CARD_FILE, RATINGS_FILE, RunFolder, folder_path
@@ -163,7 +162,7 @@ def restore_run(run: AnyPath, copy_to: AnyPath, say: Callable[[str], None]) -> N
     _refuse_another_run(RunFolder(path, {}), copy)
     # The checkpoint comes last, because the run is complete with it.
     files = [*_plain_files(place), copy.checkpoint_path(latest.iteration)]
-    say(f"Bringing {path} back from its copy {place}: {counted(len(files), 'file')} ...")
+    say(f"Bringing {path} back from its copy {place}: {len(files)} files ...")
     advice = ". Make room or mount the drive, and try again; the copy stands"
     with (
         RunFolder.create_or_open(path, copy.config, may_change=copy.config),
