@@ -119,7 +119,7 @@ class Actor:
         return play_wins(output, wins, worth)._replace(forced=torch.where(wins < 0, 0, plies))
 
     def search(self, state: Any, noise: Noise, min_columns: int = 1) -> PolicyOutput:
-        """As `improve`, without the wins proved at the root. On a GPU the host never waits in it."""
+        """`improve` without the wins proved at the root. On a GPU the host never waits in it."""
         config = self.config
         if self.chance is not None:  # the search must not know what chance will do in the game
             assert noise.key is not None

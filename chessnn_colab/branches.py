@@ -1,5 +1,5 @@
-"""What a tree search has seen of one position, as plain objects to show: its candidates, the line of
-play of each, and what the rules prove.
+"""What a tree search has seen of one position, as plain objects to show: its candidates, the line
+of play of each, and what the rules prove.
 """
 
 from __future__ import annotations

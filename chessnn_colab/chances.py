@@ -59,7 +59,7 @@ def brier_score(said: np.ndarray, played: np.ndarray) -> float:
 
 
 def correlation(said: np.ndarray, played: np.ndarray) -> float:
-    """The correlation of win less loss in `said` and `played`, [N, 3]; NaN where one is constant."""
+    """The correlation of win less loss in `said` and `played` [N, 3]; NaN where one is constant."""
     expected, result = (shares[:, 0] - shares[:, 2] for shares in (said, played))
     if not len(played) or np.ptp(expected) == 0 or np.ptp(result) == 0:
         return np.nan

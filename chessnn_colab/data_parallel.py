@@ -30,7 +30,7 @@ from .network import SpikingNetwork
 
 
 class Group(NamedTuple):
-    """The ranks that learn together, as one of them sees them. Plain data that crosses processes."""
+    """Ranks that learn together, as one of them sees them. Plain data that crosses processes."""
 
     rank: int
     size: int

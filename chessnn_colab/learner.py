@@ -111,7 +111,7 @@ class Learner:
         return Losses(*(loss.detach() for loss in losses))
 
     def share_gradients(self) -> None:
-        """Give each gradient its sum over all who learn from this batch: here there is nobody else."""
+        """Give each gradient its sum over all who learn from this batch: here nobody else does."""
 
     def _count(self, *_: Any) -> None:
         self.updates += 1

@@ -1,5 +1,5 @@
-"""What a run will do, by arithmetic, before anything starts: the seconds of an iteration, who waits,
-and what is learned how often.
+"""What a run will do, by arithmetic, before anything starts: the seconds of an iteration, who
+waits, and what is learned how often.
 """
 
 from dataclasses import dataclass
@@ -53,8 +53,8 @@ class Plan:
     def line(self) -> str:
         """The session in one line."""
         return (
-            f"{self.minutes:g} minutes make about {_millions(self.positions)} positions with preset "
-            f"{self.preset} (an estimate)"
+            f"{self.minutes:g} minutes make about {_millions(self.positions)} positions with "
+            f"preset {self.preset} (an estimate)"
         )
 
     def __str__(self) -> str:
@@ -68,7 +68,8 @@ class Plan:
             "  learn": f"{self.learn_seconds:.1f} s, {counted(self.learners, 'device')}: "
             f"{self.updates:,} updates of {self.batch_size:,} positions",
             "  the rest": f"{self.other_seconds:.1f} s at most: measuring and saving",
-            "idle": f"{percent(self.idle_share)} of all devices' time{others if self.devices > 1 else ''}",
+            "idle": f"{percent(self.idle_share)} of all devices' time"
+            f"{others if self.devices > 1 else ''}",
             "reuse": f"each position is learned from {self.draws_per_position:.2f} times",
             "window": f"{_millions(self.window)} positions at the end; "
             f"{percent(self.kept_share)} of all played are learned from",

@@ -22,7 +22,7 @@ MOST_RISE = 3.0  # of the price
 
 @dataclass(frozen=True)
 class Size:
-    """What a preset asks of a GPU and of a session, and how many milliseconds each of KINDS takes."""
+    """What a preset asks of a GPU and of a session, and the milliseconds that each of KINDS takes."""
 
     worthwhile: float  # million positions; a session that makes fewer takes a smaller network
     memory: float  # GB of a GPU that learns and plays
@@ -59,7 +59,7 @@ class Learning(NamedTuple):
 
 
 # On a CPU as measured here. The others nobody has measured: pgx's AlphaZero (128 channels, 6
-# layers) has batches of 4,096 and a rate of 1e-3 by Adam, which a100 and h100 take; t4 lies between.
+# layers) has batches of 4,096 and a rate of 1e-3 by Adam, as a100 and h100 have; t4 lies between.
 ON_CPU = Learning(512, 2e-3, 0)
 ON_GPU = {
     "cpu": Learning(1024, 2e-3, 0),

@@ -147,7 +147,7 @@ class Progress:
         """
 
     def worker_update(self, worker: int, games: int, plies: int) -> None:
-        """Since start_selfplay, `worker` has finished `games` games and played `plies` positions."""
+        """Since start_selfplay `worker` has finished `games` games and played `plies` positions."""
 
     def finish_selfplay(self, seconds: float) -> None:
         """Self-play is over, complete or not, after `seconds`; learning follows."""

@@ -56,7 +56,7 @@ def one_of(*words: str) -> Check:
 
 
 def setting(default: Any, text: str, group: str, check: Check | None = None) -> Any:
-    """A dataclass field. text: whole sentences for `train --help`. A default of None always passes."""
+    """A dataclass field. text: sentences for `train --help`. A default of None always passes."""
     return field(default=default, metadata={"help": text, "group": group, "check": check})
 
 

@@ -295,7 +295,7 @@ class Trainer:
         self._points = self.probe.begin(self.network, history)
 
     def _measure(self, iteration_seconds: float) -> None:
-        """Measure the strength after this iteration, which took `iteration_seconds`, if it is due."""
+        """Measure the strength after this iteration of `iteration_seconds`, if that is due."""
         last = self.budget.over(iteration_seconds, unfinished=1)
         seconds = self.seconds + iteration_seconds
         self._points += self.probe.measure(self.network, self.iteration + 1, seconds, last)

@@ -53,7 +53,7 @@ def solved_share(
     player: Player,
     on_puzzles: Callable[[int, int], None] = lambda tried, solved: None,
 ) -> dict[str, float]:
-    """Kind of puzzle -> the share of them that `player` solves, from 0 to 1 (see solved_puzzles)."""
+    """Kind of puzzle -> the share that `player` solves, from 0 to 1 (see solved_puzzles)."""
     results: dict[str, list[bool]] = {}
     for puzzle, right in zip(puzzles, solved_puzzles(game, puzzles, player, on_puzzles)):
         results.setdefault(puzzle.kind, []).append(right)

@@ -1,4 +1,4 @@
-"""Benches of a device's first day, which `bench device` runs: is it right, and what is fast on it."""
+"""Benches of a device's first day, run by `bench device`: is it right, and what is fast on it."""
 
 import tempfile
 import time

@@ -52,7 +52,7 @@ PARTS = {
 
 
 def bench_launches(setting: Setting) -> Figures:
-    """Kernels of the second ply of BOARDS games, by part and by function (see the module's text)."""
+    """Kernels of the second ply of BOARDS games, by part and function (see the module's text)."""
     # A narrow network has as many operators, and a CPU runs them faster.
     narrow = SpikingNetwork(replace(setting.network_config, channels=8), portable=True)
     rules = make_game(setting.config.game)

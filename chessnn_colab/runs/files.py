@@ -31,7 +31,7 @@ _CHUNK = 2**20  # bytes copied at a time
 
 
 def reason(error: Exception) -> str:
-    """Say in a few words what failed, such as what the system refused: 'No space left on device'."""
+    """What failed, in a few words, such as what the system refused: 'No space left on device'."""
     return getattr(error, "strerror", None) or str(error)
 
 

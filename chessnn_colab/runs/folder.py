@@ -182,7 +182,7 @@ class RunFolder:
     # --- checkpoints
 
     def save_checkpoint(self, iteration: int, groups: Groups, metadata: Mapping[str, Any]) -> Path:
-        """Write checkpoints/NNNNNN.safetensors (see checkpoint.save_checkpoint); return its path."""
+        """Write checkpoints/NNNNNN.safetensors (checkpoint.save_checkpoint); return its path."""
         self._require_lock()
         path = self.checkpoint_path(iteration)
         began = time.monotonic()

@@ -25,7 +25,7 @@ class Played(NamedTuple):
 
 
 def played_game(text: str) -> Played:
-    """The game in a text of registry.game_text. Raises NotationError for one that cannot be read."""
+    """The game in a text of registry.game_text. Raises NotationError for one it cannot read."""
     return _from_list(text) if text.startswith(LIST_BEGINS) else _from_pgn(text)
 
 

@@ -34,7 +34,7 @@ def behind_words(config: Mapping[str, Any], points: Sequence[Strength]) -> str:
             if usual > 2 * point.high - point.share:
                 return (
                     f"Weaker than a normal run by now ({point.measure}). First compare positions/s "
-                    f"with the normal run's {reference['pace']:,}: a slower or busier machine learns "
-                    "later. Then look at settings that you changed"
+                    f"with the normal run's {reference['pace']:,}: a slower or busier machine "
+                    "learns later. Then look at settings that you changed"
                 )
     return ""

@@ -127,7 +127,7 @@ class Search:
         self.nodes += 1
 
     def _choose(self, depth: int, policy: PolicyOutput) -> chess.Move:
-        """The move of this policy; the lines of play of its search are told to the other program."""
+        """The move of this policy; the lines of its search are told to the other program."""
         found = branches(policy, self.actor.discount)
         for number, branch in enumerate(found[: self.lines], 1):
             self._inform(depth, number, _score(branch.value, branch.proof), self._moves(branch))

@@ -251,7 +251,7 @@ class MoveGenerator:
 
 
 def _along_lines(landings: Tensor, may_go: Tensor) -> Tensor:
-    """landings [56, B] as [direction 8, distance 7, B], of the pieces may_go [4, B] of each line."""
+    """landings [56, B] as [direction 8, distance 7, B], of each line's pieces may_go [4, B]."""
     planes = landings.view(2, 4, 7, -1) & may_go.unsqueeze(1)
     return planes.view(8, 7, -1)
 

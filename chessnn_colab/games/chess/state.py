@@ -44,7 +44,7 @@ MOVES = 22
 
 
 def _view(tensor: str, columns: int | slice) -> Tensor:
-    """A property: a view of these columns of a tensor of ChessState. To a type checker, the view."""
+    """A property: a view of these columns of a ChessState's tensor. To a type checker, the view."""
     return cast(Tensor, property(lambda state: getattr(state, tensor)[:, columns]))
 
 

@@ -1,4 +1,4 @@
-"""A picture with controls: sliders and lists where there is a kernel, the picture alone elsewhere."""
+"""A picture with controls: sliders and lists where there is a kernel, else the picture alone."""
 
 import secrets
 from collections.abc import Callable, Mapping

@@ -44,7 +44,7 @@ class BarWidgets:
         return f'<div class="{self._name}-still">{page}</div>'
 
     def show(self, header: str, bars: Sequence[Bar], workers: Sequence[Bar]) -> None:
-        """Show the header, the bars, and smaller those of workers; only what has changed is sent."""
+        """Show the header, the bars, and smaller those of workers; only what changed is sent."""
         self._header.value = header_html(header)
         _fill(self._bars, bars, "100%", name_width(bars), 250)
         _fill(self._workers, workers, "49%", 90, 190)
