@@ -92,24 +92,21 @@ class Energy:
     @property
     def verdict(self) -> str:
         """One sentence: what the spikes save, and what they do not."""
-        float32, int8, dense, dense_int8, few, sparse = self.designs
+        _, int8, _, _, few, sparse = self.designs
         best = min(few.arithmetic_nanojoules, sparse.arithmetic_nanojoules)
         best_with_memory = min(few.nanojoules, sparse.nanojoules)
         cheaper = int8.arithmetic_nanojoules < best
         cheaper_with_memory = int8.nanojoules < best_with_memory
         conclusion = {
-            (True, True): "these spikes save energy",
-            (True, False): "these spikes save arithmetic, and lose it again in memory traffic",
-            (False, True): "these spikes save memory traffic, and no arithmetic",
-            (False, False): "these spikes save no energy that numbers of few bits do not save too",
+            (True, True): "These spikes save energy",
+            (True, False): "These spikes save arithmetic, and lose it again in memory traffic",
+            (False, True): "These spikes save memory traffic, and no arithmetic",
+            (False, False): "These spikes save no energy that numbers of few bits do not save too",
         }[cheaper, cheaper_with_memory]
         return (
-            f"In float32 the spikes take {_joules(float32.arithmetic_nanojoules)} of arithmetic "
-            f"where the dense twin takes {_joules(dense.arithmetic_nanojoules)}, but a dense int8 "
-            f"twin takes {_joules(dense_int8.arithmetic_nanojoules)}; with additions in int8 the "
-            f"spikes take {_joules(int8.arithmetic_nanojoules)} against {_joules(best)} of the "
-            f"best {self.bits}-bit twin, and with memory traffic {_joules(int8.nanojoules)} "
-            f"against {_joules(best_with_memory)}: {conclusion}."
+            f"{conclusion}: in int8 one evaluation takes them {_joules(int8.arithmetic_nanojoules)} "
+            f"of arithmetic and {_joules(int8.nanojoules)} with memory traffic, and the best "
+            f"{self.bits}-bit twin {_joules(best)} and {_joules(best_with_memory)}."
         )
 
 

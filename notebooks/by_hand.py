@@ -175,6 +175,7 @@ print(", ".join(f"{name} {float(value):.3f}" for name, value in losses._asdict()
 
 # %%
 history = []
+network = learner.network  # the one that learns; *A network* run again has made another
 for _ in range(iterations):  # run this cell again, and it continues
     version += 1
     updates = max(1, round(records.num_positions * config.sample_reuse / config.batch_size))

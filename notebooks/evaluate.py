@@ -4,7 +4,7 @@
 # This notebook shows how strong a network from `train.ipynb` has become. It plays simple players
 # and its own earlier versions (*snapshots*), solves puzzles, and is opened up at the end. Choose a
 # run and press **Run all**; where there is none yet, a small one is trained first. The stop button
-# ends a cell, and the finished games still count.
+# ends a cell; the games of a match or of the ladder that are finished still count.
 
 # %% cellView="form" jupyter={"source_hidden": true} tags=["fetch"]
 # @title Get the code: from the folder around this notebook, or from its repository
@@ -40,11 +40,18 @@ scroll_to_cell(top=True)
 
 # %% [markdown]
 # ## Choose
-# "auto" is the folder of the game's name. The limit in minutes is for the matches, and once more
-# for the ladder. "two-rung" is the quickest way to look ahead in many games at once; "tree" is
-# that of the README's tables; "policy" does not look ahead and shows what the network knows by
-# itself. With Drive ticked, on Colab, a run that this machine has lost is brought back from its
-# copy.
+# Nothing needs to be changed. What stands there:
+#
+# - `run_folder`: the run. "auto" is the folder of the game's name in `runs`.
+# - `compare_with`: another run, whose strength is drawn beside this one's.
+# - `copy_on_drive`, on Colab: a run that this machine has lost is brought back from its copy.
+# - `train_minutes_if_none`: how long to train where "auto" finds no run.
+# - `games`: those of each match; `ladder_games`: those of each pair on the ladder, which has
+#   `ladder_snapshots` versions of the network.
+# - `search`: "two-rung" is the quickest way to look ahead in many games at once; "tree" is that of
+#   the README's tables; "policy" does not look ahead and shows what the network knows by itself.
+# - `minutes_a_cell`: the most that the matches take, and the ladder once more. Puzzles and the
+#   section after them have no limit.
 
 # %% tags=["parameters"]
 # @title What to measure { run: "auto" }
@@ -73,7 +80,7 @@ from chessnn_colab import TrainConfig, make_game, make_progress, run_story, runs
 os.chdir(root)  # names of runs begin at the folder that has them
 run = runs.chosen_run(root, run_folder, game)
 runs.bring_back(run, copy_on_drive)
-if not (run / "metrics.jsonl").exists():
+if run_folder.strip() in ("", "auto") and not (run / "metrics.jsonl").exists():
     config = TrainConfig(run=str(run), game=game, minutes=train_minutes_if_none)
     for report in train(config, make_progress()):
         pass
@@ -132,12 +139,16 @@ else:
 # behind ± is half the width of the 95 % interval.
 
 # %%
-from chessnn_colab import show, training_curves, watching
+from chessnn_colab import ChessnnError, show, training_curves, watching
 
 if for_two:
     limits = {"games": ladder_games, "snapshots": ladder_snapshots, "seconds": 60 * minutes_a_cell}
-    with watching() as watch:
-        ladder = arena.rate_run(run, search=looks_ahead, watch=watch, **limits)
+    try:
+        with watching() as watch:
+            ladder = arena.rate_run(run, search=looks_ahead, watch=watch, **limits)
+    except ChessnnError as error:  # stopped before every pair had a game
+        print(error)
+if ladder:
     print(ladder)
     rating, moments = ladder.ratings.rating, ladder.snapshots.values()
     lines = {"snapshots": {number: rating(name) for name, number in ladder.snapshots.items()}}
@@ -149,7 +160,7 @@ if for_two:
         training_curves(lines, run, "rating", errors),
         "The ratings above, against games of self-play and minutes of training",
     )
-else:
+if not for_two:
     print(f"{game} is for one player: there is no ladder, because nobody plays against anybody.")
 
 # %% [markdown]
@@ -163,7 +174,7 @@ else:
 # depend on chance.
 
 # %%
-from chessnn_colab import ChessnnError
+from chessnn_colab import ChessnnError, show, training_curves, watching
 
 try:
     snapshots = list(ladder.snapshots.values()) if ladder else None
@@ -198,7 +209,7 @@ except ChessnnError as error:  # a game without puzzles
 # @title What was said beside what was played
 import matplotlib.pyplot as plt
 
-from chessnn_colab import apply_style
+from chessnn_colab import ChessnnError, apply_style, show, watching
 
 
 def draw_fifths(fifths):
@@ -208,16 +219,23 @@ def draw_fifths(fifths):
     for number, fifth in enumerate(fifths):
         for side, (word, shares) in enumerate(fifth.items()):
             place = 3 * number + side
-            axis.bar([place] * 3, shares, 0.9, [0, shares[0], shares[0] + shares[1]], color=COLOURS)
-            text = "said" if word == "predicted" else word
-            axis.annotate(text, (place, 0.02), ha="center", color="#222222")
-    axis.set(xticks=[], ylim=(0, 1), ylabel="wins, draws, losses", xlabel=FIFTHS)
+            below = [0, shares[0], shares[0] + shares[1]]
+            axis.bar([place] * 3, shares, 0.9, below, color=COLOURS)
+            for result, share, from_ in zip(("won", "drawn", "lost"), shares, below):
+                if share > 0.06:  # there is room
+                    text = f"{result} {share:.0%}"
+                    middle = from_ + share / 2
+                    axis.text(place, middle, text, ha="center", va="center", size=8, color="#222222")
+            axis.text(place, 1.02, "said" if word == "predicted" else word, ha="center", size=9)
+    middles = [3 * number + 0.5 for number in range(len(fifths))]
+    axis.set_xticks(middles, ["least", *[""] * (len(fifths) - 2), "most"][: len(fifths)])
+    axis.set(ylim=(0, 1.1), yticks=[], ylabel="share of games", xlabel=FIFTHS)
     axis.grid(False)
     return figure
 
 
 COLOURS = ["#2A8FD0", "#A9B4BF", "#E69F00"]  # of wins, draws and losses
-FIFTHS = "fifths of the positions, by the points that the player to move expected"
+FIFTHS = "five equal parts of the positions, by the points that the player to move expected"
 try:
     with watching() as watch:
         calibration = arena.calibrate_run(run, games, watch=watch)
@@ -281,11 +299,12 @@ print(energy.verdict)
 
 # %% [markdown]
 # *First picture: a row is a neuron of the last layer, a column its first spike, its second, and so
-# on; what is bright is fired. Second: how often each layer fires; one near zero is dead. Third:
+# on; what is bright is fired. Second: how often each layer fires; one near zero passes next to
+# nothing on. Third:
 # the energy of an evaluation, beside networks of the same shape without spikes.*
 #
 # ## Every curve in TensorBoard
-# Tick the box and run the cell: a curve for each loss, strength, speed and firing rate, with all
+# Tick the box (outside Colab write `True`) and run the cell: a curve for each loss, strength, speed and firing rate, with all
 # runs of the folder in one picture.
 
 # %% cellView="form"
@@ -307,21 +326,22 @@ if open_tensorboard:
 # @title Runs
 delete_this_run = ""  # @param {type:"string"}
 
-if delete_this_run and run.parent / delete_this_run == run:
+unwanted = run.parent / delete_this_run
+if delete_this_run and unwanted.exists() and unwanted.samefile(run):
     print(f"{run.name} stays: it is the run chosen above. Choose another one there first")
 elif delete_this_run:
-    freed = runs.delete_run(run.parent / delete_this_run)
+    freed = runs.delete_run(unwanted)
     print(f"{delete_this_run} is deleted: {freed / 1e6:,.1f} MB are free again")
 print(runs.list_runs(run.parent))
 
 # %% [markdown]
 # ## Measure this machine
-# Tick the box and run the cell: it checks that the device computes what a CPU computes, and
-# measures how fast it is, in about nine minutes. The figures are also in the folder `runs/device`,
+# Tick the box (outside Colab write `True`) and run the cell: it checks that the device computes
+# what a CPU computes, and measures how fast it is, in about nine minutes. The figures are also in the folder `runs/device`,
 # in a table (`device.md`). Where minutes were too few, the last lines name the parts that are
 # left: write them into the field and run the cell again.
 
-# %% cellView="form" jupyter={"source_hidden": true}
+# %% cellView="form"
 # @title Measure this machine
 measure_this_machine = False  # @param {type:"boolean"}
 parts_to_measure = ""  # @param {type:"string"}

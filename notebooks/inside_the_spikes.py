@@ -3,7 +3,8 @@
 #
 # A spiking network learned chess by playing itself. Here you look inside it: from one neuron to a
 # whole position, from the untrained network to the trained one. Press **Run all**. It takes a
-# minute and trains nothing, because trained networks come with the package.
+# minute (longer with a large network of your own) and trains nothing, because trained networks come
+# with the package. After a change in *Choose* press *Run all* again.
 # Every section has one idea. You need not have met a spiking network before.
 
 # %% cellView="form" jupyter={"source_hidden": true} tags=["fetch"]
@@ -132,6 +133,7 @@ for axis, (title, config) in zip(axes, kinds.items()):
     axis.plot(current_per_step, current_per_step.clamp(min=0), "C1--", label="ReLU")
     axis.step(current_per_step, spikes, "C0", where="mid", label="spikes")
     axis.set(title=title, xlabel="current per step", ylim=(-0.3, 5))
+axes[0].set(ylabel="spikes")
 axes[0].legend()
 show(
     figure,
@@ -246,8 +248,10 @@ def facts(planes):
 def readings(network, planes):
     """What a probe reads of the input and of each layer: the mean and the largest number of spikes
     of each channel. So it cannot work out a fact by itself from where pieces stand."""
-    parts = {}
+    parts, done = {}, 0
     for batch in planes.split(512):
+        done += len(batch)
+        print(f"{done:,} of {len(planes):,} positions", end="\r")
         counts = inside.spike_counts(network, batch)
         spikes = {short: counts[name].sum(0) for name, short in inside.layer_names(network).items()}
         for layer, board in {"input": batch, **spikes}.items():
@@ -303,7 +307,7 @@ show(draw_knowledge(scores), f"How well a probe reads a fact, from 0 to 1: {scor
 # %% [markdown]
 # *The trained network is far above the untrained one. One input plane says whether the mover is in
 # check, and material can be counted in the input: a layer needs only to pass both on. No plane says
-# that a piece hangs. Layers whose probe is better than that of `input` have computed it.*
+# that a piece hangs. Layers whose probe is better than that of `input` have computed a part of it.*
 #
 # ## Silence a part
 # What is a layer good for? Silence it and ask again. Choose a layer, and a channel of it or 0 for
@@ -344,35 +348,49 @@ inside.Controlled(draw_silenced, choices)
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Every channel silenced alone
-channels = range(trained.config.channels)
-strips = {}
-for name, short in inside.layer_names(trained).items():
-    strips[short] = []
-    for channel in channels:
+def silenced_alone(name):
+    """How much probability moves without each channel of a layer."""
+    shares = []
+    for channel in range(trained.config.channels):
         with inside.silenced(trained, name, channel):
-            strips[short].append(moved(unchanged, inside.opinion(trained, seen)))
-layer = max(strips, key=lambda short: max(strips[short]))
-share = max(strips[layer])
-words = (
-    f"Most depends on {layer}, channel {strips[layer].index(share) + 1}: without it {share:.0%} of "
-    "the probability goes to other moves."
-)
-figure, axis = plt.subplots(figsize=(9.0, 2.6))
-axis.pcolormesh(
-    1 + np.arange(len(channels)), range(len(strips)), list(strips.values()), cmap="cividis"
-)
-axis.set_yticks(range(len(strips)), strips)
-axis.invert_yaxis()
-axis.set_xlabel("channel")
-axis.grid(False)
-show(figure, words)
-print(words)
+            shares.append(moved(unchanged, inside.opinion(trained, seen)))
+    return shares
+
+
+def draw_strips(strips, words):
+    figure, axis = plt.subplots(figsize=(9.0, 2.6))
+    channels = 1 + np.arange(trained.config.channels)
+    mesh = axis.pcolormesh(channels, range(len(strips)), list(strips.values()), cmap="cividis")
+    axis.set_yticks(range(len(strips)), strips)
+    axis.invert_yaxis()
+    axis.set_xlabel("channel")
+    axis.grid(False)
+    figure.colorbar(mesh, label="probability moved", format="{x:.0%}")
+    show(figure, words)
+
+
+strips = {}
+try:
+    for name, short in inside.layer_names(trained).items():
+        print(f"silencing the channels of {short}", end="\r")
+        strips[short] = silenced_alone(name)
+except KeyboardInterrupt:
+    print("stopped: the layers that are done follow")
+if strips:
+    layer = max(strips, key=lambda short: max(strips[short]))
+    share = max(strips[layer])
+    words = (
+        f"Most depends on {layer}, channel {strips[layer].index(share) + 1}: without it "
+        f"{share:.0%} of the probability goes to other moves."
+    )
+    draw_strips(strips, words)
+    print(words)
 
 # %% [markdown]
 # *The arrows on the right board are others. Below it, every channel is silenced alone: the brighter
-# its square, the more of the probability goes to other moves. Early layers matter through most of their
-# channels, because all later layers read them; in the last layers many channels make no difference
-# to this move.*
+# its square, the more of the probability goes to other moves. A channel of the first layers moves more
+# of it than one of the last two, as a rule, because all later layers read it; yet the single channel
+# that matters most may be in the last layer.*
 #
 # ## The answer forms, step by step
 # Until here each layer waited until the layer below had fired all its spikes. A chip need not wait:

@@ -39,13 +39,18 @@ scroll_to_cell(top=True)
 
 # %% [markdown]
 # ## Choose
-# Nothing needs to be changed. `network` is the folder of a run such as `runs/chess`, or
-# `runs/chess@11` for its iteration 11 (`runs/chess/snapshots` has those that were kept, one about
-# every two minutes), or a file made by `share`. Left empty, it is the newest trained run of chess
-# here, or else the strongest that comes with the package. `you_play` is your side (in
-# tic-tac-toe x or o); if it is empty, you move first. `opponent` plays against the network in the
-# section *Watch*: another run, `random`, and in chess also `greedy`, `minimax` or
-# `engine:/path/to/stockfish`. `plies_to_watch` is the most moves of both sides together there.
+# Nothing needs to be changed. What stands there:
+#
+# - `network`: the folder of a run such as `runs/chess`, or `runs/chess@11` for its iteration 11
+#   (`runs/chess/snapshots` has those that were kept, one about every two minutes), or a file made
+#   by `share`. Left empty, it is the newest trained run of chess here, or else the strongest
+#   network that comes with the package.
+# - `you_play`: your side (in tic-tac-toe x or o). If it is empty, you move first.
+# - `evaluations`: how many positions the network looks at before each of its moves. With 1 it is
+#   weakest and quickest.
+# - `opponent`: who plays against the network in the section *Watch*: another run, `random`, and in
+#   chess also `greedy`, `minimax` or `engine:/path/to/stockfish`.
+# - `plies_to_watch`: the most moves of both sides together there.
 
 # %% tags=["parameters"]
 # @title Who plays { run: "auto" }
@@ -59,11 +64,11 @@ plies_to_watch = 300  # @param {type:"slider", min:10, max:600, step:10}
 # ## Play
 # Two clicks make a move: dots show where a piece can go. In Gomoku and tic-tac-toe it is one click.
 # You can also type moves (`e4`, `Nf3`, `O-O`). *What it thinks* draws its likeliest moves as
-# arrows, its opinion of who wins as a bar, that opinion over the game, and where the search for its
-# last move looked: the moves that it tried with the replies it foresaw, how often it looked at
-# each, how many points it expects (a draw is half), and what it proved won or lost. The box beside
-# the board is the game as text: copy it to keep it, or paste a position (FEN) or a game (PGN) and
-# press Load.
+# arrows, its opinion of who wins as a bar, and that opinion over the game. Below that it shows
+# where the search for its last move looked: the moves that it tried with the replies it foresaw,
+# and how often it looked at each. Beside each move stand the points that it expects (a draw is
+# half), and what it proved won or lost. The box beside the board is the game as text: copy it to
+# keep it, or paste a position (FEN) or a game (PGN) and press Load.
 # This board does not answer while the cell below plays a game.
 
 # %%
@@ -89,8 +94,13 @@ watch_game(found.run, opponent, evaluations=evaluations, plies=plies_to_watch)
 
 # %% [markdown]
 # ## Another game
-# The same board plays every game with squares. Here you play tic-tac-toe against a random mover; to play against a run that you trained with
-# `game="tictactoe"`, write its folder instead of `random`.
+# The same board plays every game with squares. Here you play tic-tac-toe against a random mover. To
+# play against a run that you trained with `game="tictactoe"`, write its folder instead of `random`.
 
 # %%
 play_widget("random", game="tictactoe")
+
+# %% [markdown]
+# ## What next
+# `train.ipynb` trains a network of your own: write its folder, such as `runs/chess`, into `network`
+# above and press *Run all* again.

@@ -91,9 +91,9 @@ print(plan_cluster(resources))
 # the new weights once per iteration and sends its games back. The learning is led from here.
 
 # %%
-from chessnn_colab import TrainConfig, make_progress, train
+from chessnn_colab import TrainConfig, make_progress, runs, train
 
-run = root / run_folder
+run = runs.chosen_run(root, run_folder.strip() or "runs/cluster", "chess")
 config = TrainConfig(run=str(run), minutes=minutes, pool="ray", address=place)
 for report in train(config, make_progress()):
     pass

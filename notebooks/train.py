@@ -73,7 +73,7 @@ unfold(report.line, report)
 # %% [markdown]
 # <a name="Train"></a>
 # ## Train
-# Bars move as games finish. After every iteration the curves grow, one of its games plays by itself
+# Bars move as positions are played. After every iteration the curves grow, one of its games plays by itself
 # (pause it, or choose an earlier one), and below it you see what the network now thinks of one
 # position, always the same.
 
@@ -84,6 +84,7 @@ from chessnn_colab import TrainConfig, make_progress, runs, train, unfold, what_
 
 run = runs.chosen_run(root, run_folder, game)
 copy_to = runs.drive_copy(run) if copy_to_drive else None
+runs.bring_back(run, copy_to_drive)
 config = TrainConfig(
     run=str(run), game=game, minutes=minutes, preset=preset, search=search, copy_to=copy_to
 )
@@ -94,14 +95,15 @@ for report in train(config, make_progress()):
 # %% [markdown]
 # ## Play against it
 # Click a piece, then where it goes, or type a move (e2e4, Nf3); in Gomoku click a free point. The
-# board answers once the cells below have ended. On another day it needs no training: run the
-# cells at the top, *Choose*, and this one.
+# board answers once the cells below have ended. On another day it needs no training, if the run is
+# still on this machine or its copy on Drive: run the cells at the top, *Choose*, and this one.
 
 # %%
 from chessnn_colab import make_game, play_widget, runs
 
 run = runs.chosen_run(root, run_folder, game)
 runs.bring_back(run, copy_to_drive)
+game = runs.run_game(run)
 if make_game(game).num_players == 2:
     display(play_widget(run))
 else:
@@ -140,17 +142,18 @@ except (ChessnnError, OSError) as error:  # stopped before it had a result, or D
 
 # %% [markdown]
 # ## A page for your friends
-# One HTML file: download it and send it. Whoever opens it plays against your network in a browser,
-# without internet.
+# One HTML file: download it and send it. Colab and Kaggle show files at the side (a folder sign, or
+# *Output*): open `runs`, the run's folder, and choose *Download* beside `play.html`; `card.png` is
+# there too. Whoever opens the page plays against your network in a browser, without internet.
 
 # %%
 from chessnn_colab import ChessnnError, share_page
 
 page = run / "play.html"
-page.unlink(missing_ok=True)  # of an earlier session
 try:
+    page.unlink(missing_ok=True)  # of an earlier session
     print(share_page(run, page))
-except ChessnnError as error:  # 2048 is for one player
+except (ChessnnError, OSError) as error:  # 2048 is for one player; or nothing can be written here
     print(error)
 
 # %% [markdown]
