@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from .chances import carried, quantities
-from .games.base import ChanceGame, Game, finished, forced_wins, map_fields, select, winning_actions
-from .graphs import Graphs, Replays
+from .games.base import ChanceGame, Game, finished, forced_wins, select, winning_actions
+from .graphs import Graphs, Replays, map_tensors
 from .network import SpikingNetwork
 from .search import (
     ILLEGAL,
@@ -258,7 +258,7 @@ class TreeStates:
     def __init__(self, actor: Actor, state: Any, nodes: int):
         self.actor = actor
         self.batch = len(state.current_player)
-        self.states = map_fields(
+        self.states = map_tensors(
             lambda field: field.new_empty((nodes * len(field), *field.shape[1:])), state
         )
         self._keep(state, 0)
@@ -273,6 +273,6 @@ class TreeStates:
 
     def _keep(self, state: Any, node: int) -> None:
         first = node * self.batch
-        map_fields(
+        map_tensors(
             lambda kept, new: kept[first : first + self.batch].copy_(new), self.states, state
         )

@@ -1,7 +1,5 @@
 """Lockstep rows become whole games, on the host: numpy in, GameRecords out."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

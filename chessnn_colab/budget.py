@@ -1,7 +1,5 @@
 """The time budget of a session, with the deadlines and the learning rate that follow."""
 
-from __future__ import annotations
-
 import time
 
 DEFAULT_MINUTES = 20.0

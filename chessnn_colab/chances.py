@@ -7,13 +7,13 @@ are the three chances again (assembler.chances). So the wish to win sooner is th
 and what is said and learned is what happens. A game that pays points has one quantity, its points.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from .network import expected_value
+from .network import score_bins
 from .records import GameRecords
 from .text import percent
 
@@ -24,9 +24,11 @@ def quantities(value_logits: Tensor, score_limit: float = 0.0) -> Tensor:
     """float32 [K, B]: what the search carries, from value logits [B, 3]; with a score_limit
     (NetworkConfig) the mean score alone, from logits [B, bins].
     """
+    probabilities = value_logits.softmax(-1)
     if score_limit:
-        return expected_value(value_logits, score_limit).unsqueeze(0)
-    win, _, loss = value_logits.softmax(-1).unbind(-1)
+        scores = score_bins(score_limit, value_logits.shape[-1], value_logits.device)
+        return (probabilities @ scores).unsqueeze(0)
+    win, _, loss = probabilities.unbind(-1)
     balance = win - loss
     return torch.stack((balance, balance, win + loss))
 
@@ -80,10 +82,6 @@ class Calibration(NamedTuple):
     # The positions in five parts of equal size, the lowest expected points first: `predicted` and
     # `played` of each.
     fifths: list[dict[str, list[float]]]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields as plain data."""
-        return self._asdict()
 
     def __str__(self) -> str:
         said, played = (" / ".join(map(percent, each)) for each in (self.predicted, self.played))

@@ -5,7 +5,7 @@ all hold it.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,7 @@ from .settings import (
     require,
     setting,
 )
-from .text import counted
+from .text import Say, counted, silent
 from .workers.local import InlinePool, LocalPool
 from .workers.pool import Pool
 from .workers.protocol import OnStart
@@ -309,7 +309,7 @@ class TrainConfig(LearnerConfig, SearchConfig):
         machine: Inventory,
         plan: WorkerPlan,
         saved: Mapping[str, Any] | None = None,
-        say: Callable[[str], None] = lambda text: None,
+        say: Say = silent,
     ) -> ResolvedTrainConfig:
         """The config with every setting filled in that the saved run, the device, the workers or
         the preset decide.
@@ -368,9 +368,7 @@ class TrainConfig(LearnerConfig, SearchConfig):
             )
         return resolved
 
-    def learners(
-        self, device: str, plan: WorkerPlan, say: Callable[[str], None] = lambda text: None
-    ) -> int:
+    def learners(self, device: str, plan: WorkerPlan, say: Say = silent) -> int:
         """How many devices learn, when `device` does: every GPU that plays, or one. say: gets the
         reason where several GPUs play, and not all may learn.
         """
@@ -431,7 +429,7 @@ class TrainConfig(LearnerConfig, SearchConfig):
         network: NetworkConfig,
         plan: WorkerPlan,
         logs: Path,
-        say: Callable[[str], None],
+        say: Say,
         on_start: OnStart | None = None,
     ) -> Pool:
         """The workers of `plan`, started. logs: the folder for what each prints; say: gets

@@ -159,11 +159,12 @@ class NormalizeWholeBatch(torch.autograd.Function):
         mean, variance = torch.batch_norm_update_stats(x, *unused, 0.0)
         count = mean.new_full((1,), x.numel() // x.shape[1])
         # The sums of squares are about a number near the mean: about 0 they could cancel out.
-        shift = mean - norm.running_mean
+        near = norm.running_mean.nan_to_num()  # one overflow must not spoil what follows
+        shift = mean - near
         sums = total(torch.cat((count * shift, count * (variance + shift.square()), count)))
         count = sums[-1]
         shift, square = (sums[:-1] / count).chunk(2)
-        mean = norm.running_mean + shift
+        mean = near + shift
         variance = square - shift.square()
         norm.running_mean.lerp_(mean, norm.momentum)
         norm.running_var.lerp_(variance * count / (count - 1), norm.momentum)

@@ -44,9 +44,10 @@ COMPARED = (
 
 
 @functools.cache
-def probe(device: str, game: str = "chess") -> dict[str, float]:
+def probe(device: str, game: str = "chess", precision: str = "auto") -> dict[str, float]:
     """Do the package's own work on `device` and on the CPU, and compare (see the module's text).
 
+    precision: that of the learner, which is compared beside float32.
     Returns, by precision, how far the furthest gradient is from the CPU's, as a share of its norm.
     Raises RuntimeError with what differs, or what the device raises. A device is probed once per
     process.
@@ -62,7 +63,7 @@ def probe(device: str, game: str = "chess") -> dict[str, float]:
     expected = gradients(here, network, batch, torch.float32)
     furthest = {}
     with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
-        for dtype in dict.fromkeys((torch.float32, choose_dtype("auto", device))):
+        for dtype in dict.fromkeys((torch.float32, choose_dtype(precision, device))):
             found = gradients(there, copy, batch, dtype)
             furthest[str(dtype)] = _compare_gradients(expected, found, dtype)
         with torch.no_grad():
@@ -74,9 +75,13 @@ def probe(device: str, game: str = "chess") -> dict[str, float]:
     return furthest
 
 
-def probe_for(game: str, machine: Inventory) -> Callable[[str], object] | None:
+def probe_for(
+    game: str, machine: Inventory, precision: str = "auto"
+) -> Callable[[str], object] | None:
     """The `probe` argument of detect_device for a game; None on a machine with only a CPU."""
-    return functools.partial(probe, game=game) if machine.gpus or machine.mps else None
+    if not (machine.gpus or machine.mps):
+        return None
+    return functools.partial(probe, game=game, precision=precision)
 
 
 def probe_network(game: Game) -> SpikingNetwork:
@@ -163,9 +168,10 @@ def _compare_gradients(
         size = torch.maximum(gradient.norm(), SMALL * total)
         difference = float((found[name] - gradient).norm() / size)
         if not difference <= tolerance:
+            instead = "" if dtype == torch.float32 else "; try precision='float32'"
             raise RuntimeError(
                 f"an update comes out wrong there: in {dtype} the gradient of {name} is "
-                f"{difference:.0%} away from the CPU's, expected at most {tolerance:.0%}"
+                f"{difference:.0%} away from the CPU's, expected at most {tolerance:.0%}{instead}"
             )
         furthest = max(furthest, difference)
     return furthest

@@ -15,8 +15,14 @@ from .cpu import usable_cores
 from .errors import DeviceError, first_line
 
 MAX_CPU_WORKERS = 16
-# In the messages of MPS, of the CPU, and of cuDNN and cuBLAS.
-OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "STATUS_ALLOC_FAILED")
+# In the messages of MPS, of the CPU, of cuBLAS, and of cuDNN when no plan that it tried had enough.
+OUT_OF_MEMORY = (
+    "out of memory",
+    "can't allocate memory",
+    "STATUS_ALLOC_FAILED",
+    "calling `cublasCreate",
+    "unable to find an engine",
+)
 NO_GPU = "cuda: no GPU that this torch can see"
 PRECISIONS = ("auto", "float32", "bfloat16", "float16")
 

@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .devices import out_of_memory
+
 PROOFS = 2  # calls, with other inputs than were recorded, that must agree with the function itself
 Function = Callable[..., Any]
 
@@ -112,6 +114,8 @@ class Replays:
             try:
                 self._recordings[size] = self.graphs.record(function, inputs)
             except RuntimeError as error:
+                if out_of_memory(error):
+                    raise
                 self._fail(f"could not be recorded ({str(error).splitlines()[0]})")
         return outputs
 

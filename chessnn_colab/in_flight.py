@@ -8,9 +8,7 @@ game each is. {} is no games.
 Nothing here knows torch or the rules.
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +16,8 @@ import numpy as np
 from .errors import RecordsError
 
 Arrays = dict[str, np.ndarray]
+# on_progress(games done, plies done, arrays of the games done since the last call) -> go on?
+OnArrays = Callable[[int, int, Arrays | None], bool]
 ROWS = "rows."
 STATE = "state."
 LIMIT = "sample_until"

@@ -2,8 +2,6 @@
 norm.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 import time

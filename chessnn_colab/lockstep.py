@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from .actor import Actor, Noise
-from .games.base import Game, concatenate, finished, map_fields, select, start_positions, where
-from .graphs import Graphs, Replays
+from .games.base import Game, concatenate, finished, select, start_positions, where
+from .graphs import Graphs, Replays, map_tensors
 from .in_flight import LIMIT, STATE, Arrays, count
 from .records import POLICY_WIDTH
 from .search import PolicyOutput, padded, sample_gumbel
@@ -51,7 +51,9 @@ class StartQueue:
         block = boards + self.least + self.chunk
         self.size = max(count(games), block) + block
         empty = game.init(1)
-        self.state = map_fields(lambda field: field.new_zeros((self.size, *field.shape[1:])), empty)
+        self.state = map_tensors(
+            lambda field: field.new_zeros((self.size, *field.shape[1:])), empty
+        )
         self.sample_until = torch.zeros(self.size, dtype=torch.int64, device=game.device)
         self.end = 0  # the number after the last one
         self.end_on_device = torch.zeros((), dtype=torch.int64, device=game.device)
@@ -64,7 +66,7 @@ class StartQueue:
         """Add new games until there are enough for a block; the first `started` have begun."""
         while self.end - started < self.least and self.end < self.limit:
             new = min(self.chunk, self.limit - self.end)
-            state = start_positions(self.game, self.game.start_shares, new, self.generator)
+            state = start_positions(self.game, new, self.generator)
             limits = torch.randint(0, self.game.sampling_plies, (new,), generator=self.generator)
             self._append(limits.to(self.game.device), state)
 
@@ -79,7 +81,7 @@ class StartQueue:
             return kept
 
         put(self.sample_until, limits)
-        map_fields(put, self.state, state)
+        map_tensors(put, self.state, state)
         self.end += len(limits)
         self.end_on_device.fill_(self.end)
 

@@ -37,17 +37,6 @@ class NetworkOutput(NamedTuple):
     value_logits: Tensor
 
 
-def expected_value(value_logits: Tensor, score_limit: float = 0.0) -> Tensor:
-    """float32 [B] in [-1, 1]: P(win) - P(loss) for the mover, from value_logits [B, 3].
-
-    With a score_limit (NetworkConfig) it is the mean score, from logits [B, bins].
-    """
-    probabilities = value_logits.softmax(-1)
-    if score_limit:
-        return probabilities @ score_bins(score_limit, value_logits.shape[-1], value_logits.device)
-    return probabilities[..., 0] - probabilities[..., 2]
-
-
 def score_bins(limit: float, bins: int, device: torch.device) -> Tensor:
     """float32 [bins]: the scores that a score head's logits stand for, limit * (i / (bins - 1))^2.
 

@@ -2,16 +2,15 @@
 gets.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from .devices import Gpu, Inventory, WorkerPlan, free_memory
-from .text import counted
+from .text import Say, counted
 
 BOARDS_ON_CPU = 64  # games in lockstep
 BOARDS = 512  # the same on a GPU
-KINDS = ("CPU", "M2", "T4", "A100", "H200")  # devices whose pace is stated: one core, or one GPU
+# The devices whose pace is stated: one core, or one GPU: CPU, M2, T4, A100, H200.
 TIMED_BATCH = 1024
 MOST_REUSE = 3.0  # 2 and 4.5 were weaker after as many minutes of a core (LOG.md, 2026-11-26)
 LEAST_REUSE = 0.8  # the least among the peers that docs/scaling.md names
@@ -119,12 +118,7 @@ def choose_preset(
 
 
 def choose_reuse(
-    preset: str,
-    device: str,
-    machine: Inventory,
-    plan: WorkerPlan,
-    learners: int,
-    say: Callable[[str], None],
+    preset: str, device: str, machine: Inventory, plan: WorkerPlan, learners: int, say: Say
 ) -> float:
     """How often a new run learns from each position. say: gets the reason."""
     if device == "cpu" == plan.devices[0]:
@@ -146,7 +140,7 @@ def stated_rates(
     first of `learners` that learn together.
     """
     used = {device, *plan.devices}
-    kind = min((kind_of(gpu) for gpu in machine.gpus if f"cuda:{gpu.index}" in used), default=0)
+    kind = min((kind_of(gpu) for gpu in machine.gpus if f"cuda:{gpu.index}" in used), default=2)
     player, learner = ({"cpu": 0, "mps": 1}.get(name, kind) for name in (plan.devices[0], device))
     size = SIZES[preset]
     players = plan.players
@@ -169,7 +163,9 @@ def reuse_for(rates: Rates) -> float:
 
 def kind_of(gpu: Gpu) -> int:
     """The place in KINDS of a GPU that is about as fast as this one, or faster."""
-    if gpu.memory < 30 * 2**30:
+    # What counts is how fast the memory is: that of an A100, and of the generations after it that
+    # are not made for laptops and pictures (L40S, Quadro RTX).
+    generation = gpu.capability[0]
+    if gpu.memory < 30 * 2**30 or (generation < 9 and gpu.capability != (8, 0)):
         return 2
-    # An A100 of 80 GB has as much memory as an H100: the generation tells them apart.
-    return 4 if gpu.memory > 70 * 2**30 and gpu.capability >= (9, 0) else 3
+    return 4 if gpu.memory > 70 * 2**30 and generation in (9, 10) else 3

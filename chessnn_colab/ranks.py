@@ -5,7 +5,7 @@ the workers. What each does with it is in data_parallel.py.
 """
 
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from .errors import WorkerError
 from .learner import Learner
 from .learner_state import learner_state, load_learner_state
 from .learning import Batches, OnUpdate
+from .text import Say
 from .workers.pool import MAX_RESTARTS, Pool
 from .workers.shares import LearnCall
 
@@ -27,7 +28,7 @@ class Ranks:
     say: gets sentences for the user.
     """
 
-    def __init__(self, pool: Pool, workers: Sequence[int], say: Callable[[str], None]):
+    def __init__(self, pool: Pool, workers: Sequence[int], say: Say):
         self.seconds = RANK_SECONDS
         self._pool = pool
         self._workers = workers if len(workers) > 1 else ()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from .errors import ConfigError, RecordsError
@@ -34,29 +32,6 @@ def window_size(played: int, iteration: int, limit: int) -> int:
     ratio = max(played / FIRST_WINDOW, 1.0)
     grown = FIRST_WINDOW * (1 + SLOPE * (ratio**EXPONENT - 1) / EXPONENT)
     return min(max(round(grown), ITERATIONS_HELD * iteration), limit)
-
-
-class Window:
-    """How many positions the replay keeps, as a run goes on. Says once when some are lost.
-
-    limit: positions; iteration: those that an iteration plays; say: gets the sentence.
-    """
-
-    def __init__(self, limit: int, iteration: int, say: Callable[[str], None]):
-        self.limit, self.iteration, self._say = limit, iteration, say
-        self._told = False
-
-    def size(self, played: int, new: int) -> int:
-        """The positions to keep when `played` were played before, and `new` are to be added."""
-        size = window_size(played + new, self.iteration, self.limit)
-        if new > size and not self._told:
-            self._told = True
-            self._say(
-                f"{new:,} new positions, but the replay keeps the latest {size:,}. The positions "
-                "before them are lost, and the network never learns from them: raise "
-                f"replay_capacity (to {ITERATIONS_HELD * new:,}, say)"
-            )
-        return size
 
 
 class ReplayBuffer:

@@ -11,6 +11,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -22,7 +23,7 @@ from .devices import Inventory, detect_device, out_of_memory, time_convolutions
 from .errors import ConfigError
 from .games.registry import make_game
 from .graphs import Graphs
-from .in_flight import ROWS, Arrays, Share
+from .in_flight import ROWS, Arrays, OnArrays, Share
 from .int8 import playing_dtype
 from .learning import Batch, OnUpdate
 from .lockstep import PLIES_A_BLOCK, Lockstep, graphs_for
@@ -36,7 +37,6 @@ CUTTER = ThreadPoolExecutor(1, "cut")  # one thread of a process, because each h
 
 # on_progress(games done, plies done, records of the games done since the last call) -> go on?
 OnProgress = Callable[[int, int, GameRecords], bool]
-OnArrays = Callable[[int, int, Arrays | None], bool]  # the same, of GameRecords.to_arrays
 
 
 class SelfPlay:
@@ -143,7 +143,9 @@ class SelfPlay:
         self._halved = True
         self.boards = boards // 2
         if self.device.startswith("cuda"):
-            torch.cuda.empty_cache()
+            # torch up to 2.12 refuses after a recording that failed (issue 180395).
+            with suppress(RuntimeError):
+                torch.cuda.empty_cache()
         self.messages.append(
             f"out of memory on {self.device} with boards={boards}: goes on with {boards // 2}, and "
             f"slower. Next time set boards={boards // 2}, or a smaller preset"

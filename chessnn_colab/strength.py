@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from .arena.game import ArenaGame
-from .arena.opponent import sorted_opinions
+from .arena.opponent import opinions_of
 from .arena.parallel import play_match
 from .arena.players import NetworkPlayer, Player
 from .arena.puzzles import solved_puzzles
@@ -70,12 +70,7 @@ class StrengthProbe:
     """
 
     def __init__(
-        self,
-        wanted: bool | None,
-        game: str,
-        device: torch.device | str,
-        budget: Budget,
-        progress: Progress,
+        self, wanted: bool | None, game: str, device: str, budget: Budget, progress: Progress
     ):
         self.budget = budget
         self.progress = progress
@@ -271,10 +266,7 @@ def opinion_of_position(network: SpikingNetwork, game: Game, iteration: int) -> 
     if kit.one_position is None:
         return []
     state, _ = kit.start(game, [kit.one_position])
-    rates, value_logits = network.features_and_value(game.observe(state))
-    _, actions = game.legal_actions(state)
-    logits = network.prior_logits(rates)[:, actions]
-    opinions = sorted_opinions(value_logits, state.current_player, actions.unsqueeze(0), logits)
+    opinions, rates = opinions_of(network, game, state)
     wdl, *moves = opinions[0]
     spikes = 1000 / network.config.levels * rates[0].mean(0).flip(0)
     return [[iteration, list(wdl), *moves, spikes.flatten().int().tolist()]]
@@ -289,8 +281,6 @@ class _Timed(NetworkPlayer):
 
     on_move: Callable[[], None]
 
-    def choose(
-        self, state: Any, generator: torch.Generator, boards: Sequence[Any] | None = None
-    ) -> Tensor:
+    def choose(self, state: Any, generator: torch.Generator, boards: Sequence[Any] = ()) -> Tensor:
         self.on_move()
         return super().choose(state, generator, boards)

@@ -1,4 +1,12 @@
-"""Numbers as a person says them."""
+"""What is said to a person, and numbers as a person says them."""
+
+from collections.abc import Callable
+
+Say = Callable[[str], None]  # is called with a sentence for the user
+
+
+def silent(text: str) -> None:
+    """Say nothing."""
 
 
 def counted(number: int, noun: str) -> str:
@@ -14,13 +22,6 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60}m {whole % 60:02d}s"
     return f"{whole // 3600}h {whole % 3600 // 60:02d}m"
-
-
-def clock(seconds: float) -> str:
-    """As a clock shows it: 0:07, 1:12, 2:05:00."""
-    whole = max(0, round(seconds))
-    hours, minutes = divmod(whole // 60, 60)
-    return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"
 
 
 def percent(share: float) -> str:

@@ -5,8 +5,6 @@ reports.
 arrays, games come back as GameRecords; no tensor crosses a process.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, closing
@@ -30,7 +28,7 @@ from .playing import Playing
 from .presets import MOST_RISE, PRICE_RISES_AFTER
 from .ranks import Ranks
 from .records import GameRecords
-from .replay import ReplayBuffer, Window
+from .replay import ReplayBuffer, window_size
 from .report import Progress, Report, Session, Strength
 from .runs.backup import Backup
 from .runs.folder import LatestCheckpoint
@@ -72,7 +70,7 @@ class Trainer:
         """
         self.progress = progress
         machine = inventory()
-        probe = probe_for(config.game, machine)
+        probe = probe_for(config.game, machine, config.precision)
         if probe is not None and config.device != "cpu":
             progress.message("Trying the GPU, and comparing it with the CPU")
         choice = detect_device(config.device, machine, probe, config.gpus)
@@ -111,9 +109,6 @@ class Trainer:
         self.network = build_network(config.network_config(self.game), device, config.seed)
         self.learner = Learner(self.network, self.game, config)
         self.replay = ReplayBuffer(config.replay_capacity)
-        self.window = Window(
-            config.replay_capacity, config.positions_per_iteration, self.progress.message
-        )
         workers = len(self.plan.devices)
         self.playing = Playing(self.game, config.positions_per_iteration, workers, self.progress)
         self.probe = StrengthProbe(
@@ -253,7 +248,9 @@ class Trainer:
             self._save()
 
     def _take(self, records: GameRecords) -> None:
-        self.replay.resize(self.window.size(self._played(), records.num_positions))
+        played = self._played() + records.num_positions
+        iteration = self.config.positions_per_iteration
+        self.replay.resize(window_size(played, iteration, self.replay.limit))
         self.replay.add(records)
         self.playing.under_way = False  # until here an interrupt keeps the games
         self.total_games += int((records.endings > 0).sum())

@@ -225,7 +225,9 @@ def draw_fifths(fifths):
                 if share > 0.06:  # there is room
                     text = f"{result} {share:.0%}"
                     middle = from_ + share / 2
-                    axis.text(place, middle, text, ha="center", va="center", size=8, color="#222222")
+                    axis.text(
+                        place, middle, text, ha="center", va="center", size=8, color="#222222"
+                    )
             axis.text(place, 1.02, "said" if word == "predicted" else word, ha="center", size=9)
     middles = [3 * number + 0.5 for number in range(len(fifths))]
     axis.set_xticks(middles, ["least", *[""] * (len(fifths) - 2), "most"][: len(fifths)])

@@ -346,6 +346,7 @@ choices = {
 }
 inside.Controlled(draw_silenced, choices)
 
+
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Every channel silenced alone
 def silenced_alone(name):

@@ -44,8 +44,8 @@ def replay_of(games: list[list[dict]]) -> ReplayBuffer:
     return found
 
 
-def batches_of(replay: ReplayBuffer, updates: int) -> Batches:
-    return Batches(replay, updates, 32, Budget(None, 1), 2e-3, np.random.default_rng(0))
+def batches_of(replay: ReplayBuffer, updates: int, size: int = 32) -> Batches:
+    return Batches(replay, updates, size, Budget(None, 1), 2e-3, np.random.default_rng(0))
 
 
 class RankJob(SelfPlay):

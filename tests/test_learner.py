@@ -14,6 +14,7 @@ from chessnn_colab import learner as learner_module
 from chessnn_colab.budget import Budget
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.chess.rules import Chess
+from chessnn_colab.layers import Counted
 from chessnn_colab.learner import Learner, LearnerConfig, log_policy, losses_of, masked_log_policy
 from chessnn_colab.learning import Batches, learn
 from chessnn_colab.network import build_network, to_arrays
@@ -60,9 +61,20 @@ def test_a_batch_is_learned_by_heart(precision):
     assert all(parameter.dtype == torch.float32 for parameter in learner.network.parameters())
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_the_price_of_spikes_is_not_rounded_away(dtype):
+    """Spread over all neurons it would be far less than half a step of bfloat16 in each."""
+    spikes = torch.zeros(1, 512, 8, 8, 8, dtype=dtype, requires_grad=True)
+    generator = torch.Generator().manual_seed(0)
+    learned = (1e-4 * torch.randn(spikes.shape, generator=generator)).to(dtype)
+    torch.autograd.backward(Counted.apply(spikes), (learned, torch.tensor(0.01)))
+    assert spikes.grad is not None
+    assert float((spikes.grad.double() - learned.double()).sum()) == pytest.approx(0.01, rel=0.05)
+
+
 @pytest.mark.parametrize("levels, steps", [(8, 1), (1, 2)])
 def test_spikes_have_their_price_and_grow_rare(levels, steps):
-    batch, fired = batch_of(), []
+    batch, fired, generator = batch_of(), [], np.random.default_rng(0)
     for price in (0.0, 30.0):
         network = build_network(replace(TINY, levels=levels, steps=steps), "cpu").eval()
         learner = Learner(network, Chess(), LearnerConfig(1e-2, "float32", price))
@@ -75,8 +87,9 @@ def test_spikes_have_their_price_and_grow_rare(levels, steps):
         assert float(extra) == pytest.approx(
             price * levels * steps * np.mean(list(rates)), abs=1e-6
         )
-        for _ in range(20):
-            learner.update(batch)
+        for _ in range(20):  # in another order each time: not all positions pay
+            order = generator.permutation(32)
+            learner.update({name: array[order] for name, array in batch.items()})
         learner.reestimate_norms([batch])
         fired.append(np.mean(list(firing_rates(network, observation).values())))
     assert fired[1] < fired[0] / 2

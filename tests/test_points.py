@@ -9,11 +9,12 @@ import torch
 from chessnn_colab.actor import Actor
 from chessnn_colab.arena.players import NetworkPlayer
 from chessnn_colab.assembler import Assembler
+from chessnn_colab.chances import quantities
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.games.base import finished, select
 from chessnn_colab.games.registry import make_game
 from chessnn_colab.learner import Learner, LearnerConfig, score_target
-from chessnn_colab.network import actor_copy, build_network, expected_value, score_bins
+from chessnn_colab.network import actor_copy, build_network, score_bins
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.records import POLICY_WIDTH, GameRecords
 from chessnn_colab.replay import FIELDS, ReplayBuffer
@@ -43,7 +44,7 @@ def test_a_score_is_the_mean_of_its_shares():
     target = score_target(scores, LIMIT, 128)
     torch.testing.assert_close(target.sum(1), torch.ones(8))
     assert ((target > 0).sum(1) <= 2).all() and (target >= 0).all()
-    torch.testing.assert_close(expected_value(target.log(), LIMIT), scores, rtol=1e-4, atol=1e-2)
+    torch.testing.assert_close(quantities(target.log(), LIMIT)[0], scores, rtol=1e-4, atol=1e-2)
     outside = score_target(torch.tensor([-5.0, 2 * LIMIT]), LIMIT, 128)
     assert outside[0, 0] == 1 and outside[1, -1] == 1
 
@@ -138,7 +139,7 @@ def test_the_learner_learns_a_score():
     for _ in range(60):
         learner.update(batch)
     with torch.no_grad():
-        value = expected_value(
+        (value,) = quantities(
             learner.network.eval()(game.observe(state)).value_logits, game.score_limit
         )
     assert ((value - 70_000).abs() < 3_000).all()
@@ -152,7 +153,8 @@ def test_a_network_that_has_played_a_match_can_learn_afterwards():
     NetworkPlayer(game, network, SearchConfig(candidates=2, survivors=1)).choose(
         game.init(rows), torch.Generator()
     )
-    value = expected_value(network(game.observe(game.init(rows))).value_logits, game.score_limit)
+    logits = network(game.observe(game.init(rows))).value_logits
+    (value,) = quantities(logits, game.score_limit)
     value.sum().backward()
     assert all(weight.grad is not None for weight in network.value.parameters())
 

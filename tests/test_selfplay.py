@@ -290,10 +290,9 @@ def test_starts_are_legal_unfinished_and_varied(kind):
 
 
 def test_mix_of_starts_is_as_configured():
-    shares = {"few-piece": 0.25, "random-plies": 0.5, "standard": 0.25}
-    boards = boards_from_state(
-        start_positions(Chess(), shares, 40, torch.Generator().manual_seed(0))
-    )
+    game = Chess()
+    game.start_shares = {"few-piece": 0.25, "random-plies": 0.5, "standard": 0.25}
+    boards = boards_from_state(start_positions(game, 40, torch.Generator().manual_seed(0)))
     assert sum(board.fen() == chess.STARTING_FEN for board in boards) == 10
     assert sum(len(board.piece_map()) <= 9 for board in boards) == 10
 

@@ -86,7 +86,8 @@ def test_a_win_is_found_wherever_stepping_every_move_finds_one(name, shares, pli
     """In chess from few and from many pieces: checks by every kind of piece, uncovered ones too."""
     game = make_game(name)
     generator = torch.Generator().manual_seed(0)
-    state = start_positions(game, shares, 256 if name == "chess" else 64, generator)
+    game.start_shares = shares
+    state = start_positions(game, 256 if name == "chess" else 64, generator)
     found = 0
     for _ in range(plies):
         wins = every_win(game, state)

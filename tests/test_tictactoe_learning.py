@@ -88,7 +88,7 @@ def test_drawn_positions_say_draw_and_won_ones_win(run):
     packed = game.pack(unfinished_states(game)).tolist()
     values = {tuple(words): true_value(board) for words, board in zip(packed, unfinished())}
     said: dict[int, list[torch.Tensor]] = {1: [], 0: [], -1: []}
-    state = start_positions(game, game.start_shares, 256, generator)
+    state = start_positions(game, 256, generator)
     while len(state.board):
         for words, value in zip(game.pack(state).tolist(), actor.root(state).value.t()):
             said[values[tuple(words)]].append(value)

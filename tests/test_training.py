@@ -25,7 +25,7 @@ from chessnn_colab.games.chess.pgn import game_from_pgn
 from chessnn_colab.games.chess.rules import ENDINGS
 from chessnn_colab.learning import learn
 from chessnn_colab.network import to_arrays
-from chessnn_colab.replay import ReplayBuffer, Window, window_size
+from chessnn_colab.replay import ReplayBuffer, window_size
 from chessnn_colab.report import Report
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.networks import load_network
@@ -465,13 +465,6 @@ def test_games_go_on_with_another_number_of_workers_and_none_is_lost(tmp_path):
         assert words in listener.messages()
         assert reports[-1].total_positions + in_flight(tmp_path) == 72 * len(reports)
     assert "games in flight of 2 workers" in listener.messages()
-
-
-def test_positions_that_the_replay_loses_are_told_once():
-    told = []
-    window = Window(20, 4, told.append)
-    assert [window.size(played, new) for played, new in ((0, 20), (20, 21), (41, 22))] == [20] * 3
-    assert len(told) == 1 and "21 new positions, but the replay keeps the latest 20." in told[0]
 
 
 @pytest.mark.parametrize(

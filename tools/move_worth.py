@@ -25,11 +25,12 @@ import chess.engine
 import torch
 from torch import Tensor
 
+from chessnn_colab.chances import quantities
 from chessnn_colab.games.base import finished, select
 from chessnn_colab.games.chess.boards import boards_from_state
 from chessnn_colab.games.chess.notation import move_from_action
 from chessnn_colab.games.chess.rules import Chess
-from chessnn_colab.network import SpikingNetwork, actor_copy, expected_value
+from chessnn_colab.network import SpikingNetwork, actor_copy
 from chessnn_colab.runs.networks import load_network, shipped_networks, split_run
 from targets import own_positions
 
@@ -93,7 +94,7 @@ class Moves:
         """
         parts = torch.arange(len(self.rows)).split(ROWS)
         planes = (self.game.observe(select(self.after, part)) for part in parts)
-        found = torch.cat([expected_value(network.features_and_value(each)[1]) for each in planes])
+        found = torch.cat([quantities(network.features_and_value(each)[1])[0] for each in planes])
         mover = self.state.current_player[self.rows].unsqueeze(1)
         result = self.after.rewards.gather(1, mover).squeeze(1)
         return torch.where(finished(self.after), result, -found)

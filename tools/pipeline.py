@@ -24,7 +24,8 @@ from chessnn_colab.arena.match import Match
 from chessnn_colab.arena.parallel import play_matches
 from chessnn_colab.arena.players import Player
 from chessnn_colab.arena.registry import match_game
-from chessnn_colab.network import actor_copy, expected_value
+from chessnn_colab.chances import quantities
+from chessnn_colab.network import actor_copy
 from chessnn_colab.records import GameRecords
 from chessnn_colab.runs.networks import load_network
 from chessnn_colab.search import SearchConfig
@@ -59,7 +60,7 @@ class StepPlayer(Player):
         with without_waiting(self.network, **self.options) if self.options else nullcontext():
             logits, values = zip(*(self.network(planes) for _ in range(self.steps)))
         policies = torch.stack(logits).masked_fill(illegal, -1e9).log_softmax(2)
-        return policies, expected_value(torch.stack(values))
+        return policies, quantities(torch.stack(values))[0]
 
     def choose(self, state: Any, generator: torch.Generator, boards: Any = None) -> Tensor:
         likeliest = self.answers(state)[0].exp().topk(2, 2)

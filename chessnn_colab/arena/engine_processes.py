@@ -83,10 +83,7 @@ class ProcessPlayer(Player):
         """The action that a process chooses on a board object of the game, or why it has none."""
         raise NotImplementedError
 
-    def choose(
-        self, state: Any, generator: torch.Generator, boards: Sequence[Any] | None = None
-    ) -> Tensor:
-        assert boards is not None  # wants_boards says so
+    def choose(self, state: Any, generator: torch.Generator, boards: Sequence[Any] = ()) -> Tensor:
         answers = list(self._threads.map(self._answer, boards))
         self.reasons = [answer for answer in answers if isinstance(answer, str)]
         actions = [NO_MOVE if isinstance(answer, str) else answer for answer in answers]

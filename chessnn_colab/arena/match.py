@@ -54,7 +54,6 @@ class Match:
 class PlayerTime:
     """A player in all its matches, and how long it thinks."""
 
-    player: Player
     seconds: float = 0.0
     moves: int = 0
 
@@ -77,7 +76,7 @@ class MatchResults:
         self.games = [counts[number] for number in range(len(matches))]
         self.ended: list[dict[int, MatchGame]] = [{} for _ in matches]
         players = [player for match in matches for player in match.players]
-        self.times = {player: PlayerTime(player) for player in players}
+        self.times = {player: PlayerTime() for player in players}
         self.interrupted = False
 
     def end(self) -> None:

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from ..actor import ROOT_ACTIONS
 from ..branches import Branch, branches
 from ..cpu import use_threads
 from ..errors import RunError
-from ..games.base import Game, concatenate, map_fields
+from ..games.base import Game, concatenate
+from ..graphs import map_tensors
+from ..network import SpikingNetwork
 from ..search import ILLEGAL, SearchConfig
 from ..settings import require, up_to
 from .players import NO_MOVE, NetworkPlayer, Player, play_search
@@ -48,9 +49,9 @@ class Opponent:
         board: the same position as the game's own board object, for players that want it. Raises
         RunError with the player's reason when it has no move to give.
         """
-        boards = [board] if self.player.wants_boards else None
+        boards = [board] if self.player.wants_boards else ()
         # The other side may play on another device.
-        state = map_fields(lambda field: field.to(self.game.device), state)
+        state = map_tensors(lambda field: field.to(self.game.device), state)
         action = int(self.player.choose(state, self._generator, boards))
         if action == NO_MOVE:
             raise RunError(
@@ -91,10 +92,7 @@ class NetworkOpponent(Opponent):
         """One Opinion for each of `states`, each with one row and not finished."""
         if not states:
             return []
-        batch = concatenate(states)
-        rates, value_logits = self.actor.network.features_and_value(self.game.observe(batch))
-        actions, logits = self.actor.likeliest(batch, rates, ROOT_ACTIONS)
-        return sorted_opinions(value_logits, batch.current_player, actions, logits)
+        return opinions_of(self.actor.network, self.game, concatenate(states))[0]
 
 
 def search_of(evaluations: int) -> SearchConfig:
@@ -109,18 +107,18 @@ def search_of(evaluations: int) -> SearchConfig:
     )
 
 
-def sorted_opinions(
-    value_logits: Tensor, players: Tensor, actions: Tensor, logits: Tensor
-) -> list[Opinion]:
-    """An Opinion per row: value_logits [B, 3] as `players` [B] see it, and the logits [B, N] of
-    `actions` [B, N], ILLEGAL where one is not legal.
-    """
-    probabilities, order = logits.softmax(1).sort(dim=1, descending=True, stable=True)
+def opinions_of(network: SpikingNetwork, game: Game, state: Any) -> tuple[list[Opinion], Tensor]:
+    """An Opinion for each row of `state` [B], and the last neurons' rates [B, channels, H, W]."""
+    rates, value_logits = network.features_and_value(game.observe(state))
+    mask = game.legal_action_mask(state)
+    shares = torch.where(mask, network.prior_logits(rates), ILLEGAL).softmax(1)
+    shares, actions = shares.sort(dim=1, descending=True, stable=True)
     outcomes = value_logits.softmax(1)
-    outcomes = torch.where(players.unsqueeze(1) > 0, outcomes.flip(1), outcomes)
-    opinions = []
-    legal = (logits > ILLEGAL).sum(1).tolist()  # they come first
-    columns = (outcomes.tolist(), actions.gather(1, order).tolist(), probabilities.tolist(), legal)
-    for wdl, row, shares, count in zip(*columns):
-        opinions.append(Opinion(tuple(wdl), row[:count], shares[:count]))
-    return opinions
+    outcomes = torch.where(state.current_player.unsqueeze(1) > 0, outcomes.flip(1), outcomes)
+    legal = mask.sum(1)  # they come first
+    columns = (each.tolist() for each in (outcomes, actions, shares, legal))
+    opinions = [
+        Opinion(tuple(wdl), row[:count], of_row[:count])
+        for wdl, row, of_row, count in zip(*columns)
+    ]
+    return opinions, rates

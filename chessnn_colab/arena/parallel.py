@@ -22,10 +22,10 @@ from ..devices import WorkerPlan, inventory, plan_workers
 from ..errors import ConfigError, WorkerError
 from ..games.base import Game
 from ..games.registry import make_game
+from ..in_flight import Arrays, OnArrays
 from ..settings import COUNT, require
 from ..text import counted
 from ..workers.local import LocalPool
-from ..workers.protocol import Arrays
 from .engine_processes import ProcessPlayer
 from .match import Key, Match
 from .players import Player
@@ -227,12 +227,7 @@ class MatchJob:
     def set_weights(self, version: int, arrays: Arrays) -> None:
         """The players come with the settings."""
 
-    def play(
-        self,
-        games: Sequence[Key],
-        seed: int,
-        on_progress: Callable[[int, int, Arrays | None], bool],
-    ) -> None:
+    def play(self, games: Sequence[Key], seed: int, on_progress: OnArrays) -> None:
         """Play these games. Their random numbers follow from the matches' own seed."""
         seconds = max(self.ends_at - time.time(), 0.0)
         runner = MatchRunner(self.game, self.matches, self.seed, seconds, games)

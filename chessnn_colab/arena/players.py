@@ -73,9 +73,7 @@ class Player(Protocol):
         str
     ] = ()  # why the last `choose` answered NO_MOVE: one reason for each such row, in order
 
-    def choose(
-        self, state: Any, generator: torch.Generator, boards: Sequence[Any] | None = None
-    ) -> Tensor:
+    def choose(self, state: Any, generator: torch.Generator, boards: Sequence[Any] = ()) -> Tensor:
         """int64 [B]: an action per row, or NO_MOVE, which loses the game.
 
         `generator` is on the states' device; in a match it is a GamesChance, and a player that
@@ -131,9 +129,7 @@ class ScoringPlayer(Player):
         """float32 [B, A]: what each action is worth. Those that are not legal do not count."""
         raise NotImplementedError
 
-    def choose(
-        self, state: Any, generator: torch.Generator, boards: Sequence[Any] | None = None
-    ) -> Tensor:
+    def choose(self, state: Any, generator: torch.Generator, boards: Sequence[Any] = ()) -> Tensor:
         mask = self.game.legal_action_mask(state)
         return one_of_the_best(torch.where(mask, self.scores(state), -torch.inf), generator)
 
@@ -174,9 +170,7 @@ class NetworkPlayer(Player):
         self.actor.replays.graphs.on = game.device.type == "cuda"
 
     @torch.inference_mode()
-    def choose(
-        self, state: Any, generator: torch.Generator, boards: Sequence[Any] | None = None
-    ) -> Tensor:
+    def choose(self, state: Any, generator: torch.Generator, boards: Sequence[Any] = ()) -> Tensor:
         timing = torch.backends.cudnn.benchmark
         torch.backends.cudnn.benchmark = False  # a match has many sizes
         try:

@@ -41,7 +41,7 @@ def solved_puzzles(
         chance.games = [random.Random(f"0: puzzle {first + row}") for row in range(len(some))]
         boards = [puzzle.board for puzzle in some]
         state = states(boards, game)
-        actions = player.choose(state, chance, boards if player.wants_boards else None).tolist()
+        actions = player.choose(state, chance, boards if player.wants_boards else ()).tolist()
         solved += [action in puzzle.solutions for action, puzzle in zip(actions, some)]
         on_puzzles(len(solved), sum(solved))
     return solved

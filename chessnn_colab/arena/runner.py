@@ -9,10 +9,11 @@ from typing import Any, cast
 
 import torch
 
-from ..games.base import Game, PointsGame, concatenate, finished, map_fields, select
+from ..games.base import Game, PointsGame, concatenate, finished, select
+from ..graphs import map_tensors
 from ..search import ROW_MULTIPLE
-from .match import Key, Match, MatchResults, Openings, PlayerTime, all_games
-from .players import NO_MOVE, GamesChance
+from .match import Key, Match, MatchResults, Openings, all_games
+from .players import NO_MOVE, GamesChance, Player
 from .progress import MatchProgress, Watch
 from .registry import arena_game
 from .result import FORFEIT, MatchGame, Opening
@@ -27,7 +28,7 @@ class Board:
 
     key: Key
     chance: random.Random  # the game's own
-    players: list[PlayerTime]  # the one that moves first, and the second
+    players: Sequence[Player]  # the one that moves first, and the second
     position: Any = None  # the game's board object, if one of the players wants boards
     actions: list[int] = field(default_factory=list)
     over: bool = False
@@ -63,8 +64,7 @@ class MatchRunner:
             self.starts = game.starts(most, "standard", generator)
         self.results = MatchResults(matches, keys)
         # Networks last: then they get the games of every opponent that has just moved.
-        times = self.results.times.values()
-        self.order = sorted(times, key=lambda player: player.player.evaluations)
+        self.order = sorted(self.results.times, key=lambda player: player.evaluations)
         self.state: Any = None
         self.boards: list[Board] = []
         self.seconds_a_move = 0.0  # in the last step
@@ -154,7 +154,7 @@ class MatchRunner:
                 self.game, [self.opening(number) for _, number in keys]
             )
             for board, position in zip(fresh, positions):
-                if any(player.player.wants_boards for player in board.players):
+                if any(player.wants_boards for player in board.players):
                     board.position = position
         self.state = concatenate([self.state, state]) if self.boards else state
         self.boards = [*self.boards, *fresh]
@@ -168,10 +168,9 @@ class MatchRunner:
         players = self.matches[match].players
         names = " - ".join(player.name for player in players)
         chance = random.Random(f"{self.seed}: {names}, game {number}")
-        times = [self.results.times[player] for player in players]
-        return Board(key, chance, times[::-1] if number % 2 else times)
+        return Board(key, chance, players[::-1] if number % 2 else players)
 
-    def _move(self, player: PlayerTime) -> int:
+    def _move(self, player: Player) -> int:
         """Make every move that this player has to make now. Returns how many they are."""
         movers = self.state.current_player.tolist() if self.boards else []
         rows = [
@@ -182,7 +181,7 @@ class MatchRunner:
         if not rows:
             return 0
         actions = self._choose(player, rows)
-        reasons = iter(player.player.reasons)
+        reasons = iter(player.reasons)
         moves = {}
         for row, action in zip(rows, actions):
             if action == NO_MOVE:
@@ -194,22 +193,23 @@ class MatchRunner:
         self._clear()
         return len(rows)
 
-    def _choose(self, player: PlayerTime, rows: list[int]) -> list[int]:
+    def _choose(self, player: Player, rows: list[int]) -> list[int]:
         """An action, or NO_MOVE, for the games in `rows`. Measures the time."""
         started = time.perf_counter()
         boards = [self.boards[row] for row in rows]
         self.chance.games = [board.chance for board in boards]
         index = torch.tensor(rows, device=self.game.device)
-        if player.player.evaluations:  # in few sizes: the same bits whatever shares the batch
+        if player.evaluations:  # in few sizes: the same bits whatever shares the batch
             multiple = ROW_MULTIPLE
             while multiple < len(rows) and self.game.device.type != "cpu":
                 multiple *= 2  # each size is recorded once as a CUDA graph
             index = torch.cat([index, index[:1].expand(-len(rows) % multiple)])
-        positions = [board.position for board in boards] if player.player.wants_boards else None
-        chosen = player.player.choose(select(self.state, index), self.chance, positions)
+        positions = [board.position for board in boards] if player.wants_boards else ()
+        chosen = player.choose(select(self.state, index), self.chance, positions)
         actions = chosen[: len(rows)].tolist()
-        player.seconds += time.perf_counter() - started
-        player.moves += len(rows)
+        time_of = self.results.times[player]
+        time_of.seconds += time.perf_counter() - started
+        time_of.moves += len(rows)
         return actions
 
     def _make(self, moves: dict[int, int]) -> None:
@@ -217,7 +217,7 @@ class MatchRunner:
         index = torch.tensor(list(moves), device=self.game.device)
         chosen = torch.tensor(list(moves.values()), device=self.game.device)
         after = self.game.step(select(self.state, index), chosen)
-        self.state = map_fields(
+        self.state = map_tensors(
             lambda all_rows, new: all_rows.index_copy(0, index, new), self.state, after
         )
         over = finished(after).tolist()

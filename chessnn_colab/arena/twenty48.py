@@ -27,7 +27,7 @@ class GreedyPlayer(Player):
         self.game = game
 
     def choose(
-        self, state: Twenty48State, generator: torch.Generator, boards: Sequence[Any] | None = None
+        self, state: Twenty48State, generator: torch.Generator, boards: Sequence[Any] = ()
     ) -> Tensor:
         order = torch.tensor(CORNER_ORDER, device=self.game.device)
         return order[self.values(state.tiles)[:, order].argmax(1)]

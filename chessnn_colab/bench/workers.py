@@ -54,7 +54,7 @@ def started_workers(
 
         def play(seconds: float, seed: int = 0) -> Played:
             started = time.monotonic()
-            chunks = pool.play(shares, seed, None, started + seconds)
+            chunks = pool.play(shares, seed, deadline=started + seconds)
             ended = time.monotonic()
             in_flight = [games for games in pool.call.in_flight if games]
             records = concatenate_worker_games(chunks, setting.game)

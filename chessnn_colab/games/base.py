@@ -4,13 +4,14 @@ The names are pgx's (https://github.com/sotetsuk/pgx): ``init``, ``step``, ``obs
 ``legal_action_mask``, ``current_player``, ``terminated``, ``truncated``, ``rewards``.
 """
 
-import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
+
+from ..graphs import map_tensors
 
 # On a GPU the number of actions to try must not depend on the positions. So this many are tried in
 # each, and any wins beyond them are missed. In chess a position of random play has 3 moves that may
@@ -158,8 +159,8 @@ def finished(state: Any) -> Tensor:
 def select(state: Any, index: Tensor | slice) -> Any:
     """The rows `index` (int64 [N], bool [B] or a slice) of every field."""
     if isinstance(index, Tensor) and index.dtype == torch.int64:
-        return map_fields(lambda field: field.index_select(0, index), state)
-    return map_fields(lambda field: field[index], state)
+        return map_tensors(lambda field: field.index_select(0, index), state)
+    return map_tensors(lambda field: field[index], state)
 
 
 def where(condition: Tensor, state: Any, other: Any) -> Any:
@@ -168,31 +169,20 @@ def where(condition: Tensor, state: Any, other: Any) -> Any:
     def pick(field: Tensor, alternative: Tensor) -> Tensor:
         return torch.where(condition.view(-1, *[1] * (field.dim() - 1)), field, alternative)
 
-    return map_fields(pick, state, other)
+    return map_tensors(pick, state, other)
 
 
 def concatenate(states: Sequence[Any]) -> Any:
     """The rows of all `states`, one batch after the other."""
-    return map_fields(lambda *fields: torch.cat(fields), *states)
+    return map_tensors(lambda *fields: torch.cat(fields), *states)
 
 
-def map_fields(function: Callable[..., Tensor], *states: Any) -> Any:
-    """A state whose fields are `function` of the same fields of `states`."""
-    return type(states[0])(
-        **{
-            field.name: function(*(getattr(state, field.name) for state in states))
-            for field in dataclasses.fields(states[0])
-        }
-    )
-
-
-def start_positions(
-    game: Game, shares: Mapping[str, float], count: int, generator: torch.Generator
-) -> Any:
+def start_positions(game: Game, count: int, generator: torch.Generator) -> Any:
     """`count` start positions in random order: of each kind its share, of the last kind the rest.
 
     `generator` is a CPU generator.
     """
+    shares = game.start_shares
     *kinds, rest = shares
     numbers = {}
     left = count

@@ -13,10 +13,11 @@ import filecmp
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import CheckpointError, ChessnnError, ConfigError, RunError
+from ..text import Say, silent
 from .config_file import CONFIG_FILE
 from .files import AnyPath, copy_verified, reason, refused
 from .folder import CARD_FILE, RATINGS_FILE, RunFolder, folder_path
@@ -73,9 +74,7 @@ class Backup:
             self._thread.join(max(seconds, 0))
             self._behind |= self._copying
 
-    def close(
-        self, say: Callable[[str], None] = lambda text: None, seconds: float = CLOSE_SECONDS
-    ) -> list[str]:
+    def close(self, say: Say = silent, seconds: float = CLOSE_SECONDS) -> list[str]:
         """Finish copying, in at most `seconds`, and unlock the copy. Returns what went wrong.
 
         say: told before, where there is something to wait for.
@@ -145,7 +144,7 @@ class Backup:
         self._copied[path] = state
 
 
-def restore_run(run: AnyPath, copy_to: AnyPath, say: Callable[[str], None]) -> None:
+def restore_run(run: AnyPath, copy_to: AnyPath, say: Say) -> None:
     """Bring a run back from its copy when the run's own folder has no checkpoint.
 
     say: gets a sentence before, because it may take a while, and one after; none when there is

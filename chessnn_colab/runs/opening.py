@@ -1,14 +1,13 @@
 """Open a run for training in one call: its folder, its settings and its latest checkpoint."""
 
-from collections.abc import Callable
-
+from ..text import Say, silent
 from .backup import restore_run
 from .files import AnyPath
 from .folder import LatestCheckpoint, RunFolder
 
 
 def open_run(
-    path: AnyPath, copy_to: AnyPath | None = None, say: Callable[[str], None] = lambda text: None
+    path: AnyPath, copy_to: AnyPath | None = None, say: Say = silent
 ) -> tuple[RunFolder, LatestCheckpoint | None]:
     """Open the run in the folder `path`, or make the folder, and lock it. Returns the folder, and
     the newest checkpoint that is not damaged, None for a new run.

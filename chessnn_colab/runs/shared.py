@@ -5,8 +5,6 @@ and its figures. It may come from a stranger, so it is checked like a checkpoint
 only text.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence

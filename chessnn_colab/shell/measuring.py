@@ -111,7 +111,7 @@ def _calibrate(options: argparse.Namespace) -> None:
         found = calibrate_run(
             options.run, options.games, options.snapshot, options.seed, options.device, watch
         )
-    print(json.dumps(found.to_dict()) if options.json else found, flush=True)
+    print(json.dumps(found._asdict()) if options.json else found, flush=True)
 
 
 def run_ladder(options: argparse.Namespace) -> None:

@@ -7,9 +7,9 @@ from ..report import Report, Strength, score_names
 from ..text import duration
 
 
-def figure(value: float | None) -> str:
+def figure(value: float) -> str:
     """Two decimals; "-" for a loss that this iteration does not have (None or NaN)."""
-    return "-" if value is None or math.isnan(value) else f"{value:.2f}"
+    return "-" if math.isnan(value) else f"{value:.2f}"
 
 
 # Label -> the text of a report's figure, in the order of a table; the results come before "plies".

@@ -3,14 +3,12 @@
 import copy
 import re
 from collections.abc import Mapping, Sequence
-from itertools import takewhile
 from typing import Any
 
 import torch
 
 from ..errors import NotationError
 from ..games.base import Game, finished
-from ..games.gomoku.lines import FIVE, REACH, line_cells
 from ..games.gomoku.notation import cell_name
 
 EMPTY = ""  # the glyph of a square on which nothing stands
@@ -64,10 +62,8 @@ class Drawing:
 
     def squares(self) -> list[str]:
         """The glyph of each square."""
-        planes = self.game.observe(self._states[-1])[0, :2].flatten(1).int()
-        standing = planes[self.turn] + 2 * planes[1 - self.turn]
         stones = (EMPTY, *self.glyphs)
-        return [stones[stone] for stone in standing.tolist()]
+        return [stones[stone] for stone in self._states[-1].board[0].tolist()]
 
     def clicks(self) -> list[tuple[tuple[int, ...], int]]:
         """Of each legal action, the squares that one clicks for it, in order. Several actions may
@@ -88,19 +84,12 @@ class Drawing:
 
     def alarms(self) -> Sequence[int]:
         """Squares that stand out: the line that won, or a king in check."""
-        if not self.actions or not self._states[-1].rewards.any():
+        state = self._states[-1]
+        if not state.rewards.any():
             return ()
-        last = self.actions[-1]
-        standing = [*self.squares(), EMPTY]  # the last one is beyond the border
-        found = {last}
-        for line in line_cells(self.rows)[last].tolist():
-            before, after = (
-                list(takewhile(lambda cell: standing[cell] == standing[last], cells))
-                for cells in (line[REACH - 1 :: -1], line[REACH + 1 :])
-            )
-            if len(before) + 1 + len(after) >= min(FIVE, self.rows):
-                found.update(before, after)
-        return sorted(found)
+        stones = self.game.stones(state)[:, 1]  # of the side that has just moved
+        won = stones & self.game.lines.completes(stones)
+        return won[0].nonzero().squeeze(1).tolist()
 
     def push(self, action: int) -> None:
         """Play a legal action."""

@@ -26,7 +26,6 @@ def measure(
     games: int = 40,
     search: SearchConfig | None = None,
     seconds: float | None = None,
-    seed: int = 0,
     device: str = "auto",
 ) -> Sequence[MatchResult | SoloGames]:
     """Measure a run in a notebook: several snapshots against several opponents, with progress, all
@@ -52,7 +51,7 @@ def measure(
         opponents = list(arena_game(run_game(str(run))).players)
     with watching() as watch:
         results = evaluate_run(
-            str(run), opponents, games, search, snapshots, seed, device, None, watch, seconds
+            str(run), opponents, games, search, snapshots, 0, device, None, watch, seconds
         )
     shortfalls = dict.fromkeys(line for result in results for line in result.shortfall())
     in_bars = has_widget_front_end() and isinstance(results[0], MatchResult)

@@ -6,8 +6,6 @@ Jupyter takes style sheets and inline SVG out of notebooks that it does not trus
 styles and images in data addresses.
 """
 
-from __future__ import annotations
-
 import html
 from collections.abc import Sequence
 

@@ -2,8 +2,6 @@
 folder.
 """
 
-from __future__ import annotations
-
 import html
 from collections import Counter
 from collections.abc import Mapping, Sequence

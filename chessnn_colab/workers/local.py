@@ -16,9 +16,10 @@ from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..text import Say
 from .pool import Pool
 from .process import THREAD_VARIABLES, worker_main
-from .protocol import Arrays, Inbox, Job, OnMessage, worker_seed
+from .protocol import Arrays, Inbox, Job, worker_seed
 from .shares import PlayCall, Slot
 
 if TYPE_CHECKING:
@@ -188,13 +189,13 @@ class InlinePool(Pool):
         factory: Callable[..., Job],
         settings: Mapping[str, Any],
         plan: WorkerPlan,
-        on_message: OnMessage,
+        on_message: Say,
     ):
         self.plan = plan
         self._say = on_message
         self._jobs = [factory(device, **settings) for device in plan.devices]
         self._slots = []  # there are no processes
-        self.call = PlayCall([], 0, None)
+        self.call = PlayCall([], 0)
 
     @property
     def descriptions(self) -> list[str]:

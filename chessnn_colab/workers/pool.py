@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ..errors import WorkerError, error_line
 from ..runs.files import reason
+from ..text import Say, silent
 from .process import require_numpy
-from .protocol import Arrays, Games, Inbox, Job, OnMessage, OnStart, OnUpdate, WorkerProcess
-from .shares import LearnCall, PlayCall, Slot
+from .protocol import Arrays, Games, Inbox, Job, OnStart, OnUpdate, WorkerProcess
+from .shares import LearnCall, PlayCall, Slot, unheard
 
 if TYPE_CHECKING:  # devices imports torch, and a worker needs torch only if its job does
     from ..devices import WorkerPlan
@@ -55,18 +56,18 @@ class Pool:
         settings: Mapping[str, Any],
         plan: WorkerPlan,
         timeout: float = TIMEOUT_SECONDS,
-        on_message: OnMessage | None = None,
+        on_message: Say = silent,
         on_start: OnStart | None = None,
     ):
         self.plan = plan
         self.timeout = timeout
         self._factory = factory
         self._settings = dict(settings)
-        self._say = on_message or (lambda text: None)
+        self._say = on_message
         self._inbox: Inbox = queue.Queue()
         self._slots = [Slot(index, device) for index, device in enumerate(plan.devices)]
         self._weights: Any = None
-        self.call = PlayCall([], 0, None)
+        self.call = PlayCall([], 0)
         try:
             for slot in self._slots:
                 self._start(slot)
@@ -96,7 +97,7 @@ class Pool:
         self,
         games: Sequence[Games],
         seed: int,
-        on_update: OnUpdate | None = None,
+        on_update: OnUpdate = unheard,
         deadline: float | None = None,
     ) -> list[list[Arrays]]:
         """Play games[i] with seed worker_seed(seed, i) for every i, one share per worker.
@@ -185,7 +186,7 @@ class Pool:
         CLOSE_SECONDS at most. Nobody hears of it.
         """
         call = self.call
-        call.on_update = lambda share, games, plies: None
+        call.on_update = unheard
         call.end(self._slots)
         deadline = time.monotonic() + CLOSE_SECONDS
         while any(slot.share is not None for slot in self._slots) and time.monotonic() < deadline:

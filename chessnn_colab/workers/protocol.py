@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..in_flight import Arrays, Share
+from ..in_flight import Arrays, OnArrays, Share
 from ..text import counted
 
 # Of a share: how many games, or which, or the positions to play, as the job understands it.
@@ -19,7 +19,6 @@ OnUpdate = Callable[
 Inbox = queue.Queue[
     tuple[int, "WorkerProcess", bytes | None]
 ]  # (index of the slot, handle, payload or None)
-OnMessage = Callable[[str], None]  # gets one sentence for the user
 # gets the device in words of each worker that has started, "" for the others
 OnStart = Callable[[Sequence[str]], None]
 
@@ -42,9 +41,7 @@ class Job(Protocol):
         understands; a later one is not lower.
         """
 
-    def play(
-        self, games: Any, seed: int, on_progress: Callable[[int, int, Arrays | None], bool], /
-    ) -> Arrays | None:
+    def play(self, games: Any, seed: int, on_progress: OnArrays, /) -> Arrays | None:
         """Play `games`; the same weights and seed give the same games.
 
         Call on_progress(games done, plies done, arrays) now and then. `arrays` holds the games that

@@ -21,6 +21,10 @@ GIVE_UP_SECONDS = 30.0  # for the other ranks to notice a lost one; Ray ends a s
 _TICKETS = itertools.count()
 
 
+def unheard(share: int, games: int, plies: int) -> None:
+    """The OnUpdate of a call whose progress nobody follows."""
+
+
 @dataclass
 class Slot:
     """A worker's place in the pool: the process that fills it now, and what that process is
@@ -62,10 +66,10 @@ class PlayCall:
 
     stop_seconds = STOP_SECONDS
 
-    def __init__(self, games: Sequence[Games], seed: int, on_update: OnUpdate | None):
+    def __init__(self, games: Sequence[Games], seed: int, on_update: OnUpdate = unheard):
         self.games = games
         self.seed = seed
-        self.on_update = on_update or (lambda share, games, plies: None)
+        self.on_update = on_update
         self.received: list[list[Arrays]] = [[] for _ in games]
         # What a finished share left in flight; None: it is not finished.
         self.in_flight: list[Arrays | None] = [None] * len(games)
@@ -137,7 +141,7 @@ class LearnCall(PlayCall):
     stop_seconds = GIVE_UP_SECONDS
 
     def __init__(self, slots: Sequence[Slot]):
-        super().__init__([0] * len(slots), 0, None)
+        super().__init__([0] * len(slots), 0)
         self.waiting.clear()
         self.slots = slots
         self.lost = 0

@@ -1,7 +1,5 @@
 """The words after `go` in the UCI protocol: how long a search may take."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import takewhile
 

@@ -3,8 +3,6 @@
 The protocol: https://www.chessprogramming.org/UCI.
 """
 
-from __future__ import annotations
-
 import io
 import queue
 import sys

@@ -4,12 +4,9 @@ It grows one tree after the other ("rungs"), each twice as large as the one befo
 from the last tree that is complete. The search can stop between any two evaluations.
 """
 
-from __future__ import annotations
-
 import math
 import queue
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import cast
@@ -24,6 +21,7 @@ from ...games.base import forced_wins
 from ...games.chess.notation import action_from_move, move_from_action, reopen, state_from_boards
 from ...games.chess.rules import Chess
 from ...search import ILLEGAL, PolicyOutput, Root, considered_visits_table, sample_prior
+from ...text import Say
 from ...tree import Expansion, tree_search
 from .limits import MOST_SIMULATIONS, Limits
 
@@ -47,7 +45,7 @@ class Search:
     board: chess.Board
     limits: Limits
     inbox: queue.Queue[str | None]  # commands that come during the search; None: the input's end
-    say: Callable[[str], None]  # writes one line to the other program
+    say: Say  # writes one line to the other program
     lines: int  # of play to tell, of as many moves (MultiPV)
     nodes: int = 0
     stopped: bool = False

@@ -50,9 +50,7 @@ class Jumps:
     shift is the same number along a long inner loop; trailing_dims is how many dimensions follow J.
     """
 
-    def __init__(
-        self, jumps: Sequence[tuple[int, int]], trailing_dims: int, device: torch.device | str
-    ):
+    def __init__(self, jumps: Sequence[tuple[int, int]], trailing_dims: int, device: torch.device):
         shape = (-1, *[1] * trailing_dims)
 
         def table(values: list[int]) -> Tensor:
@@ -98,7 +96,7 @@ def _fold(operator: Callable[[Tensor, Tensor], Tensor], bitboards: Tensor) -> Te
     return bitboards[0]
 
 
-def bits_table(dtype: torch.dtype, device: torch.device | str) -> Tensor:
+def bits_table(dtype: torch.dtype, device: torch.device) -> Tensor:
     """[256, 8] of `dtype`: the eight bits of each byte, lowest first."""
     byte = torch.arange(256).unsqueeze(1)
     return ((byte >> torch.arange(8)) & 1).to(dtype).to(device)

@@ -53,7 +53,7 @@ class Referee:
     A game is truncated `max_plies` plies after its start.
     """
 
-    def __init__(self, max_plies: int, device: torch.device | str):
+    def __init__(self, max_plies: int, device: torch.device):
         self.kinds = torch.tensor(_KINDS, device=device)
         self.squares = torch.tensor(_SQUARES, device=device).view(-1, 1)
         # clock, current player, plies played and repetitions from which on the last facts hold

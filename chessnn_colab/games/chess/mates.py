@@ -15,7 +15,7 @@ CASTLED = 1 << 6 | 1 << 2  # g1 and c1
 class CheckFinder:
     """The geometry of checks on one device."""
 
-    def __init__(self, device: torch.device | str):
+    def __init__(self, device: torch.device):
         self._ray = bb.Jumps(bb.DIRECTIONS, 1, device)
         self._knight = bb.Jumps(bb.KNIGHT_JUMPS, 1, device)
         jumps = [(files, ranks) for files, ranks, _ in PLANES[:UNDERPROMOTION_PLANES]]

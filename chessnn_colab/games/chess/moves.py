@@ -67,7 +67,7 @@ class LegalMoves:
 class MoveGenerator:
     """The geometry on one device; `legal_moves` is a pure function of the position."""
 
-    def __init__(self, device: torch.device | str):
+    def __init__(self, device: torch.device):
         def constant(values: Sequence[int], *shape: int) -> Tensor:
             return torch.tensor(values, dtype=torch.int64, device=device).view(*shape)
 

@@ -19,7 +19,7 @@ from .boards import boards_from_state, position_from_boards
 from .endings import ENDINGS, Referee
 from .material import Material
 from .mates import CheckFinder
-from .moves import NUM_PLANES, PLANES, MoveGenerator, destinations
+from .moves import NUM_PLANES, PLANES, MoveGenerator
 from .state import (
     CASTLING_ROOKS,
     CLOCK,
@@ -66,7 +66,6 @@ class Chess(Game):
     def __init__(self, max_plies: int = 512, device: torch.device | str = "cpu"):
         self.max_plies = max_plies
         self.device = torch.device(device)
-        self.destinations = destinations().to(self.device)
         self.action_images = torch.stack(
             (torch.arange(self.num_actions), symmetry.mirror_actions())
         ).to(self.device)

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import torch
 
-from ...arena.opponent import Opinion, sorted_opinions
+from ...arena.opponent import Opinion, opinions_of
 from ...games.chess.notation import board_from_fen
 from ...games.chess.rules import Chess
 from ...network import SpikingNetwork
@@ -52,10 +52,7 @@ def opinion(network: SpikingNetwork, seen: SeenPosition) -> Opinion:
 
     Every legal move has its probability, however small.
     """
-    logits, value_logits = network(seen.planes)
-    state = seen.drawing.state()
-    _, actions = seen.drawing.game.legal_actions(state)
-    return sorted_opinions(value_logits, state.current_player, actions[None], logits[:, actions])[0]
+    return opinions_of(network, seen.drawing.game, seen.drawing.state())[0][0]
 
 
 def firing_maps(network: SpikingNetwork, seen: SeenPosition) -> dict[str, np.ndarray]:

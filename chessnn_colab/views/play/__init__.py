@@ -31,10 +31,10 @@ class FunctionPlayer(Player):
         self._choose_move = choose_move
 
     def choose(
-        self, state: Any, generator: torch.Generator, boards: Sequence[Any] | None = None
+        self, state: Any, generator: torch.Generator, boards: Sequence[Any] = ()
     ) -> torch.Tensor:
         """The actions of the moves. Raises NotationError for one that is not legal."""
-        moves = [(self._choose_move(board.copy()), board) for board in boards or ()]
+        moves = [(self._choose_move(board.copy()), board) for board in boards]
         return torch.tensor([action_from_move(move, board) for move, board in moves])
 
 

@@ -38,9 +38,9 @@ def make_progress(kind: str | None = None, stream: TextIO | None = None) -> Live
     return LiveProgress(TextFace(stream) if name == "text" else Face())
 
 
-def watching(kind: str | None = None, stream: TextIO | None = None) -> closing[LiveProgress]:
+def watching(stream: TextIO | None = None) -> closing[LiveProgress]:
     """`make_progress` for a with statement, which closes it."""
-    return closing(make_progress(kind, stream))
+    return closing(make_progress(stream=stream))
 
 
 def _face_for_this_place(stream: TextIO | None) -> str:

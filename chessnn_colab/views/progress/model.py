@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ...arena.progress import Bar, MatchProgress
 from ...report import Progress, Report, Session, Strength, strength_points
-from ...text import clock, counted, duration
+from ...text import counted, duration
 from ..columns import detail_lines, iteration_line, strength_sentences
 from ..reference import behind_words
 from . import lines
@@ -203,7 +203,7 @@ class LiveProgress(Progress):
         if share == 1:
             words.append("finishing")
         elif share > 0:
-            words.append(f"about {clock(self._elapsed() * (1 - share) / share)} left")
+            words.append(f"about {duration(self._elapsed() * (1 - share) / share)} left")
         return " | ".join(words)
 
     def bars(self) -> list[Bar]:
@@ -284,9 +284,9 @@ class LiveProgress(Progress):
 
     def _budget_words(self) -> str:
         """Such as "1:12 of 3:00" or "2 of 4 iterations | 0:40"."""
-        elapsed = clock(self._elapsed())
+        elapsed = duration(self._elapsed())
         if self._seconds:
-            return f"{elapsed} of {clock(self._seconds)}"
+            return f"{elapsed} of {duration(self._seconds)}"
         if self._iterations:
             number = min(self._done + 1, self._iterations)
             return f"{number} of {counted(self._iterations, 'iteration')} | {elapsed}"
