@@ -20,6 +20,7 @@ from .network import actor_copy, build_network
 from .plan import plan_run
 from .presets import Rates, usual_boards
 from .search import SearchConfig
+from .text import Say, silent
 
 TIMED_BATCH = 512  # positions of an update
 
@@ -81,8 +82,8 @@ class CheckReport:
         return "\n".join(f"{name:10} {text}" for name, text in lines)
 
 
-def check_device(device: str = "auto", game: str = "chess") -> CheckReport:
-    """Look, try, time and recommend.
+def check_device(device: str = "auto", game: str = "chess", say: Say = silent) -> CheckReport:
+    """Look, try, time and recommend. say: hears what is under way.
 
     The report names the devices that do not work. Raises ConfigError for an unknown game, and
     DeviceError only for a `device` that is not there or does not work.
@@ -90,15 +91,19 @@ def check_device(device: str = "auto", game: str = "chess") -> CheckReport:
     config = TrainConfig(game=game)
     facts = gather_facts()
     machine = facts.machine
+    say("Looking for a device that works")
     choice = detect_device(device, machine, functools.partial(probe, game=game))
     timed = present(machine) if device == "auto" else dict.fromkeys((choice.device, "cpu"))
-    speeds = tuple(time_network(name, game) for name in timed)
+    speeds: list[Speed] = []
+    for name in timed:
+        say(f"Timing {name}")
+        speeds.append(time_network(name, game))
     rates = speeds[-1].rates if choice.device == "cpu" else None
     return CheckReport(
         versions=versions(),
         facts=facts,
         choice=choice,
-        speeds=speeds,
+        speeds=tuple(speeds),
         plan=plan_workers(machine, choice.device),
         outlook=plan_run(config, choice.device, machine, rates).line,
         int8=", plays in int8"

@@ -14,8 +14,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .devices import out_of_memory
-
 PROOFS = 2  # calls, with other inputs than were recorded, that must agree with the function itself
 Function = Callable[..., Any]
 
@@ -113,9 +111,9 @@ class Replays:
         if self.graphs.on:
             try:
                 self._recordings[size] = self.graphs.record(function, inputs)
+            except torch.OutOfMemoryError:
+                raise  # fewer games may fit
             except RuntimeError as error:
-                if out_of_memory(error):
-                    raise
                 self._fail(f"could not be recorded ({str(error).splitlines()[0]})")
         return outputs
 

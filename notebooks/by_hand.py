@@ -198,7 +198,7 @@ for _ in range(iterations):  # run this cell again, and it continues
 figure, axes = plt.subplots(1, 2)
 for axis, name, curve in zip(axes, ("policy loss", "value loss"), zip(*history)):
     axis.plot(curve)
-    axis.set(title=name, xlabel="update")
+    axis.set(title=name, xlabel="update", ylabel="nats")
 show(figure, f"The losses by update; at the end {now}")
 
 # %% [markdown]

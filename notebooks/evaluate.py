@@ -221,17 +221,17 @@ def draw_fifths(fifths):
             place = 3 * number + side
             below = [0, shares[0], shares[0] + shares[1]]
             axis.bar([place] * 3, shares, 0.9, below, color=COLOURS)
-            for result, share, from_ in zip(("won", "drawn", "lost"), shares, below):
+            for result, share, bottom in zip(("won", "drawn", "lost"), shares, below):
+                middle = bottom + share / 2
+                if place == 0:
+                    axis.text(-0.7, middle, result, ha="right", va="center", size=9)
                 if share > 0.06:  # there is room
-                    text = f"{result} {share:.0%}"
-                    middle = from_ + share / 2
-                    axis.text(
-                        place, middle, text, ha="center", va="center", size=8, color="#222222"
-                    )
+                    words = {"ha": "center", "va": "center", "color": "#222222", "size": 9}
+                    axis.text(place, middle, f"{share:.0%}", **words)
             axis.text(place, 1.02, "said" if word == "predicted" else word, ha="center", size=9)
     middles = [3 * number + 0.5 for number in range(len(fifths))]
     axis.set_xticks(middles, ["least", *[""] * (len(fifths) - 2), "most"][: len(fifths)])
-    axis.set(ylim=(0, 1.1), yticks=[], ylabel="share of games", xlabel=FIFTHS)
+    axis.set(xlim=(-2, None), ylim=(0, 1.1), yticks=[], ylabel="share of games", xlabel=FIFTHS)
     axis.grid(False)
     return figure
 

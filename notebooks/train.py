@@ -67,7 +67,7 @@ match_games = 40  # @param {type:"slider", min:10, max:400, step:10}
 # @title This machine: up to half a minute, then a line that unfolds
 from chessnn_colab import check_device, unfold
 
-report = check_device(game=game)
+report = check_device(game=game, say=print)
 unfold(report.line, report)
 
 # %% [markdown]

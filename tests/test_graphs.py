@@ -12,7 +12,7 @@ from chessnn_colab.actor import Actor
 from chessnn_colab.device_probe import probe_network
 from chessnn_colab.games.base import random_plies, select
 from chessnn_colab.games.registry import make_game
-from chessnn_colab.graphs import PROOFS, Graphs, Recording, map_tensors
+from chessnn_colab.graphs import PROOFS, Graphs, Recording, Replays, map_tensors
 from chessnn_colab.lockstep import Lockstep
 from chessnn_colab.network import actor_copy
 from chessnn_colab.search import SearchConfig
@@ -94,6 +94,17 @@ def stale(function, inputs) -> Recording:
     recording = stand_in(function, inputs)
     recording.replay = lambda: None
     return recording
+
+
+def full(function, inputs) -> Recording:
+    raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+
+
+def test_a_recording_without_memory_is_for_the_caller_to_halve_its_games():
+    graphs = Graphs(on=True, record=full)
+    with pytest.raises(torch.OutOfMemoryError):
+        Replays(graphs)(torch.neg, 1, torch.ones(1))
+    assert graphs.on and not graphs.trouble
 
 
 def refused(function, inputs) -> Recording:

@@ -15,6 +15,7 @@ from chessnn_colab.arena.ratings import rate
 from chessnn_colab.arena.result import MatchGame, MatchResult
 from chessnn_colab.errors import ConfigError, RunError
 from chessnn_colab.runs.files import decode_object
+from chessnn_colab.runs.folder import RATINGS_FILE
 from chessnn_colab.search import SearchConfig
 
 from .small_run import TICTACTOE, make_run
@@ -101,6 +102,15 @@ def made_match(player: str, points: list[float]) -> MatchResult:
         for number, point in enumerate(points)
     ]
     return result_of(*games, player=player)
+
+
+def test_ratings_that_cannot_be_kept_are_shown(tmp_path):
+    """The run may be on a disk that can only be read, or is full; the games are played."""
+    run = make_run(tmp_path / "run", (0, 2), "tictactoe", TICTACTOE)
+    (tmp_path / "run" / RATINGS_FILE).mkdir()
+    with pytest.warns(UserWarning, match="ratings are shown, and not kept.*directory"):
+        found = rate_run(run, ("random",), games=2, snapshots=2, search=POLICY, device="cpu")
+    assert len(found.rows()) == 3
 
 
 def test_the_best_need_not_be_the_last():

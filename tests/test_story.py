@@ -80,7 +80,7 @@ def test_the_curve_of_a_normal_run_is_made_by_a_command_and_shown_to_runs_like_i
     assert reference.reference_for({**CONFIG, "preset": "t4"}) is None
     config = TrainConfig(run=str(tmp_path / "new"), preset="cpu", device="cpu", minutes=2.0)
     expected = what_to_expect(config)
-    assert "A normal run on another test" in expected
+    assert "A normal run from its beginning, on another test" in expected
     assert "puzzles, by policy: 9 % untrained, 15 % after 1 min, 31 % after 2 min" in expected
     assert "There is no curve" not in expected
     assert "There is no curve" in what_to_expect(replace(config, preset="t4"))

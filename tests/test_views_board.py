@@ -110,6 +110,12 @@ def test_the_start_of_every_game_is_a_board(name, words):
     [
         ("tictactoe", "a3 a2 b3 b2 c3", ["a3", "b3", "c3"]),
         ("gomoku", "c3 o1 d4 a15 e5 o15 g7 a1 f6", ["c3", "d4", "e5", "f6", "g7"]),
+        # Six in a column, which do not win, and five in a row.
+        (
+            "gomoku:9:exact",
+            "e1 a9 e2 c9 e4 e9 e5 g9 e6 i9 a3 a7 b3 c7 c3 e7 d3 g7 e3",
+            ["a3", "b3", "c3", "d3", "e3"],
+        ),
     ],
 )
 def test_the_line_that_won_is_marked(game, moves, line):

@@ -114,7 +114,7 @@ def test_pictures_are_transparent_and_say_what_they_show():
     figure = curves.small_figure("losses", [make_report()])
     page = style.figure_html(figure, "Losses <b>")
     assert 'alt="Losses &lt;b&gt;"' in page and "max-width:100%" in page
-    assert 'alt="Losses, nats"' in style.figure_html(figure)
+    assert 'alt="Losses, nats; Brier score"' in style.figure_html(figure)
     assert (plt.imread(io.BytesIO(style.figure_png(figure)))[..., 3] == 0).mean() > 0.5
 
 

@@ -1,6 +1,7 @@
 """A ladder: the snapshots of a run, rated together with fixed players from matches between them."""
 
 import math
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -203,5 +204,8 @@ def _save(run: str, ladder: Ladder) -> None:
     path = RunFolder.open(run).path / RATINGS_FILE
     if ladder.interrupted and path.exists():
         return
-    with refused(f"cannot write the ratings {path}"):
-        write_atomically(path, encode_object(ladder.to_dict(), indent=2))
+    try:
+        with refused(f"the ratings are shown, and not kept: cannot write {path}"):
+            write_atomically(path, encode_object(ladder.to_dict(), indent=2))
+    except RunError as error:  # the run is on a disk that is full, or that can only be read
+        warnings.warn(str(error), stacklevel=3)

@@ -77,7 +77,7 @@ def _draw_energy(axis: Axes, run: str) -> None:
     designs = [energy.designs[place] for place in (0, 2, 3)]
     values = [design.arithmetic_nanojoules / 1000 for design in designs]
     texts = [f"{value:.3g} µJ" for value in values]
-    axis.set_title("Energy (arithmetic alone)", fontsize=8)
+    axis.set_title("Energy of an evaluation, arithmetic alone", fontsize=8)
     draw_bars(axis, ["spikes", "ReLU", "ReLU, int8"], values, texts, [BLUE, ORANGE, ORANGE])
     axis.set_xticks([])
     axis.set_xlim(0, 1.6 * max(values))

@@ -136,7 +136,7 @@ def draw_losses(axis: Axes, reports: Sequence[Report]) -> None:
     brier = column(reports, "brier")
     if np.isfinite(brier).any():
         lines["Brier"] = (brier, PURPLE)
-    _draw_history(axis, "Losses, nats", reports, lines)
+    _draw_history(axis, "Losses, nats; Brier score", reports, lines)
 
 
 def draw_results(axis: Axes, reports: Sequence[Report]) -> None:

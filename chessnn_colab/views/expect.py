@@ -22,7 +22,9 @@ def what_to_expect(config: TrainConfig) -> str:
     lines: list[str] = []
     resolved = config.resolve(device, machine, plan, saved_config(config.run), lines.append)
     if reference := reference_for(resolved.to_dict()):
-        lines.append(f"A normal run on {reference['machine']} ({reference['date']}):")
+        lines.append(
+            f"A normal run from its beginning, on {reference['machine']} ({reference['date']}):"
+        )
         for measure, points in reference["curves"].items():
             lines.append(f"  {measure}: {_by_minutes(points, config.minutes)}")
     else:

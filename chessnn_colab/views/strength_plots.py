@@ -2,6 +2,7 @@
 played and minutes trained.
 """
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -94,13 +95,13 @@ def training_curves(
     figure = Figure(figsize=(10.0, 3.8))
     panels = figure.subplots(1, 2, sharey=True)
     for column, axis in enumerate(panels):
-        for name, values in lines.items():
+        for (name, values), marker in zip(lines.items(), itertools.cycle("osD^vP")):
             known = [iteration for iteration in sorted(values) if iteration in amounts]
             x = [amounts[iteration][column] for iteration in known]
             y = [values[iteration] for iteration in known]
             of_line = errors if name == next(iter(lines)) else None
             bars = [of_line[iteration] for iteration in known] if of_line else None
-            axis.errorbar(x, y, yerr=bars, label=name, marker="o", ms=5, lw=1.8, capsize=4)
+            axis.errorbar(x, y, yerr=bars, label=name, marker=marker, ms=5, lw=1.8, capsize=4)
     panels[0].set(xlabel="games of self-play", ylabel=label)
     panels[0].xaxis.set_major_formatter("{x:,g}")
     panels[1].set_xlabel("minutes of training")

@@ -243,8 +243,10 @@ class StoneGame extends Game {
     });
   }
 
+  wins(row) { return this.exact ? row.length === this.line : row.length >= this.line; }
+
   completes(cell, stone) {
-    return this.rows(cell, stone).some(row => this.exact ? row.length === this.line : row.length >= this.line);
+    return this.rows(cell, stone).some(row => this.wins(row));
   }
 
   written() { return this.moves.map(move => this.names[move.action]); }
@@ -254,7 +256,7 @@ class StoneGame extends Game {
   alarms() {
     const last = this.last()[0];
     if (!this.over || !this.now.end.score) return [];
-    return this.rows(last, this.cells[last]).filter(row => row.length >= this.line).flat();
+    return this.rows(last, this.cells[last]).filter(row => this.wins(row)).flat();
   }
 
   // Float32Array: the planes of games/gomoku/rules.py, or the three of games/tictactoe.py.
