@@ -1,7 +1,8 @@
 """Does a device compute what the CPU computes? The package's own work, done on both and compared.
 
 Random plies of the rules must agree bit for bit, the gradient of every parameter within a
-tolerance, and a ply of each search must choose what the CPU chooses where that is clear.
+tolerance, a ply of each search must choose what the CPU chooses where that is clear, and short
+games of self-play must begin as the CPU's begin and go on by its rules.
 """
 
 import functools
@@ -19,6 +20,7 @@ from .games.base import Game, finished, forced_wins, random_actions, where
 from .games.registry import make_game
 from .in_flight import Arrays
 from .learner import Learner, LearnerConfig
+from .lockstep import Lockstep
 from .network import SpikingNetwork, actor_copy, build_network
 from .records import POLICY_WIDTH
 from .search import PolicyOutput, SearchConfig
@@ -27,6 +29,7 @@ BOARDS = 64
 PLIES = 24
 SEARCHES = ("two-rung", "tree", "policy")
 SIMULATIONS = 8  # of the tree
+SHORT = 3  # plies of a game of self-play: too few for a position to come back
 # How far a parameter's gradient may be from the CPU's in float32: the norm of the difference over
 # the norm of the CPU's. Most of it is rounding: what lifts a membrane over its threshold adds a
 # whole spike. float32 is compared without TF32, whose ten bits are as coarse as float16's.
@@ -39,7 +42,7 @@ CLEAR = 0.2  # a move is clear if its weight is larger than the second's by this
 AGREEMENT = 0.9  # the share of clear moves that must be the CPU's
 COMPARED = (
     f"{PLIES} random plies on {BOARDS} boards bit for bit, every gradient of an update, "
-    "a ply of each search"
+    "a ply of each search, a block of self-play"
 )
 
 
@@ -72,6 +75,7 @@ def probe(device: str, game: str = "chess", precision: str = "auto") -> dict[str
         for name in SEARCHES:
             found = one_ply(there, copy, remote, name)
             _compare_policies(here, state, one_ply(here, network, state, name), found, name)
+        _compare_games(game, device, network, copy)
     return furthest
 
 
@@ -118,6 +122,35 @@ def _compare_rules(here: Game, there: Game) -> tuple[Any, Any]:
             if not torch.equal(expected, found.cpu()):
                 raise RuntimeError(f"the proven wins of {here.name} come out wrong there")
     return state, remote
+
+
+def _compare_games(name: str, device: str, network: SpikingNetwork, copy: SpikingNetwork) -> None:
+    """Raise RuntimeError where games of self-play by `copy` on a device begin otherwise than those
+    by `network` on the CPU, or do not go on by the rules.
+    """
+    here = make_game(name, SHORT, "cpu")
+    found = short_games(make_game(name, SHORT, device), copy)
+    started = []
+    for block in (short_games(here, network), found):
+        numbers, first = np.unique(block["number"], return_index=True)
+        started.append(block["position"].reshape(-1, here.packed_words)[first])
+        if not np.array_equal(numbers, np.arange(len(numbers))):
+            raise RuntimeError("self-play comes out wrong there: a game is missing")
+    shared = min(map(len, started))
+    if not np.array_equal(started[0][:shared], started[1][:shared]):
+        raise RuntimeError("self-play comes out wrong there: games do not begin as on the CPU")
+    goes_on = found["number"][1:] == found["number"][:-1]
+    position = torch.from_numpy(found["position"][:-1][goes_on])
+    action = torch.from_numpy(found["action"][:-1][goes_on].astype(np.int64))
+    after = here.pack(here.step(here.unpack(position), action)).numpy()
+    if not here.chance and not np.array_equal(after, found["position"][1:][goes_on]):
+        raise RuntimeError("self-play comes out wrong there: games do not go on by the rules")
+
+
+def short_games(game: Game, network: SpikingNetwork) -> Arrays:
+    """A block of self-play on BOARDS boards without a search (see Lockstep.play_block)."""
+    actor = Actor(game, actor_copy(network, torch.float32), SearchConfig(search="policy"))
+    return Lockstep(actor, BOARDS, seed=0).play_block()
 
 
 def batch_of(game: Game, state: Any) -> Arrays:

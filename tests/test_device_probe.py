@@ -1,5 +1,6 @@
 """The probe of a device: what works passes, and each fault made here on purpose is found."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -26,8 +27,8 @@ def on_device(monkeypatch):
                 spoil_network(network)
             return network
 
-        def make_game(name, device="cpu"):
-            game = new_game(name, device=device)
+        def make_game(name, max_plies=None, device="cpu"):
+            game = new_game(name, max_plies, device)
             made["games"] += 1
             if made["games"] == 2:
                 spoil_rules(game)
@@ -101,6 +102,28 @@ def spoiled_search(monkeypatch, change) -> None:
 def test_a_wrong_search_is_found(monkeypatch, change, message):
     spoiled_search(monkeypatch, change)
     with pytest.raises(RuntimeError, match=f"the search two-rung comes out wrong there: {message}"):
+        probe("cpu")
+
+
+@pytest.mark.parametrize(
+    "name, change, message",
+    [
+        ("number", lambda array: 2 * array, "a game is missing"),
+        ("position", lambda array: np.roll(array, 1, 1), "games do not begin as on the CPU"),
+        ("action", lambda array: np.roll(array, 1, 1), "games do not go on by the rules"),
+    ],
+)
+def test_wrong_self_play_is_found(monkeypatch, name, change, message):
+    plain, calls = module.short_games, []
+
+    def short_games(*given):
+        """The device's are the first."""
+        block = plain(*given)
+        calls.append(given)
+        return {**block, name: change(block[name])} if len(calls) == 1 else block
+
+    monkeypatch.setattr(module, "short_games", short_games)
+    with pytest.raises(RuntimeError, match=f"self-play comes out wrong there: {message}"):
         probe("cpu")
 
 
