@@ -25,8 +25,11 @@ FLAGS = {"from_checkpoint": "--from"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code: 0, 2 for bad input, 130 for an interrupt."""
+    """Run one command; returns the exit code: 0; 2 for bad input or output that cannot be written;
+    130 for an interrupt; 141 when nobody reads its output."""
     options = build_parser().parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):  # a terminal need not know every letter
+        stream.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue]
     try:
         options.function(options)
     except Interrupted as error:  # what there was to keep has been printed
@@ -38,6 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except BrokenPipeError:  # the reader of our output has gone: `... | head`
         sys.stderr.close()
+        return 141  # what a shell says of a program that ends so
+    except OSError as error:  # such as a full disk, where our output goes
+        print(f"chessnn_colab: {error}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         return 130
     return 0
@@ -122,8 +129,6 @@ def run_train(options: argparse.Namespace) -> None:
     from .training import train
     from .views.progress import make_progress
 
-    # A cluster's scheduler ends a job by SIGTERM: what is there is kept, as after Ctrl-C.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     names = [field.name for field in dataclasses.fields(TrainConfig)]
     config = TrainConfig(**{name: getattr(options, name) for name in names})
     reports = train(config, make_progress())
@@ -136,4 +141,6 @@ def run_train(options: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
+    # A cluster's scheduler ends a job by SIGTERM: what is there is kept, as after Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(main())

@@ -16,8 +16,9 @@ from .errors import CheckpointError, ConfigError
 from .layers import TAU, ConvNorm, SpikingLayer
 from .network import SpikingNetwork, actor_copy, to_arrays
 from .network_config import NetworkConfig
-from .runs.files import absolute, refused, write_atomically
+from .runs.files import refused, write_atomically
 from .runs.networks import load_network, run_game
+from .runs.shared import new_file
 
 NEEDED = {".onnx": ("onnx", "onnxscript"), ".nir": ("nir",)}
 
@@ -29,8 +30,8 @@ def export_network(run: str, path: str, snapshot: int | None = None) -> Path:
     SpikingNetwork, for any B. The spikes are Clip and Round nodes, so any ONNX runtime computes
     them exactly. NIR: see nir_bytes. snapshot: the iteration of the weights; None is the last.
     Raises ConfigError where the format's packages are missing, for a path that ends in something
-    else, and for a network that NIR has no nodes for; RunError and CheckpointError as load_network
-    does.
+    else, and for a network that NIR has no nodes for; CheckpointError where there is such a file;
+    RunError and CheckpointError as load_network does.
     """
     suffix = Path(path).suffix
     if suffix not in NEEDED:
@@ -40,10 +41,10 @@ def export_network(run: str, path: str, snapshot: int | None = None) -> Path:
         raise ConfigError(
             f"{' and '.join(missing)} not found: run `pip install {' '.join(needed)}`"
         )
+    target = new_file(path)
     network, iteration = load_network(run, snapshot, "cpu")
     write = onnx_bytes if suffix == ".onnx" else nir_bytes
     data = write(network, {"game": run_game(run), "iteration": str(iteration)})
-    target = absolute(path)
     with refused(f"cannot save the network as {target}", kind=CheckpointError):
         write_atomically(target, data)
     return target

@@ -85,7 +85,12 @@ class Trainer:
                 choice.device, machine, self.plan, self.folder.config, self.progress.message
             )
             self._make_parts(choice.device)
-            if latest is None and config.from_checkpoint:
+            if latest is not None and config.from_checkpoint:
+                self.progress.message(
+                    f"The run goes on with its own weights: from_checkpoint="
+                    f"{config.from_checkpoint!r} is for a new run"
+                )
+            elif config.from_checkpoint:
                 self.positions_before, sentence = load_initial_weights(
                     config.from_checkpoint, self.network, self.game.name
                 )

@@ -304,6 +304,18 @@ def test_a_lost_run_comes_back_from_its_copy(run, drive):
     }
 
 
+def test_a_copy_does_not_take_the_place_of_later_networks(run, drive):
+    save(run, 1)
+    copy(run, drive)
+    save(run, 2)
+    run.close()
+    shutil.rmtree(run.path / "checkpoints")
+    kept = contents(run.path)
+    with pytest.raises(RunError, match="snapshots after iteration 1, at which its copy .* ends"):
+        restored(run.path, drive)
+    assert contents(run.path) == kept
+
+
 def test_there_may_be_nothing_to_restore(tmp_path, drive):
     assert not restored(tmp_path / "run", drive)
     RunFolder.create_or_open(drive, CONFIG).close()

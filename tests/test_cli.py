@@ -122,3 +122,22 @@ def test_argparse_refuses_the_rest_with_exit_code_2(arguments, capsys):
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     assert caught.value.code == 2 and "usage:" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a file that takes nothing is Linux's")
+def test_output_that_cannot_be_written_is_one_sentence():
+    command = [sys.executable, "-m", "chessnn_colab", "plan", "--gpus", "8"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
+    assert done.returncode == 2
+    assert done.stderr.startswith("chessnn_colab: [Errno 28] No space left on device")
+    assert "Traceback" not in done.stderr
+
+
+def test_a_reader_that_goes_away_is_in_the_exit_code():
+    command = [sys.executable, "-m", "chessnn_colab", "plan", "--gpus", "8"]
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as pipe:
+        done = subprocess.run(command, stdout=pipe, stderr=subprocess.PIPE, timeout=120)
+    assert done.returncode == 141 and not done.stderr

@@ -15,6 +15,7 @@ from chessnn_colab.arena import engine_processes
 from chessnn_colab.arena.chess.engine import EnginePlayer
 from chessnn_colab.arena.engine_processes import OUTSIDE_PATH, ProcessPlayer
 from chessnn_colab.arena.evaluate import find_player
+from chessnn_colab.arena.gomoku import engine as gomocup_module
 from chessnn_colab.arena.gomoku.engine import GomocupPlayer
 from chessnn_colab.arena.gomoku.game import match_text
 from chessnn_colab.arena.parallel import play_match
@@ -121,6 +122,7 @@ def test_every_board_gets_its_own_move(program):
         ("UCI", "silence", {"patience": 1.0}, "no move within 1 s"),
         ("UCI", "silence", {"patience": 1.0, "limit": {"time": 0.01}}, "no move within 1 s"),
         ("UCI", "illegal", {}, "illegal"),
+        ("UCI", "null", {}, "illegal"),
         ("Gomocup", "crash", {}, "died with exit code 3"),
         ("Gomocup", "silence", {"patience": 1.0}, "no answer within 1 s"),
         ("Gomocup", "taken", {}, "played a9, where a stone is already: an illegal move"),
@@ -174,6 +176,12 @@ def exit_code(engine) -> int | None:
         uci = isinstance(engine, chess.engine.SimpleEngine)
         code = engine.transport.get_returncode() if uci else engine._process.returncode
     return code
+
+
+def test_an_engine_that_only_chats_does_not_start(player, monkeypatch):
+    monkeypatch.setattr(gomocup_module, "START_SECONDS", 1.0)
+    with pytest.raises(ConfigError, match="does not start as a Gomocup engine.*no answer within 1"):
+        player("Gomocup", "chat")
 
 
 @pytest.mark.parametrize("protocol", GAMES)

@@ -39,6 +39,11 @@ def test_bad_input_is_one_sentence(tmp_path, monkeypatch):
         export.export_network(run, str(tmp_path / "network.pt"))
     with pytest.raises(ChessnnError, match="no snapshot 3"):
         export.export_network(run, str(tmp_path / "network.onnx"), 3)
+    kept = tmp_path / "kept.nir"
+    kept.write_text("precious")
+    with pytest.raises(ChessnnError, match="kept.nir exists: nothing was written"):
+        export.export_network(run, str(kept))
+    assert kept.read_text() == "precious"
     monkeypatch.setitem(export.NEEDED, ".onnx", ("onnx", "no_such_module"))
     with pytest.raises(ConfigError, match="pip install onnx no_such_module"):
         export.export_network(run, str(tmp_path / "network.onnx"))

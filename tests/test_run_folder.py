@@ -17,6 +17,7 @@ from chessnn_colab.errors import CheckpointError, ConfigError, RunError
 from chessnn_colab.runs import folder
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.opening import open_run
+from chessnn_colab.runs.run_list import list_runs
 
 from .damage import last_under_kills, no_space
 
@@ -78,6 +79,14 @@ def test_a_config_that_cannot_be_used_is_named_and_left_alone(tmp_path, content)
         with pytest.raises(RunError, match="config.json cannot be read"):
             use(tmp_path)
     assert (tmp_path / "config.json").read_bytes() == content
+
+
+def test_a_report_that_is_not_whole_is_named(tmp_path):
+    RunFolder.create_or_open(tmp_path / "run", CONFIG).close()
+    (tmp_path / "run" / "metrics.jsonl").write_text('{"iteration": 5}\n')
+    with pytest.raises(RunError, match="a line of .*metrics.jsonl is no whole report"):
+        RunFolder.open(tmp_path / "run").reports()
+    assert "run" in str(list_runs(tmp_path))
 
 
 def test_a_run_that_lost_its_config_is_not_begun_anew(tmp_path):

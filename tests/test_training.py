@@ -7,6 +7,7 @@ import json
 import math
 import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from chessnn_colab import device_probe, training
 from chessnn_colab.budget import Budget
 from chessnn_colab.config import TrainConfig, saved_config
 from chessnn_colab.devices import Gpu, Inventory, WorkerPlan, inventory
-from chessnn_colab.errors import CheckpointError, ChessnnError, ConfigError
+from chessnn_colab.errors import CheckpointError, ChessnnError, ConfigError, RunError
 from chessnn_colab.games.chess.pgn import game_from_pgn
 from chessnn_colab.games.chess.rules import ENDINGS
 from chessnn_colab.learning import learn
@@ -418,6 +419,19 @@ def test_a_device_that_is_passed_over_is_named(tmp_path, monkeypatch):
 def test_from_another_runs_weights(run, tmp_path):
     list(train(tiny(tmp_path, iterations=1, from_checkpoint=str(run[0]))))
     assert_same(weights(tmp_path, 0), weights(run[0], 3))
+    listener = Listener()
+    list(train(tiny(tmp_path, iterations=1, from_checkpoint="no run"), listener))
+    words = "goes on with its own weights: from_checkpoint='no run' is for a new run"
+    assert words in listener.messages()
+
+
+def test_a_run_that_lost_its_checkpoints_is_not_begun_anew(run, tmp_path):
+    shutil.copytree(run[0], tmp_path / "run")
+    shutil.rmtree(tmp_path / "run" / "checkpoints")
+    kept = sorted(path.name for path in (tmp_path / "run").rglob("*"))
+    with pytest.raises(RunError, match="has snapshots, and no checkpoint to go on from"):
+        list(train(tiny(tmp_path / "run", iterations=1)))
+    assert set(kept) <= {path.name for path in (tmp_path / "run").rglob("*")}
 
 
 def test_value_targets_go_on_where_the_run_was_that_gave_the_weights(run, tmp_path, monkeypatch):

@@ -183,6 +183,7 @@ def test_a_line_of_play_ends_with_its_game_and_no_sooner(engine, fen, past):
         ("position fen 8/8/8/8/8/8/8/8 w - - 0 1", "info string"),
         ("position startpos moves e2e5", "illegal move 'e2e5'"),
         ("position", "expected startpos or fen"),
+        ("position startpos e2e4 moves", "expected startpos or fen"),
         ("setoption name Simulations value many", "expected a whole number from 1"),
         ("setoption name Hash value 16", "unknown option 'Hash'"),
         ("setoption name MultiPV value 33", "whole number from 1 to 32"),
@@ -193,7 +194,8 @@ def test_a_line_of_play_ends_with_its_game_and_no_sooner(engine, fen, past):
         ("go searchmoves e2e5", "illegal move"),
     ],
 )
-def test_bad_input_is_answered_and_changes_nothing(run, line, words):
+def test_bad_input_is_answered(run, line, words):
+    """It changes nothing, but for a bad position: the one before is not what is asked about."""
     lines = said(run, "position startpos moves e2e4", line, "isready", "go nodes 2")
     assert words in lines[0] and lines[0].startswith("info string"), lines
     assert "readyok" in lines
@@ -201,7 +203,17 @@ def test_bad_input_is_answered_and_changes_nothing(run, line, words):
     assert len(answers) == 1 + line.startswith("go"), "a bad go is answered too"
     board = chess.Board()
     board.push_uci("e2e4")
-    assert all(chess.Move.from_uci(answer) in board.legal_moves for answer in answers)
+    if line.startswith("position"):
+        assert answers == ["(none)"]
+    else:
+        assert all(chess.Move.from_uci(answer) in board.legal_moves for answer in answers)
+
+
+def test_a_go_that_cannot_be_read_is_answered_by_a_search(run):
+    """Not by the first legal move, which takes a pawn and loses the queen."""
+    position = "position startpos moves e2e4 e7e5 d1h5 a7a6"
+    assert "bestmove h5h7" not in said(run, position, "go movetime 1000.0")
+    assert "bestmove h5h7" in said(run, position, "go searchmoves h5h7")
 
 
 def test_a_finished_game_has_no_move(run):

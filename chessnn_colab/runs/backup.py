@@ -158,7 +158,13 @@ def restore_run(run: AnyPath, copy_to: AnyPath, say: Say) -> None:
     latest = copy.latest_checkpoint()
     if latest is None:
         return
-    _refuse_another_run(RunFolder(path, {}), copy)
+    own = RunFolder(path, {})
+    _refuse_another_run(own, copy)
+    if any(int(snapshot.stem) > latest.iteration for snapshot in own.snapshots()):
+        raise RunError(
+            f"{path} has no checkpoint, and snapshots after iteration {latest.iteration}, at which "
+            f"its copy {place} ends: nothing was changed. Move them away to go on from the copy"
+        )
     # The checkpoint comes last, because the run is complete with it.
     files = [*_plain_files(place), copy.checkpoint_path(latest.iteration)]
     say(f"Bringing {path} back from its copy {place}: {len(files)} files ...")

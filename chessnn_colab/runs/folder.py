@@ -169,8 +169,13 @@ class RunFolder:
         return read_reports(self.path)
 
     def reports(self) -> list[Report]:
-        """`read_reports` as Reports."""
-        return [Report.from_dict(values) for values in self.read_reports()]
+        """`read_reports` as Reports. Raises RunError."""
+        try:
+            return [Report.from_dict(values) for values in self.read_reports()]
+        except TypeError as error:
+            raise RunError(
+                f"a line of {self.path / METRICS_FILE} is no whole report: {error}. Remove it"
+            ) from error
 
     def save_game_sample(self, iteration: int, text: str, suffix: str = ".pgn") -> None:
         """Write games/NNNNNN and `suffix`. Raises RunError."""

@@ -1,5 +1,6 @@
 """Open a run for training in one call: its folder, its settings and its latest checkpoint."""
 
+from ..errors import RunError
 from ..text import Say, silent
 from .backup import restore_run
 from .files import AnyPath
@@ -22,6 +23,12 @@ def open_run(
     folder = RunFolder.lock(path)
     try:
         latest = folder.latest_checkpoint()
+        if latest is None and any(int(snapshot.stem) for snapshot in folder.snapshots()):
+            raise RunError(
+                f"{folder.path} has snapshots, and no checkpoint to go on from: nothing was "
+                "changed. Put its checkpoints back, or begin another run with from_checkpoint="
+                f"{str(folder.path)!r}"
+            )
         for message in (*folder.messages, *(latest.messages if latest else ())):
             say(message)
     except BaseException:

@@ -108,9 +108,9 @@ def _summary(path: Path) -> RunSummary:
     with suppress(RunError):  # a damaged run is listed all the same, so that it can be deleted
         run = RunFolder.open(path)
         game = str(run.config.get("game", "chess"))
-        if reports := run.read_reports():
-            iterations = int(reports[-1]["iteration"])
-            seconds = float(reports[-1]["seconds"])
+        if reports := run.reports():
+            iterations = reports[-1].iteration
+            seconds = reports[-1].seconds
     newest = max(
         part.stat().st_mtime for part in (path / METRICS_FILE, path / CONFIG_FILE) if part.exists()
     )

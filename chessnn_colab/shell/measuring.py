@@ -86,7 +86,7 @@ def run_evaluate(options: argparse.Namespace) -> None:
     with watching(stream=sys.stderr) as watch:
         results = evaluate_run(
             options.run,
-            [options.opponent or "random"],
+            ["random" if options.opponent is None else options.opponent],
             options.games,
             _search(options),
             [options.snapshot],

@@ -36,6 +36,9 @@ for line in sys.stdin:
     words = line.split()
     if words[0] == "START" and trouble == "small":
         say("ERROR unsupported size")
+    elif words[0] == "START" and trouble == "chat":
+        while True:
+            say("MESSAGE hello")
     elif words[0] == "START":
         size, taken = int(words[1]), set()
         say("OK")

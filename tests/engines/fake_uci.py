@@ -31,10 +31,8 @@ for line in sys.stdin:
             os._exit(3)
         if gos > 1 and trouble == "silence":
             time.sleep(600)
-        illegal = gos > 1 and trouble == "illegal"
-        print(
-            f"bestmove {'a1a8' if illegal else min(move.uci() for move in board.legal_moves)}",
-            flush=True,
-        )
+        troubles = {"illegal": "a1a8", "null": "0000"} if gos > 1 else {}
+        first = min(move.uci() for move in board.legal_moves)
+        print(f"bestmove {troubles.get(trouble, first)}", flush=True)
     elif words[0] == "quit" and trouble != "stubborn":
         break

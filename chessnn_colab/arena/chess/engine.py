@@ -14,6 +14,7 @@ from typing import Any
 import chess
 import chess.engine
 
+from ...errors import NotationError
 from ...games.chess.notation import action_from_move
 from ..engine_processes import PATIENCE, ProcessPlayer, engine_settings
 
@@ -25,7 +26,7 @@ DEFAULT_LIMIT = {"time": 0.05}
 class EnginePlayer(ProcessPlayer):
     """A UCI engine."""
 
-    failures = (chess.engine.EngineError, CancelledError, OSError)
+    failures = (chess.engine.EngineError, CancelledError, OSError, NotationError)
     protocol = "UCI"
     hint = (
         "; Stockfish is in most systems' packages (apt install stockfish, brew install stockfish)"

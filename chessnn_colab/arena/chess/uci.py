@@ -80,8 +80,10 @@ class Engine:
             self._carry_out(words[0], words[1:])
         except (ChessnnError, ValueError) as error:
             self.say(f"info string {' '.join(str(error).split())}")
-            if words[0] == "go":  # the program waits for an answer
-                self.say(f"bestmove {next(iter(self.board.legal_moves), '(none)')}")
+            if words[0] == "position":
+                self.board = chess.Board(None)  # empty: there is no move to say
+            elif words[0] == "go":  # the program waits for an answer
+                self._go([])
 
     def _carry_out(self, command: str, words: list[str]) -> None:
         if command == "uci":
@@ -118,7 +120,7 @@ class Engine:
 
     def _set_position(self, words: list[str]) -> None:
         at = words.index("moves") if "moves" in words else len(words)
-        if words[:1] not in (["startpos"], ["fen"]):
+        if words[:1] not in (["startpos"], ["fen"]) or (words[0] == "startpos" and at > 1):
             raise ValueError(f"position {' '.join(words)!r:.120}: expected startpos or fen")
         board = chess.Board() if words[0] == "startpos" else board_from_fen(" ".join(words[1:at]))
         for text in words[at + 1 :]:

@@ -52,9 +52,9 @@ class GomocupProcess:
     def begin(self) -> None:
         """Begin with an empty board of the game's size and rule."""
         self._say(f"START {self._game.size}")
-        answer = ""
+        answer, ends_at = "", time.monotonic() + START_SECONDS
         while answer.upper().split()[:1] not in (["OK"], ["ERROR"]):
-            answer = self._answer(START_SECONDS)
+            answer = self._answer(START_SECONDS, ends_at)
         if not _is_ok(answer):
             raise OSError(f"answered {answer!r:.80}, expected OK")
         self._say(
@@ -114,18 +114,19 @@ class GomocupProcess:
         except (OSError, ValueError):
             raise OSError(f"died{self._ending()}") from None
 
-    def _answer(self, patience: float) -> str:
-        """The next line that answers something."""
-        deadline = time.monotonic() + patience
-        while True:
+    def _answer(self, patience: float, ends_at: float | None = None) -> str:
+        """The next line that answers something, until `ends_at`, or for `patience` from now on."""
+        ends_at = ends_at or time.monotonic() + patience
+        while (left := ends_at - time.monotonic()) > 0:  # however much it says
             try:
-                line = self._answers.get(timeout=max(0.0, deadline - time.monotonic()))
+                line = self._answers.get(timeout=left)
             except queue.Empty:
-                raise TimeoutError(f"no answer within {patience:g} s") from None
+                break
             if line is None:
                 raise OSError(f"died{self._ending()}")
             if line.partition(" ")[0].upper() not in _SILENT:
                 return line
+        raise TimeoutError(f"no answer within {patience:g} s")
 
     def _ending(self) -> str:
         with suppress(subprocess.TimeoutExpired):
