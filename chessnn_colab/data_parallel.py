@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, distributed, nn
 from torch.nn import functional
@@ -58,6 +59,12 @@ def learn_as_rank(
         losses = learn_here(learner, batches, False, on_update)
         found = total(losses).cpu().numpy()
         return {**learner_state(learner), "losses": found} if group.rank == 0 else None
+
+
+def slice_of(batch: Arrays, rank: int, ranks: int) -> Arrays:
+    """What one of so many ranks learns of a batch. whole: int64 [], the positions of the batch."""
+    part = {name: array[rank::ranks] for name, array in batch.items()}
+    return {**part, "whole": np.array(len(batch["positions"]))}
 
 
 def total(numbers: Tensor) -> Tensor:
@@ -111,10 +118,9 @@ class RankLearner(Learner):
         self.share = 1.0  # of the batch, that the slice is
 
     def to_tensors(self, batch: Arrays) -> dict[str, Tensor]:
-        """The slice of this rank."""
-        part = {name: array[self.group.rank :: self.group.size] for name, array in batch.items()}
-        self.share = len(part["positions"]) / len(batch["positions"])
-        return super().to_tensors(part)
+        """The tensors of a slice."""
+        self.share = len(batch["positions"]) / int(batch["whole"])
+        return super().to_tensors({name: batch[name] for name in batch if name != "whole"})
 
     def losses(self, batch: Mapping[str, Tensor]) -> Losses:
         """The slice's part of the losses of the batch."""

@@ -10,7 +10,7 @@ from .text import Say, counted
 
 BOARDS_ON_CPU = 64  # games in lockstep
 BOARDS = 512  # the same on a GPU
-# The devices whose pace is stated: one core, or one GPU: CPU, M2, T4, A100, H200.
+KINDS = ("CPU", "M2", "T4", "A100", "H200")  # devices whose pace is stated: one core, or one GPU
 TIMED_BATCH = 1024
 MOST_REUSE = 3.0  # 2 and 4.5 were weaker after as many minutes of a core (LOG.md, 2026-11-26)
 LEAST_REUSE = 0.8  # the least among the peers that docs/scaling.md names
@@ -140,7 +140,10 @@ def stated_rates(
     first of `learners` that learn together.
     """
     used = {device, *plan.devices}
-    kind = min((kind_of(gpu) for gpu in machine.gpus if f"cuda:{gpu.index}" in used), default=2)
+    kind = min(
+        (kind_of(gpu) for gpu in machine.gpus if f"cuda:{gpu.index}" in used),
+        default=KINDS.index("T4"),
+    )
     player, learner = ({"cpu": 0, "mps": 1}.get(name, kind) for name in (plan.devices[0], device))
     size = SIZES[preset]
     players = plan.players

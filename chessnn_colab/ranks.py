@@ -1,7 +1,7 @@
 """Where several GPUs play, they learn together between two rounds of games.
 
-The replay stays in this process, which draws every batch as a single learner would and sends it to
-the workers. What each does with it is in data_parallel.py.
+The replay stays in this process, which draws every batch as a single learner would and sends each
+worker its slice. What it does with that is in data_parallel.py.
 """
 
 import socket
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from torch import distributed
 
+from .data_parallel import slice_of
 from .errors import WorkerError
 from .learner import Learner
 from .learner_state import learner_state, load_learner_state
@@ -80,7 +81,9 @@ class Ranks:
             on_update(call.updates)
             if call.stopped_at is not None:
                 break
-            self._pool.tell(call.slots, "batch", batch, learning_rate)
+            for rank, slot in enumerate(call.slots):
+                part = slice_of(batch, rank, len(call.slots))
+                self._pool.tell([slot], "batch", part, learning_rate)
         self._pool.tell(call.slots, "finish")
         while call.busy:
             self._pool.wait()
