@@ -55,8 +55,8 @@ class Scripted(Player):
         self.moves = moves
         self.seen = set()
 
-    def choose(self, state, generator, boards=None):
-        assert boards is None
+    def choose(self, state, generator, boards=()):
+        assert not boards
         self.seen.update(state.current_player.tolist())
         texts = [self.moves.get(int(ply)) for ply in state.ply]
         self.reasons = [f"{self.name} has gone home" for text in texts if text is None]
@@ -120,7 +120,7 @@ def test_who_cannot_move_has_lost_and_the_reason_is_kept(from_the_start):
 class Wanderer(RandomPlayer):
     """Takes and promotes as little as it can, else plays at random, so that games go on."""
 
-    def choose(self, state, generator, boards=None):
+    def choose(self, state, generator, boards=()):
         rows, actions = self.game.legal_actions(state)
         scores = torch.full((len(state.ply), self.game.num_actions), -torch.inf)
         scores[rows, actions] = self.game.material.balance(

@@ -112,7 +112,7 @@ def test_networks_move_after_their_opponents_and_get_every_game():
     class Network(RandomPlayer):
         name, evaluations = "network", 4
 
-        def choose(self, state, generator, boards=None):
+        def choose(self, state, generator, boards=()):
             sizes.append(len(state.current_player))
             generator = torch.Generator().manual_seed(0)
             return super().choose(state, generator, boards)
@@ -179,7 +179,7 @@ def slow(monkeypatch):
     """
     now = [0.0]
 
-    def choose(self, state, generator, boards=None):
+    def choose(self, state, generator, boards=()):
         now[0] += 0.02 * len(state.current_player)
         return RandomPlayer(self.game).choose(state, generator, boards)
 
@@ -226,7 +226,7 @@ class Impatient(RandomPlayer):
 
     moves = 0
 
-    def choose(self, state, generator, boards=None):
+    def choose(self, state, generator, boards=()):
         self.moves += 1
         if self.moves == 10:
             raise KeyboardInterrupt

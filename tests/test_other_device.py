@@ -180,7 +180,7 @@ def test_a_match_has_few_sizes_there(monkeypatch):
     class First(Player):
         name, evaluations = "the first legal move", 1
 
-        def choose(self, state, generator, boards=None):
+        def choose(self, state, generator, boards=()):
             sizes.add(len(state.current_player))
             return game.legal_action_mask(state).to(torch.uint8).argmax(1)
 

@@ -31,7 +31,7 @@ class Resigning(RandomPlayer):
 
     name = "resigning"
 
-    def choose(self, state, generator, boards=None):
+    def choose(self, state, generator, boards=()):
         actions = super().choose(state, generator)
         gives_up = actions % 7 == 0
         self.reasons = [f"does not like {action}" for action in actions[gives_up].tolist()]
@@ -52,7 +52,7 @@ class Mortal(RandomPlayer):
     def recipe(self):
         return Mortal, {"mark": self.mark}
 
-    def choose(self, state, generator, boards=None):
+    def choose(self, state, generator, boards=()):
         self.moves += 1
         if (
             self.moves == 4
@@ -69,7 +69,7 @@ class Faulty(RandomPlayer):
 
     moves = 0
 
-    def choose(self, state, generator, boards=None):
+    def choose(self, state, generator, boards=()):
         self.moves += 1
         if self.moves == 4 and multiprocessing.parent_process() is not None:
             raise ValueError("lost its way")
@@ -88,7 +88,7 @@ class Homebound(RandomPlayer):
 class Slow(RandomPlayer):
     """Thinks for a while."""
 
-    def choose(self, state, generator, boards=None):
+    def choose(self, state, generator, boards=()):
         time.sleep(0.4)
         return super().choose(state, generator)
 

@@ -44,7 +44,7 @@ class FixedOrder(RandomPlayer):
 
     name = "fixed order"
 
-    def choose(self, state, generator, boards=None):
+    def choose(self, state, generator, boards=()):
         order = torch.tensor(CORNER_ORDER)
         return order[state.legal[:, order].int().argmax(1)]
 
@@ -172,7 +172,7 @@ class Ticking(FixedOrder):
         super().__init__(game)
         self.clock, self.name = clock, name
 
-    def choose(self, state, generator, boards=None):
+    def choose(self, state, generator, boards=()):
         self.clock.now += 0.01 * len(state.score)
         return super().choose(state, generator, boards)
 

@@ -242,20 +242,20 @@ def test_durations_read_as_a_person_says_them(value, words):
 
 def test_the_header_counts_the_budget_and_not_the_iteration():
     model, clock = live(history=[make_report(6)])
-    assert model.header() == "Iteration 7 | starting workers | 0:00 of 3:00"
+    assert model.header() == "Iteration 7 | starting workers | 0s of 3m 00s"
     model.start_selfplay([6_000], ["CPU"])
     clock.now += 72
     model.worker_update(0, 32, 3_000)
-    assert model.header() == "Iteration 7 | playing | 1:12 of 3:00 | about 1:48 left"
+    assert model.header() == "Iteration 7 | playing | 1m 12s of 3m 00s | about 1m 48s left"
     assert model.bars()[0].share == pytest.approx(0.4)
     assert model.bars()[1] == Bar("playing", 3_000, 6_000, "3,000/6,000 positions | 42/s")
     model.finish_selfplay(72.0)
     model.learning_update(0, 40)
     clock.now += 200
     model.learning_update(10, 40)
-    assert model.header() == "Iteration 7 | learning | 4:32 of 3:00 | finishing"
+    assert model.header() == "Iteration 7 | learning | 4m 32s of 3m 00s | finishing"
     assert model.bars() == [
-        Bar("session", 1.0, 1, "4:32 of 3:00"),
+        Bar("session", 1.0, 1, "4m 32s of 3m 00s"),
         Bar("learning", 10, 40, "10/40 updates | 0.1 updates/s"),
     ]
     model.report(make_report(7))
@@ -268,14 +268,14 @@ def test_the_header_counts_the_budget_and_not_the_iteration():
 def test_a_session_of_iterations_estimates_its_time_from_the_pace_so_far():
     model, clock = live(minutes=None, iterations=4)
     model.start_selfplay([8], ["CPU"])
-    assert model.header() == "Iteration 1 | playing | 1 of 4 iterations | 0:00"
+    assert model.header() == "Iteration 1 | playing | 1 of 4 iterations | 0s"
     clock.now += 30
     model.finish_selfplay(30)
     model.report(make_report(1))
     model.start_selfplay([18], ["CPU"])
     clock.now += 10
     model.worker_update(0, 4, 9)
-    assert model.header() == "Iteration 2 | playing | 2 of 4 iterations | 0:40 | about 1:28 left"
+    assert model.header() == "Iteration 2 | playing | 2 of 4 iterations | 40s | about 1m 28s left"
 
 
 def test_the_bar_of_a_session_of_iterations_never_runs_backwards():
@@ -515,7 +515,7 @@ def test_a_terminal_has_live_bars_of_a_run_and_a_line_an_iteration(no_color):
     model.report(make_report(1))
     model.close()
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", stream.getvalue())
-    assert "Iteration 1 | playing | 1:12 of 3:00 | about 1:48 left" in plain
+    assert "Iteration 1 | playing | 1m 12s of 3m 00s | about 1m 48s left" in plain
     assert "300/600 positions | 4/s" in plain and "Generating" not in plain
     assert iteration_line(make_report(1)) in plain
     assert "300 puzzles, by policy: 9 % untrained (95 % interval 7 to 11 %)" in plain

@@ -154,7 +154,7 @@ def test_a_player_without_a_move_says_why():
     class Silent(RandomPlayer):
         reasons = ("it crashed",)
 
-        def choose(self, state, generator, boards=None):
+        def choose(self, state, generator, boards=()):
             return state.current_player * 0 - 1
 
     game = make_game("chess")

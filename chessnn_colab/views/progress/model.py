@@ -192,7 +192,7 @@ class LiveProgress(Progress):
         return strength_points(self.reports) + self._points
 
     def header(self) -> str:
-        """Such as "Iteration 7 | learning | 1:12 of 3:00 | about 1:48 left"."""
+        """Such as "Iteration 7 | learning | 1m 12s of 3m 00s | about 1m 48s left"."""
         if self.matches is not None:
             return (lines.last_line if self.ended else lines.total_line)(self.matches)
         iteration = self.reports[-1].iteration if self.reports else 0
@@ -283,7 +283,7 @@ class LiveProgress(Progress):
         return min(share, 1.0)
 
     def _budget_words(self) -> str:
-        """Such as "1:12 of 3:00" or "2 of 4 iterations | 0:40"."""
+        """Such as "1:12 of 3:00" or "2 of 4 iterations | 40s"."""
         elapsed = duration(self._elapsed())
         if self._seconds:
             return f"{elapsed} of {duration(self._seconds)}"
