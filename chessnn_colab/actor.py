@@ -67,7 +67,7 @@ class Actor:
 
     def look_ahead(self, config: SearchConfig) -> None:
         """Search as `config` says from now on."""
-        # A win takes two.
+        # A game for one player has no wins to prove.
         self.config = config if self.game.num_players == 2 else replace(config, solve="off")
         self.schedules = considered_visits_table(
             self.considered, config.num_simulations, self.game.device

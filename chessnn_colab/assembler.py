@@ -11,10 +11,10 @@ from .records import GameRecords
 class Assembler:
     """Cuts blocks of lockstep rows of a games.base.Game into whole games.
 
-    version: positions that the run had played before. They decide on td_lambda, and on whether a
-    position's estimate is what the search said even where the game has a guess (see
-    Game.bootstrap_after). Each row keeps both, because its game may go on under others. games: in
-    flight, to go on with.
+    version: positions that the run had played before. Before Game.bootstrap_after a position's
+    estimate is the game's guess, where it has one; after it what the search said, with another
+    td_lambda. Each row keeps both, because its game may go on in a call with another version.
+    games: unfinished games of the call before.
     """
 
     def __init__(self, game: Any, version: int, games: Arrays | None = None):

@@ -54,10 +54,10 @@ def learn_as_rank(
     [updates, 4]; None on all ranks but the first. Raises RuntimeError when the ranks do not meet,
     or one of them is lost.
     """
-    with joined(group, next(network.parameters()).device):
+    with process_group(group, next(network.parameters()).device):
         learner = RankLearner(network, game, state, group)
         losses = learn_here(learner, batches, False, on_update)
-        found = total(losses).cpu().numpy()
+        found = sum_over_ranks(losses).cpu().numpy()
         return {**learner_state(learner), "losses": found} if group.rank == 0 else None
 
 
@@ -67,7 +67,7 @@ def slice_of(batch: Arrays, rank: int, ranks: int) -> Arrays:
     return {**part, "whole": np.array(len(batch["positions"]))}
 
 
-def total(numbers: Tensor) -> Tensor:
+def sum_over_ranks(numbers: Tensor) -> Tensor:
     """The sum of `numbers` over the ranks, the same bits on each."""
     numbers = numbers.clone()
     distributed.all_reduce(numbers)
@@ -75,7 +75,7 @@ def total(numbers: Tensor) -> Tensor:
 
 
 @contextmanager
-def joined(group: Group, device: torch.device) -> Iterator[None]:
+def process_group(group: Group, device: torch.device) -> Iterator[None]:
     """This process is one of the group's ranks inside the block. Raises RuntimeError when they do
     not meet.
     """
@@ -131,7 +131,7 @@ class RankLearner(Learner):
         gradients = [
             parameter.grad for parameter in self.network.parameters() if parameter.grad is not None
         ]
-        summed = total(torch.cat([gradient.flatten() for gradient in gradients]))
+        summed = sum_over_ranks(torch.cat([gradient.flatten() for gradient in gradients]))
         parts = summed.split([gradient.numel() for gradient in gradients])
         for gradient, part in zip(gradients, parts):
             gradient.copy_(part.view_as(gradient))
@@ -167,7 +167,9 @@ class NormalizeWholeBatch(torch.autograd.Function):
         # The sums of squares are about a number near the mean: about 0 they could cancel out.
         near = norm.running_mean.nan_to_num()  # one overflow must not spoil what follows
         shift = mean - near
-        sums = total(torch.cat((count * shift, count * (variance + shift.square()), count)))
+        sums = sum_over_ranks(
+            torch.cat((count * shift, count * (variance + shift.square()), count))
+        )
         count = sums[-1]
         shift, square = (sums[:-1] / count).chunk(2)
         mean = near + shift
@@ -190,7 +192,7 @@ class NormalizeWholeBatch(torch.autograd.Function):
         )
         # As if the statistics did not depend on x. The operator above would change the layout.
         direct = functional.batch_norm(gradient, none, variance, weight, none, False, 0.0, ctx.eps)
-        means = total(torch.cat((of_weight, of_bias))) / count
+        means = sum_over_ranks(torch.cat((of_weight, of_bias))) / count
         slope, offset = (means.view(2, -1) * weight * scale).unbind()
         through_statistics = functional.batch_norm(
             x, mean, variance, slope, offset, False, 0.0, ctx.eps

@@ -176,7 +176,7 @@ class Lockstep:
             "ended": over,
             "ending": after.ending,
             "reward" if self.game.score_limit else "outcome": after.rewards[:, 0],
-            **best_actions(policy),
+            **policy_targets(policy),
         }
         guess = self.game.guessed_chances(state)
         if guess is not None:
@@ -214,7 +214,7 @@ def sample_actions(policy: PolicyOutput, noise: Tensor) -> Tensor:
     return policy.actions.gather(1, column).squeeze(1)
 
 
-def best_actions(policy: PolicyOutput) -> dict[str, Tensor]:
+def policy_targets(policy: PolicyOutput) -> dict[str, Tensor]:
     """The POLICY_WIDTH best actions of the improved policy and their weights, made to sum to one;
     the rest zeros.
     """

@@ -11,7 +11,7 @@ from .text import Say, counted
 BOARDS_ON_CPU = 64  # games in lockstep
 BOARDS = 512  # the same on a GPU
 KINDS = ("CPU", "M2", "T4", "A100", "H200")  # devices whose pace is stated: one core, or one GPU
-TIMED_BATCH = 1024
+STATED_BATCH = 1024
 MOST_REUSE = 3.0  # 2 and 4.5 were weaker after as many minutes of a core (LOG.md, 2026-11-26)
 LEAST_REUSE = 0.8  # the least among the peers that docs/scaling.md names
 SPIKE_PRICES = {"chess": 0.1}  # nats; in other games none was measured (docs/spiking.md)
@@ -26,7 +26,7 @@ class Size:
     worthwhile: float  # million positions; a session that makes fewer takes a smaller network
     memory: float  # GB of a GPU that learns and plays
     plies: tuple[float, ...]  # a ply of BOARDS games, by the search of two rungs
-    updates: tuple[float, ...]  # an update of TIMED_BATCH positions
+    updates: tuple[float, ...]  # an update of STATED_BATCH positions
 
 
 # Milliseconds: preset cpu on each of two cores as measured, all else estimates (docs/speed.md, "On
@@ -153,7 +153,7 @@ def stated_rates(
         learners = machine.cores
     return Rates(
         players * 1000 * BOARDS / size.plies[player],
-        learners * 1000 * TIMED_BATCH / size.updates[learner],
+        learners * 1000 * STATED_BATCH / size.updates[learner],
     )
 
 

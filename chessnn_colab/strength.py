@@ -93,7 +93,7 @@ class StrengthProbe:
         if history:
             earlier = strength_points(history)
             for point in earlier:
-                self._rise(point)
+                self._replace_if_beaten(point)
             costs = {point.measure: point.cost for point in earlier}
             for measure in self.measures:
                 measure.cost = costs.get(measure.name, 0.0)
@@ -120,15 +120,15 @@ class StrengthProbe:
                 limit = self._left(measure, at_end=True)
                 point = self._point(network, measure, iteration, seconds, limit)
                 points.append(point)
-                if point is not None and self._rise(point):
+                if point is not None and self._replace_if_beaten(point):
                     score = f"{point.share * point.trials:g} of {point.trials} points"
                     self.progress.message(
                         f"{measure.name}: {score} after {duration(point.seconds)} of training"
                     )
         return self._finish(points)
 
-    def _rise(self, point: Strength) -> bool:
-        """Whether `point` beats an opponent; the next one takes its place."""
+    def _replace_if_beaten(self, point: Strength) -> bool:
+        """Put the next opponent in the place of one that `point` beats. Returns whether it did."""
         for index, measure in enumerate(self.measures):
             beaten = measure.name == point.measure and point.share >= BEATEN
             if beaten and point.iteration and measure.harder is not None:

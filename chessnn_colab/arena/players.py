@@ -77,8 +77,8 @@ class Player(Protocol):
         """int64 [B]: an action per row, or NO_MOVE, which loses the game.
 
         `generator` is on the states' device; in a match it is a GamesChance, and a player that
-        draws with `chances` or `one_of_the_best` gives every game its own random numbers. boards: B
-        board objects for a player that wants them, else None.
+        draws with `random_per_game` or `one_of_the_best` gives every game its own random numbers.
+        boards: B board objects for a player that wants them, else none.
         """
         ...
 
@@ -100,7 +100,7 @@ class GamesChance(torch.Generator):
     games: Sequence[random.Random]
 
 
-def chances(rows: int, generator: torch.Generator) -> Tensor:
+def random_per_game(rows: int, generator: torch.Generator) -> Tensor:
     """float32 [rows] in [0, 1]: a random number for each row, from its own game where `generator`
     is a GamesChance.
     """
@@ -115,7 +115,9 @@ def one_of_the_best(scores: Tensor, generator: torch.Generator) -> Tensor:
     """
     best = scores == scores.amax(1, keepdim=True)
     count = best.sum(1)
-    place = (chances(len(scores), generator).to(count.device) * count).long().minimum(count - 1)
+    place = (
+        (random_per_game(len(scores), generator).to(count.device) * count).long().minimum(count - 1)
+    )
     return (best.cumsum(1) > place.unsqueeze(1)).to(torch.uint8).argmax(1)
 
 
@@ -176,7 +178,7 @@ class NetworkPlayer(Player):
         try:
             noise = self.actor.draw(len(state.current_player), generator, gumbel_scale=0.0)
             if noise.key is not None:  # in a match the chance of each game is its own
-                own = chances(len(noise.key), generator)
+                own = random_per_game(len(noise.key), generator)
                 noise.key[: len(own)] = (2**31 * own).long()
             self.found = self.actor.improve(state, noise, self.actor.root_columns)
         finally:

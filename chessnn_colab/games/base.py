@@ -16,7 +16,7 @@ from ..graphs import map_tensors
 # On a GPU the number of actions to try must not depend on the positions. So this many are tried in
 # each, and any wins beyond them are missed. In chess a position of random play has 3 moves that may
 # give check, 41 at most.
-ROOM = 48
+MOST_CANDIDATES = 48
 
 
 class Game(Protocol):
@@ -85,10 +85,10 @@ class Game(Protocol):
 
     def winning_candidates(self, state: Any, static: bool = False) -> tuple[Tensor, Tensor]:
         """Of `legal_actions`, those among which a win at once must be: here all of them. static:
-        the ROOM likeliest of each row (see best_actions).
+        the MOST_CANDIDATES likeliest of each row (see top_candidates).
         """
         if static:
-            return best_actions(self.legal_action_mask(state).to(torch.float32))
+            return top_candidates(self.legal_action_mask(state).to(torch.float32))
         return self.legal_actions(state)
 
     def observe(self, state: Any) -> Tensor:
@@ -216,11 +216,11 @@ def random_plies(game: Game, count: int, most: int, generator: torch.Generator) 
     return state
 
 
-def best_actions(scores: Tensor) -> tuple[Tensor, Tensor]:
-    """The ROOM actions with the highest `scores` float32 [B, A] in each row, in the form of
+def top_candidates(scores: Tensor) -> tuple[Tensor, Tensor]:
+    """The MOST_CANDIDATES actions with the highest `scores` float32 [B, A] in each row, in the form of
     `legal_actions`. Where fewer are above 0, the row's first one stands again.
     """
-    found, actions = scores.topk(min(ROOM, scores.shape[1]), dim=1)
+    found, actions = scores.topk(min(MOST_CANDIDATES, scores.shape[1]), dim=1)
     actions = torch.where(found > 0, actions, actions[:, :1])
     rows = torch.arange(len(scores), device=scores.device)
     return rows.repeat_interleave(actions.shape[1]), actions.flatten()
@@ -230,7 +230,7 @@ def winning_actions(game: Game, state: Any, static: bool = False) -> Tensor:
     """int64 [B]: a legal action that wins at once by the rules, -1 in rows without one.
 
     It steps what the game's `winning_candidates` says is enough, in the form of `legal_actions`.
-    static: no size follows from the positions; of more than ROOM candidates in a row a win may be
+    static: no size follows from the positions; of more than MOST_CANDIDATES candidates in a row a win may be
     missed, and in a finished game the answer means nothing.
     """
     rows, actions = game.winning_candidates(state, static)

@@ -12,7 +12,7 @@ import chess
 import torch
 from torch import Tensor
 
-from ..base import Game, best_actions, finished, random_plies, select, where
+from ..base import Game, finished, random_plies, select, top_candidates, where
 from . import bitboards as bb
 from . import packing, starts, symmetry, transitions
 from .boards import boards_from_state, position_from_boards
@@ -146,12 +146,12 @@ class Chess(Game):
 
     def winning_candidates(self, state: ChessState, static: bool = False) -> tuple[Tensor, Tensor]:
         """Of `legal_actions`, those that may give check: every mate is among them. static: these
-        first, then others (see best_actions).
+        first, then others (see top_candidates).
         """
         checks = self._checks.may_check(state)
         if not static:
             return self._listed(checks)
-        return best_actions(
+        return top_candidates(
             bb.unpack_bits(checks, self._float_bits) + bb.unpack_bits(state.moves, self._float_bits)
         )
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ...errors import ConfigError
-from ..base import Game, best_actions, finished, square_symmetries, where
+from ..base import Game, finished, square_symmetries, top_candidates, where
 from .lines import FIVE, LineTables
 from .notation import LETTERS
 from .state import BLACK, EMPTY, ENDINGS, WHITE, GomokuState
@@ -87,11 +87,11 @@ class Gomoku(Game):
 
     def winning_candidates(self, state: GomokuState, static: bool = False) -> tuple[Tensor, Tensor]:
         """Of `legal_actions`, those that complete five. static: these first, then others (see
-        best_actions).
+        top_candidates).
         """
         fives = self.lines.completes(self.stones(state)[:, 0]) & (state.board == EMPTY)
         if static:
-            return best_actions(fives.float() - state.board)
+            return top_candidates(fives.float() - state.board)
         rows, actions = fives.nonzero(as_tuple=True)
         return rows, actions
 
