@@ -163,7 +163,8 @@ def run_case(case: Case, folder: Path, python: Path = Path(sys.executable)) -> l
     """Run a notebook in its short mode; returns its outputs."""
     notebook = shortened(f"{case.notebook}.ipynb", folder, case.short_mode)
     parameters = split(case.parameters, posix=False)
-    if "run_folder" in notebook.read_text(encoding="utf-8"):
+    # Where a run is not there, evaluate trains one for "auto" alone.
+    if "run_folder" in notebook.read_text(encoding="utf-8") and case.notebook != "evaluate":
         parameters.append(f"run_folder={str(folder / 'run')!r}")
     executed = folder / "executed.ipynb"
     done = run_notebook(notebook, executed, *parameters, python=python, PYTHONPATH="")

@@ -196,7 +196,7 @@ def test_the_inline_pool_plays_the_same_games(messages):
         assert played(pool, [3, 2], 7) == shares([3, 2], 7)
         assert messages == ["worker 1: half the boards"]
         started = time.monotonic()
-        assert len(pool.play([1000, 1000], 0, None, started - 1)[0]) == 1, (
+        assert len(pool.play([1000, 1000], 0, deadline=started - 1)[0]) == 1, (
             "a deadline is heard between games"
         )
 
