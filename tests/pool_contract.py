@@ -16,6 +16,7 @@ import pytest
 
 from chessnn_colab.devices import WorkerPlan
 from chessnn_colab.errors import WorkerError
+from chessnn_colab.text import silent
 from chessnn_colab.workers.pool import MAX_RESTARTS, Pool
 from chessnn_colab.workers.protocol import worker_seed
 from chessnn_colab.workers.shares import PlayCall
@@ -94,7 +95,7 @@ class PoolContract:
     def pool_of(
         self, plan: WorkerPlan | None = None, messages: list | None = None, **settings
     ) -> Pool:
-        say = messages.append if messages is not None else None
+        say = messages.append if messages is not None else silent
         pool = self.make(
             ToyJob, settings, plan or WorkerPlan(self.devices, 1), timeout=60.0, on_message=say
         )
