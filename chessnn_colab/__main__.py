@@ -26,10 +26,9 @@ FLAGS = {"from_checkpoint": "--from"}
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code: 0; 2 for bad input or output that cannot be written;
-    130 for an interrupt; 141 when nobody reads its output."""
+    130 for an interrupt; 141 when nobody reads its output.
+    """
     options = build_parser().parse_args(arguments)
-    for stream in (sys.stdout, sys.stderr):  # a terminal need not know every letter
-        stream.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue]
     try:
         options.function(options)
     except Interrupted as error:  # what there was to keep has been printed
@@ -143,4 +142,6 @@ def run_train(options: argparse.Namespace) -> None:
 if __name__ == "__main__":
     # A cluster's scheduler ends a job by SIGTERM: what is there is kept, as after Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for stream in (sys.stdout, sys.stderr):  # a terminal need not know every letter
+        stream.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue]
     sys.exit(main())

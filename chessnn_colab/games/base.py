@@ -217,8 +217,8 @@ def random_plies(game: Game, count: int, most: int, generator: torch.Generator) 
 
 
 def top_candidates(scores: Tensor) -> tuple[Tensor, Tensor]:
-    """The MOST_CANDIDATES actions with the highest `scores` float32 [B, A] in each row, in the form of
-    `legal_actions`. Where fewer are above 0, the row's first one stands again.
+    """The MOST_CANDIDATES actions with the highest `scores` float32 [B, A] in each row, in the form
+    of `legal_actions`. Where fewer are above 0, the row's first one stands again.
     """
     found, actions = scores.topk(min(MOST_CANDIDATES, scores.shape[1]), dim=1)
     actions = torch.where(found > 0, actions, actions[:, :1])
@@ -230,7 +230,7 @@ def winning_actions(game: Game, state: Any, static: bool = False) -> Tensor:
     """int64 [B]: a legal action that wins at once by the rules, -1 in rows without one.
 
     It steps what the game's `winning_candidates` says is enough, in the form of `legal_actions`.
-    static: no size follows from the positions; of more than MOST_CANDIDATES candidates in a row a win may be
+    static: no size follows from the positions; of more than MOST_CANDIDATES in a row a win may be
     missed, and in a finished game the answer means nothing.
     """
     rows, actions = game.winning_candidates(state, static)
