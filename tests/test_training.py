@@ -404,7 +404,7 @@ def test_a_device_that_is_passed_over_is_named(tmp_path, monkeypatch):
     machine = Inventory((Gpu(0, "a GPU", 8 * 2**30, (7, 5)),), False, 2)
     monkeypatch.setattr(training, "inventory", lambda: machine)
     monkeypatch.setattr(
-        device_probe, "probe", lambda device, game: None if device == "cpu" else broken(device)
+        device_probe, "probe", lambda device, **_: None if device == "cpu" else broken(device)
     )
     listener = Listener()
     list(train(tiny(tmp_path, iterations=1, device="auto"), listener))

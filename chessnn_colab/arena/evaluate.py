@@ -85,6 +85,7 @@ def find_players(
     """Spec -> the player that it names (see find_player). They are closed at the end. A text is one
     spec.
     """
+    specs = [specs] if isinstance(specs, str) else specs
     players: dict[str, Player] = {}
     with ExitStack() as opened:
         for spec in dict.fromkeys(specs):
