@@ -55,7 +55,8 @@ class Rounded(torch.autograd.Function):
 
 
 class Counted(torch.autograd.Function):
-    """Spikes [T, B, ...] as they are, and the mean spikes of a neuron in one evaluation: float32 [].
+    """Spikes [T, B, ...] as they are, and float32 []: the mean spikes of a neuron in one
+    evaluation.
 
     One position of PAYING has the gradient of the mean for all of them, PAYING times as much. Added
     to each position it would be far smaller than the gradient of what is learned, and in bfloat16

@@ -104,9 +104,10 @@ class Energy:
             (False, False): "These spikes save no energy that numbers of few bits do not save too",
         }[cheaper, cheaper_with_memory]
         return (
-            f"{conclusion}: in int8 one evaluation takes them {_joules(int8.arithmetic_nanojoules)} "
-            f"of arithmetic and {_joules(int8.nanojoules)} with memory traffic, and the best "
-            f"{self.bits}-bit twin {_joules(best)} and {_joules(best_with_memory)}."
+            f"{conclusion}: in int8 one evaluation takes them "
+            f"{_joules(int8.arithmetic_nanojoules)} of arithmetic and {_joules(int8.nanojoules)} "
+            f"with memory traffic, and the best {self.bits}-bit twin {_joules(best)} and "
+            f"{_joules(best_with_memory)}."
         )
 
 

@@ -160,7 +160,9 @@ class Pool:
 
     def tell(self, slots: Sequence[Slot], *message: Any) -> None:
         """Send one message to these workers."""
-        payload = self._ship(pickle.dumps(message, protocol=5))
+        payload: Any = pickle.dumps(message, protocol=5)
+        if len(slots) > 1:
+            payload = self._ship(payload)
         for slot in slots:
             slot.send(payload)
 
@@ -222,7 +224,7 @@ class Pool:
         raise NotImplementedError
 
     def _ship(self, payload: bytes) -> Any:
-        """Return what to send in place of a payload that all workers get."""
+        """Return what to send in place of a payload that several workers get."""
         return payload
 
     def _log(self, slot: Slot) -> tuple[str, list[str]]:

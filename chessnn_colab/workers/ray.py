@@ -69,7 +69,7 @@ class RayPool(Pool):
         )
 
     def _ship(self, payload: bytes) -> Any:
-        """Put the weights into Ray's object store, from which each machine fetches them once."""
+        """Put it into Ray's object store, from which each machine fetches it once."""
         return ray.put(payload)
 
     def _log(self, slot: Slot) -> tuple[str, list[str]]:

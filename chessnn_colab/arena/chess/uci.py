@@ -80,10 +80,8 @@ class Engine:
             self._carry_out(words[0], words[1:])
         except (ChessnnError, ValueError) as error:
             self.say(f"info string {' '.join(str(error).split())}")
-            if words[0] == "position":
-                self.board = chess.Board(None)  # empty: there is no move to say
-            elif words[0] == "go":  # the program waits for an answer
-                self._go([])
+            if words[0] == "go":  # the program waits for an answer
+                self._go(["movetime", "0"])
 
     def _carry_out(self, command: str, words: list[str]) -> None:
         if command == "uci":

@@ -116,10 +116,10 @@ class Search:
 
     def _before_evaluation(self) -> None:
         """Raise _Stopped if the search must end; else count one more evaluation."""
-        while not self.stopped and not self.inbox.empty():
-            self._heed(self.inbox.get())
         seconds = self.limits.seconds
         late = seconds is not None and time.monotonic() - self.started >= seconds
+        while not (late or self.stopped or self.inbox.empty()):
+            self._heed(self.inbox.get())
         if self.stopped or late:
             raise _Stopped
         self.nodes += 1
