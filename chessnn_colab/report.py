@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 TIME_SHARE = 0.05  # of a session's time, at most, for measuring strength
@@ -86,13 +86,9 @@ class Report:
         counts = {**self.wins, "draws": self.draws, "cap": stopped}
         return {name: count / max(self.games, 1) for name, count in counts.items()}
 
-    def to_dict(self) -> dict[str, Any]:
-        """The fields as plain data."""
-        return asdict(self)
-
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Report:
-        """The inverse of `to_dict`; unknown keys are left out."""
+        """The inverse of `dataclasses.asdict`; unknown keys are left out."""
         known = {field.name for field in fields(cls)}
         kept = {name: value for name, value in values.items() if name in known}
         strength = tuple(Strength(**point) for point in values.get("strength", ()))

@@ -8,7 +8,7 @@ arrays, games come back as GameRecords; no tensor crosses a process.
 import time
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -227,7 +227,7 @@ class Trainer:
             total_updates=self.learner.updates,
             sample_game=self._game_text,
         )
-        self.folder.append_report(report.to_dict())
+        self.folder.append_report(asdict(report))
         self.iteration, self.seconds, self._points = report.iteration, report.seconds, ()
         self.budget.done += 1
         self.tensorboard.write(report)
@@ -253,13 +253,19 @@ class Trainer:
             self._save()
 
     def _take(self, records: GameRecords) -> None:
-        played = self._played() + records.num_positions
+        new = records.num_positions
         iteration = self.config.positions_per_iteration
-        self.replay.resize(window_size(played, iteration, self.replay.limit))
+        kept = window_size(self._played() + new, iteration, self.replay.limit)
+        if new > kept:
+            self.progress.message(
+                f"{new:,} new positions, but the replay keeps the latest {kept:,}: the network "
+                "never learns from those before them. Raise replay_capacity"
+            )
+        self.replay.resize(kept)
         self.replay.add(records)
         self.playing.under_way = False  # until here an interrupt keeps the games
         self.total_games += int((records.endings > 0).sum())
-        self.total_positions += records.num_positions
+        self.total_positions += new
 
     def _learn(self, new_positions: int) -> dict[str, Any]:
         """Learn until each new position was seen `sample_reuse` times, or the time is up; at least

@@ -3,7 +3,7 @@ networks that were never trained, which is what measuring needs.
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
@@ -56,7 +56,7 @@ def write_reports(path: Path | str, reports: Iterable[Report], config: dict | No
     """A run folder at `path`, new or there already, that has these reports."""
     with RunFolder.create_or_open(path, config or {}) as run:
         for report in reports:
-            run.append_report(report.to_dict())
+            run.append_report(asdict(report))
     return Path(path)
 
 

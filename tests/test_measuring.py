@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from rich.console import Console
@@ -100,9 +100,9 @@ def test_measure_takes_a_quarter_of_the_training_and_three_minutes_at_most(tmp_p
     path = make_run(tmp_path / "run", (0,), "tictactoe", TICTACTOE)
     assert measuring.measuring_seconds(path) == 0
     with RunFolder.create_or_open(path, {"game": "tictactoe"}) as folder:
-        folder.append_report(make_report(1, seconds=80.0).to_dict())
+        folder.append_report(asdict(make_report(1, seconds=80.0)))
         assert measuring.measuring_seconds(path) == 20
-        folder.append_report(make_report(2, seconds=8000.0).to_dict())
+        folder.append_report(asdict(make_report(2, seconds=8000.0)))
     assert measuring.measuring_seconds(path) == 180
 
 
@@ -248,7 +248,7 @@ def test_watch_and_tensorboard_leave_out_what_an_iteration_without_a_game_has_no
     with RunFolder.create_or_open(tmp_path / "run", {"game": "chess"}) as folder:
         board = TensorBoard(folder.tensorboard_folder, 0)
         for report in (make_report(1), make_report(2, games=0, average_plies=math.nan)):
-            folder.append_report(report.to_dict())
+            folder.append_report(asdict(report))
             board.write(report)
         board.close()
     print_tables([tmp_path / "run"], None)

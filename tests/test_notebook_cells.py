@@ -46,13 +46,23 @@ def test_a_cell_lists_the_runs_and_deletes_the_one_that_is_named(tmp_path, capsy
     assert told.startswith("second is deleted: ") and [line.split()[0] for line in listed] == [
         "first"
     ]
-    exec(cell_with("delete_this_run", '"first"'), {"run": run, "runs": runs})
-    told, *listed, _ = capsys.readouterr().out.splitlines()
-    assert told.startswith("first stays: ") and [line.split()[0] for line in listed] == ["first"]
+    for chosen in ("first", f"../{tmp_path.name}/first"):
+        exec(cell_with("delete_this_run", repr(chosen)), {"run": run, "runs": runs})
+        told, *listed, _ = capsys.readouterr().out.splitlines()
+        assert told.startswith("first stays: ")
+        assert [line.split()[0] for line in listed] == ["first"]
     for wrong in ("second", "../first/checkpoints", "first\0"):
         with pytest.raises(RunError):
             exec(cell_with("delete_this_run", repr(wrong)), {"run": run, "runs": runs})
     assert (run / "config.json").is_file()
+
+
+def test_a_run_that_is_not_there_is_an_error_and_not_another_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    form = {"root": tmp_path, "run_folder": "runs/ches", "game": "chess", "copy_on_drive": False}
+    with pytest.raises(RunError, match="there is no run at .*ches: no such folder"):
+        exec(cell_that_has("minutes=train_minutes_if_none"), {**form, "train_minutes_if_none": 0.5})
+    assert not (tmp_path / "runs").exists()
 
 
 def test_a_ticked_box_opens_this_pythons_own_tensorboard(tmp_path, monkeypatch):

@@ -2,6 +2,8 @@
 searches.
 """
 
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 import torch
@@ -206,7 +208,7 @@ def test_no_search_knows_the_tile_that_will_come(search, monkeypatch):
 def test_a_report_tells_scores_in_place_of_wins():
     scores = {"mean": 1234.5, "median": 1000.0, "best": 4000.0}
     report = make_report(wins={}, scores=scores, reached={"512": 0.4, "1024": 0.0})
-    assert Report.from_dict(report.to_dict()) == report
+    assert Report.from_dict(asdict(report)) == report
     line = iteration_line(report)
     assert "mean 1,234, median 1,000, best 4,000" in line and "draws" not in line
     assert "512 in 40 %, 1024 in 0 %" in detail_lines(report)[0]

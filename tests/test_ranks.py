@@ -133,14 +133,13 @@ def test_ranks_make_the_steps_of_one_learner(ranks, replay, batches, folder, cou
 def test_ranks_learn_as_one_does_with_a_price_and_in_half_precision(
     ranks, replay, settings, tolerance
 ):
-    """In half precision a slice's gradients are rounded before they are summed. Of 128 positions two
-    pay for the spikes of all, one of each slice.
+    """In half precision a slice's gradients are rounded before they are summed. Of 192 positions
+    three pay for the spikes of all, one of each slice.
     """
-    ranks._workers = WORKERS[:2]
     one, several, plain = new_learner(**settings), new_learner(**settings), new_learner()
-    losses = learn_here(one, batches_of(replay, 1, 128), False, nothing)
-    learn_here(plain, batches_of(replay, 1, 128), False, nothing)
-    found = ranks.learn(several, batches_of(replay, 1, 128), nothing)
+    losses = learn_here(one, batches_of(replay, 1, 192), False, nothing)
+    learn_here(plain, batches_of(replay, 1, 192), False, nothing)
+    found = ranks.learn(several, batches_of(replay, 1, 192), nothing)
     np.testing.assert_allclose(found, losses, rtol=tolerance)
     assert one.updates == several.updates == 1, "no gradient was too large"
     size = np.linalg.norm(gradients(one))

@@ -71,12 +71,18 @@ def test_a_run_that_does_not_exist(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize("content", [b"{", b"[]", b"\xff\xfe", b""])
-def test_a_config_that_cannot_be_used_is_named_and_left_alone(tmp_path, content):
+@pytest.mark.parametrize(
+    "content, words",
+    [
+        *((damage, "config.json cannot be read") for damage in (b"{", b"[]", b"\xff\xfe", b"")),
+        (b'{"seal": "sha256:00"}', "run of an earlier version.*choose another run folder"),
+    ],
+)
+def test_a_config_that_cannot_be_used_is_named_and_left_alone(tmp_path, content, words):
     RunFolder.create_or_open(tmp_path, CONFIG).close()
     (tmp_path / "config.json").write_bytes(content)
     for use in OPENINGS:
-        with pytest.raises(RunError, match="config.json cannot be read"):
+        with pytest.raises(RunError, match=words):
             use(tmp_path)
     assert (tmp_path / "config.json").read_bytes() == content
 

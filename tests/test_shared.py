@@ -5,6 +5,7 @@ sentence.
 import json
 import math
 import os
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -113,7 +114,7 @@ def test_the_card_says_how_strong_the_network_is(tmp_path):
         for iteration in (1, 2):
             folder.save_snapshot(iteration, weights, metadata)
             point = make_strength(iteration, 0.1 * iteration)
-            folder.append_report(make_report(iteration, strength=(point,)).to_dict())
+            folder.append_report(asdict(make_report(iteration, strength=(point,))))
     for iteration, share_solved in ((1, "10 %"), (2, "20 %")):
         card = share(tmp_path / "run", tmp_path / f"{iteration}.net", iteration)
         assert card["figures"]["strength"] == {"puzzles, by policy": f"{share_solved} of 300"}

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -479,6 +480,21 @@ def test_games_go_on_with_another_number_of_workers_and_none_is_lost(tmp_path):
         assert words in listener.messages()
         assert reports[-1].total_positions + in_flight(tmp_path) == 72 * len(reports)
     assert "games in flight of 2 workers" in listener.messages()
+
+
+def test_positions_that_the_replay_loses_are_told(tmp_path):
+    """Games that go on from one iteration may end in the next, and so bring more than it plays."""
+    listener = Listener()
+    sizes = {"positions_per_iteration": 32, "replay_capacity": 32, "max_plies": 30}
+    config = tiny(tmp_path, iterations=5, seed=1, **sizes)
+    played = [0, *(report.total_positions for report in train(config, listener))]
+    lost = [later - before for before, later in pairwise(played) if later - before > 32]
+    told = [text for text in listener.messages().split("\n") if "replay keeps" in text]
+    assert lost and told == [
+        f"{new} new positions, but the replay keeps the latest 32: the network never learns from "
+        "those before them. Raise replay_capacity"
+        for new in lost
+    ]
 
 
 @pytest.mark.parametrize(
