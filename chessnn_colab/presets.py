@@ -78,6 +78,11 @@ class Rates(NamedTuple):
         return f"plays {self.play:,.0f} positions a second, then learns from {self.learn:,.0f}"
 
 
+def price_rise(positions: int) -> float:
+    """What the price of spikes is multiplied by, when so many positions have been played."""
+    return min(max(positions / PRICE_RISES_AFTER, 1.0), MOST_RISE)
+
+
 def usual_boards(device: str) -> int:
     """The games in lockstep of each worker on a device, unless the user says otherwise."""
     return BOARDS_ON_CPU if device == "cpu" else BOARDS

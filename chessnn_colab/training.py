@@ -25,7 +25,7 @@ from .learning import firing_rates, learn
 from .memory import keep_freed_memory
 from .network import build_network, to_arrays
 from .playing import Playing
-from .presets import MOST_RISE, PRICE_RISES_AFTER
+from .presets import price_rise
 from .ranks import Ranks
 from .records import GameRecords
 from .replay import ReplayBuffer, window_size
@@ -273,8 +273,7 @@ class Trainer:
 
         Returns the fields of a Report that are about learning.
         """
-        rise = min(max(self._played() / PRICE_RISES_AFTER, 1.0), MOST_RISE)
-        price = self.config.spike_penalty * rise
+        price = self.config.spike_penalty * price_rise(self._played())
         self.learner.config = replace(self.config, spike_penalty=price)
         generator = np.random.default_rng(self._seed(1))
         return learn(
@@ -354,8 +353,8 @@ class Trainer:
             self._say(self.backup.update())
 
     def _restore_or_begin(self, latest: LatestCheckpoint | None) -> None:
+        self.network.eval()
         if latest is None:
-            self.network.eval()
             self.folder.rewind(0)
             self._save()
             return
@@ -374,7 +373,6 @@ class Trainer:
             self.positions_before,
         ) = counts
         self.budget.seconds_before = self.seconds
-        self.network.eval()
         self.folder.rewind(self.iteration)
         self.progress.message(
             f"Resuming {self.folder.path} after iteration {self.iteration} ({len(self.replay):,} "

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from chessnn_colab import config as config_module
-from chessnn_colab import device_probe, training
+from chessnn_colab import device_probe, presets, training
 from chessnn_colab.budget import Budget
 from chessnn_colab.config import TrainConfig, saved_config
 from chessnn_colab.devices import Gpu, Inventory, WorkerPlan, inventory
@@ -189,7 +189,7 @@ def test_the_price_of_spikes_rises_with_the_positions(tmp_path, monkeypatch):
         return learn(learner, *rest)
 
     monkeypatch.setattr(training, "learn", noted)
-    monkeypatch.setattr(training, "PRICE_RISES_AFTER", 200)
+    monkeypatch.setattr(presets, "PRICE_RISES_AFTER", 200)
     first = tiny(tmp_path / "run", iterations=3, spike_penalty=0.5)
     later = dataclasses.replace(first, run=str(tmp_path / "later"), from_checkpoint=first.run)
     played = [report.total_positions for report in train(first)]
