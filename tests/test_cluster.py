@@ -33,7 +33,7 @@ from .pool_contract import (  # noqa: F401 (fixtures)
     shared_pool,
     shares,
 )
-from .rank_job import CONFIG, batches_of, new_learner, replay_of
+from .rank_job import CONFIG, batches_of, new_learner, replay_of, told
 from .small_run import tiny
 from .toy_job import ToyJob
 
@@ -146,7 +146,7 @@ def test_actors_learn_together_and_one_that_is_lost_stops_nobody(head, messages,
     assert [text for text in messages if "begins again" in text] == [
         "The learning of this iteration begins again without the worker that is lost"
     ]
-    assert sum("A new worker takes its place" in text for text in messages) == 1
+    assert sum("A new worker takes its place" in text for text in told(messages)) == 1
 
 
 def test_gpus_are_rays_to_give_out(tmp_path):

@@ -28,7 +28,7 @@ from chessnn_colab.training import train
 from chessnn_colab.workers.local import LocalPool
 from chessnn_colab.workers.shares import LearnCall
 
-from .rank_job import CONFIG, RankJob, batches_of, new_learner, replay_of
+from .rank_job import CONFIG, RankJob, batches_of, new_learner, replay_of, told
 
 WORKERS = (0, 1, 2)
 
@@ -167,7 +167,7 @@ def test_without_a_lost_rank_the_others_begin_again(
     np.testing.assert_allclose(losses[:5], alone[:5], rtol=1e-3)
     assert [slot.share for slot in pool._slots] == [None] * 3
     assert "A new worker takes its place" in said[0]
-    assert said[1:] == [
+    assert told(said)[1:] == [
         "The learning of this iteration begins again without the worker that is lost"
     ]
 

@@ -17,7 +17,8 @@ from typing import Any
 from .protocol import Arrays, Games, OnUpdate, WorkerProcess, in_words, worker_seed
 
 STOP_SECONDS = 120.0  # for workers to hand over their games after the message to stop
-GIVE_UP_SECONDS = 30.0  # for the other ranks to notice a lost one; Ray ends a stopped one late
+# For the other ranks to notice a lost one. Ray ends a stopped one late, and gloo does not tell all.
+GIVE_UP_SECONDS = 30.0
 _TICKETS = itertools.count()
 
 
