@@ -21,7 +21,7 @@ MOST_RISE = 3.0  # of the price
 
 @dataclass(frozen=True)
 class Size:
-    """What a preset asks of a GPU and of a session, and the milliseconds that each of KINDS takes."""
+    """What a preset asks of a GPU and of a session, and the milliseconds each of KINDS takes."""
 
     worthwhile: float  # million positions; a session that makes fewer takes a smaller network
     memory: float  # GB of a GPU that learns and plays

@@ -52,9 +52,9 @@ def batches_of(replay: ReplayBuffer, updates: int, size: int = 32) -> Batches:
 def told(messages: list[str]) -> list[str]:
     """Messages of a learning that lost worker 1, without those of ranks that gloo left waiting.
 
-    Where a connection breaks while gloo writes to it, whoever waits for that write is not told
-    (Pair::signalException in its transport/tcp/pair.cc leaves out such a buffer). The pool replaces
-    that worker, because it does not stop in time.
+    Where a connection breaks while gloo writes to it, whoever waits for that write may not be told
+    (Pair::signalException in its transport/tcp/pair.cc leaves out such a buffer; LOG.md,
+    2026-11-27). The pool replaces that worker, because it does not stop in time.
     """
     left_waiting = f"did not stop within {GIVE_UP_SECONDS:.0f} s"
     return [text for text in messages if text.startswith("worker 1 ") or left_waiting not in text]

@@ -39,8 +39,8 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--snapshot",
         type=int,
-        help="iteration of the weights (default: the last; for share the best, where the ladder has "
-        "said which)",
+        help="iteration of the weights (default: the last; for share the best, where the ladder "
+        "has said which)",
     )
 
 

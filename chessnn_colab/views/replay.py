@@ -151,7 +151,10 @@ def _page(games: Sequence[_Replayed], place: str = "") -> str:
     data = json.dumps(held, separators=(",", ":"))
     data = data.replace("<", "\\u003c")  # "</" would end the script that holds the games
     where = f' data-place="{place}"' if place else ""
-    still = f'{picture_html(drawing)}<div class="cn-side"><p>{about}</p><p>{moves_html(drawing)}</p></div>'
+    still = (
+        f'{picture_html(drawing)}<div class="cn-side"><p>{about}</p>'
+        f"<p>{moves_html(drawing)}</p></div>"
+    )
     return (
         f'<style>{data_text("board.css")}</style><div class="cn-replay" data-replay="{name}"{where}>'
         f'<div class="cn-table cn-replay-still">{still}</div>'

@@ -42,7 +42,7 @@ class CheckFinder:
         return torch.cat((planes, state.moves[:, UNDERPROMOTION_PLANES:]), 1)
 
     def _lines(self, king: Tensor, occupied: Tensor) -> tuple[tuple[Tensor, Tensor], Tensor]:
-        """The squares that a bishop, a rook and either see from `king` [B], with the first pieces."""
+        """Squares that a bishop, a rook and either see from `king` [B], with the first pieces."""
         front = king.expand(8, -1)
         lines = torch.zeros_like(front)
         for _ in range(7):

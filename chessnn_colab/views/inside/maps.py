@@ -19,8 +19,9 @@ from .show import Controlled
 PLANES = (
     *(f"own {piece}" for piece in ("pawns", "knights", "bishops", "rooks", "queens", "king")),
     *(f"their {piece}" for piece in ("pawns", "knights", "bishops", "rooks", "queens", "king")),
-    "en passant", "own attacks", "their attacks", "castle short", "castle long", "they castle short",
-    "they castle long", "seen before", "in check", "always lit", *(f"{plies} quiet" for plies in (8, 16, 32, 56, 80)),
+    "en passant", "own attacks", "their attacks",
+    "castle short", "castle long", "they castle short", "they castle long",
+    "seen before", "in check", "always lit", *(f"{plies} quiet" for plies in (8, 16, 32, 56, 80)),
 )  # fmt: skip
 GAP = 9  # CSS pixels between two small boards
 # Pixels of a square of a small board: those on two of its edges are paler, which draws a grid. A
