@@ -126,15 +126,9 @@ class RankLearner(Learner):
         """The slice's part of the losses of the batch."""
         return Losses(*(loss * self.share for loss in super().losses(batch)))
 
-    def share_gradients(self) -> None:
-        """Sum the gradients over the ranks, in one message."""
-        gradients = [
-            parameter.grad for parameter in self.network.parameters() if parameter.grad is not None
-        ]
-        summed = sum_over_ranks(torch.cat([gradient.flatten() for gradient in gradients]))
-        parts = summed.split([gradient.numel() for gradient in gradients])
-        for gradient, part in zip(gradients, parts):
-            gradient.copy_(part.view_as(gradient))
+    def shared(self, gradient: Tensor) -> Tensor:
+        """The gradient's sum over the ranks, in one message."""
+        return sum_over_ranks(gradient)
 
 
 class WholeBatchNorm(nn.BatchNorm2d):

@@ -35,7 +35,6 @@ SHORT = 3  # plies of a game of self-play: too few for a position to come back
 # whole spike. float32 is compared without TF32, whose ten bits are as coarse as float16's.
 TOLERANCES = {torch.float32: 0.05, torch.float16: 0.5, torch.bfloat16: 0.9}
 SMALL = 1e-3  # of all gradients' norm: the denominator for a smaller gradient
-LOSS_SCALE = 1024.0  # keeps float16's small gradients from becoming zero
 SHARPER = 1000.0  # a new network's policy weights times this prefer some moves clearly
 TIE_BREAK = 10.0  # what the last action's logit has more than the first's
 CLEAR = 0.2  # a move is clear if its weight is larger than the second's by this
@@ -178,14 +177,9 @@ def gradients(
     precision = str(dtype).removeprefix("torch.")
     learner = Learner(network, game, LearnerConfig(precision=precision))
     network.train()
-    losses = learner.losses(learner.to_tensors(batch))
-    network.zero_grad()
-    (LOSS_SCALE * losses.loss).backward()
-    found = {}
-    for name, parameter in network.named_parameters():
-        gradient = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-        found[name] = gradient.float().cpu() / LOSS_SCALE
-    return found
+    _, scaled = learner.gradient(learner.to_tensors(batch))
+    parts = learner.parts(scaled / learner.scaler.get_scale())
+    return {name: part.cpu() for (name, _), part in zip(network.named_parameters(), parts)}
 
 
 def _compare_gradients(

@@ -4,7 +4,7 @@ re-estimated.
 
 import copy
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from .devices import PRECISIONS, choose_dtype, time_convolutions
 from .errors import ConfigError
 from .games.base import Game
+from .graphs import Graphs, Replays
 from .in_flight import Arrays
 from .network import SpikingNetwork, score_bins
 from .search import ILLEGAL
@@ -26,6 +27,10 @@ from .transfer import to_device
 LEARNING_RATE = 2e-3  # unless the config says otherwise
 WEIGHT_DECAY = 1e-4
 CLIP_NORM = 1.0  # the largest norm of a gradient
+# float16's first loss scale: torch's own, 2^16, is too large for the first updates.
+LOSS_SCALE = 1024.0
+# Sums in another order make a gradient differ by less of its norm.
+ROUNDING = 0.02
 
 
 @dataclass(frozen=True)
@@ -85,9 +90,13 @@ class Learner:
         )
         self.precision = choose_dtype(config.precision, self.device)
         self.scaler = torch.amp.GradScaler(
-            self.device.type, enabled=self.precision == torch.float16
+            self.device.type, LOSS_SCALE, enabled=self.precision == torch.float16
         )
         self.updates = 0
+        self.parameters = list(network.parameters())
+        self.price = torch.zeros((), device=self.device)  # of spikes, where a graph reads it
+        self.price.fill_(config.spike_penalty or 0.0)
+        self.replays = Replays(Graphs(self.device.type == "cuda", "updates", about_the_same))
         # float16's scaler leaves out a step whose gradients are not finite.
         self.optimizer.register_step_post_hook(self._count)
         time_convolutions(self.device)
@@ -99,19 +108,46 @@ class Learner:
         """
         for group in self.optimizer.param_groups:
             group["lr"] = self.learning_rate if learning_rate is None else learning_rate
+        self.price.fill_(self.config.spike_penalty or 0.0)
         self.network.train()
-        losses = self.losses(self.augmented(self.to_tensors(batch)))
-        self.optimizer.zero_grad(set_to_none=True)
-        self.scaler.scale(losses.loss).backward()
-        self.share_gradients()
+        losses, flat = self._replayed(self.to_tensors(batch))
+        for parameter, gradient in zip(self.parameters, self.parts(self.shared(flat))):
+            parameter.grad = gradient
         self.scaler.unscale_(self.optimizer)
-        nn.utils.clip_grad_norm_(self.network.parameters(), CLIP_NORM)
+        nn.utils.clip_grad_norm_(self.parameters, CLIP_NORM)
         self.scaler.step(self.optimizer)
         self.scaler.update()
-        return Losses(*(loss.detach() for loss in losses))
+        return Losses(*losses)
 
-    def share_gradients(self) -> None:
-        """Give each gradient its sum over all who learn from this batch: here nobody else does."""
+    def _replayed(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        """`gradient`, as a graph where the device has graphs and the memory for one."""
+        with suppress(torch.OutOfMemoryError):
+            return self.replays(self.gradient, len(batch["positions"]), batch)
+        self.replays.fail("finds no memory")
+        return self.gradient(batch)
+
+    def gradient(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        """The losses [4] of a batch, and the scaled gradient of all parameters, one after the
+        other.
+        """
+        losses = self.losses(self.augmented(batch))
+        found = torch.autograd.grad(self.scaler.scale(losses.loss), self.parameters)
+        flat = found[0].new_empty(sum(map(Tensor.numel, found)))
+        for kept, part in zip(self.parts(flat), found):
+            kept.copy_(part)
+        return torch.stack(losses).detach(), flat
+
+    def parts(self, flat: Tensor) -> list[Tensor]:
+        """Each parameter's part, laid out in memory as that parameter is."""
+        parts = flat.split([parameter.numel() for parameter in self.parameters])
+        return [
+            part.as_strided(parameter.shape, parameter.stride())
+            for part, parameter in zip(parts, self.parameters)
+        ]
+
+    def shared(self, gradient: Tensor) -> Tensor:
+        """The gradient's sum over all who learn from this batch: here nobody else does."""
+        return gradient
 
     def _count(self, *_: Any) -> None:
         self.updates += 1
@@ -146,12 +182,11 @@ class Learner:
         in the mean. All count alike, because the convolutions that they feed have equally many
         weights.
         """
-        price = self.config.spike_penalty
-        if not price:
+        if not self.config.spike_penalty:
             return self._plain_losses(batch)
         with collect_spikes(self.network) as spikes:
             losses = self._plain_losses(batch)
-        return losses._replace(loss=losses.loss + price * torch.stack(spikes).mean())
+        return losses._replace(loss=losses.loss + self.price * torch.stack(spikes).mean())
 
     def _plain_losses(self, batch: Mapping[str, Tensor]) -> Losses:
         state = self.game.unpack(batch["positions"])
@@ -236,6 +271,15 @@ class Learner:
             for name, array in batch.items()
         }
         return to_device(arrays, self.device)
+
+
+def about_the_same(expected: Tensor, found: Tensor) -> bool:
+    """Whether two gradients, or two losses, differ by rounding alone. In float16 both may be too
+    large.
+    """
+    if not expected.isfinite().all():
+        return not found.isfinite().all()
+    return bool((found - expected).norm() <= ROUNDING * expected.norm())
 
 
 def losses_of(

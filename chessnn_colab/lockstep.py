@@ -11,6 +11,7 @@ from torch import Tensor
 
 from .actor import Actor, Noise
 from .games.base import Game, concatenate, finished, select, start_positions, where
+from .games.registry import make_game
 from .graphs import Graphs, Replays, map_tensors
 from .in_flight import LIMIT, STATE, Arrays, count
 from .records import POLICY_WIDTH
@@ -37,15 +38,19 @@ class StartQueue:
     """The games to start next, by their numbers: `games` in flight, then new ones.
 
     Game n is in row n % size. Rows are filled in place, because a recorded ply always reads the
-    same memory. limit: how many there are in all.
+    same memory. New games are drawn on the host, while the device plays. limit: how many there are
+    in all.
     """
 
     def __init__(
         self, game: Game, boards: int, games: Arrays, generator: torch.Generator, limit: int
     ):
         self.game, self.generator, self.limit = game, generator, limit
-        # Short games end several times in a block.
-        self.least = boards * max(1, 4 * PLIES_A_BLOCK // game.max_plies)
+        on_cpu = game.device.type == "cpu"
+        self.on_host = game if on_cpu else make_game(game.name, game.max_plies)
+        # For two blocks: what one block starts is known when the next has been begun. Short games
+        # end several times in a block.
+        self.least = 2 * boards * max(1, 4 * PLIES_A_BLOCK // game.max_plies)
         self.chunk = max(boards, LEAST_STARTS)
         # As many as are in flight at most, and no other size follows: MPS keeps each for good.
         block = boards + self.least + self.chunk
@@ -59,18 +64,21 @@ class StartQueue:
         self.end_on_device = torch.zeros((), dtype=torch.int64, device=game.device)
         if games:
             fields = {name: games[STATE + name] for name in vars(empty)}
-            tensors = to_device({**fields, LIMIT: games[LIMIT]}, game.device)
-            self._append(tensors.pop(LIMIT), type(empty)(**tensors))
+            self._append(type(empty), {**fields, LIMIT: games[LIMIT]})
 
     def fill(self, started: int) -> None:
-        """Add new games until there are enough for a block; the first `started` have begun."""
+        """Add new games until there are enough; the first `started` have begun, or more."""
         while self.end - started < self.least and self.end < self.limit:
             new = min(self.chunk, self.limit - self.end)
-            state = start_positions(self.game, new, self.generator)
+            state = start_positions(self.on_host, new, self.generator)
             limits = torch.randint(0, self.game.sampling_plies, (new,), generator=self.generator)
-            self._append(limits.to(self.game.device), state)
+            drawn = {name: field.numpy() for name, field in vars(state).items()}
+            self._append(type(state), {**drawn, LIMIT: limits.numpy()})
 
-    def _append(self, limits: Tensor, state: Any) -> None:
+    def _append(self, kind: type[Any], games: Arrays) -> None:
+        """kind: of a state of `games`, which are its fields and the limits."""
+        fields = to_device(games, self.game.device)
+        limits = fields.pop(LIMIT)
         first = self.end % self.size
         room = self.size - first
 
@@ -81,7 +89,7 @@ class StartQueue:
             return kept
 
         put(self.sample_until, limits)
-        map_tensors(put, self.state, state)
+        map_tensors(put, self.state, kind(**fields))
         self.end += len(limits)
         self.end_on_device.fill_(self.end)
 
@@ -104,7 +112,8 @@ class Lockstep:
         self.generator = torch.Generator(device).manual_seed(seed)
         on_host = torch.Generator().manual_seed(seed)
         self.queue = StartQueue(self.game, boards, games or {}, on_host, limit)
-        self.queue.fill(boards)
+        self.started = boards  # games, or more
+        self.queue.fill(self.started)
         number = torch.arange(boards, device=device)
         self.boards = Boards(
             select(self.queue.state, number),
@@ -124,8 +133,10 @@ class Lockstep:
             narrow = {
                 name: array.to(NARROW.get(name, array.dtype)) for name, array in stacked.items()
             }
-            block = to_host({**narrow, "started": self.boards.next_number})
-            self.queue.fill(int(block.pop("started")))
+            begun = {**narrow, "started": self.boards.next_number}
+            self.queue.fill(self.started)  # while a GPU plays
+            block = to_host(begun)
+            self.started = int(block.pop("started"))
         except BaseException:
             self.boards = before
             raise

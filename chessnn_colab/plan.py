@@ -13,7 +13,7 @@ from .network_config import PRESETS
 from .presets import Rates, stated_rates
 from .replay import window_size
 from .report import TIME_SHARE
-from .runs.folder import SAVE_SHARE, RunFolder
+from .runs.folder import SAVE_SHARE
 from .settings import COUNT, one_of, require
 from .text import counted, duration, percent
 
@@ -136,19 +136,6 @@ def made_up_machine(gpus: int, kind: str) -> Inventory:
     gibibytes, capability = CARDS[kind]
     cards = (Gpu(number, kind, gibibytes * 2**30, capability, True) for number in range(gpus))
     return Inventory(tuple(cards), False, cores=gpus)
-
-
-def rates_of_run(run: str) -> Rates:
-    """What a run's last iteration did, in positions per second. Raises RunError, or ConfigError
-    where it has none.
-    """
-    folder = RunFolder.open(run)
-    reports = [report for report in folder.read_reports() if report["updates"]]
-    if not reports:
-        raise ConfigError(f"rates of {run}: expected a run with an iteration that learned")
-    last = reports[-1]
-    drawn = last["updates"] * folder.config["batch_size"]
-    return Rates(last["positions_per_second"], drawn / last["seconds_learning"])
 
 
 def _millions(positions: float) -> str:

@@ -32,12 +32,12 @@ def test_every_part_runs_and_is_written_down(tmp_path):
     assert 0 < train["s to the first bar"] <= train["s to the first report"]
     assert "evaluations per move" in train["against random"]
     assert found["ply"]["us of the host per launch"] == "needs a GPU"
-    assert found["ply"]["positions/s, 16 boards"] > 0
+    assert found["ply"]["positions/s, two-rung, 16 boards, launch by launch"] > 0
     assert found["precision"]["share of best moves that are the CPU's, torch.float32"] == 1
-    assert found["fused"]["us forward"] > 0 and found["workers"]["speedup"] > 0
+    assert found["workers"]["speedup"] > 0
     assert found["learner"]["updates/s together"] > 0
     table = (tmp_path / "device.md").read_text(encoding="utf-8")
-    assert "| graph | two-rung, graph | needs CUDA |" in table
+    assert "| ply | graphs | need CUDA |" in table
     assert all(f"| {part} | seconds |" in table for part in PARTS)
 
 
@@ -67,8 +67,8 @@ def test_a_part_that_fails_is_written_down_and_the_next_one_goes_on(tmp_path, an
 def test_parts_that_would_not_fit_are_named_with_the_command_to_go_on(tmp_path, answers, capsys):
     place = ["--device", "cpu", "--out", str(tmp_path)]
     assert main(["bench", "device", "--minutes", "1", *place]) == 0
-    assert list(written(tmp_path)) == ["check", "ply", "precision", "graph", "fused"]
-    command = f"bench device --parts train,workers,learner --out '{tmp_path}'"
+    assert list(written(tmp_path)) == ["check", "precision"]
+    command = f"bench device --parts train,ply,workers,learner --out '{tmp_path}'"
     assert command in capsys.readouterr().out
 
 
@@ -77,8 +77,8 @@ def test_an_interrupt_names_what_is_left(tmp_path, monkeypatch, capsys):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(device, "measured", interrupted)
-    assert main(["bench", "device", "--parts", "ply,graph", "--out", str(tmp_path)]) == 0
-    assert "Not measured: ply,graph." in capsys.readouterr().out
+    assert main(["bench", "device", "--parts", "ply,workers", "--out", str(tmp_path)]) == 0
+    assert "Not measured: ply,workers." in capsys.readouterr().out
 
 
 def test_a_part_that_does_not_exist_is_a_sentence(tmp_path, capsys):

@@ -31,10 +31,8 @@ from .setting import Figures
 PARTS = {
     "check": (1, 45),
     "train": (120, 190),
-    "ply": (3, 45),
+    "ply": (3, 60),
     "precision": (1, 45),
-    "graph": (3, 50),
-    "fused": (2, 20),
     "workers": (8, 60),
     "learner": (12, 60),
 }

@@ -2,9 +2,7 @@
 
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import torch
 
@@ -14,19 +12,17 @@ from ..arena.players import play_search
 from ..arena.registry import arena_game
 from ..arena.result import MatchResult
 from ..check import check_device
-from ..clock import seconds_per_call, timed
+from ..clock import timed
 from ..device_probe import probe
-from ..devices import choose_dtype
 from ..games.registry import make_game
 from ..graphs import Graphs
-from ..layers import SpikingLayer, rounds_at_once
 from ..network import actor_copy
 from ..report import Progress, Report, Session
 from ..runs.networks import find_network, load_network, run_game
 from ..selfplay import graphs_for
 from ..training import train
 from .launches import bench_launches
-from .self_play import bench_self_play, played
+from .self_play import played
 from .setting import Figures, Setting, random_positions
 
 MATCH_GAMES = 40
@@ -102,19 +98,30 @@ def bench_train(setting: Setting) -> Figures:
 
 
 def bench_ply(setting: Setting) -> Figures:
-    """Self-play at several batch sizes, launch by launch: launches by part, and the network's share
-    of the time.
+    """Plies launch by launch and, on CUDA, replayed by a graph: of few boards, as many as in
+    training, and more.
     """
     boards = setting.lockstep_boards
-    on_cpu = setting.device == "cpu"
+    network = actor_copy(setting.network(), setting.dtype)
     figures = bench_launches(setting)
-    for count in (FEW_BOARDS, boards) if on_cpu else (FEW_BOARDS, boards, 4 * boards):
-        found = bench_self_play(replace(setting, boards=count))
-        figures[f"positions/s, {count} boards"] = found["moves_per_second"]
-        figures[f"network's share of the time, {count} boards"] = found["search_efficiency"]
-    seconds = FEW_BOARDS / figures[f"positions/s, {FEW_BOARDS} boards"]
-    per_launch = 1e6 * seconds / figures["kernels_per_ply"]
-    figures["us of the host per launch"] = "needs a GPU" if on_cpu else per_launch
+    rate = ""
+    for search, count in (
+        ("tree", boards),
+        ("two-rung", 4 * boards),
+        ("two-rung", boards),
+        ("two-rung", FEW_BOARDS),
+    ):
+        actor = Actor(setting.game, network, replace(setting.config, search=search))
+        graphs = graphs_for(actor)
+        by_graph = f"positions/s, {search}, {count} boards"
+        rate = f"{by_graph}, launch by launch"
+        for name, used in {by_graph: graphs, rate: Graphs(on=False)}.items():
+            if name == rate or graphs.on:
+                plies, seconds, _ = played(actor, count, setting.seconds, lambda: None, used)
+                figures[name] = plies / seconds
+        figures["graphs"] = graphs.trouble or ("as plies" if graphs.on else "need CUDA")
+    per_launch = 1e6 * FEW_BOARDS / figures[rate] / figures["kernels_per_ply"]
+    figures["us of the host per launch"] = "needs a GPU" if setting.device == "cpu" else per_launch
     return figures
 
 
@@ -137,45 +144,3 @@ def bench_precision(setting: Setting) -> Figures:
         same = best(setting.device, dtype) == usual
         figures[f"share of best moves that are the CPU's, {dtype}"] = float(same.float().mean())
     return figures
-
-
-def bench_graph(setting: Setting) -> Figures:
-    """Plies replayed by a CUDA graph, and launch by launch."""
-    boards = setting.lockstep_boards
-    network = actor_copy(setting.network(), setting.dtype)
-    figures: Figures = {}
-    for search in ("two-rung", "tree"):
-        actor = Actor(setting.game, network, replace(setting.config, search=search))
-        graphs = graphs_for(actor)
-        for way, used in {"launch by launch": Graphs(on=False), "by graph": graphs}.items():
-            if way == "launch by launch" or graphs.on:
-                plies, seconds, _ = played(actor, boards, setting.seconds, lambda: None, used)
-                figures[f"{search}, positions/s, {way}"] = plies / seconds
-        proved = f"{graphs.proofs.get(boards, 0)} plies proved" if graphs.on else "needs CUDA"
-        figures[f"{search}, graph"] = graphs.trouble or proved
-    return figures
-
-
-def bench_fused(setting: Setting) -> Figures:
-    """The neurons of one layer at the preset's size, forward and backward."""
-    device = setting.device
-    config = setting.network_config
-    layer = SpikingLayer(config, portable=device == "mps")
-    shape = (config.steps, setting.lockstep_boards, config.channels, config.squares)
-    learned = choose_dtype(setting.config.precision, device)
-    currents = torch.ones(shape, dtype=learned, device=device, requires_grad=True)
-
-    @torch.enable_grad()
-    def both() -> None:
-        layer(currents).sum().backward()
-
-    def measure(function: Callable[[], Any]) -> float:
-        return 1e6 * seconds_per_call(function, device, setting.seconds)
-
-    return {
-        "currents": f"{shape}, {learned}",
-        "one pass over memory": rounds_at_once(currents.device),
-        "us forward": measure(lambda: layer(currents)),
-        "us forward in two passes": measure(lambda: currents.clamp(0, config.levels).round_()),
-        "us forward, sum and backward": measure(both),
-    }

@@ -18,14 +18,7 @@ from ..errors import ConfigError
 from ..memory import keep_freed_memory
 from ..search import SearchConfig
 from ..settings import ABOVE_ZERO, COUNT, require
-from .device_parts import (
-    bench_check,
-    bench_fused,
-    bench_graph,
-    bench_ply,
-    bench_precision,
-    bench_train,
-)
+from .device_parts import bench_check, bench_ply, bench_precision, bench_train
 from .launches import bench_launches
 from .neighbour import bench_neighbour
 from .network import bench_network
@@ -50,8 +43,6 @@ ALONE = {
     "train": bench_train,
     "ply": bench_ply,
     "precision": bench_precision,
-    "graph": bench_graph,
-    "fused": bench_fused,
 }
 
 

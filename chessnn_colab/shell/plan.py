@@ -23,11 +23,6 @@ def add_plan(command: AddCommand) -> None:
     add("--learner-gpu", default="all", help="all or one, as in train (default: all)")
     add("--sample-reuse", type=float, help="as in train (default: chosen)")
     add("--batch-size", type=int, help="as in train")
-    add(
-        "--rates-of",
-        metavar="RUN",
-        help="a run's own pace in the place of what is timed or estimated",
-    )
     add("--json", action="store_true")
 
 
@@ -36,7 +31,7 @@ def run_plan(options: argparse.Namespace) -> None:
     from ..check import time_network
     from ..config import TrainConfig
     from ..devices import detect_device, inventory
-    from ..plan import made_up_machine, plan_run, rates_of_run
+    from ..plan import made_up_machine, plan_run
 
     own = ("preset", "minutes", "game", "learner_gpu", "sample_reuse", "batch_size")
     config = TrainConfig(**{name: getattr(options, name) for name in own})
@@ -47,9 +42,7 @@ def run_plan(options: argparse.Namespace) -> None:
         machine = made_up_machine(options.gpus, options.gpu)
         device = "cuda:0"
     rates = None
-    if options.rates_of:
-        rates = rates_of_run(options.rates_of)
-    elif device == "cpu" and config.preset in ("auto", "cpu"):
+    if device == "cpu" and config.preset in ("auto", "cpu"):
         rates = time_network(device, config.game).rates
     plan = plan_run(config, device, machine, rates)
     print(json.dumps(asdict(plan)) if options.json else plan)

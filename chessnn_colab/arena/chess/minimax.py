@@ -32,7 +32,7 @@ class MinimaxPlayer(ScoringPlayer):
 
     def __init__(self, game: Chess):
         super().__init__(game)
-        self._bits = bb.bits_table(torch.float32, game.device)
+        self._bits = bb.bits_of(torch.float32, game.device)
         self._tables = tables().to(game.device)
 
     def scores(self, state: ChessState) -> Tensor:

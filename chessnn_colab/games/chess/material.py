@@ -19,7 +19,7 @@ class Material:
     """Counts material on one device."""
 
     def __init__(self, device: torch.device):
-        self._bits = bb.bits_table(torch.float32, device)
+        self._bits = bb.bits_of(torch.float32, device)
         # float32 [768], what each square of each of `pieces` is worth.
         worth = torch.tensor([*VALUES, *(-value for value in VALUES)], dtype=torch.float32)
         self._worth = worth.repeat_interleave(64).to(device)
