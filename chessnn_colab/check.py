@@ -16,6 +16,7 @@ from .errors import first_line
 from .games.registry import make_game
 from .int8 import is_exact, playing_dtype
 from .learner import Learner, LearnerConfig
+from .lockstep import Lockstep
 from .network import actor_copy, build_network
 from .plan import plan_run
 from .presets import Rates, usual_boards
@@ -120,10 +121,9 @@ def time_network(device: str, game: str = "chess") -> Speed:
         shape = TrainConfig(game=game, preset="cpu").network_config(rules)
         learner = Learner(build_network(shape, device), rules, LearnerConfig())
         network = actor_copy(learner.network, playing_dtype("auto", device, shape))
-        actor = Actor(rules, network, SearchConfig())
-        start = rules.init(usual_boards(device))
+        games = Lockstep(Actor(rules, network, SearchConfig()), usual_boards(device), 0)
         with use_threads(1):
-            ply = seconds_per_call(lambda: actor.act(start, torch.Generator(device)), device)
+            ply = seconds_per_call(games.play_ply, device)
         here = make_game(game)
         batch = batch_of(here, here.init(TIMED_BATCH))
         learn = functools.partial(torch.enable_grad()(learner.update), batch)

@@ -336,12 +336,11 @@ class TrainConfig(LearnerConfig, SearchConfig):
             or (saved or {}).get("sample_reuse")
             or choose_reuse(preset, device, machine, plan, learners, say)
         )
-        on_cpu = plan.devices[0] == "cpu"
         workers = len(plan.devices)
         learning = ON_CPU if device == "cpu" else ON_GPU[preset]
         boards = self.boards or usual_boards(plan.devices[0])
         plies = min(self.max_plies or rules(self.game).self_play_plies, USUAL_PLIES)
-        games = max(128, boards * workers) if on_cpu else 2 * boards * workers
+        games = max(128, boards * workers)
         decided = {
             "positions_per_iteration": games * plies,
             "boards": boards,

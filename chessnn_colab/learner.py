@@ -94,8 +94,8 @@ class Learner:
         )
         self.updates = 0
         self.parameters = list(network.parameters())
-        self.price = torch.zeros((), device=self.device)  # of spikes, where a graph reads it
-        self.price.fill_(config.spike_penalty or 0.0)
+        # Of spikes, where a graph reads it.
+        self.price = torch.full((), config.spike_penalty or 0.0, device=self.device)
         self.replays = Replays(Graphs(self.device.type == "cuda", "updates", about_the_same))
         # float16's scaler leaves out a step whose gradients are not finite.
         self.optimizer.register_step_post_hook(self._count)

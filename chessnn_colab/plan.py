@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from .budget import DEFAULT_MINUTES
 from .config import TrainConfig
 from .devices import Gpu, Inventory
-from .errors import ConfigError
 from .learning import NORM_BATCHES
 from .network_config import PRESETS
 from .presets import Rates, stated_rates

@@ -9,8 +9,9 @@ from .devices import Gpu, Inventory, WorkerPlan, free_memory
 from .text import Say, counted
 
 BOARDS_ON_CPU = 64  # games in lockstep
-BOARDS = 512  # the same on a GPU
+BOARDS = 1024  # the same on a GPU: twice as many are a third faster on an H200 (LOG.md, 2026-11-27)
 KINDS = ("CPU", "M2", "T4", "A100", "H200")  # devices whose pace is stated: one core, or one GPU
+STATED_BOARDS = 512
 STATED_BATCH = 1024
 MOST_REUSE = 3.0  # 2 and 4.5 were weaker after as many minutes of a core (LOG.md, 2026-11-26)
 LEAST_REUSE = 0.8  # the least among the peers that docs/scaling.md names
@@ -25,7 +26,7 @@ class Size:
 
     worthwhile: float  # million positions; a session that makes fewer takes a smaller network
     memory: float  # GB of a GPU that learns and plays
-    plies: tuple[float, ...]  # a ply of BOARDS games, by the search of two rungs
+    plies: tuple[float, ...]  # a ply of STATED_BOARDS games, by the search of two rungs
     updates: tuple[float, ...]  # an update of STATED_BATCH positions
 
 
@@ -157,7 +158,7 @@ def stated_rates(
     if device == "cpu":
         learners = machine.cores
     return Rates(
-        players * 1000 * BOARDS / size.plies[player],
+        players * 1000 * STATED_BOARDS / size.plies[player],
         learners * 1000 * STATED_BATCH / size.updates[learner],
     )
 
