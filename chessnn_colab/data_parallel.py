@@ -22,6 +22,7 @@ from torch import Tensor, distributed, nn
 from torch.nn import functional
 
 from .games.base import Game
+from .graphs import PROOFS
 from .in_flight import Arrays
 from .layers import ConvNorm
 from .learner import Learner, LearnerConfig, Losses
@@ -55,8 +56,9 @@ def learn_as_rank(
     or one of them is lost.
     """
     with process_group(group, next(network.parameters()).device):
-        learner = RankLearner(network, game, state, group)
+        learner = RankLearner(network, game, state)
         losses = learn_here(learner, batches, False, on_update)
+        learner.replays.forget()  # NCCL waits for what was recorded before it lets ranks part
         found = sum_over_ranks(losses).cpu().numpy()
         return {**learner_state(learner), "losses": found} if group.rank == 0 else None
 
@@ -107,20 +109,30 @@ class RankLearner(Learner):
     Losses come back as the slice's part of the batch's, to be summed over the ranks.
     """
 
-    def __init__(self, network: SpikingNetwork, game: Game, state: Mapping[str, Any], group: Group):
+    def __init__(self, network: SpikingNetwork, game: Game, state: Mapping[str, Any]):
         for module in network.modules():
             if isinstance(module, ConvNorm):
                 norm = WholeBatchNorm(module.conv.out_channels)
                 module.norm = norm.to(module.conv.weight.device)
         super().__init__(network, game, LearnerConfig(**state["settings"]))
         load_learner_state(self, state)
-        self.group = group
         self.share = 1.0  # of the batch, that the slice is
+        self.agreements = 1 + PROOFS  # to come, on whether updates are replayed
 
     def to_tensors(self, batch: Arrays) -> dict[str, Tensor]:
         """The tensors of a slice."""
         self.share = len(batch["positions"]) / int(batch["whole"])
         return super().to_tensors({name: batch[name] for name in batch if name != "whole"})
+
+    def replayed(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        """As a Learner's, but by all ranks or by none: each waits for the others' sums."""
+        found = super().replayed(batch)
+        if self.agreements:
+            self.agreements -= 1
+            launched = torch.full((1,), not self.replays.graphs.on, device=self.device).float()
+            if sum_over_ranks(launched) > 0:
+                self.replays.graphs.on = False
+        return found
 
     def losses(self, batch: Mapping[str, Tensor]) -> Losses:
         """The slice's part of the losses of the batch."""

@@ -122,8 +122,12 @@ class Replays:
 
     def fail(self, reason: str) -> None:
         """Replay nothing from now on."""
-        self._recordings.clear()  # and with them the memory that they hold
+        self.forget()
         self.graphs.fail(reason)
+
+    def forget(self) -> None:
+        """Drop all recordings, and with them the memory that they hold."""
+        self._recordings.clear()
 
     def _prove(self, size: int, found: Any, expected: Any) -> Any:
         equal: list[bool] = []

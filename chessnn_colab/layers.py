@@ -5,7 +5,6 @@ layers.
 # pyright: reportIncompatibleMethodOverride=false
 # A layer's forward takes what that layer needs, as torch means it.
 
-import functools
 import math
 from typing import Any
 
@@ -78,35 +77,8 @@ class Counted(torch.autograd.Function):
 
 
 def rounded(x: Tensor, levels: int) -> Tensor:
-    """The whole number nearest to x from 0 to `levels`, halves to the even one.
-
-    Two thirds of a network's memory traffic are such passes, so one is better than two.
-    """
-    if rounds_at_once(x.device):
-        return torch.fake_quantize_per_tensor_affine(x, 1.0, 0, 0, levels)
+    """The whole number nearest to x from 0 to `levels`, halves to the even one."""
     return x.clamp(0, levels).round_()
-
-
-def rounds_at_once(device: torch.device) -> bool:
-    """Whether a device clamps and rounds in one pass over memory: CUDA, by torch's operator for
-    quantization. On a CPU that operator is twelve times slower than two passes.
-    """
-    return device.type == "cuda" and quantizes_exactly(device)
-
-
-@functools.cache
-def quantizes_exactly(device: torch.device) -> bool:
-    """Whether torch's operator for quantization rounds on `device` as two passes do."""
-    try:
-        numbers = torch.arange(-24, 96, device=device) / 8
-        for dtype in (torch.float32, torch.float16, torch.bfloat16):
-            x = numbers.to(dtype)
-            found = torch.fake_quantize_per_tensor_affine(x, 1.0, 0, 0, 8)
-            if not torch.equal(found, x.clamp(0, 8).round()):
-                return False
-    except Exception:  # not for this type, or whatever a broken driver raises
-        return False
-    return True
 
 
 class SpikingLayer(nn.Module):

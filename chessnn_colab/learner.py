@@ -110,7 +110,7 @@ class Learner:
             group["lr"] = self.learning_rate if learning_rate is None else learning_rate
         self.price.fill_(self.config.spike_penalty or 0.0)
         self.network.train()
-        losses, flat = self._replayed(self.to_tensors(batch))
+        losses, flat = self.replayed(self.to_tensors(batch))
         for parameter, gradient in zip(self.parameters, self.parts(self.shared(flat))):
             parameter.grad = gradient
         self.scaler.unscale_(self.optimizer)
@@ -119,7 +119,7 @@ class Learner:
         self.scaler.update()
         return Losses(*losses)
 
-    def _replayed(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+    def replayed(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         """`gradient`, as a graph where the device has graphs and the memory for one."""
         with suppress(torch.OutOfMemoryError):
             return self.replays(self.gradient, len(batch["positions"]), batch)

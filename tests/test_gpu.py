@@ -1,20 +1,24 @@
 """Tests that need a CUDA GPU: `make gpu` runs them there; elsewhere they are skipped."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from chessnn_colab.actor import Actor
 from chessnn_colab.arena.players import MATCH_SEARCHES, NetworkPlayer
+from chessnn_colab.data_parallel import Group, RankLearner, process_group, slice_of
 from chessnn_colab.device_probe import probe
 from chessnn_colab.games.base import forced_wins, select
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.graphs import PROOFS
-from chessnn_colab.layers import rounds_at_once
 from chessnn_colab.learner import Learner, LearnerConfig
+from chessnn_colab.learner_state import learner_state
 from chessnn_colab.lockstep import Lockstep, graphs_for
 from chessnn_colab.network import actor_copy, build_network
 from chessnn_colab.network_config import NetworkConfig
+from chessnn_colab.ranks import new_store
 from chessnn_colab.search import SearchConfig
 from chessnn_colab.selfplay import Play
 
@@ -84,5 +88,36 @@ def test_the_search_of_a_match_is_replayed_as_a_graph():
     assert graphs.on and graphs.proofs == {16: PROOFS}, graphs.trouble
 
 
-def test_spikes_are_one_pass():
-    assert rounds_at_once(torch.device("cuda"))
+def test_an_update_is_replayed_as_a_graph():
+    """And the losses are those of updates launch by launch, with a rate and a price that change."""
+    shown, found = batch(Chess()), {}
+    for on in (True, False):
+        network = build_network(TINY, "cuda")
+        learner = Learner(network, Chess(device="cuda"), LearnerConfig(spike_penalty=0.1))
+        learner.replays.graphs.on = on
+        found[on] = []
+        for number in range(8):
+            learner.config = replace(learner.config, spike_penalty=0.1 + 0.1 * number)
+            found[on].append([float(loss) for loss in learner.update(shown, 1e-3 * (1 + number))])
+        graphs = learner.replays.graphs
+        assert graphs.on == on and graphs.proofs == ({32: PROOFS} if on else {}), graphs.trouble
+    np.testing.assert_allclose(found[True], found[False], rtol=0.02)
+
+
+def test_a_rank_replays_its_updates_too():
+    """One rank alone: NCCL takes no GPU twice."""
+    shown, losses = batch(Chess()), {}
+    alone = Learner(build_network(TINY, "cuda"), Chess(device="cuda"), LearnerConfig())
+    state = learner_state(alone)
+    losses["alone"] = [float(alone.update(shown).loss) for _ in range(8)]
+    store = new_store("127.0.0.1")
+    group = Group(0, 1, "127.0.0.1", store.port, 60.0)
+    with process_group(group, torch.device("cuda:0")):
+        network = build_network(TINY, "cuda")
+        rank = RankLearner(network, Chess(device="cuda"), state)
+        part = slice_of(shown, 0, 1)
+        losses["rank"] = [float(rank.update(part).loss) for _ in range(8)]
+        graphs = rank.replays.graphs
+        assert graphs.on and graphs.proofs == {32: PROOFS}, graphs.trouble
+        rank.replays.forget()
+    np.testing.assert_allclose(losses["rank"], losses["alone"], rtol=0.02)

@@ -9,10 +9,11 @@ import pytest
 import torch
 
 from chessnn_colab.actor import Actor
-from chessnn_colab.device_probe import probe_network
+from chessnn_colab.device_probe import batch_of, probe_network
 from chessnn_colab.games.base import random_plies, select
 from chessnn_colab.games.registry import make_game
 from chessnn_colab.graphs import PROOFS, Graphs, Recording, Replays, map_tensors
+from chessnn_colab.learner import Learner, LearnerConfig, about_the_same
 from chessnn_colab.lockstep import Lockstep
 from chessnn_colab.network import actor_copy
 from chessnn_colab.search import SearchConfig
@@ -105,6 +106,39 @@ def test_a_recording_without_memory_is_for_the_caller_to_halve_its_games():
     with pytest.raises(torch.OutOfMemoryError):
         Replays(graphs)(torch.neg, 1, torch.ones(1))
     assert graphs.on and not graphs.trouble
+
+
+@pytest.mark.parametrize("record", [stand_in, full, None])
+def test_a_replayed_update_is_the_update(record, recwarn):
+    """With a learning rate and a price that change; and where memory is short none is replayed."""
+    game = make_game("chess")
+    learner = Learner(probe_network(game), game, LearnerConfig(spike_penalty=0.1))
+    expected = Learner(probe_network(game), game, LearnerConfig(spike_penalty=0.1))
+    if record is not None:
+        graphs = Graphs(True, "updates", about_the_same, record=record)
+        learner.replays = Replays(graphs)
+    for number in range(6):
+        state = game.starts(32, "random-plies", torch.Generator().manual_seed(number))
+        for each in (learner, expected):
+            each.config = LearnerConfig(spike_penalty=0.1 + number)
+            losses = each.update(batch_of(game, state), 1e-3 * (1 + number))
+            assert losses.loss > losses.policy_loss + losses.value_loss
+    for one, other in zip(learner.parameters, expected.parameters):
+        assert torch.equal(one, other)
+    said = [str(warning.message) for warning in recwarn]
+    if record is full:
+        assert said == ["updates run launch by launch, because a CUDA graph finds no memory"]
+    elif record is stand_in:
+        assert graphs.on and graphs.proofs == {32: PROOFS} and said == []
+
+
+def test_gradients_that_differ_by_rounding_alone_are_the_same():
+    gradient = torch.arange(1.0, 5.0)
+    assert about_the_same(gradient, gradient * 1.01)
+    assert not about_the_same(gradient, gradient * 1.05)
+    assert not about_the_same(gradient, gradient * torch.nan)
+    overflow = torch.tensor([1.0, torch.inf])
+    assert about_the_same(overflow, overflow * 2) and not about_the_same(overflow, gradient[:2])
 
 
 def refused(function, inputs) -> Recording:

@@ -8,7 +8,6 @@ import torch
 from torch import nn
 from torch.profiler import profile
 
-from chessnn_colab import layers
 from chessnn_colab.bench.network import plain_neurons
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.chess.rules import Chess
@@ -92,25 +91,6 @@ def test_the_fast_neurons_are_spikingjellys_with_its_gradient(steps, levels, res
     (expected * weights).sum().backward()
     assert torch.equal(fired, expected) and fired.max() == levels
     torch.testing.assert_close(ours.grad, theirs.grad, atol=1e-6, rtol=1e-6)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
-def test_one_pass_fires_as_two_passes_do_with_the_same_gradient(dtype, monkeypatch):
-    """What CUDA runs, here on the CPU, whose operator for quantization has the same arithmetic."""
-    currents = torch.linspace(-3, 12, 4096).to(dtype).view(1, 4, 16, 8, 8)
-    ends = torch.tensor([-0.5, 0.5, 1.5, 7.5, 8.5, 6e4, -6e4, torch.inf, -torch.inf])
-    currents.view(-1)[: len(ends)] = ends.to(dtype)
-    found = []
-    for at_once in (False, True):
-        monkeypatch.setattr(layers, "rounds_at_once", lambda device, answer=at_once: answer)
-        x = currents.clone().requires_grad_()
-        layer = SpikingLayer(NetworkConfig(), portable=True)
-        spikes = layer(x)
-        spikes.backward(torch.ones_like(spikes))
-        with torch.no_grad():
-            found.append((spikes, x.grad, layer(x)))
-    for two_passes, one_pass in zip(*found):
-        assert torch.equal(two_passes, one_pass)
 
 
 @pytest.mark.parametrize("config", [SMALL, SHORT])

@@ -8,7 +8,7 @@ from chessnn_colab import check, devices
 from chessnn_colab.__main__ import main
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.devices import Inventory, WorkerPlan, inventory
-from chessnn_colab.plan import made_up_machine, plan_run, rates_of_run
+from chessnn_colab.plan import made_up_machine, plan_run
 from chessnn_colab.presets import LEAST_REUSE, MOST_REUSE, SPIKE_PRICES, Rates, stated_rates
 from chessnn_colab.training import train
 
@@ -165,22 +165,12 @@ def test_a_cpu_is_timed(capsys, monkeypatch):
     assert str(plan_run(larger, "cpu", CORES)) in capsys.readouterr().out, "of another network"
 
 
-def test_a_run_that_is_there_gives_its_own_pace(tmp_path):
-    run = tmp_path / "run"
-    last = [*train(tiny(run))][-1]
-    rates = rates_of_run(str(run))
-    assert rates.play == last.positions_per_second
-    assert rates.learn == pytest.approx(last.updates * 32 / last.seconds_learning)
-    assert str(rates) in str(plan_run(TrainConfig(), "cpu", CORES, rates))
-
-
 @pytest.mark.parametrize(
     "options, sentence",
     [
         (["--gpus", "0"], "gpus=0: expected a whole number from 1 up"),
         (["--gpus", "2", "--gpu", "V100"], "gpu='V100': expected one of T4, A100, H200"),
         (["--minutes", "-1"], "minutes=-1.0: expected more than 0"),
-        (["--rates-of", "nowhere"], "there is no run at"),
     ],
 )
 def test_a_plan_that_is_not_possible(options, sentence, capsys):
