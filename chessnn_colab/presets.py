@@ -30,8 +30,8 @@ class Size:
     updates: tuple[float, ...]  # an update of STATED_BATCH positions
 
 
-# Milliseconds: preset cpu on each of two cores as measured, all else estimates (docs/speed.md, "On
-# a GPU: estimates", multiplies them out); nobody has measured a GPU.
+# Milliseconds: preset cpu on each of two cores and all of the H200 as measured, the others estimates
+# (docs/speed.md, "On a GPU", multiplies them out).
 #
 # Worthwhile: with 32 channels five blocks are level with three after 3.2 and 4.5 million positions
 # (LOG.md, "Does growing pay?", four times). So nothing larger than cpu is taken below 5 million.
@@ -39,9 +39,9 @@ class Size:
 # of 96 channels after 26.8 million positions, and with 10 of 128 after 67.4 million (the table of
 # networks in its README); then it went on with 10 of 128 and 15 of 192, which are a100 and h100.
 #
-# Memory: what an update of a batch in half precision keeps for its gradients (counted for 1,024
-# positions: 0.5, 1.8 and 4.5 GB), weights and optimizer, two processes with 0.4 GB of CUDA each,
-# 512 games, and cuDNN's work space while it chooses; rounded up.
+# Memory: what an update of the preset's batch keeps for its gradients, twice, because its graph
+# has memory of its own (3.3, 12.1 and about 21 GiB on an H200); two processes with 0.4 GB of CUDA
+# each, 1,024 games, and cuDNN's work space while it chooses; rounded up.
 SIZES = {
     "cpu": Size(0, 2, (330, 68.8, 11.3, 4.9, 2.5), (300, 30.2, 4.8, 2.3, 2.4)),
     "t4": Size(5, 6, (1620, 336.9, 34.4, 7.1, 4.8), (1580, 158.9, 17.6, 3.6, 2.8)),
@@ -58,8 +58,9 @@ class Learning(NamedTuple):
     warm_up: int  # positions learned from until the learning rate is whole
 
 
-# On a CPU as measured here. The others nobody has measured: pgx's AlphaZero (128 channels, 6
-# layers) has batches of 4,096 and a rate of 1e-3 by Adam, as a100 and h100 have; t4 lies between.
+# On a CPU as measured here. On a GPU nobody has compared others with these: pgx's AlphaZero (128
+# channels, 6 layers) has batches of 4,096 and a rate of 1e-3 by Adam, as a100 and h100 have; t4
+# lies between.
 ON_CPU = Learning(512, 2e-3, 0)
 ON_GPU = {
     "cpu": Learning(1024, 2e-3, 0),

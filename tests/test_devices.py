@@ -391,8 +391,8 @@ def test_the_estimates_are_those_that_docs_speed_multiplies_out():
 @pytest.mark.parametrize(
     "free, preset, reason",
     [
-        (12e9, "a100", "240 minutes with a100"),
-        (1.4e9, "cpu", "t4 needs 4 GB of a GPU, and 1.4 GB are free"),
+        (20e9, "a100", "240 minutes with a100"),
+        (1.4e9, "cpu", "t4 needs 6 GB of a GPU, and 1.4 GB are free"),
     ],
 )
 def test_the_preset_fits_the_memory_that_is_free(free, preset, reason, monkeypatch):
