@@ -57,8 +57,10 @@ def learn_as_rank(
     """
     with process_group(group, next(network.parameters()).device):
         learner = RankLearner(network, game, state)
-        losses = learn_here(learner, batches, False, on_update)
-        learner.replays.forget()  # NCCL waits for what was recorded before it lets ranks part
+        try:
+            losses = learn_here(learner, batches, False, on_update)
+        finally:
+            learner.replays.forget()  # NCCL waits for recordings before it lets ranks part
         found = sum_over_ranks(losses).cpu().numpy()
         return {**learner_state(learner), "losses": found} if group.rank == 0 else None
 
@@ -126,12 +128,12 @@ class RankLearner(Learner):
 
     def replayed(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         """As a Learner's, but by all ranks or by none: each waits for the others' sums."""
-        found = super().replayed(batch)
+        found = self.replays(self.gradient, len(batch["positions"]), batch)
         if self.agreements:
             self.agreements -= 1
-            launched = torch.full((1,), not self.replays.graphs.on, device=self.device).float()
-            if sum_over_ranks(launched) > 0:
-                self.replays.graphs.on = False
+            launched = torch.full((1,), 1.0 - self.replays.graphs.on, device=self.device)
+            if sum_over_ranks(launched) > 0 and self.replays.graphs.on:
+                self.replays.fail("does not work on another device")
         return found
 
     def losses(self, batch: Mapping[str, Tensor]) -> Losses:

@@ -83,18 +83,13 @@ class Graphs:
     proofs: dict[int, int] = field(default_factory=dict)  # by size
     record: Callable[[Function, Any], Recording] = record
 
-    def fail(self, reason: str) -> None:
-        """Replay nothing from now on, and warn. A worker's warning is in its log alone."""
-        self.on = False
-        self.trouble = f"{self.what} run launch by launch, because a CUDA graph {reason}"
-        warnings.warn(self.trouble, stacklevel=2)
-
 
 class Replays:
     """The recordings of one function, replayed where `graphs` allows it.
 
-    The function must be pure, and no size in it may follow from data. It is given anew with each
-    call: kept here, it would keep its owner, and with it the memory of a game's tensors.
+    The function must be pure, but for what is counted anew later, as the statistics of batch norm
+    are. No size in it may follow from data. It is given anew with each call: kept here, it would
+    keep its owner, and with it the memory of a game's tensors.
     """
 
     def __init__(self, graphs: Graphs):
@@ -115,15 +110,18 @@ class Replays:
             try:
                 self._recordings[size] = self.graphs.record(function, inputs)
             except torch.OutOfMemoryError:
-                raise  # fewer games may fit
+                raise  # fewer games may fit, or an update without a recording
             except RuntimeError as error:
                 self.fail(f"could not be recorded ({str(error).splitlines()[0]})")
         return outputs
 
     def fail(self, reason: str) -> None:
-        """Replay nothing from now on."""
+        """Replay nothing from now on, and warn. A worker's warning is in its log alone."""
         self.forget()
-        self.graphs.fail(reason)
+        graphs = self.graphs
+        graphs.on = False
+        graphs.trouble = f"{graphs.what} run launch by launch, because a CUDA graph {reason}"
+        warnings.warn(graphs.trouble, stacklevel=2)
 
     def forget(self) -> None:
         """Drop all recordings, and with them the memory that they hold."""

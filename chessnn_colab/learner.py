@@ -4,7 +4,7 @@ re-estimated.
 
 import copy
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -29,8 +29,7 @@ WEIGHT_DECAY = 1e-4
 CLIP_NORM = 1.0  # the largest norm of a gradient
 # float16's first loss scale: torch's own, 2^16, is too large for the first updates.
 LOSS_SCALE = 1024.0
-# Sums in another order make a gradient differ by less of its norm.
-ROUNDING = 0.02
+ROUNDING = 0.02  # of a gradient's norm: the most that sums in another order may change it
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ class Learner:
         )
         self.updates = 0
         self.parameters = list(network.parameters())
-        # Of spikes, where a graph reads it.
+        # The price of spikes, in the place that a recorded update reads.
         self.price = torch.full((), config.spike_penalty or 0.0, device=self.device)
         self.replays = Replays(Graphs(self.device.type == "cuda", "updates", about_the_same))
         # float16's scaler leaves out a step whose gradients are not finite.
@@ -121,14 +120,17 @@ class Learner:
 
     def replayed(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         """`gradient`, as a graph where the device has graphs and the memory for one."""
-        with suppress(torch.OutOfMemoryError):
+        try:
             return self.replays(self.gradient, len(batch["positions"]), batch)
+        except torch.OutOfMemoryError:
+            if not self.replays.graphs.on:
+                raise
         self.replays.fail("finds no memory")
         return self.gradient(batch)
 
     def gradient(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         """The losses [4] of a batch, and the scaled gradient of all parameters, one after the
-        other.
+        other. A recording of it keeps whether spikes have a price, but not which.
         """
         losses = self.losses(self.augmented(batch))
         found = torch.autograd.grad(self.scaler.scale(losses.loss), self.parameters)

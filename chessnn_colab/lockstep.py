@@ -20,6 +20,7 @@ from .transfer import to_device, to_host
 
 PLIES_A_BLOCK = 8  # plies between two copies to the host
 LEAST_STARTS = 64  # positions that are drawn together, so that each kind has its share
+MOST_STARTS = 256  # more would take the host longer than a GPU plays a block
 # What records keep in two bytes is copied in two bytes; a uint16 comes as an int16 of the same
 # bits.
 NARROW = {"action": torch.int16, "policy_actions": torch.int16, "policy_weights": torch.float16}
@@ -48,10 +49,10 @@ class StartQueue:
         self.game, self.generator, self.limit = game, generator, limit
         on_cpu = game.device.type == "cpu"
         self.on_host = game if on_cpu else make_game(game.name, game.max_plies)
-        # For two blocks: what one block starts is known when the next has been begun. Short games
-        # end several times in a block.
+        # For two blocks: while one is played, nobody knows yet how many games it starts. Short
+        # games end several times in a block.
         self.least = 2 * boards * max(1, 4 * PLIES_A_BLOCK // game.max_plies)
-        self.chunk = max(boards, LEAST_STARTS)
+        self.chunk = min(max(boards, LEAST_STARTS), MOST_STARTS)
         # As many as are in flight at most, and no other size follows: MPS keeps each for good.
         block = boards + self.least + self.chunk
         self.size = max(count(games), block) + block
@@ -67,7 +68,7 @@ class StartQueue:
             self._append(type(empty), {**fields, LIMIT: games[LIMIT]})
 
     def fill(self, started: int) -> None:
-        """Add new games until there are enough; the first `started` have begun, or more."""
+        """Add new games until there are enough. At least the first `started` have begun."""
         while self.end - started < self.least and self.end < self.limit:
             new = min(self.chunk, self.limit - self.end)
             state = start_positions(self.on_host, new, self.generator)
@@ -112,7 +113,7 @@ class Lockstep:
         self.generator = torch.Generator(device).manual_seed(seed)
         on_host = torch.Generator().manual_seed(seed)
         self.queue = StartQueue(self.game, boards, games or {}, on_host, limit)
-        self.started = boards  # games, or more
+        self.started = boards  # games, at least
         self.queue.fill(self.started)
         number = torch.arange(boards, device=device)
         self.boards = Boards(

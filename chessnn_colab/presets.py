@@ -9,7 +9,7 @@ from .devices import Gpu, Inventory, WorkerPlan, free_memory
 from .text import Say, counted
 
 BOARDS_ON_CPU = 64  # games in lockstep
-BOARDS = 1024  # the same on a GPU: twice as many are a third faster on an H200 (LOG.md, 2026-11-27)
+BOARDS = 1024  # the same on a GPU (LOG.md, 2026-11-27)
 KINDS = ("CPU", "M2", "T4", "A100", "H200")  # devices whose pace is stated: one core, or one GPU
 STATED_BOARDS = 512
 STATED_BATCH = 1024
@@ -30,8 +30,8 @@ class Size:
     updates: tuple[float, ...]  # an update of STATED_BATCH positions
 
 
-# Milliseconds: preset cpu on each of two cores and all of the H200 as measured, the others estimates
-# (docs/speed.md, "On a GPU", multiplies them out).
+# Milliseconds: preset cpu on each of two cores and all of the H200 as measured, the others
+# estimates (docs/speed.md, "On a GPU", multiplies them out).
 #
 # Worthwhile: with 32 channels five blocks are level with three after 3.2 and 4.5 million positions
 # (LOG.md, "Does growing pay?", four times). So nothing larger than cpu is taken below 5 million.
@@ -40,8 +40,9 @@ class Size:
 # networks in its README); then it went on with 10 of 128 and 15 of 192, which are a100 and h100.
 #
 # Memory: what an update of the preset's batch keeps for its gradients, twice, because its graph
-# has memory of its own (3.3, 12.1 and about 21 GiB on an H200); two processes with 0.4 GB of CUDA
-# each, 1,024 games, and cuDNN's work space while it chooses; rounded up.
+# has memory of its own (with t4, a100 and h100 3.3, 12.1 and about 21 GiB on an H200); two
+# processes with 0.4 GB of CUDA each, 1,024 games, and cuDNN's work space while it chooses; rounded
+# up.
 SIZES = {
     "cpu": Size(0, 2, (330, 68.8, 11.3, 4.9, 2.5), (300, 30.2, 4.8, 2.3, 2.4)),
     "t4": Size(5, 6, (1620, 336.9, 34.4, 7.1, 4.8), (1580, 158.9, 17.6, 3.6, 2.8)),

@@ -6,12 +6,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from chessnn_colab.budget import Budget
 from chessnn_colab.config import TrainConfig
+from chessnn_colab.data_parallel import Group, RankLearner, process_group, slice_of
+from chessnn_colab.device_probe import batch_of
+from chessnn_colab.games.base import start_positions
 from chessnn_colab.games.registry import make_game
+from chessnn_colab.graphs import Graphs, Recording, Replays, map_tensors
 from chessnn_colab.iteration import concatenate_worker_games
-from chessnn_colab.learner import Learner
+from chessnn_colab.learner import Learner, about_the_same
+from chessnn_colab.learner_state import learner_state
 from chessnn_colab.learning import Batches
 from chessnn_colab.network import build_network, to_arrays
 from chessnn_colab.replay import ReplayBuffer
@@ -58,6 +64,39 @@ def told(messages: list[str]) -> list[str]:
     """
     left_waiting = f"did not stop within {GIVE_UP_SECONDS:.0f} s"
     return [text for text in messages if text.startswith("worker 1 ") or left_waiting not in text]
+
+
+def recorded(function, inputs) -> Recording:
+    """As a CUDA graph: nothing is computed, and nothing sent, before it is replayed."""
+    kept = map_tensors(torch.clone, inputs)
+    recording = Recording(kept, None, lambda: None)
+
+    def replay() -> None:
+        recording.outputs = function(*kept)
+
+    recording.replay = replay
+    return recording
+
+
+def refused(function, inputs) -> Recording:
+    raise RuntimeError("operation not permitted when stream is capturing")
+
+
+def learned_by_rank(rank: int, port: int, broken: bool) -> tuple[bool, np.ndarray]:
+    """Whether one of two ranks replays its updates after five of them, and its weights. broken: the
+    second cannot record them.
+    """
+    alone = new_learner()
+    game = alone.game
+    with process_group(Group(rank, 2, "127.0.0.1", port, 60.0), torch.device("cpu")):
+        learner = RankLearner(alone.network, game, learner_state(alone))
+        record = refused if broken and rank == 1 else recorded
+        learner.replays = Replays(Graphs(True, "updates", about_the_same, record=record))
+        for seed in range(5):
+            positions = start_positions(game, 32, torch.Generator().manual_seed(seed))
+            learner.update(slice_of(batch_of(game, positions), rank, 2))
+        weights = [parameter.detach().flatten().numpy() for parameter in learner.parameters]
+        return learner.replays.graphs.on, np.concatenate(weights)
 
 
 class RankJob(SelfPlay):

@@ -37,7 +37,7 @@ def test_every_part_runs_and_is_written_down(tmp_path):
     assert found["workers"]["speedup"] > 0
     assert found["learner"]["updates/s together"] > 0
     table = (tmp_path / "device.md").read_text(encoding="utf-8")
-    assert "| ply | graphs | need CUDA |" in table
+    assert "| ply | positions/s, tree, 32 boards, by graph | needs CUDA |" in table
     assert all(f"| {part} | seconds |" in table for part in PARTS)
 
 

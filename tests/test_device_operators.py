@@ -83,8 +83,8 @@ def lockstep(search: str) -> Lockstep:
     return Lockstep(Actor(Chess(), network, config, static=True), 16, 0)
 
 
-def batch(game: Chess) -> dict[str, np.ndarray]:
-    return batch_of(game, game.starts(32, "random-plies", torch.Generator().manual_seed(0)))
+def batch(game: Chess, seed: int = 0) -> dict[str, np.ndarray]:
+    return batch_of(game, game.starts(32, "random-plies", torch.Generator().manual_seed(seed)))
 
 
 @pytest.fixture(scope="module")

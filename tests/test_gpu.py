@@ -90,7 +90,7 @@ def test_the_search_of_a_match_is_replayed_as_a_graph():
 
 def test_an_update_is_replayed_as_a_graph():
     """And the losses are those of updates launch by launch, with a rate and a price that change."""
-    shown, found = batch(Chess()), {}
+    found = {}
     for on in (True, False):
         network = build_network(TINY, "cuda")
         learner = Learner(network, Chess(device="cuda"), LearnerConfig(spike_penalty=0.1))
@@ -98,25 +98,30 @@ def test_an_update_is_replayed_as_a_graph():
         found[on] = []
         for number in range(8):
             learner.config = replace(learner.config, spike_penalty=0.1 + 0.1 * number)
+            shown = batch(Chess(), number)
             found[on].append([float(loss) for loss in learner.update(shown, 1e-3 * (1 + number))])
         graphs = learner.replays.graphs
         assert graphs.on == on and graphs.proofs == ({32: PROOFS} if on else {}), graphs.trouble
+        paid = [loss - policy - value for loss, policy, value, _ in found[on]]
+        assert paid[-1] > 2 * paid[0], (
+            "the price of the last update is eight times that of the first"
+        )
     np.testing.assert_allclose(found[True], found[False], rtol=0.02)
 
 
 def test_a_rank_replays_its_updates_too():
     """One rank alone: NCCL takes no GPU twice."""
-    shown, losses = batch(Chess()), {}
+    losses = {}
     alone = Learner(build_network(TINY, "cuda"), Chess(device="cuda"), LearnerConfig())
     state = learner_state(alone)
-    losses["alone"] = [float(alone.update(shown).loss) for _ in range(8)]
+    losses["alone"] = [float(alone.update(batch(Chess(), seed)).loss) for seed in range(8)]
     store = new_store("127.0.0.1")
     group = Group(0, 1, "127.0.0.1", store.port, 60.0)
     with process_group(group, torch.device("cuda:0")):
         network = build_network(TINY, "cuda")
         rank = RankLearner(network, Chess(device="cuda"), state)
-        part = slice_of(shown, 0, 1)
-        losses["rank"] = [float(rank.update(part).loss) for _ in range(8)]
+        parts = [slice_of(batch(Chess(), seed), 0, 1) for seed in range(8)]
+        losses["rank"] = [float(rank.update(part).loss) for part in parts]
         graphs = rank.replays.graphs
         assert graphs.on and graphs.proofs == {32: PROOFS}, graphs.trouble
         rank.replays.forget()

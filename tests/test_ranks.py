@@ -11,24 +11,27 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
 from chessnn_colab import ranks as ranks_module
 from chessnn_colab.config import TrainConfig
+from chessnn_colab.device_probe import batch_of
 from chessnn_colab.devices import WorkerPlan
+from chessnn_colab.games.base import start_positions
 from chessnn_colab.in_flight import Share
 from chessnn_colab.learner import Learner
 from chessnn_colab.learner_state import optimizer_arrays
 from chessnn_colab.learning import Batches, learn_here
 from chessnn_colab.network import to_arrays
 from chessnn_colab.plan import made_up_machine, plan_run
-from chessnn_colab.ranks import Ranks
+from chessnn_colab.ranks import Ranks, new_store
 from chessnn_colab.replay import ReplayBuffer
 from chessnn_colab.report import Progress, Report
 from chessnn_colab.training import train
 from chessnn_colab.workers.local import LocalPool
 from chessnn_colab.workers.shares import LearnCall
 
-from .rank_job import CONFIG, RankJob, batches_of, new_learner, replay_of, told
+from .rank_job import CONFIG, RankJob, batches_of, learned_by_rank, new_learner, replay_of, told
 
 WORKERS = (0, 1, 2)
 
@@ -276,6 +279,24 @@ def test_who_learns(device, devices, per_gpu, settings, expected, reason, said):
     plan = WorkerPlan(devices, 1, workers_per_gpu=per_gpu)
     assert TrainConfig(**settings).learners(device, plan, said.append) == expected
     assert len(said) == bool(reason) and reason in "".join(said)
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_all_ranks_replay_their_updates_or_none_does(broken):
+    store = new_store("127.0.0.1")
+    with multiprocessing.get_context("spawn").Pool(2) as processes:
+        found = processes.starmap(
+            learned_by_rank, [(rank, store.port, broken) for rank in range(2)], chunksize=1
+        )
+    alone = new_learner()
+    for seed in range(5):
+        positions = start_positions(alone.game, 32, torch.Generator().manual_seed(seed))
+        alone.update(batch_of(alone.game, positions))
+    weights = torch.cat([parameter.detach().flatten() for parameter in alone.parameters]).numpy()
+    (first, ours), (second, theirs) = found
+    assert first == second == (not broken)
+    np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_allclose(ours, weights, atol=2e-3)
 
 
 def test_gpus_without_nccl_leave_it_to_one_learner_before_anything_starts(said):

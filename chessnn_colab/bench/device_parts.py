@@ -104,23 +104,26 @@ def bench_ply(setting: Setting) -> Figures:
     boards = setting.lockstep_boards
     network = actor_copy(setting.network(), setting.dtype)
     figures = bench_launches(setting)
-    rate = ""
-    for search, count in (
-        ("tree", boards),
-        ("two-rung", 4 * boards),
-        ("two-rung", boards),
-        ("two-rung", FEW_BOARDS),
-    ):
+
+    def measure(search: str, count: int) -> float:
         actor = Actor(setting.game, network, replace(setting.config, search=search))
+
+        def pace(graphs: Graphs) -> float:
+            plies, seconds, _ = played(actor, count, setting.seconds, lambda: None, graphs)
+            return plies / seconds
+
         graphs = graphs_for(actor)
-        by_graph = f"positions/s, {search}, {count} boards"
-        rate = f"{by_graph}, launch by launch"
-        for name, used in {by_graph: graphs, rate: Graphs(on=False)}.items():
-            if name == rate or graphs.on:
-                plies, seconds, _ = played(actor, count, setting.seconds, lambda: None, used)
-                figures[name] = plies / seconds
-        figures["graphs"] = graphs.trouble or ("as plies" if graphs.on else "need CUDA")
-    per_launch = 1e6 * FEW_BOARDS / figures[rate] / figures["kernels_per_ply"]
+        name = f"positions/s, {search}, {count} boards"
+        by_graph = pace(graphs) if graphs.on else "needs CUDA"
+        figures[f"{name}, by graph"] = graphs.trouble or by_graph
+        figures[f"{name}, launch by launch"] = launched = pace(Graphs(on=False))
+        return launched
+
+    measure("tree", boards)
+    measure("two-rung", 4 * boards)
+    measure("two-rung", boards)
+    slow = measure("two-rung", FEW_BOARDS)
+    per_launch = 1e6 * FEW_BOARDS / slow / figures["kernels_per_ply"]
     figures["us of the host per launch"] = "needs a GPU" if setting.device == "cpu" else per_launch
     return figures
 

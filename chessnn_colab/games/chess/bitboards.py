@@ -114,8 +114,7 @@ def bits_of(dtype: torch.dtype, device: torch.device) -> Bits:
 def unpack_bits(bitboards: Tensor, bits: Bits) -> Tensor:
     """The 64 squares of each bitboard: int64 [B, N] -> [B, N * 64] of the dtype of `bits`.
 
-    A CPU looks eight up at once. A GPU would, too, but it is six times slower than its arithmetic
-    is (LOG.md, 2026-11-27).
+    A CPU looks eight up at once; for a GPU arithmetic is faster (LOG.md, 2026-11-27).
     """
     octets = bitboards.contiguous().view(torch.uint8)
     if octets.is_cpu:
