@@ -1,12 +1,13 @@
-"""Count the operators that one ply of self-play runs on a device: launch by launch a GPU's host pays
-for each, 31 us beside the H200 of LOG.md (2026-11-27).
+"""Count the operators that one ply of self-play runs on a device. Launch by launch a GPU's host
+pays for each, 31 us beside the H200 of LOG.md (2026-11-27).
 
 The rule. One ply of self-play as shipped (`Lockstep.play_ply`: search, step, packing, restarts)
-runs on CPU tensors along the path of every device but the CPU (bits alone are unpacked as on a CPU),
-with batch norm folded and portable neurons. Every operator that reaches torch's dispatcher counts as one kernel, except those that
-compute nothing: views (the schema says that the result is a view), `_unsafe_view`, and allocations
-without a fill (NOT_KERNELS). A fill counts, such as the one that `torch.where(condition, tensor,
-0)` makes of its scalar. No number depends on the batch size or on what the games do.
+runs on CPU tensors along the path of every device but the CPU (bits alone are unpacked as on a
+CPU), with batch norm folded and portable neurons. Every operator that reaches torch's dispatcher
+counts as one kernel, except those that compute nothing: views (the schema says that the result is a
+view), `_unsafe_view`, and allocations without a fill (NOT_KERNELS). A fill counts, such as the one
+that `torch.where(condition, tensor, 0)` makes of its scalar. No number depends on the batch size or
+on what the games do.
 
 An operator belongs to the part whose function called it: `rules` is everything in games/, `network`
 the network and its layers, `search` the searches and the actor, `self_play` the rest. `by_function`
