@@ -40,7 +40,7 @@ from chessnn_colab.arena.puzzles import solved_share
 from chessnn_colab.arena.registry import arena_game, match_game
 from chessnn_colab.arena.result import MatchResult
 from chessnn_colab.devices import detect_device
-from chessnn_colab.runs.networks import run_game
+from chessnn_colab.runs.networks import find_snapshot, run_game
 from chessnn_colab.search import SearchConfig
 from chessnn_colab.views.progress import watching
 
@@ -91,6 +91,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 def measured(options: argparse.Namespace) -> dict[str, Any]:
     """Everything that is played, and what it was played with, as plain data."""
     run = options.run
+    if options.full:
+        find_snapshot(run, 0)  # the puzzles at the end need it
     lines = (Path(run) / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     last = json.loads(lines[-1])
     settings = json.loads((Path(run) / "config.json").read_text(encoding="utf-8"))

@@ -2,7 +2,7 @@
 
 Four networks of one run come with the package: shared files with weights in float16, from untrained
 to the last. Two more are of other runs: without_price.safetensors, in which spikes had no price,
-and strongest.safetensors, which was the longest. tools/make_snapshots.py makes them. A correct
+and strongest.safetensors, which learned on a GPU. tools/make_snapshots.py makes them. A correct
 SHA-256 does not make the contents of a file valid: anything malformed raises CheckpointError before
 memory is allocated for it.
 """
