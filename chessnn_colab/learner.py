@@ -27,7 +27,7 @@ from .transfer import to_device
 LEARNING_RATE = 2e-3  # unless the config says otherwise
 WEIGHT_DECAY = 1e-4
 CLIP_NORM = 1.0  # the largest norm of a gradient
-# float16's first loss scale: torch's own, 2^16, is too large for the first updates.
+# float16's first loss scale. Torch's own, 2^16, is found too large by leaving out updates.
 LOSS_SCALE = 1024.0
 ROUNDING = 0.02  # of a gradient's norm: the most that sums in another order may change it
 

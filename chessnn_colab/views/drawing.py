@@ -17,7 +17,10 @@ QUOTED = 60  # characters of bad input that an error repeats
 
 def ground(fill: str, edge: str = "none", lines: str = "") -> str:
     """SVG of a square with nothing on it. lines: SVG over it."""
-    return f'<rect width="45" height="45" fill="{fill}" stroke="{edge}" shape-rendering="crispEdges"/>{lines}'
+    return (
+        f'<rect width="45" height="45" fill="{fill}" stroke="{edge}" '
+        f'shape-rendering="crispEdges"/>{lines}'
+    )
 
 
 class Drawing:

@@ -47,7 +47,10 @@ def top_moves_html(drawing: Drawing, opinion: Opinion) -> str:
         f"<tr><td>{html.escape(drawing.move_text(action))}</td><td>{percent(share)}</td></tr>"
         for action, share in list(zip(opinion.actions, opinion.probabilities))[:TOP_MOVES]
     )
-    return f'<div>Its likeliest moves for {drawing.players[drawing.turn]}</div><table class="cn-tops">{rows}</table>'
+    return (
+        f"<div>Its likeliest moves for {drawing.players[drawing.turn]}</div>"
+        f'<table class="cn-tops">{rows}</table>'
+    )
 
 
 def candidates_html(drawing: Drawing, candidates: Sequence[Branch]) -> str:
@@ -88,7 +91,10 @@ def value_html(players: Sequence[str], opinion: Opinion) -> str:
         for word, share, colour in zip(words, opinion.wdl, colours)
     )
     told = ", ".join(f"{word} {percent(share)}" for word, share in zip(words, opinion.wdl))
-    return f'<div>{told}</div><div class="cn-wdl" style="{_BAR}" role="img" aria-label="{told}">{spans}</div>'
+    return (
+        f'<div>{told}</div><div class="cn-wdl" style="{_BAR}" role="img" '
+        f'aria-label="{told}">{spans}</div>'
+    )
 
 
 def graph_html(players: Sequence[str], expected: Sequence[float]) -> str:
@@ -104,10 +110,13 @@ def graph_html(players: Sequence[str], expected: Sequence[float]) -> str:
     )
     told = f"{players[0]}'s expected points after each ply, now {percent(expected[-1])}"
     return (
-        f'<div>{html.escape(told)}</div><svg class="cn-graph" viewBox="-2 -4 {width + 8} {height + 8}" role="img" '
-        f'aria-label="{html.escape(told)}"><rect width="{width}" height="{height}" fill="none" stroke="currentColor" '
-        f'stroke-opacity="0.4"/><path d="M0 {height / 2}H{width}" stroke="currentColor" stroke-opacity="0.5" '
-        f'stroke-dasharray="4 4"/><polyline points="{points}" fill="none" stroke="#1f8a70" stroke-width="2.5"/>'
+        f"<div>{html.escape(told)}</div>"
+        f'<svg class="cn-graph" viewBox="-2 -4 {width + 8} {height + 8}" role="img" '
+        f'aria-label="{html.escape(told)}">'
+        f'<rect width="{width}" height="{height}" fill="none" stroke="currentColor" '
+        f'stroke-opacity="0.4"/><path d="M0 {height / 2}H{width}" stroke="currentColor" '
+        f'stroke-opacity="0.5" stroke-dasharray="4 4"/>'
+        f'<polyline points="{points}" fill="none" stroke="#1f8a70" stroke-width="2.5"/>'
         f'<circle cx="{width}" cy="{height * (1 - expected[-1]):.1f}" r="4" fill="#1f8a70"/></svg>'
     )
 

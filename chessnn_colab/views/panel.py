@@ -86,7 +86,10 @@ def table_html(reports: Sequence[Report], rows: int = TABLE_ROWS) -> str:
     heads, texts = table_rows(reports, rows)
     empty = [[""] * len(heads)] * (rows - len(texts))
     lines = _cells(heads, "th") + "".join(_cells(row, "td") for row in texts[::-1] + empty)
-    style = "border-collapse:collapse;width:100%;table-layout:auto;margin-top:6px;border:0;font-size:11px"
+    style = (
+        "border-collapse:collapse;width:100%;table-layout:auto;margin-top:6px;"
+        "border:0;font-size:11px"
+    )
     return div("overflow-x:auto", f'<table style="{style}">{lines}</table>') + quiet(TABLE_NOTE)
 
 

@@ -23,7 +23,8 @@ _EDGE = '<rect x="2" y="2" width="41" height="41" fill="none" stroke="{}" stroke
 MARKS = {
     "last": ('<rect width="45" height="45" fill="#6fae00" fill-opacity="0.6"/>', "last move"),
     "danger": (
-        f'<circle cx="22.5" cy="22.5" r="19" fill="#d00000" fill-opacity="0.6"/>{_EDGE.format("#a00000")}',
+        '<circle cx="22.5" cy="22.5" r="19" fill="#d00000" fill-opacity="0.6"/>'
+        f"{_EDGE.format('#a00000')}",
         "in check",
     ),
     "won": (_EDGE.format("#a00000"), "in the line that won"),

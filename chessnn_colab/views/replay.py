@@ -156,7 +156,8 @@ def _page(games: Sequence[_Replayed], place: str = "") -> str:
         f"<p>{moves_html(drawing)}</p></div>"
     )
     return (
-        f'<style>{data_text("board.css")}</style><div class="cn-replay" data-replay="{name}"{where}>'
+        f"<style>{data_text('board.css')}</style>"
+        f'<div class="cn-replay" data-replay="{name}"{where}>'
         f'<div class="cn-table cn-replay-still">{still}</div>'
         f'<div class="cn-table cn-replay-live" hidden></div>'
         f'<script type="application/json">{data}</script></div>'

@@ -70,4 +70,7 @@ class TilesDrawing(Drawing):
         if not bool(finished(state)):
             return ""
         why = "No move is left" if bool(state.terminated) else "Stopped"
-        return f"{why}: {int(state.score):,} points, the largest tile is {2 ** int(state.tiles.max())}."
+        return (
+            f"{why}: {int(state.score):,} points, "
+            f"the largest tile is {2 ** int(state.tiles.max())}."
+        )
