@@ -22,7 +22,7 @@ from torch import Tensor, distributed, nn
 from torch.nn import functional
 
 from .games.base import Game
-from .graphs import PROOFS
+from .graphs import PROOFS, Graphs, Replays
 from .in_flight import Arrays
 from .layers import ConvNorm
 from .learner import Learner, LearnerConfig, Losses
@@ -48,15 +48,19 @@ def learn_as_rank(
     group: Group,
     batches: Iterable[Batch],
     on_update: OnUpdate,
+    graphs: Graphs,
 ) -> dict[str, Any] | None:
     """Go on as the learner of `state` (learner_state) with the other ranks of `group`.
 
-    network: its weights change. Returns the state after the last update, with the "losses"
+    network: its weights change. graphs: of updates, which each call proves anew, because another
+    rank may be new. Returns the state after the last update, with the "losses"
     [updates, 4]; None on all ranks but the first. Raises RuntimeError when the ranks do not meet,
     or one of them is lost.
     """
     with process_group(group, next(network.parameters()).device):
         learner = RankLearner(network, game, state)
+        graphs.proofs.clear()
+        learner.replays = Replays(graphs)
         try:
             losses = learn_here(learner, batches, False, on_update)
         finally:

@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .errors import out_of_memory
+
 PROOFS = 2  # calls, with other inputs than were recorded, that must agree with the function itself
 Function = Callable[..., Any]
 
@@ -73,12 +75,14 @@ class Graphs:
     """Whether functions are replayed on a device, and why not.
 
     A size is replayed after it has agreed with the function itself PROOFS times. same: whether two
-    results agree.
+    results agree. fewer_may_fit: whether a recording for which memory is short raises, so that the
+    caller tries a smaller size.
     """
 
     on: bool
     what: str = "plies"
     same: Callable[[Tensor, Tensor], bool] = torch.equal
+    fewer_may_fit: bool = True
     trouble: str = ""
     proofs: dict[int, int] = field(default_factory=dict)  # by size
     record: Callable[[Function, Any], Recording] = record
@@ -109,9 +113,9 @@ class Replays:
         if self.graphs.on:
             try:
                 self._recordings[size] = self.graphs.record(function, inputs)
-            except torch.OutOfMemoryError:
-                raise  # fewer games may fit, or an update without a recording
             except RuntimeError as error:
+                if self.graphs.fewer_may_fit and out_of_memory(error):
+                    raise
                 self.fail(f"could not be recorded ({str(error).splitlines()[0]})")
         return outputs
 

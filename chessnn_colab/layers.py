@@ -119,7 +119,11 @@ class SpikingLayer(nn.Module):
             currents = currents.float()
         if self.levels == 1 and torch.is_grad_enabled():
             self.node.reset()
-            return self.node(currents)
+            spikes = self.node(currents)
+            # Its membrane would keep the graph of autograd, and with it a stream that no recording
+            # of an update may wait for.
+            self.node.reset()
+            return spikes
         # squeeze has a backward without a copy
         spikes, membrane = [], currents.squeeze(0) if steps == 1 else currents[0]
         for t in range(steps):

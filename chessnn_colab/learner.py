@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from .devices import PRECISIONS, choose_dtype, time_convolutions
-from .errors import ConfigError
+from .errors import ConfigError, out_of_memory
 from .games.base import Game
 from .graphs import Graphs, Replays
 from .in_flight import Arrays
@@ -95,7 +95,7 @@ class Learner:
         self.parameters = list(network.parameters())
         # The price of spikes, in the place that a recorded update reads.
         self.price = torch.full((), config.spike_penalty or 0.0, device=self.device)
-        self.replays = Replays(Graphs(self.device.type == "cuda", "updates", about_the_same))
+        self.replays = Replays(graphs_of_updates(self.device))
         # float16's scaler leaves out a step whose gradients are not finite.
         self.optimizer.register_step_post_hook(self._count)
         time_convolutions(self.device)
@@ -122,8 +122,8 @@ class Learner:
         """`gradient`, as a graph where the device has graphs and the memory for one."""
         try:
             return self.replays(self.gradient, len(batch["positions"]), batch)
-        except torch.OutOfMemoryError:
-            if not self.replays.graphs.on:
+        except RuntimeError as error:
+            if not (self.replays.graphs.on and out_of_memory(error)):
                 raise
         self.replays.fail("finds no memory")
         return self.gradient(batch)
@@ -273,6 +273,11 @@ class Learner:
             for name, array in batch.items()
         }
         return to_device(arrays, self.device)
+
+
+def graphs_of_updates(device: torch.device) -> Graphs:
+    """Replay updates on CUDA, and do without where a recording finds no memory."""
+    return Graphs(device.type == "cuda", "updates", about_the_same, fewer_may_fit=False)
 
 
 def about_the_same(expected: Tensor, found: Tensor) -> bool:

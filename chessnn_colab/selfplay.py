@@ -19,12 +19,13 @@ import torch
 from .actor import Actor
 from .assembler import Assembler
 from .data_parallel import Group, learn_as_rank
-from .devices import Inventory, detect_device, out_of_memory, time_convolutions
-from .errors import ConfigError
+from .devices import Inventory, detect_device, time_convolutions
+from .errors import ConfigError, out_of_memory
 from .games.registry import make_game
 from .graphs import Graphs
 from .in_flight import ROWS, Arrays, OnArrays, Share
 from .int8 import playing_dtype
+from .learner import graphs_of_updates
 from .learning import Batch, OnUpdate
 from .lockstep import PLIES_A_BLOCK, Lockstep, graphs_for
 from .network import actor_copy, build_network, load_arrays
@@ -75,6 +76,7 @@ class SelfPlay:
         self.dtype = playing_dtype(precision, device, self.network.config)
         self._actor = self._new_actor()
         self._graphs = graphs_for(self._actor)
+        self._updates = graphs_of_updates(torch.device(device))
 
     def describe(self) -> str:
         """The device's name, for people."""
@@ -110,9 +112,7 @@ class SelfPlay:
             play = Play(self._actor, self.boards, seed, self.version, self._graphs, games)
             try:
                 play.run(share.positions - plies_before, hand_over)
-                if self._graphs.trouble:
-                    self.messages.append(f"{self.device}: {self._graphs.trouble}")
-                    self._graphs.trouble = ""
+                self._tell_trouble(self._graphs)
                 return play.in_flight()
             except (RuntimeError, MemoryError) as error:
                 if not out_of_memory(error):
@@ -131,7 +131,16 @@ class SelfPlay:
         """Be one of the learner's ranks (see data_parallel.learn_as_rank). The weights to play with
         stay those of set_weights.
         """
-        return learn_as_rank(self.network, self.game, state, Group(*group), batches, on_update)
+        own = self.network, self.game
+        try:
+            return learn_as_rank(*own, state, Group(*group), batches, on_update, self._updates)
+        finally:
+            self._tell_trouble(self._updates)
+
+    def _tell_trouble(self, graphs: Graphs) -> None:
+        if graphs.trouble:
+            self.messages.append(f"{self.device}: {graphs.trouble}")
+            graphs.trouble = ""
 
     def _halve_boards(self) -> None:
         boards = self.boards

@@ -14,9 +14,9 @@ from chessnn_colab.data_parallel import Group, RankLearner, process_group, slice
 from chessnn_colab.device_probe import batch_of
 from chessnn_colab.games.base import start_positions
 from chessnn_colab.games.registry import make_game
-from chessnn_colab.graphs import Graphs, Recording, Replays, map_tensors
+from chessnn_colab.graphs import Recording, Replays, map_tensors
 from chessnn_colab.iteration import concatenate_worker_games
-from chessnn_colab.learner import Learner, about_the_same
+from chessnn_colab.learner import Learner, graphs_of_updates
 from chessnn_colab.learner_state import learner_state
 from chessnn_colab.learning import Batches
 from chessnn_colab.network import build_network, to_arrays
@@ -82,16 +82,24 @@ def refused(function, inputs) -> Recording:
     raise RuntimeError("operation not permitted when stream is capturing")
 
 
-def learned_by_rank(rank: int, port: int, broken: bool) -> tuple[bool, np.ndarray]:
-    """Whether one of two ranks replays its updates after five of them, and its weights. broken: the
-    second cannot record them.
+def full(function, inputs) -> Recording:
+    raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+
+
+RECORDS = {"recorded": recorded, "refused": refused, "full": full}
+
+
+def learned_by_rank(rank: int, port: int, second: str) -> tuple[bool, np.ndarray]:
+    """Whether one of two ranks replays its updates after five of them, and its weights. second: how
+    the second one records them.
     """
     alone = new_learner()
     game = alone.game
     with process_group(Group(rank, 2, "127.0.0.1", port, 60.0), torch.device("cpu")):
         learner = RankLearner(alone.network, game, learner_state(alone))
-        record = refused if broken and rank == 1 else recorded
-        learner.replays = Replays(Graphs(True, "updates", about_the_same, record=record))
+        graphs = graphs_of_updates(learner.device)
+        graphs.on, graphs.record = True, RECORDS[second] if rank == 1 else recorded
+        learner.replays = Replays(graphs)
         for seed in range(5):
             positions = start_positions(game, 32, torch.Generator().manual_seed(seed))
             learner.update(slice_of(batch_of(game, positions), rank, 2))

@@ -16,15 +16,22 @@ from .sample_reports import MATE, make_report, make_strength
 pytestmark = [needs_browser, pytest.mark.timeout(600)]
 
 BOARD = """
-import time, chess
+import time, torch
+from chessnn_colab.arena.opponent import Opponent
+from chessnn_colab.arena.players import Player
+from chessnn_colab.arena.registry import match_game
+from chessnn_colab.games.chess.notation import action_from_move
 from chessnn_colab.views.play import play_widget
-class Slowly:
-    seconds = 0.0
-    def __call__(self, board):
+class Slowly(Player):
+    name, wants_boards, seconds = "the network", True, 0.0
+    def choose(self, state, generator, boards=()):
         time.sleep(self.seconds)
-        return min(board.legal_moves, key=lambda move: (bool(board.is_capture(move)), move.uci()))
+        board, = boards
+        quiet = lambda move: (bool(board.is_capture(move)), move.uci())
+        return torch.tensor([action_from_move(min(board.legal_moves, key=quiet), board)])
 slowly = Slowly()
-view = play_widget(slowly, position="7k/P7/8/8/8/8/5PPP/6K1 w - - 0 1")
+position = "7k/P7/8/8/8/8/5PPP/6K1 w - - 0 1"
+view = play_widget(Opponent(match_game("chess"), slowly), position=position)
 view
 """
 NOTHING = "print('the cell below the board')"

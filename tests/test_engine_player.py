@@ -109,7 +109,7 @@ def test_every_board_gets_its_own_move(program):
     positions = ["7k/8/8/8/8/8/8/K6R b - - 0 1", "7k/8/8/8/8/8/8/K6R w - - 0 1"]
     some = [chess.Board(), *map(chess.Board, positions)] * 3
     expected = [action_from_move(min(board.legal_moves, key=str), board) for board in some]
-    assert choose(EnginePlayer(program("UCI"), limit={"nodes": 1}), some) == expected
+    assert choose(EnginePlayer(program("UCI"), {}, {"nodes": 1}), some) == expected
     some = [[], [0], [0, 1], [5, 6]] * 3
     gomocup = GomocupPlayer(program("Gomocup"), rules("gomoku:9"))
     assert choose(gomocup, some) == [0, 1, 2, 0] * 3

@@ -4,6 +4,9 @@ No GPU: dynamo traces the ply whole, and a stand-in for a CUDA graph runs the fu
 memory that was recorded.
 """
 
+import gc
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -13,9 +16,9 @@ from chessnn_colab.device_probe import batch_of, probe_network
 from chessnn_colab.games.base import random_plies, select
 from chessnn_colab.games.registry import make_game
 from chessnn_colab.graphs import PROOFS, Graphs, Recording, Replays, map_tensors
-from chessnn_colab.learner import Learner, LearnerConfig, about_the_same
+from chessnn_colab.learner import Learner, LearnerConfig, about_the_same, graphs_of_updates
 from chessnn_colab.lockstep import Lockstep
-from chessnn_colab.network import actor_copy
+from chessnn_colab.network import actor_copy, build_network
 from chessnn_colab.search import SearchConfig
 
 GAMES = ("chess", "gomoku:7", "2048", "tictactoe")
@@ -108,14 +111,26 @@ def test_a_recording_without_memory_is_for_the_caller_to_halve_its_games():
     assert graphs.on and not graphs.trouble
 
 
-@pytest.mark.parametrize("record", [stand_in, full, None])
+def full_later(function, inputs) -> Recording:
+    """A graph beside which an update does not fit."""
+
+    def replay() -> None:
+        raise RuntimeError("GET was unable to find an engine to execute this computation")
+
+    recording = stand_in(function, inputs)
+    recording.replay = replay
+    return recording
+
+
+@pytest.mark.parametrize("record", [stand_in, full, full_later, None])
 def test_a_replayed_update_is_the_update(record, recwarn):
     """With a learning rate and a price that change; and where memory is short none is replayed."""
     game = make_game("chess")
     learner = Learner(probe_network(game), game, LearnerConfig(spike_penalty=0.1))
     expected = Learner(probe_network(game), game, LearnerConfig(spike_penalty=0.1))
     if record is not None:
-        graphs = Graphs(True, "updates", about_the_same, record=record)
+        graphs = graphs_of_updates(learner.device)
+        graphs.on, graphs.record = True, record
         learner.replays = Replays(graphs)
     for number in range(6):
         state = game.starts(32, "random-plies", torch.Generator().manual_seed(number))
@@ -126,10 +141,39 @@ def test_a_replayed_update_is_the_update(record, recwarn):
     for one, other in zip(learner.parameters, expected.parameters):
         assert torch.equal(one, other)
     said = [str(warning.message) for warning in recwarn]
-    if record is full:
-        assert said == ["updates run launch by launch, because a CUDA graph finds no memory"]
+    if record in (full, full_later):
+        (warning,) = said
+        assert "updates run launch by launch, because a CUDA graph" in warning
+        assert "memory" in warning
     elif record is stand_in:
         assert graphs.on and graphs.proofs == {32: PROOFS} and said == []
+
+
+@pytest.mark.parametrize(
+    "shape", [{}, {"levels": 1}, {"levels": 1, "steps": 2}, {"activation": "relu"}], ids=str
+)
+def test_an_update_leaves_no_graph_of_autograd_behind(shape):
+    """One that stays belongs to the stream of its update, and a recording that meets it fails."""
+    game = make_game("tictactoe")
+    network = build_network(replace(probe_network(game).config, **shape), "cpu")
+    learner = Learner(network, game, LearnerConfig(spike_penalty=0.1 if not shape else 0.0))
+    state = game.starts(8, "random-plies", torch.Generator().manual_seed(0))
+    batch = learner.to_tensors(batch_of(game, state))
+    gc.disable()
+    try:
+        network.train()
+        learner.gradient(batch)
+        for parameter in learner.parameters:
+            accumulates(parameter).metadata["kept"] = True
+        kept = ["kept" in accumulates(parameter).metadata for parameter in learner.parameters]
+    finally:
+        gc.enable()
+    assert not any(kept)
+
+
+def accumulates(parameter):
+    """The node in which autograd gathers a parameter's gradient; a new one where none is kept."""
+    return parameter.view_as(parameter).grad_fn.next_functions[0][0]
 
 
 def test_gradients_that_differ_by_rounding_alone_are_the_same():

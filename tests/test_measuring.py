@@ -19,6 +19,7 @@ import pytest
 from rich.console import Console
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from chessnn_colab import chances
 from chessnn_colab.__main__ import main
 from chessnn_colab.arena import parallel, runner
 from chessnn_colab.chances import Calibration
@@ -211,6 +212,14 @@ def test_calibration_says_three_shares(run, capsys):
     assert 0 < told["brier"] < 2 and told["brier_of_constant"] < 0.67
     found = Calibration(**told)
     assert f"in {found.positions} positions" in str(found)
+
+
+def test_a_correlation_that_does_not_exist_is_null_in_json(run, capsys, monkeypatch):
+    monkeypatch.setattr(chances, "correlation", lambda *_: math.nan)
+    command = ["evaluate", run, "--calibration", "--games", "2", "--device", "cpu", "--json"]
+    assert main(command) == 0
+    told = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert told["correlation"] is None
 
 
 def test_an_interrupted_calibration_says_why_it_says_nothing(run, capsys, monkeypatch):

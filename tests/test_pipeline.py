@@ -7,6 +7,7 @@ What such a network fires is held by test_event_driven.
 import sys
 from pathlib import Path
 
+import pytest
 import torch
 
 from chessnn_colab.arena.registry import match_game
@@ -42,12 +43,15 @@ def test_an_answer_stops_when_it_is_sure_and_ends_as_that_of_the_network_that_wa
     assert near[0, 0] < 1 and near[-1, 0] == 1 and near[-1, 1:].abs().max() < 1e-4
 
 
-def test_learning_in_steps_fires_as_without_waiting_and_its_gradient_passes_as_if_it_waited():
+@pytest.mark.parametrize("take_back", [False, True])
+def test_learning_in_steps_fires_as_without_waiting_and_its_gradient_passes_as_if_it_waited(
+    take_back,
+):
     network = strong(CONFIG).eval()
     planes = match_game("chess").observe(match_game("chess").init(1))
-    with without_waiting(network), torch.no_grad():
+    with without_waiting(network, take_back), torch.no_grad():
         expected = [network.features_and_value(planes)[0] for _ in range(3)]
-    with in_steps(network):
+    with in_steps(network, take_back):
         with torch.no_grad():
             found = [network.features_and_value(planes)[0] for _ in range(2)]
         last = network.features_and_value(planes)[0]

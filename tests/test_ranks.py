@@ -15,23 +15,34 @@ import torch
 
 from chessnn_colab import ranks as ranks_module
 from chessnn_colab.config import TrainConfig
+from chessnn_colab.data_parallel import slice_of
 from chessnn_colab.device_probe import batch_of
 from chessnn_colab.devices import WorkerPlan
 from chessnn_colab.games.base import start_positions
 from chessnn_colab.in_flight import Share
 from chessnn_colab.learner import Learner
-from chessnn_colab.learner_state import optimizer_arrays
+from chessnn_colab.learner_state import learner_state, optimizer_arrays
 from chessnn_colab.learning import Batches, learn_here
 from chessnn_colab.network import to_arrays
 from chessnn_colab.plan import made_up_machine, plan_run
 from chessnn_colab.ranks import Ranks, new_store
 from chessnn_colab.replay import ReplayBuffer
 from chessnn_colab.report import Progress, Report
+from chessnn_colab.selfplay import SelfPlay
 from chessnn_colab.training import train
 from chessnn_colab.workers.local import LocalPool
 from chessnn_colab.workers.shares import LearnCall
 
-from .rank_job import CONFIG, RankJob, batches_of, learned_by_rank, new_learner, replay_of, told
+from .rank_job import (
+    CONFIG,
+    RECORDS,
+    RankJob,
+    batches_of,
+    learned_by_rank,
+    new_learner,
+    replay_of,
+    told,
+)
 
 WORKERS = (0, 1, 2)
 
@@ -281,22 +292,43 @@ def test_who_learns(device, devices, per_gpu, settings, expected, reason, said):
     assert len(said) == bool(reason) and reason in "".join(said)
 
 
-@pytest.mark.parametrize("broken", [False, True])
-def test_all_ranks_replay_their_updates_or_none_does(broken):
+@pytest.mark.parametrize("second", RECORDS)
+def test_all_ranks_replay_their_updates_or_none_does(second):
     store = new_store("127.0.0.1")
     with multiprocessing.get_context("spawn").Pool(2) as processes:
         found = processes.starmap(
-            learned_by_rank, [(rank, store.port, broken) for rank in range(2)], chunksize=1
+            learned_by_rank, [(rank, store.port, second) for rank in range(2)], chunksize=1
         )
     alone = new_learner()
     for seed in range(5):
         positions = start_positions(alone.game, 32, torch.Generator().manual_seed(seed))
         alone.update(batch_of(alone.game, positions))
     weights = torch.cat([parameter.detach().flatten() for parameter in alone.parameters]).numpy()
-    (first, ours), (second, theirs) = found
-    assert first == second == (not broken)
+    (replayed, ours), (replayed_there, theirs) = found
+    assert replayed == replayed_there == (second == "recorded")
     np.testing.assert_array_equal(ours, theirs)
     np.testing.assert_allclose(ours, weights, atol=2e-3)
+
+
+@pytest.mark.filterwarnings("ignore:updates run launch by launch")
+def test_a_worker_records_its_updates_no_more_once_that_failed():
+    alone = new_learner()
+    positions = start_positions(alone.game, 32, torch.Generator().manual_seed(0))
+    batch = slice_of(batch_of(alone.game, positions), 0, 1)
+    job = SelfPlay("cpu", alone.network.config.to_dict(), {}, 1, CONFIG.game)
+    tried = []
+
+    def refused(function, inputs):
+        tried.append(len(inputs))
+        raise RuntimeError("operation not permitted when stream is capturing")
+
+    job._updates.on, job._updates.record = True, refused
+    for _ in range(2):
+        store = new_store("127.0.0.1")
+        group = 0, 1, "127.0.0.1", store.port, 60.0
+        job.learn(learner_state(alone), group, [(batch, 1e-3)], lambda done: None)
+    (message,) = job.messages
+    assert len(tried) == 1 and "updates run launch by launch" in message
 
 
 def test_gpus_without_nccl_leave_it_to_one_learner_before_anything_starts(said):

@@ -15,6 +15,7 @@ from chessnn_colab.views.opinion_html import value_html
 from chessnn_colab.views.play import board as play_board
 from chessnn_colab.views.play import find_opponent, play_widget
 from chessnn_colab.views.watch import watch_game
+from tests.function_player import choosing
 from tests.small_run import CONFIG, TICTACTOE, make_run
 from tests.test_views_play import click, first_move, moves, said
 
@@ -180,11 +181,11 @@ def test_two_players_are_watched_to_the_end_of_their_game(tmp_path, capsys, monk
 
     monkeypatch.setattr("chessnn_colab.views.watch.has_widget_front_end", lambda: True)
     monkeypatch.setattr("IPython.display.DisplayHandle", Handle)
-    watch_game("greedy", first_move, plies=4)
+    watch_game("greedy", choosing(first_move), plies=4)
     assert len(shown) == 5 and "greedy is thinking" in shown[0] and shown[-1] == ""
     assert ": Stopped. 4 plies." in capsys.readouterr().out
     assert "black king g8" in repr(
-        watch_game("greedy", first_move, position="6k1/8/8/8/8/8/8/K7 w - - 0 1", plies=1)
+        watch_game("greedy", choosing(first_move), position="6k1/8/8/8/8/8/8/K7 w - - 0 1", plies=1)
     )
 
 
@@ -198,7 +199,7 @@ def test_an_interrupt_or_a_player_that_fails_keeps_the_game_that_was_watched(err
             raise error
         return first_move(position)
 
-    assert "white king" in repr(watch_game("random", fails))
+    assert "white king" in repr(watch_game("random", choosing(fails)))
     assert f"{words} 3 plies." in capsys.readouterr().out
 
 

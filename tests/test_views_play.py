@@ -15,6 +15,7 @@ from chessnn_colab.views.picture import MARKS
 from chessnn_colab.views.play import board as play_board
 from chessnn_colab.views.play import play_widget
 from chessnn_colab.views.play.controls import SETTLES
+from tests.function_player import play_against
 from tests.gomoku_run import make_gomoku_run
 from tests.small_run import make_run
 
@@ -92,7 +93,7 @@ def test_every_move_of_a_long_game_takes_few_messages(game, side, messages, tmp_
 
 
 def test_the_legal_targets_the_last_move_and_check_are_marked():
-    view = play_widget(answers("e7e5", "b8c6", "g8f6"))
+    view = play_against(answers("e7e5", "b8c6", "g8f6"))
     click(view, "e2")
     shown = view.controls.squares.picture.value
     assert shown.count(MARKS["target"][0]) == 2 and "white pawn, chosen" in shown
@@ -104,7 +105,7 @@ def test_the_legal_targets_the_last_move_and_check_are_marked():
 
 
 def test_a_click_can_choose_another_piece_or_none():
-    view = play_widget(first_move)
+    view = play_against(first_move)
     click(view, "e2", "d2", "d4")
     assert moves(view)[0] == "d2d4"
     click(view, "e2", "e2")
@@ -122,7 +123,7 @@ def test_a_point_that_is_taken_is_called_taken(tmp_path):
 
 
 def test_a_promotion_is_asked_for():
-    view = play_widget(first_move, position="7k/P7/8/8/8/8/P7/K7 w - - 0 1")
+    view = play_against(first_move, position="7k/P7/8/8/8/8/P7/K7 w - - 0 1")
     click(view, "a7", "a8")
     choices = view.controls._choices
     assert choices.layout.display is None and "Promote to what?" in said(view) and not moves(view)
@@ -150,7 +151,7 @@ def test_a_click_while_it_thinks_is_not_taken_for_a_move(monkeypatch, queued):
         now[0] += 2.0
         return first_move(position)
 
-    view = play_widget(slow)
+    view = play_against(slow)
     click(view, "e2", "e4", "d2", "d4")  # the last two were waiting in the kernel
     assert moves(view) == ["e2e4", "a7a5"] and "while the opponent was thinking" in said(view)
     now[0] += 1
@@ -165,7 +166,7 @@ def test_a_click_while_it_thinks_is_not_taken_for_a_move(monkeypatch, queued):
 @pytest.mark.parametrize("late", [False, True], ids=["text first", "Enter first"])
 def test_play_takes_uci_and_san_and_the_network_answers(text, late):
     """A page sends the text after the news that Enter was pressed; it may come before, too."""
-    view = play_widget(first_move)
+    view = play_against(first_move)
     entry = view.controls.entry
     entry.value = "a3" if late else text  # typed before, and not entered
 
@@ -185,7 +186,7 @@ def test_play_takes_uci_and_san_and_the_network_answers(text, late):
      ("Qa4", "illegal move"), ("0000", "null move"), ("--", "null move"), ("<b>", "&lt;b&gt;")],
 )  # fmt: skip
 def test_illegal_input_is_answered_in_words_and_loses_nothing(text, reason):
-    view = play_widget(first_move)
+    view = play_against(first_move)
     view.enter("e4")
     before = view.drawing.board.fen()
     view.controls.entry.value = text
@@ -202,7 +203,7 @@ def test_illegal_input_is_answered_in_words_and_loses_nothing(text, reason):
 
 
 def test_black_gets_the_networks_first_move_and_take_back_undoes_a_pair():
-    view = play_widget(first_move, human="black")
+    view = play_against(first_move, human="black")
     assert moves(view) == ["a2a3"] and view.controls.squares.turned
     view.take_back()
     assert len(moves(view)) == 1 and "no move of yours" in said(view)
@@ -214,7 +215,7 @@ def test_black_gets_the_networks_first_move_and_take_back_undoes_a_pair():
 
 
 def test_a_finished_game_takes_no_move_until_it_is_taken_back():
-    view = play_widget(answers("e7e5", "b8c6", "g8f6"))
+    view = play_against(answers("e7e5", "b8c6", "g8f6"))
     for text in ("e4", "Qh5", "Bc4", "Qxf7#"):
         assert view.enter(text)
     assert (
@@ -228,7 +229,7 @@ def test_a_finished_game_takes_no_move_until_it_is_taken_back():
 
 
 def test_resigning_ends_the_game_and_says_so_in_its_text():
-    view = play_widget(first_move)
+    view = play_against(first_move)
     view.enter("e4")
     view.resign()
     assert (
@@ -243,7 +244,7 @@ def test_resigning_ends_the_game_and_says_so_in_its_text():
 
 
 def test_a_choice_that_was_left_is_forgotten():
-    view = play_widget(first_move, position="7k/P7/8/8/8/8/P7/K7 w - - 0 1")
+    view = play_against(first_move, position="7k/P7/8/8/8/8/P7/K7 w - - 0 1")
     for leave in (view.hint, view.resign):
         click(view, "a7", "a8")
         leave()
@@ -251,7 +252,7 @@ def test_a_choice_that_was_left_is_forgotten():
 
 
 def test_a_game_that_is_over_stays_as_it_is_when_sides_change_and_the_next_one_has_them():
-    view = play_widget(first_move)
+    view = play_against(first_move)
     view.resign()
     text = view.text()
     assert '[Result "0-1"]' in text and '[White "you"]' in text
@@ -262,7 +263,7 @@ def test_a_game_that_is_over_stays_as_it_is_when_sides_change_and_the_next_one_h
 
 
 def test_what_was_pasted_stays_until_the_game_changes():
-    view = play_widget(first_move)
+    view = play_against(first_move)
     view.controls.game_text.value = "8/8/8"
     view.turn_board()
     click(view, "a2")
@@ -272,7 +273,7 @@ def test_what_was_pasted_stays_until_the_game_changes():
 
 
 def test_sides_are_changed_in_the_middle_of_a_game():
-    view = play_widget(first_move)
+    view = play_against(first_move)
     view.enter("e4")
     view.play_as(1)
     assert len(moves(view)) == 3 and view.drawing.turn == 1 and view.controls.squares.turned
@@ -281,7 +282,7 @@ def test_sides_are_changed_in_the_middle_of_a_game():
 
 
 def test_a_game_goes_on_from_a_text_and_a_wrong_one_changes_nothing():
-    view = play_widget(first_move)
+    view = play_against(first_move)
     view.enter("e4")
     kept = view.controls.game_text.value
     for wrong in ("xyz", "8/8/8/8/8/8/8/8 w - - 0 1", "1. e4 e5 2. Ke3"):
@@ -297,7 +298,7 @@ def test_a_game_goes_on_from_a_text_and_a_wrong_one_changes_nothing():
 
 
 def test_a_hint_marks_the_opponents_own_choice():
-    view = play_widget(first_move)
+    view = play_against(first_move)
     view.hint()
     assert "Hint: Na3. Your move." in said(view) or "Hint: a3" in said(view)
     assert not moves(view) and view._hint[0].path[0] in (square(view, "a2"), square(view, "b1"))
@@ -312,11 +313,11 @@ def test_an_opponent_that_fails_or_cheats_costs_no_game():
     def broken(position):
         raise ValueError("a bug")
 
-    view = play_widget(failing)
+    view = play_against(failing)
     assert view.enter("e4") and not moves(view) and "out of memory" in said(view)
     view.hint()
     assert "out of memory" in said(view) and not moves(view)
-    cheat = play_widget(answers("e7e4"))
+    cheat = play_against(answers("e7e4"))
     cheat.enter("e4")
     assert (
         not moves(cheat)
@@ -324,9 +325,9 @@ def test_an_opponent_that_fails_or_cheats_costs_no_game():
         and "nothing else is lost" in said(cheat)
     )
     for nonsense in (None, "e7e5"):
-        silly = play_widget(lambda position, nonsense=nonsense: nonsense)
+        silly = play_against(lambda position, nonsense=nonsense: nonsense)
         assert silly.enter("e4") and not moves(silly) and "illegal move" in said(silly)
-    bug = play_widget(broken)
+    bug = play_against(broken)
     with pytest.raises(ValueError, match="a bug"):
         bug.enter("e4")
     assert not moves(bug) and "a bug" in said(bug)
@@ -339,7 +340,7 @@ def test_an_opponent_that_fails_or_cheats_costs_no_game():
      ("7k/8/6K1/8/8/8/8/R7 b - - 100 90", "Fifty moves")],
 )  # fmt: skip
 def test_endings_are_those_of_self_play(position, words):
-    assert words in said(play_widget(first_move, human="black", position=position))
+    assert words in said(play_against(first_move, human="black", position=position))
 
 
 # What a cell shows
@@ -354,7 +355,7 @@ def sliders() -> Controlled:
 
 @pytest.mark.parametrize(
     "make, alt, silent",
-    [(lambda: play_widget(first_move), "white king e1", "press Load"),
+    [(lambda: play_against(first_move), "white king e1", "press Load"),
      (sliders, "leak of 20%", "run the cells above")],
 )  # fmt: skip
 @pytest.mark.parametrize("front_end_there", [False, True])

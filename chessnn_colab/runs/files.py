@@ -166,6 +166,11 @@ def encode_object(values: Mapping[str, Any], indent: int | None = None) -> bytes
     return (json.dumps(values, indent=indent) + "\n").encode("ascii")
 
 
+def null_for_nan(values: Any) -> Any:
+    """Return plain data with None in place of NaN and infinity, which JSON does not have."""
+    return json.loads(json.dumps(values), parse_constant=lambda name: None)
+
+
 def decode_object(data: str | bytes, **options: Any) -> dict[str, Any]:
     """Return a JSON object; `options` are those of json.loads. Raises ValueError for anything
     else.

@@ -4,7 +4,6 @@ is dropped.
 JSON has neither NaN nor infinity: both are written as null, and null is read back as NaN.
 """
 
-import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ from .files import (
     encode_object,
     flush,
     flush_folder,
+    null_for_nan,
     read_whole,
     refused,
     write_atomically,
@@ -68,7 +68,7 @@ def _whole_lines(path: Path) -> list[bytes]:
 
 
 def _encode(report: Mapping[str, Any]) -> bytes:
-    return encode_object(json.loads(json.dumps(report), parse_constant=lambda name: None))
+    return encode_object(null_for_nan(report))
 
 
 def _decode(path: Path, number: int, line: bytes) -> dict[str, Any]:

@@ -101,6 +101,7 @@ def run_evaluate(options: argparse.Namespace) -> None:
 def _calibrate(options: argparse.Namespace) -> None:
     from ..arena.calibration import calibrate_run
     from ..errors import ConfigError
+    from ..runs.files import null_for_nan
     from ..views.progress import watching
 
     own = ("opponent", "save", "search", "candidates", "survivors", "num_simulations", "solve")
@@ -111,7 +112,7 @@ def _calibrate(options: argparse.Namespace) -> None:
         found = calibrate_run(
             options.run, options.games, options.snapshot, options.seed, options.device, watch
         )
-    print(json.dumps(found._asdict()) if options.json else found, flush=True)
+    print(json.dumps(null_for_nan(found._asdict())) if options.json else found, flush=True)
 
 
 def run_ladder(options: argparse.Namespace) -> None:

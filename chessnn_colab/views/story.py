@@ -14,7 +14,7 @@ from ..games.registry import rules
 from ..network_config import PRESETS
 from ..report import Report, Strength, score_names, strength_points
 from ..runs.folder import RunFolder
-from ..text import counted, duration
+from ..text import counted, duration, percent
 from .cell import HtmlImage
 from .columns import strength_sentences
 from .curves import Reference
@@ -90,7 +90,7 @@ def best_facts(reports: Sequence[Report]) -> dict[str, str]:
         facts["points of the best game"] = f"{best:,.0f}"
     if last.firing_rates:
         rate = np.mean(list(last.firing_rates.values()))
-        facts["of the possible spikes are fired"] = f"{100 * rate:.0f} %"
+        facts["of the possible spikes are fired"] = percent(float(rate))
     return facts
 
 

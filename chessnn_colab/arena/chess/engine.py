@@ -35,7 +35,7 @@ class EnginePlayer(ProcessPlayer):
     def __init__(
         self,
         path: str,
-        options: Mapping[str, Any] | None = None,
+        options: Mapping[str, Any],
         limit: Mapping[str, Any] = DEFAULT_LIMIT,
         patience: float = PATIENCE,
     ):
@@ -43,7 +43,7 @@ class EnginePlayer(ProcessPlayer):
         depth or time (seconds). The rest is ProcessPlayer's. Raises ConfigError, also when the
         engine does not accept an option.
         """
-        self.options = dict(options or {})
+        self.options = dict(options)
         self.limit = chess.engine.Limit(**limit)
         settings = [f"{name} {value:.12g}" for name, value in limit.items()]
         settings += [f"{name} {value}" for name, value in self.options.items()]

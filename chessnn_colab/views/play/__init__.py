@@ -2,18 +2,13 @@
 moves.
 """
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import chess
-import torch
-
 from ...arena.evaluate import find_player
 from ...arena.opponent import NetworkOpponent, Opponent
-from ...arena.players import NetworkPlayer, Player
+from ...arena.players import NetworkPlayer
 from ...arena.registry import match_game
-from ...games.chess.notation import action_from_move
 from ...network import SpikingNetwork
 from ...runs.networks import is_file, is_run, run_game, split_run
 from ...settings import one_of, require
@@ -21,25 +16,8 @@ from ..drawings import make_drawing
 from .board import PlayBoard
 
 
-class FunctionPlayer(Player):
-    """A function from a python-chess board to a move, as a player."""
-
-    name = "the network"
-    wants_boards = True
-
-    def __init__(self, choose_move: Callable[[chess.Board], chess.Move]):
-        self._choose_move = choose_move
-
-    def choose(
-        self, state: Any, generator: torch.Generator, boards: Sequence[Any] = ()
-    ) -> torch.Tensor:
-        """The actions of the moves. Raises NotationError for one that is not legal."""
-        moves = [(self._choose_move(board.copy()), board) for board in boards]
-        return torch.tensor([action_from_move(move, board) for move, board in moves])
-
-
 def play_widget(
-    opponent: str | Path | SpikingNetwork | Opponent | Callable[[chess.Board], chess.Move],
+    opponent: str | Path | SpikingNetwork | Opponent,
     human: str = "",
     game: str = "chess",
     position: str = "",
@@ -48,8 +26,8 @@ def play_widget(
     """A game to play by hand. Make it the last line of a cell.
 
     opponent: a run's folder or shared file (RUN or RUN@ITERATION), a player's name ("greedy",
-    "engine:PATH"), a network, or a function from a python-chess board to a move. human: the side of
-    the person, such as "white"; "" is the first mover. game: of an opponent that is no run.
+    "engine:PATH"), a network, or an Opponent. human: the side of the person, such as "white"; "" is
+    the first mover. game: of an opponent that is no run.
     position: where to start, as PlayBoard.load takes it.
     evaluations: of a network, per move; None: as many as in a match. Raises ConfigError, RunError,
     CheckpointError or NotationError.
@@ -80,8 +58,6 @@ def find_opponent(source: Any, game: str = "chess") -> Opponent:
         rules = match_game(game)
         return NetworkOpponent(rules, NetworkPlayer(rules, source, name="the network"))
     rules = match_game(own_game(source) or game)
-    if not isinstance(source, str | Path):
-        return Opponent(rules, FunctionPlayer(source))
     player = find_player(str(source), rules)
     if is_file(source):  # the name of a file says little
         player.name = f"network of {player.name.removeprefix(Path(source).name).strip()}"
