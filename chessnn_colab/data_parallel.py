@@ -53,9 +53,9 @@ def learn_as_rank(
     """Go on as the learner of `state` (learner_state) with the other ranks of `group`.
 
     network: its weights change. graphs: of updates, which each call proves anew, because another
-    rank may be new. Returns the state after the last update, with the "losses"
-    [updates, 4]; None on all ranks but the first. Raises RuntimeError when the ranks do not meet,
-    or one of them is lost.
+    rank may be new. Returns the state after the last update, with the "losses" [updates, 4]; None
+    on all ranks but the first. Raises RuntimeError when the ranks do not meet, or one of them is
+    lost.
     """
     with process_group(group, next(network.parameters()).device):
         learner = RankLearner(network, game, state)

@@ -12,9 +12,17 @@ from torch import distributed
 from torch.nn import functional as F
 
 from .cpu import usable_cores
-from .errors import DeviceError, first_line, out_of_memory
+from .errors import DeviceError, first_line
 
 MAX_CPU_WORKERS = 16
+# In the messages of MPS, of the CPU, of cuBLAS, and of cuDNN when no plan that it tried had enough.
+OUT_OF_MEMORY = (
+    "out of memory",
+    "can't allocate memory",
+    "STATUS_ALLOC_FAILED",
+    "calling `cublasCreate",
+    "unable to find an engine",
+)
 NO_GPU = "cuda: no GPU that this torch can see"
 PRECISIONS = ("auto", "float32", "bfloat16", "float16")
 
@@ -187,6 +195,13 @@ def playing_device(device: str | torch.device) -> str:
     graph for every number of rows that it has seen (pytorch#132596, #181213).
     """
     return "cpu" if torch.device(device).type == "mps" else str(device)
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether `error` says that a device, or this machine, has no room for a tensor."""
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and any(words in str(error) for words in OUT_OF_MEMORY)
+    )
 
 
 def describe(device: str, machine: Inventory) -> str:

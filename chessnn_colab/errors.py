@@ -3,14 +3,6 @@
 import textwrap
 
 BOX_WIDTH = 72  # columns of text that fit into a cell's output in a window of 820 pixels
-# In the messages of MPS, of the CPU, of cuBLAS, and of cuDNN when no plan that it tried had enough.
-OUT_OF_MEMORY = (
-    "out of memory",
-    "can't allocate memory",
-    "STATUS_ALLOC_FAILED",
-    "calling `cublasCreate",
-    "unable to find an engine",
-)
 
 
 class ChessnnError(Exception):
@@ -77,13 +69,6 @@ class WorkerError(ChessnnError):
 def first_line(error: Exception | Warning | str) -> str:
     """The first line of what an error says, or its type's name if it says nothing."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]
-
-
-def out_of_memory(error: BaseException) -> bool:
-    """Whether `error` says that a device, or this machine, has no room for a tensor."""
-    return isinstance(error, MemoryError) or (
-        isinstance(error, RuntimeError) and any(words in str(error) for words in OUT_OF_MEMORY)
-    )
 
 
 def error_line(traceback: str) -> str:

@@ -14,8 +14,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .errors import out_of_memory
-
 PROOFS = 2  # calls, with other inputs than were recorded, that must agree with the function itself
 Function = Callable[..., Any]
 
@@ -114,7 +112,7 @@ class Replays:
             try:
                 self._recordings[size] = self.graphs.record(function, inputs)
             except RuntimeError as error:
-                if self.graphs.fewer_may_fit and out_of_memory(error):
+                if self.graphs.fewer_may_fit and isinstance(error, torch.OutOfMemoryError):
                     raise
                 self.fail(f"could not be recorded ({str(error).splitlines()[0]})")
         return outputs

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .devices import PRECISIONS, choose_dtype, time_convolutions
-from .errors import ConfigError, out_of_memory
+from .devices import PRECISIONS, choose_dtype, out_of_memory, time_convolutions
+from .errors import ConfigError
 from .games.base import Game
 from .graphs import Graphs, Replays
 from .in_flight import Arrays

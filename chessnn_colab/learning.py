@@ -17,7 +17,8 @@ import torch
 from . import spikes
 from .budget import Budget
 from .cpu import ThreadTrial, use_threads
-from .errors import ConfigError, out_of_memory
+from .devices import out_of_memory
+from .errors import ConfigError
 from .learner import Learner, Losses
 from .replay import ReplayBuffer
 from .report import Progress

@@ -19,8 +19,8 @@ import torch
 from .actor import Actor
 from .assembler import Assembler
 from .data_parallel import Group, learn_as_rank
-from .devices import Inventory, detect_device, time_convolutions
-from .errors import ConfigError, out_of_memory
+from .devices import Inventory, detect_device, out_of_memory, time_convolutions
+from .errors import ConfigError
 from .games.registry import make_game
 from .graphs import Graphs
 from .in_flight import ROWS, Arrays, OnArrays, Share

@@ -60,7 +60,7 @@ EVALUATIONS = 16
 
 
 @contextmanager
-def in_steps(network: SpikingNetwork, take_back: bool = False) -> Iterator[None]:
+def in_steps(network: SpikingNetwork, take_back: bool) -> Iterator[None]:
     """As without_waiting, but the gradient passes as if each layer had waited."""
     wanted: dict[nn.Module, Tensor] = {}
 

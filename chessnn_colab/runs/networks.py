@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from ..devices import detect_device
-from ..errors import CheckpointError, ChessnnError, RunError, out_of_memory
+from ..devices import detect_device, out_of_memory
+from ..errors import CheckpointError, ChessnnError, RunError
 from ..games.registry import make_game
 from ..in_flight import Arrays
 from ..network import SpikingNetwork, build_network, check_fit, load_arrays
