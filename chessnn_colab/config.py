@@ -326,11 +326,11 @@ class TrainConfig(LearnerConfig, SearchConfig):
                     if values[name] in (None, "auto"):
                         values[name] = saved[name]
         learners = self.learners(device, plan, say)
-        if values["preset"] == "auto":
+        preset = values["preset"]  # the run's, if it has one
+        if self.preset == "auto":
             minutes = self.total_minutes or self.minutes or DEFAULT_MINUTES
-            values["preset"], reason = choose_preset(device, machine, plan, minutes, learners)
-            say(reason)
-        preset = values["preset"]
+            found = choose_preset(device, machine, plan, minutes, learners)
+            preset = values["preset"] = _preset_of_run(preset, *found, say)
         values["sample_reuse"] = (
             self.sample_reuse
             or (saved or {}).get("sample_reuse")
@@ -482,3 +482,16 @@ def saved_config(run: str) -> dict[str, Any] | None:
     if not (folder_path(run) / "config.json").is_file():
         return None
     return dict(RunFolder.open(run).config)
+
+
+def _preset_of_run(saved: str, chosen: str, reason: str, say: Say) -> str:
+    """The preset that a run saved, else ("auto") the one that is chosen now; says why."""
+    if saved == "auto":
+        say(reason)
+        return chosen
+    if saved != chosen:
+        say(
+            f"This run keeps its network (preset {saved}). A new run would get {chosen}: name "
+            "another run folder for it"
+        )
+    return saved

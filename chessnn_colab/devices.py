@@ -23,6 +23,7 @@ OUT_OF_MEMORY = (
     "calling `cublasCreate",
     "unable to find an engine",
 )
+ENOUGH_TO_TRY = 2e9  # bytes; try_device needs less
 NO_GPU = "cuda: no GPU that this torch can see"
 PRECISIONS = ("auto", "float32", "bfloat16", "float16")
 
@@ -154,13 +155,18 @@ def detect_device(
 
 
 def _why_not(device: str, error: Exception) -> str:
-    """The reason why a device is passed over: its memory is taken, or it is broken."""
+    """The reason why a device is passed over: its memory is taken, or it is broken. cuDNN and
+    cuBLAS fail in the same words for want of memory and where they do not fit torch.
+    """
+    broken = f"there, but broken: {first_line(error)}"
     if not (device.startswith("cuda") and out_of_memory(error)):
-        return f"there, but broken: {first_line(error)}"
+        return broken
     try:
         free, total = torch.cuda.mem_get_info(device)
     except RuntimeError:  # asking takes memory, too
         return "in use: all of its memory is taken"
+    if free > ENOUGH_TO_TRY:
+        return broken
     return f"in use: {(total - free) / 1e9:.1f} of {total / 1e9:.1f} GB taken"
 
 

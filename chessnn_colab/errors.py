@@ -2,7 +2,7 @@
 
 import textwrap
 
-BOX_WIDTH = 72  # columns of text that fit into a cell's output in a window of 820 pixels
+WIDTH = 76  # columns of text that fit into a cell's output in a window of 820 pixels
 
 
 class ChessnnError(Exception):
@@ -11,23 +11,13 @@ class ChessnnError(Exception):
     """
 
     def _render_traceback_(self) -> list[str]:
-        """IPython's hook: a notebook shows the sentence in a box, without a traceback.
+        """IPython's hook: a notebook shows the sentence below the error's name in red, without a
+        traceback.
 
         `%debug` still finds the place.
         """
-        bold_red = "\x1b[1;31m"
-        plain = "\x1b[0m"
-        name = type(self).__name__
-        lines = [
-            part
-            for line in str(self).splitlines()
-            for part in textwrap.wrap(line, BOX_WIDTH) or [""]
-        ]
-        return [
-            f"{bold_red}╭─ {name} {'─' * (BOX_WIDTH - len(name) - 1)}╮{plain}",
-            *(f"{bold_red}│{plain} {line:{BOX_WIDTH}} {bold_red}│{plain}" for line in lines),
-            f"{bold_red}╰{'─' * (BOX_WIDTH + 2)}╯{plain}",
-        ]
+        lines = [textwrap.fill(line, WIDTH) for line in str(self).splitlines()]
+        return [f"\x1b[1;31m{type(self).__name__}\x1b[0m", *lines]
 
 
 class InstallError(ChessnnError):

@@ -1,9 +1,11 @@
 """Install what the package needs, and find a folder for runs: a notebook's first cell calls it."""
 
 import importlib.metadata
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -21,10 +23,10 @@ HERE = Path(__file__).resolve().parent.parent
 def install_requirements(also: Sequence[str] = ()) -> Path:
     """Install what is missing, quietly, and return the folder below which runs go.
 
-    Installed packages stay as they are, torch above all. Runs go to a checkout, or else to the
-    working folder. Prints a line. also: more requirements, as pip writes them. Raises InstallError
-    for a package of another version than the requirements allow, and with pip's own reason when it
-    fails.
+    Installed packages stay as they are, torch above all, which is loaded here. Runs go to a
+    checkout, or else to the working folder. Prints a line. also: more requirements, as pip writes
+    them. Raises InstallError for a package of another version than the requirements allow, and with
+    pip's own reason when it fails.
     """
     if str(HERE) not in sys.path:
         # Workers start in another folder, where a relative path would lead to nothing.
@@ -40,6 +42,7 @@ def install_requirements(also: Sequence[str] = ()) -> Path:
     if missing:
         print(f"Installing {', '.join(missing)} ...", flush=True)
         _pip_install(missing)
+    _load_torch()
     print(f"chessnn_colab {__version__} from {HERE.name}/")
     return HERE if (HERE / "pyproject.toml").is_file() else Path.cwd()
 
@@ -80,6 +83,22 @@ def _pip_install(missing: list[str]) -> None:
             f"pip could not install {', '.join(missing)}: {reason}. Look at the network "
             "connection, and run this again"
         )
+
+
+def _load_torch() -> None:
+    """Load torch. An interrupt waits until that is done: a process in which it was interrupted
+    cannot load it again, and often crashes.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return  # an interrupt reaches the main thread alone
+    interrupts: list[int] = []
+    usual = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
+    try:
+        importlib.import_module("torch")
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    if interrupts:
+        raise KeyboardInterrupt
 
 
 def installed_version(package: str) -> str | None:

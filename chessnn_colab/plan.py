@@ -13,10 +13,11 @@ from .presets import Rates, stated_rates
 from .replay import window_size
 from .report import TIME_SHARE
 from .runs.folder import SAVE_SHARE
-from .settings import COUNT, one_of, require
+from .settings import one_of, require, up_to
 from .text import counted, duration, percent
 
-CARDS = {"T4": (15, (7, 5)), "A100": (40, (8, 0)), "H200": (141, (9, 0))}  # GiB, capability
+CARDS = {"T4": (14.6, (7, 5)), "A100": (40, (8, 0)), "H200": (141, (9, 0))}  # GiB, capability
+MOST_GPUS = 100_000
 UPDATES_PER_NORM_BATCH = 1 / 3  # a forward pass is a third of an update
 
 
@@ -130,10 +131,10 @@ def plan_run(
 
 def made_up_machine(gpus: int, kind: str) -> Inventory:
     """A machine with so many GPUs, like one of CARDS. Raises ConfigError."""
-    require("gpus", gpus, COUNT)
+    require("gpus", gpus, up_to(MOST_GPUS))
     require("gpu", kind, one_of(*CARDS))
     gibibytes, capability = CARDS[kind]
-    cards = (Gpu(number, kind, gibibytes * 2**30, capability, True) for number in range(gpus))
+    cards = (Gpu(number, kind, int(gibibytes * 2**30), capability, True) for number in range(gpus))
     return Inventory(tuple(cards), False, cores=gpus)
 
 

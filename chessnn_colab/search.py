@@ -19,9 +19,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from .errors import ConfigError
-from .settings import COUNT, FROM_ZERO, SEARCH, Settings, one_of, setting
+from .settings import COUNT, FROM_ZERO, SEARCH, Settings, one_of, setting, up_to
 from .shapes import check_shape
 
+MOST_SIMULATIONS = 4096  # of a tree, because it is in memory whole
 ILLEGAL = -1e9  # the logit of an action that is not legal
 # On a CPU row counts are rounded up to multiples of this: each new batch size costs milliseconds.
 ROW_MULTIPLE = 8
@@ -96,7 +97,9 @@ class SearchConfig(Settings):
     survivors: int = setting(
         4, "two-rung: the candidates whose best reply is evaluated too.", SEARCH, COUNT
     )
-    num_simulations: int = setting(32, "tree: the evaluations after the root's.", SEARCH, COUNT)
+    num_simulations: int = setting(
+        32, "tree: the evaluations after the root's.", SEARCH, up_to(MOST_SIMULATIONS)
+    )
     value_scale: float = setting(
         0.3,
         "The weight of the values found by the search against the network's policy.",

@@ -17,6 +17,7 @@ SEARCH = "search"
 SELF_PLAY = "self-play"
 LEARNING = "learning"
 WORKERS = "workers"
+LARGEST = 2**53  # whole number
 GROUPS = (FIRST, RUN, NETWORK, SEARCH, SELF_PLAY, LEARNING, WORKERS)
 
 
@@ -32,10 +33,15 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and math.isfinite(value)
 
 
-COUNT = Check(lambda value: isinstance(value, int) and value >= 1, "a whole number from 1 up")
-COUNT_FROM_ZERO = Check(
-    lambda value: isinstance(value, int) and value >= 0, "a whole number from 0 up"
-)
+def _whole_number(least: int) -> Check:
+    return Check(
+        lambda value: isinstance(value, int) and least <= value <= LARGEST,
+        f"a whole number from {least} up to {LARGEST:,}",
+    )
+
+
+COUNT = _whole_number(1)
+COUNT_FROM_ZERO = _whole_number(0)
 ABOVE_ZERO = Check(lambda value: _is_number(value) and value > 0, "more than 0")
 FROM_ZERO = Check(lambda value: _is_number(value) and value >= 0, "a number from 0 up")
 

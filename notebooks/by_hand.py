@@ -105,8 +105,8 @@ show(
 #
 # ## A pool of workers
 # One process for each GPU, or for each core of a CPU, plays its share of the positions. Weights go
-# to it as numpy arrays. Games that have not ended when it has played them are in flight: they go on
-# in the next call.
+# to it as numpy arrays. When a worker has played its share, some games are unfinished ("in
+# flight"). The next call continues them.
 
 # %%
 from pathlib import Path
@@ -285,9 +285,11 @@ show(figure, f"The tree of a search with {seer.evaluations} evaluations")
 # alike; a trained network soon prefers a few.*
 #
 # ## Leave
-# The workers end. Things to try: another game, `search="tree"` in `TrainConfig`, two updates
+# The workers end with the notebook's kernel, or here if the box is ticked. Things to try: another game, `search="tree"` in `TrainConfig`, two updates
 # where there is one, a replay of 5,000 positions, or games against an opponent that you wrote,
 # instead of the pool's.
 
-# %%
-pool.close()
+# %% cellView="form"
+end_the_workers = False  # @param {type:"boolean"}
+if end_the_workers:
+    pool.close()

@@ -40,18 +40,19 @@ scroll_to_cell(top=True)
 
 # %% [markdown]
 # ## Choose
-# Nothing needs to be changed. What stands there:
+# Nothing needs to be changed. What the fields mean:
 #
 # - `run_folder`: the run. "auto" is the folder of the game's name in `runs`.
 # - `compare_with`: another run, whose strength is drawn beside this one's.
 # - `copy_on_drive`, on Colab: a run that this machine has lost is brought back from its copy.
-# - `train_minutes_if_none`: how long to train where "auto" finds no run.
+# - `train_minutes_if_none`: how long to train where "auto" finds no run. That short run gets a
+#   folder of its own (`runs/chess-short`), because a run keeps the size of its first network.
 # - `games`: those of each match; `ladder_games`: those of each pair on the ladder, which has
 #   `ladder_snapshots` versions of the network.
 # - `search`: "two-rung" is the quickest way to look ahead in many games at once; "tree" is that of
 #   the README's tables; "policy" does not look ahead and shows what the network knows by itself.
-# - `minutes_a_cell`: the most that the matches take, and the ladder once more. Puzzles and the
-#   section after them have no limit.
+# - `minutes_a_cell`: the time limit of the matches; the ladder has the same limit for itself.
+#   Puzzles and the section after them have no limit.
 
 # %% tags=["parameters"]
 # @title What to measure { run: "auto" }
@@ -81,9 +82,11 @@ os.chdir(root)  # names of runs begin at the folder that has them
 run = runs.chosen_run(root, run_folder, game)
 runs.bring_back(run, copy_on_drive)
 if run_folder.strip() in ("", "auto") and not (run / "metrics.jsonl").exists():
-    config = TrainConfig(run=str(run), game=game, minutes=train_minutes_if_none)
-    for report in train(config, make_progress()):
-        pass
+    run = run.with_name(f"{run.name}-short")
+    if not (run / "metrics.jsonl").exists():
+        config = TrainConfig(run=str(run), game=game, minutes=train_minutes_if_none)
+        for report in train(config, make_progress()):
+            pass
 game = runs.run_game(run)
 for_two = make_game(game).num_players == 2
 ladder = None  # of this run, when the cell below has made it
@@ -202,8 +205,8 @@ except ChessnnError as error:  # a game without puzzles
 # beginning, because the rules are looked at; with "policy" they are learned.*
 #
 # ## Does what it says happen?
-# The network plays itself as it did in training. In each position its search says three chances:
-# that the player to move wins, draws or loses.
+# The network plays itself as it did in training. In each position its search estimates how
+# likely the player to move is to win, to draw and to lose.
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title What was said beside what was played
@@ -301,9 +304,8 @@ print(energy.verdict)
 
 # %% [markdown]
 # *First picture: a row is a neuron of the last layer, a column its first spike, its second, and so
-# on; what is bright is fired. Second: how often each layer fires; one near zero passes next to
-# nothing on. Third:
-# the energy of an evaluation, beside networks of the same shape without spikes.*
+# on; what is bright is fired. Second: how often each layer fires; a layer near zero sends
+# almost nothing to the next layer. Third: the energy of an evaluation, beside networks of the same shape without spikes.*
 #
 # ## Every curve in TensorBoard
 # Tick the box (outside Colab write `True`) and run the cell: a curve for each loss, strength, speed and firing rate, with all

@@ -407,7 +407,7 @@ with inside.without_waiting(trained, take_back=True):
 
 def draw_step(step):
     elsewhere = moved(unchanged, forming[step - 1])
-    words = f"After step {step}: {elsewhere:.0%} of the probability is not yet where it will be."
+    words = f"After step {step}: {elsewhere:.0%} of the probability will still move to other moves."
     return inside.thought_html(seen, forming[step - 1], words)
 
 
@@ -474,7 +474,7 @@ show(figure, "The spikes of each layer for this position, without a price and wi
 #
 # ![Score over energy for five prices of a spike after 86,000 positions, with the 4-bit twin and the ReLU twin as lines](../docs/spike_price.png)
 #
-# *Prices up to 0.3 cost nothing that three seeds show. A ReLU scores more than all of them.
+# *With prices up to 0.3, three trainings show no loss of strength. A ReLU scores more than all of them.
 # `docs/spiking.md`, "A price for spikes", has the figures.*
 #
 # ## What next

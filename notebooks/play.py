@@ -39,7 +39,7 @@ scroll_to_cell(top=True)
 
 # %% [markdown]
 # ## Choose
-# Nothing needs to be changed. What stands there:
+# Nothing needs to be changed. What the fields mean:
 #
 # - `network`: the folder of a run such as `runs/chess`, or `runs/chess@11` for its iteration 11
 #   (`runs/chess/snapshots` has those that were kept, one about every two minutes), or a file made
@@ -98,6 +98,8 @@ watch_game(found.run, opponent, evaluations=evaluations, plies=plies_to_watch)
 # play against a run that you trained with `game="tictactoe"`, write its folder instead of `random`.
 
 # %%
+from chessnn_colab import play_widget
+
 play_widget("random", game="tictactoe")
 
 # %% [markdown]

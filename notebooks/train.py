@@ -41,7 +41,7 @@ scroll_to_cell(top=True)
 
 # %% [markdown]
 # ## Choose
-# Nothing needs to be changed. What stands there:
+# Nothing needs to be changed. What the fields mean:
 #
 # - `preset`: the size of the network, from "cpu", the smallest, to "h100". "auto" chooses it by the
 #   device and the minutes.
@@ -113,8 +113,9 @@ else:
 # ## Measure
 # The network before training and after it, each against the game's own players: in chess one that
 # moves at random, one that takes what it can, and one that looks at its own move and at the reply
-# to it. Three minutes at most. It looks at 48 positions for each move, or at 13 after a training of
-# less than four minutes, by two rungs; the tables of the README are of the tree.
+# to it. Three minutes at most. For each move the network looks at 48 positions (13 if it has trained
+# for less than four minutes), with the search "two-rung". The README's tables were made with the
+# search "tree", so their scores differ.
 
 # %%
 from chessnn_colab import measure, show_matches
@@ -149,7 +150,7 @@ except (ChessnnError, OSError) as error:  # stopped before it had a result, or D
 # %%
 from chessnn_colab import ChessnnError, share_page
 
-page = run / "play.html"
+page = run / "play.html"  # deleted with the run
 try:
     page.unlink(missing_ok=True)  # of an earlier session
     print(share_page(run, page))

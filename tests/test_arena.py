@@ -4,6 +4,7 @@ import datetime
 import io
 import math
 import re
+import tempfile
 from dataclasses import replace
 
 import chess.pgn
@@ -13,8 +14,8 @@ import torch
 
 from chessnn_colab.arena import registry
 from chessnn_colab.arena.chess.greedy import GreedyPlayer
-from chessnn_colab.arena.chess.match_pgn import match_text
 from chessnn_colab.arena.chess.openings import BOOK
+from chessnn_colab.arena.games_folder import GamesFolder
 from chessnn_colab.arena.parallel import play_match
 from chessnn_colab.arena.players import NO_MOVE, Player, RandomPlayer, one_of_the_best
 from chessnn_colab.arena.registry import arena_game, match_game
@@ -77,6 +78,11 @@ def read_back(result: MatchResult) -> list[chess.pgn.Game]:
     return [game_from_pgn(text) for text in re.split(r"\n\n(?=\[)", match_text(result))]
 
 
+def match_text(result: MatchResult) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        return GamesFolder(arena_game("chess"), folder).text(result)
+
+
 def test_a_mate_is_a_win_for_who_gives_it_and_colours_alternate(from_the_start):
     one, other = Scripted("one", FOOLS_MATE), Scripted("other", FOOLS_MATE)
     result = play_match(Chess(), one, other, 6)
@@ -112,7 +118,7 @@ def test_who_cannot_move_has_lost_and_the_reason_is_kept(from_the_start):
     games = read_back(result)
     assert [game.headers["Result"] for game in games] == ["1-0", "0-1"] * 2
     assert {game.headers["Termination"] for game in games} == {"abandoned"}
-    assert all(game.end().comment == "other has gone home" for game in games)
+    assert all(game.headers["Forfeit"] == "other has gone home" for game in games)
     lost = play_match(Chess(), Scripted("one", {}), Scripted("other", FOOLS_MATE), 2)
     assert lost.losses == 2
 
@@ -185,9 +191,8 @@ def test_names_cannot_break_a_header():
     parsed = chess.pgn.read_game(io.StringIO(match_text(result)))
     assert not parsed.errors
     assert (parsed.headers["White"], parsed.headers["Black"]) == ("a 'quoted/'] name [Event", "?")
-    assert parsed.end().comment == "it said and went" and len(list(parsed.mainline())) == len(
-        BOOK[0].moves
-    )
+    assert parsed.headers["Forfeit"] == "it said } and { went"
+    assert len(list(parsed.mainline())) == len(BOOK[0].moves)
 
 
 @pytest.mark.parametrize(

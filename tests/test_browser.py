@@ -154,4 +154,5 @@ def test_a_page_without_widgets_or_reloaded_shows_bars_of_html(tmp_path):
             page.wait_until(page.tab.locator(HTML_BARS).first.is_visible, 60)
             page.tab.wait_for_timeout(1000)
             assert "displaying widget" not in page.text() and "Loading widget" not in page.text()
+            page.wait_until(lambda: "opened again" in page.text(), 30)
             page.picture("bars-reloaded")

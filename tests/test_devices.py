@@ -171,6 +171,21 @@ def test_a_gpu_that_is_full_is_in_use_and_not_broken(monkeypatch):
     assert choice.troubles == ["cuda:0: in use: all of its memory is taken"]
 
 
+@pytest.mark.parametrize(
+    "free, reason", [(15e9, "there, but broken: GET was unable"), (5e8, "in use")]
+)
+def test_a_library_that_does_not_fit_is_not_taken_for_memory_that_is_taken(
+    free, reason, monkeypatch
+):
+    def broken(device):
+        if device != "cpu":
+            raise RuntimeError("GET was unable to find an engine to execute this computation")
+
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (int(free), int(15.8e9)))
+    (trouble,) = detect_device("auto", machine(gpus=1), broken).troubles
+    assert trouble.startswith(f"cuda:0: {reason}")
+
+
 # The inventory
 
 
@@ -405,6 +420,17 @@ def test_the_preset_fits_the_memory_that_is_free(free, preset, reason, monkeypat
     config = TrainConfig(gpus=(2,), minutes=240)
     assert config.resolve("cuda:2", CARDS, plan, say=said.append).preset == preset
     assert asked == [2] and reason in said[0]
+
+
+@pytest.mark.parametrize("kept, words", [("cpu", "would get a100"), ("a100", "")])
+def test_a_run_that_keeps_another_network_says_so(kept, words, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (int(20e9), int(80e9)))
+    plan = plan_workers(CARDS, "cuda:2", gpus=(2,))
+    said = []
+    config = TrainConfig(gpus=(2,), minutes=240)
+    saved = {"game": "chess", "preset": kept}
+    assert config.resolve("cuda:2", CARDS, plan, saved, said.append).preset == kept
+    assert words in " ".join(said) and bool(words) == any("keeps its network" in s for s in said)
 
 
 def test_matches_of_an_apple_gpu_are_played_on_its_cpu():

@@ -15,12 +15,12 @@ from chessnn_colab.arena import engine_processes
 from chessnn_colab.arena.chess.engine import EnginePlayer
 from chessnn_colab.arena.engine_processes import OUTSIDE_PATH, ProcessPlayer
 from chessnn_colab.arena.evaluate import find_player
+from chessnn_colab.arena.games_folder import GamesFolder
 from chessnn_colab.arena.gomoku import engine as gomocup_module
 from chessnn_colab.arena.gomoku.engine import GomocupPlayer
-from chessnn_colab.arena.gomoku.game import match_text
 from chessnn_colab.arena.parallel import play_match
 from chessnn_colab.arena.players import RandomPlayer
-from chessnn_colab.arena.registry import match_game
+from chessnn_colab.arena.registry import arena_game, match_game
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.chess.notation import action_from_move
 from chessnn_colab.games.registry import rules
@@ -139,7 +139,7 @@ def test_trouble_loses_the_game_and_not_the_match(player, protocol, trouble, set
     assert all(words in reason for reason in troubled.reasons), troubled.reasons
 
 
-def test_a_match_counts_and_saves_the_forfeit_with_its_reason(player):
+def test_a_match_counts_and_saves_the_forfeit_with_its_reason(player, tmp_path):
     game = match_game("gomoku:9")
     troubled = player("Gomocup", "words")
     result = play_match(game, troubled, RandomPlayer(game), 2)
@@ -147,7 +147,8 @@ def test_a_match_counts_and_saves_the_forfeit_with_its_reason(player):
     assert result.losses == 2 and result.endings == {"forfeit": 2}
     (reason,) = result.forfeits
     assert reason == "fake-words: answered 'ERROR no idea', expected a move such as 7,7"
-    first, second = match_text("gomoku:9", result).strip().split("\n\n")
+    saved = GamesFolder(arena_game("gomoku:9"), tmp_path).save(result)
+    first, second = saved.read_text(encoding="utf-8").strip().split("\n\n")
     assert f"Forfeit: {reason}" in first and "White wins" in first and "Black wins" in second
 
 

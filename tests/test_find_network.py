@@ -44,7 +44,7 @@ def test_the_newest_trained_run_of_chess_is_taken_and_what_is_asked_for_comes_fi
 
 def test_a_run_without_the_network_asked_for_says_what_it_has(tmp_path):
     run = make_run(tmp_path / "run", (1, 2))
-    found = find_network(f"{run}@7", tmp_path)
+    found = find_network(f" {run}@7 ", tmp_path)
     assert (
         found.run == run
         and "expected one of 1, 2" in found.sentence

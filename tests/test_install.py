@@ -46,6 +46,34 @@ def test_nothing_missing_installs_nothing_and_says_where_the_code_is(capsys, mon
     )
 
 
+STOPPED_WHILE_TORCH_IS_LOADED = """
+import os, signal, sys
+from chessnn_colab import install_requirements
+
+class Stop:
+    def find_spec(name, *_):
+        if name == "torch.nn.functional":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Stop)
+try:
+    install_requirements()
+except KeyboardInterrupt:
+    from chessnn_colab import check_device
+    print("stopped, and torch works:", sys.modules["torch"].ones(2).sum().item())
+"""
+
+
+def test_an_interrupt_while_torch_is_loaded_leaves_a_torch_that_works():
+    done = subprocess.run(
+        [sys.executable, "-c", STOPPED_WHILE_TORCH_IS_LOADED],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "stopped, and torch works: 2.0\n"
+
+
 def test_pips_reason_reaches_the_reader(monkeypatch, tmp_path):
     said = "WARNING: retrying\nERROR: No matching distribution found for no_such\nnotice: update"
 
@@ -60,7 +88,7 @@ def test_pips_reason_reaches_the_reader(monkeypatch, tmp_path):
         match=r"could not install no-such\[extra\]>=1: ERROR: No matching distribution",
     ) as error:
         install_requirements(also=["no-such[extra]>=1"])
-    assert "InstallError" in error.value._render_traceback_()[0], "a box, and no traceback"
+    assert "InstallError" in error.value._render_traceback_()[0], "its name, and no traceback"
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import torch
 
 from chessnn_colab import ranks as ranks_module
 from chessnn_colab.config import TrainConfig
-from chessnn_colab.data_parallel import slice_of
+from chessnn_colab.data_parallel import Group, process_group, slice_of, sum_over_ranks
 from chessnn_colab.device_probe import batch_of
 from chessnn_colab.devices import WorkerPlan
 from chessnn_colab.games.base import start_positions
@@ -240,6 +240,24 @@ def test_where_one_rank_cannot_meet_the_others_they_try_once(
     assert ranks.learn(new_learner(), batches, nothing) is None
     (sentence,) = said
     assert "cannot learn together (no route to host)" in sentence
+
+
+def meet(port: int, rank: int, seconds: float) -> None:
+    group = Group(rank, 2, "127.0.0.1", port, seconds)
+    with process_group(group, torch.device("cpu")):
+        assert float(sum_over_ranks(torch.ones(1))) == 2
+
+
+def test_a_rank_that_met_nobody_meets_a_new_worker():
+    lonely = new_store("127.0.0.1")
+    with pytest.raises(RuntimeError):
+        meet(lonely.port, 0, 0.5)
+    store = new_store("127.0.0.1")
+    new = multiprocessing.get_context("spawn").Process(target=meet, args=(store.port, 1, 30.0))
+    new.start()
+    meet(store.port, 0, 30.0)
+    new.join()
+    assert new.exitcode == 0
 
 
 def test_a_run_learns_on_its_workers_and_an_interrupt_leaves_none(tmp_path, monkeypatch):

@@ -242,7 +242,7 @@ def test_solo_games_are_for_one_player(game):
         ConfigError, match="a match of 1 player: expected 2, as the game 'chess' has"
     ):
         solo_games(match_game("chess"), RandomPlayer(match_game("chess")), 2)
-    with pytest.raises(ConfigError, match="games=0: expected a whole number from 1 up"):
+    with pytest.raises(ConfigError, match="games=0: expected a whole number from 1 to 1,000,000"):
         solo_games(game, RandomPlayer(game), 0)
     with pytest.raises(
         ConfigError, match="unknown opponent 'minimax': expected random, greedy, snake"

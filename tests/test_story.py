@@ -118,12 +118,13 @@ def test_a_form_names_a_run_by_its_folder_or_by_its_game(monkeypatch):
         == chosen_run(root, " ", "gomoku:9")
         == root / "runs" / "gomoku-9"
     )
-    assert chosen_run(root, "runs/mine", "chess") == root / "runs" / "mine"
+    assert chosen_run(root, " runs/mine ", "chess") == root / "runs" / "mine"
     assert chosen_run(root, "~/mine", "chess") == Path("/home/me/mine")
 
 
 def test_deleting_a_run_frees_its_bytes_and_leaves_what_is_not_its_own(run):
     (run / "notes.txt").write_text("mine")
+    (run / "play.html").write_text("a page for friends")
     size = sum(path.stat().st_size for path in run.rglob("*") if path.is_file())
     assert delete_run(run) == size - 4
     assert [path.name for path in run.iterdir()] == ["notes.txt"]

@@ -22,7 +22,7 @@ from chessnn_colab.runs.networks import shipped_networks
 from chessnn_colab.spikes import firing_rates, layer_names, silenced, spike_counts
 from chessnn_colab.views.inside import maps
 from chessnn_colab.views.inside.sample import sample_positions
-from chessnn_colab.views.inside.seen import firing_maps, opinion, outcome_bar, position
+from chessnn_colab.views.inside.seen import firing_maps, opinion, position, thought_html
 from chessnn_colab.views.inside.show import Controlled
 
 from .test_network import lively, planes
@@ -58,14 +58,14 @@ def test_an_opinion_is_the_policy_over_legal_moves_and_the_last_network_finds_th
     first, last = opinion(networks[0], seen), opinion(list(networks.values())[-1], seen)
     for thought in (first, last):
         assert sorted(thought.actions) == sorted(action for _, action in seen.drawing.clicks())
-        assert "Black wins" in outcome_bar(seen, thought)
+        assert "Black wins" in thought_html(seen, thought, "")
     assert last.probabilities[0] > 1.5 * first.probabilities[0]
 
 
-def test_a_position_without_moves_and_a_bad_one(small):
-    mated = position("R5k1/5ppp/8/8/8/8/8/6K1 b - - 0 1")
-    assert opinion(small, mated).actions == []
-    images(silencing(small, mated).draw_silenced("neurons", 0))
+def test_a_position_without_moves_and_a_bad_one():
+    mated = "R5k1/5ppp/8/8/8/8/8/6K1 b - - 0 1"
+    with pytest.raises(NotationError, match=f"Checkmate: White won.*can be played, not '{mated}'"):
+        position(mated)
     with pytest.raises(NotationError, match="invalid FEN 'nonsense'"):
         position("nonsense")
 

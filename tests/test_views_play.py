@@ -333,6 +333,16 @@ def test_an_opponent_that_fails_or_cheats_costs_no_game():
     assert not moves(bug) and "a bug" in said(bug)
 
 
+def test_an_opponent_that_is_stopped_before_its_first_move_says_how_to_go_on():
+    def stopped(position):
+        raise KeyboardInterrupt
+
+    view = play_against(stopped)
+    with pytest.raises(KeyboardInterrupt):
+        view.play_as(1)
+    assert "was stopped. Load or New game tries again." in said(view)
+
+
 @pytest.mark.parametrize(
     "position, words",
     [("1. Nf3 Nf6 2. Ng1 Ng8 3. Nf3 Nf6 4. Ng1 Ng8", "Third repetition: drawn."),

@@ -14,9 +14,10 @@ from ..runs.checkpoint import load_checkpoint
 from ..runs.networks import find_snapshot, run_game
 from ..search import SearchConfig
 from ..selfplay import Play
-from ..settings import COUNT, require
+from ..settings import COUNT_FROM_ZERO, require, up_to
 from ..text import counted
 from .evaluate import network_player
+from .match import MOST_GAMES
 from .progress import Bar, MatchProgress, Watch, unwatched
 from .registry import match_game
 
@@ -37,7 +38,8 @@ def calibrate_run(
     last. Raises ConfigError for a game that pays points, Interrupted, and what load_network raises.
     """
     game = match_game(run_game(run), detect_device(device).device)
-    require("games", games, COUNT)
+    require("games", games, up_to(MOST_GAMES))
+    require("seed", seed, COUNT_FROM_ZERO)
     if game.score_limit:
         raise ConfigError(f"{game.title} pays points: expected a game that is won, drawn or lost")
     iteration, path = find_snapshot(run, snapshot)
@@ -60,8 +62,8 @@ def calibrate_run(
         Play(player.actor, boards, seed, limit=games).run(sys.maxsize, collect)
     except KeyboardInterrupt:
         raise Interrupted(
-            "stopped before all games had ended: those that had are the short ones, which say "
-            "something else"
+            "stopped too early: the games that had ended are mostly short ones and would give a "
+            "wrong picture"
         ) from None
     records = GameRecords.concatenate(parts)
     ended = ended_by_rules(records, game)

@@ -4,7 +4,6 @@ match.
 The path of an engine names a program that will run with the rights of the person who gave the path.
 """
 
-import math
 import os
 import queue
 import shutil
@@ -24,6 +23,7 @@ from .players import NO_MOVE, Player
 PROCESSES = 2  # of one engine, at the same time
 PATIENCE = 30.0  # seconds that an engine may take for a move; then it is killed and loses the game
 MAX_RESTARTS = 10  # of all processes together; after them the engine forfeits every game
+LARGEST_LIMIT = 1_000_000_000  # nodes, plies or seconds; a Gomocup engine gets milliseconds
 # Debian puts its engines there, and not every PATH has these folders.
 OUTSIDE_PATH = "/usr/games:/usr/local/games"
 
@@ -56,9 +56,15 @@ class ProcessPlayer(Player):
         self.reasons = []
         self.restarts = 0
         self.title = Path(self.path).name
+        self._threads = ThreadPoolExecutor(PROCESSES, thread_name_prefix="engine")
+        self._running: list[Any] = []  # the processes that may still run
         try:
-            engine = self.start()
-        except self.failures as error:
+            # In a thread: an interrupt of this one loses no process.
+            engine = self._threads.submit(self.start).result()
+        except BaseException as error:
+            self.close()
+            if not isinstance(error, self.failures):
+                raise
             raise ConfigError(
                 f"{self.path} does not start as a {self.protocol} engine ({settings}): "
                 f"{first_line(error)}"
@@ -68,8 +74,6 @@ class ProcessPlayer(Player):
         self._engines: queue.SimpleQueue[Any] = queue.SimpleQueue()
         for process in (engine, *[None] * (PROCESSES - 1)):
             self._engines.put(process)
-        self._threads = ThreadPoolExecutor(PROCESSES, thread_name_prefix="engine")
-        self._processes = PROCESSES
 
     def launch(self) -> Any:
         """A new process."""
@@ -92,6 +96,7 @@ class ProcessPlayer(Player):
     def start(self) -> Any:
         """A new process, ready to play."""
         engine = self.launch()
+        self._running.append(engine)
         try:
             self.prepare(engine)
         except BaseException:
@@ -100,12 +105,17 @@ class ProcessPlayer(Player):
         return engine
 
     def close(self) -> None:
-        """End every engine process. A second call does nothing."""
-        self._threads.shutdown(cancel_futures=True)
-        for _ in range(self._processes):
-            if (engine := self._engines.get()) is not None:
-                engine.close()
-        self._processes = 0
+        """End every engine process, and with it the move that it thinks about. A second call does
+        nothing.
+        """
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._close_all()
+        self._threads.shutdown()
+        self._close_all()  # a thread may have started one more
+
+    def _close_all(self) -> None:
+        while self._running:
+            self._running.pop().close()
 
     def _answer(self, board: Any) -> int | str:
         """The engine's action, or the reason why there is none. Runs in a thread, which has the
@@ -115,7 +125,7 @@ class ProcessPlayer(Player):
         try:
             if engine is None:
                 if self.restarts > MAX_RESTARTS:
-                    raise OSError(f"failed {self.restarts} times, not started again")
+                    return f"{self.title}: failed {self.restarts} times, not started again"
                 engine = self.start()
             return self.move(engine, board)
         except self.failures as error:
@@ -145,7 +155,10 @@ def engine_settings(
         value = settings.pop(name)
         with suppress(ValueError):
             limit[name] = limits[name](value)
-        if not 0 < limit.get(name, 0) < math.inf:
-            kind = "whole" if limits[name] is int else "finite"
-            raise ConfigError(f"engine limit {name}={value}: expected a {kind} number, more than 0")
+        if not 0 < limit.get(name, 0) <= LARGEST_LIMIT:
+            kind = "a whole number" if limits[name] is int else "a number"
+            raise ConfigError(
+                f"engine limit {name}={value}: expected {kind}, more than 0, of {LARGEST_LIMIT:,} "
+                "at most"
+            )
     return path, limit, settings

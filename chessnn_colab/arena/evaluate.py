@@ -11,6 +11,7 @@ from ..errors import ConfigError
 from ..games.base import Game
 from ..runs.networks import is_run, load_network, run_game, split_run
 from ..search import SearchConfig
+from .games_folder import GamesFolder
 from .match import Match
 from .parallel import play_matches
 from .players import PLAY_SEARCH, NetworkPlayer, Player
@@ -43,7 +44,7 @@ def evaluate_run(
     CheckpointError.
     """
     name = run_game(run)
-    folder = None if save is None else arena_game(name).require("games_folder")(save)
+    folder = None if save is None else GamesFolder(arena_game(name), save)
     game = match_game(name, detect_device(device).device)
     networks = [network_player(run, number, game, search) for number in snapshots]
     own = {player.name: player for player in networks}.values()

@@ -14,7 +14,6 @@ from .result import Opening
 _PARTS = {
     "one_position": "position to show: expected a run of chess",
     "engine": "engines to play against: expected a run of chess or gomoku",
-    "games_folder": "file format for saving match games: expected a run of chess or gomoku",
     "puzzles": "puzzles: expected a run of chess, or of gomoku on 9x9 or larger",
 }
 
@@ -49,8 +48,8 @@ class ArenaGame:
     states: Callable[[Sequence[Any], Any], Any] = lambda boards, game: game.init(len(boards))
     push: Callable[[Any, int], None] = lambda board, action: None  # plays it on a board object
     engine: Callable[[str], Player] | None = None  # the player for "engine:PATH"
-    # Path -> a folder; its `save(MatchResult)` keeps all games of a match.
-    games_folder: Callable[[str], Any] | None = None
+    # The actions that lead from the standard start to the position after an opening.
+    opening_actions: Callable[[Opening], Sequence[int]] = lambda opening: ()
     puzzles: Callable[[Any], Sequence[Puzzle]] | None = None  # of a Game
     # A run shows what its network thinks of this position after every iteration. Its name says what
     # there is to see, as in "Does it see that ...?".

@@ -16,16 +16,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from ..settings import COUNT, Check, require
+from ..settings import Check, require, up_to
 from .players import Player
 from .progress import Bar
 from .result import MatchGame, MatchResult
 from .solo import SoloGames
 
 SOLO_STARTS = 8  # an opening of a match for one player is this many starts
+MOST_GAMES = 1_000_000
 PAIRS = Check(
-    lambda games: games >= 2 and games % 2 == 0,
-    "an even number from 2 up, because every opening is played twice",
+    lambda games: 2 <= games <= MOST_GAMES and games % 2 == 0,
+    f"an even number from 2 up to {MOST_GAMES:,}, because every opening is played twice",
 )
 Key = tuple[int, int]  # a game: its match, and its number in the match
 
@@ -42,7 +43,7 @@ class Match:
     games: int
 
     def __post_init__(self):
-        require("games", self.games, COUNT if self.opponent is None else PAIRS)
+        require("games", self.games, up_to(MOST_GAMES) if self.opponent is None else PAIRS)
 
     @property
     def players(self) -> tuple[Player, ...]:

@@ -13,11 +13,9 @@ from ..errors import RunError
 from ..games.base import Game, concatenate
 from ..graphs import map_tensors
 from ..network import SpikingNetwork
-from ..search import ILLEGAL, SearchConfig
+from ..search import ILLEGAL, MOST_SIMULATIONS, SearchConfig
 from ..settings import require, up_to
 from .players import NO_MOVE, NetworkPlayer, Player, play_search
-
-MOST_EVALUATIONS = 4096  # per move, because a search keeps its tree in memory whole
 
 
 class Opinion(NamedTuple):
@@ -99,7 +97,7 @@ def search_of(evaluations: int) -> SearchConfig:
     """The search with this number of network evaluations per move; 1 is the policy alone.
     Raises ConfigError.
     """
-    require("evaluations", evaluations, up_to(MOST_EVALUATIONS))
+    require("evaluations", evaluations, up_to(MOST_SIMULATIONS))
     return (
         play_search("policy")
         if evaluations == 1

@@ -23,7 +23,7 @@ from ..errors import ConfigError, WorkerError
 from ..games.base import Game
 from ..games.registry import make_game
 from ..in_flight import Arrays, OnArrays
-from ..settings import COUNT, require
+from ..settings import COUNT, COUNT_FROM_ZERO, require
 from ..text import counted
 from ..workers.local import LocalPool
 from .engine_processes import ProcessPlayer
@@ -84,6 +84,7 @@ def play_matches(
     if processes is None:
         processes = processes_for(matches, seconds, game.device)
     require("processes", processes, COUNT)
+    require("seed", seed, COUNT_FROM_ZERO)
     runner = MatchRunner(game, matches, seed, seconds)
     player = runner if processes == 1 else ParallelMatches(runner, processes)
     results = runner.results

@@ -82,25 +82,19 @@ def _contrast(names: Sequence[str], player: str, opponent: str) -> np.ndarray:
 def _maximise(
     design: np.ndarray, games: np.ndarray, means: np.ndarray, variances: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The most likely log odds [players] and their covariance, by Newton's method; the likelihood
-    is concave. means and variances: of the points of each result's games.
+    """The most likely log odds [players] and their covariance; the likelihood is concave. means and
+    variances: of the points of each result's games.
     """
+    from scipy.optimize import root  # takes long to load
+    from scipy.special import expit
 
-    def likelihood(strengths: np.ndarray) -> float:
-        odds = design @ strengths
-        return 2 * float(games @ (means * odds - np.logaddexp(0, odds)))
+    def slope(strengths: np.ndarray) -> np.ndarray:
+        # The sum keeps all strengths around 0, because games tell only their differences.
+        return design.T @ (2 * games * (means - expit(design @ strengths))) - strengths.sum()
 
-    strengths = np.zeros(design.shape[1])
-    while True:
-        expected = 1 / (1 + np.exp(-(design @ strengths)))
-        # The 1 keeps the sum of all strengths at 0, because games tell only their differences.
-        information = design.T @ np.diag(2 * games * expected * (1 - expected)) @ design + 1
-        step = np.linalg.solve(information, design.T @ (2 * games * (means - expected)))
-        while likelihood(strengths + step) < likelihood(strengths) - 1e-9:
-            step = step / 2
-        strengths = strengths + step
-        if np.abs(step).max() <= 1e-9:
-            break
+    strengths = root(slope, np.zeros(design.shape[1]), tol=1e-12).x
+    expected = expit(design @ strengths)
+    information = design.T @ np.diag(2 * games * expected * (1 - expected)) @ design + 1
     middle = design.T @ np.diag(4 * games * variances) @ design
     inverse = np.linalg.inv(information)
     return strengths, inverse @ middle @ inverse

@@ -34,6 +34,7 @@ KEEP_CHECKPOINTS = 2  # of a run; its snapshots are all kept
 SAVE_SHARE = 0.02
 SAVE_SECONDS = 5.0
 CARD_FILE = "card.png"  # of the notebook: the result as a picture
+PAGE_FILE = "play.html"  # of the notebook: a page for friends
 _NUMBER = re.compile(r"[0-9]{6,}")  # an iteration in a file name
 
 

@@ -110,6 +110,7 @@ def find_network(wanted: str = "", folder: AnyPath = "runs") -> FoundNetwork:
     without networks.
     """
     problem = ""
+    wanted = wanted.strip()
     if wanted:
         try:
             find_snapshot(*split_run(wanted))

@@ -13,7 +13,15 @@ from ..errors import RunError
 from ..text import counted, duration
 from .config_file import CONFIG_FILE
 from .files import AnyPath, refused
-from .folder import CARD_FILE, RATINGS_FILE, SUBFOLDERS, RunFolder, folder_path, own_folder
+from .folder import (
+    CARD_FILE,
+    PAGE_FILE,
+    RATINGS_FILE,
+    SUBFOLDERS,
+    RunFolder,
+    folder_path,
+    own_folder,
+)
 from .lock import LOCK_FILE, RunLock
 from .metrics import METRICS_FILE
 
@@ -50,8 +58,9 @@ def chosen_run(root: Path, run_folder: str, game: str) -> Path:
     """The folder of the run that a notebook's form names: "auto", or nothing, is the game's own
     folder in root/runs.
     """
-    named = own_folder(game) if run_folder.strip() in ("", "auto") else run_folder
-    return root / os.path.expanduser(named)
+    named = run_folder.strip()
+    folder = own_folder(game) if named in ("", "auto") else os.path.expanduser(named)
+    return root / folder
 
 
 def list_runs(parent: AnyPath = "runs") -> RunList:
@@ -78,7 +87,8 @@ def delete_run(path: AnyPath) -> int:
         lock = RunLock(folder)  # refuses while a process trains it
         try:
             before = folder_bytes(folder)
-            for name in (*SUBFOLDERS, CARD_FILE, RATINGS_FILE, METRICS_FILE, CONFIG_FILE):
+            files = (CARD_FILE, PAGE_FILE, RATINGS_FILE, METRICS_FILE, CONFIG_FILE)
+            for name in (*SUBFOLDERS, *files):
                 if (folder / name).is_dir():
                     shutil.rmtree(folder / name)
                 else:

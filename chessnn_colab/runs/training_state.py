@@ -44,20 +44,14 @@ def load_initial_weights(other: str, network: SpikingNetwork, game: str) -> tupl
     """
     iteration, path = find_snapshot(other)
     checkpoint = load_checkpoint(path, game)
-    weights, saved = saved_network(path, checkpoint)
+    weights, _ = saved_network(path, checkpoint)
     with as_checkpoint_error(path):
         counts = _counts(checkpoint.metadata)
         positions = counts.positions_before + counts.total_positions
     load_arrays(network, weights)
-    sentence = (
+    return positions, (
         f"Starting from the weights of {other}, iteration {iteration}, {positions:,} positions"
     )
-    if saved.levels != network.config.levels:
-        sentence += (
-            f"; its neurons now fire up to {network.config.levels} spikes in a step, "
-            f"instead of {saved.levels}"
-        )
-    return positions, sentence
 
 
 def state_to_save(learner: Learner, replay: ReplayBuffer, games: Sequence[Arrays]) -> Groups:

@@ -18,13 +18,11 @@ NO_WIDGETS = (
 ALARM = "font-weight:600;border:2px solid #c2410c;border-radius:4px;padding:4px 8px;margin:4px 0"
 
 
-def no_widgets_notice(name: str, words: str, style: str = ALARM) -> str:
+def no_widgets_notice(name: str, words: str, later: str = "", style: str = ALARM) -> str:
     """HTML that says `words` on a page that a kernel has just written and that shows no widget of
-    the CSS class `name`.
+    the CSS class `name`; on a page that is opened again, `later`.
     """
-    given = (
-        f"{json.dumps(name)}, {int(time.time() * 1000)}, {json.dumps(words)}, {json.dumps(style)}"
-    )
+    given = ", ".join(map(json.dumps, (name, int(time.time() * 1000), words, later, style)))
     script = f"<script>{data_text('no_widgets.js')}({given});</script>"
     return f'<div data-notice="{name}"></div>{script}'
 

@@ -22,7 +22,10 @@ ONE_LINE = "white-space:nowrap;overflow:hidden;text-overflow:ellipsis"
 TABLE_ROWS = 2
 GAME_HEIGHT = 315  # CSS pixels, of the place where a game plays
 NEWEST_MESSAGES = 2
-TABLE_NOTE = "cap: stopped at the ply cap; policy, policy KL, value: losses, the lower the better"
+TABLE_NOTE = (
+    "cap: games stopped because they were too long; a ply is one move of one side; policy, "
+    "policy KL, value: errors in learning, lower is better"
+)
 
 
 def div(style: str, content: str) -> str:

@@ -1,19 +1,15 @@
 """The players, openings, puzzles and engines of chess."""
 
-from functools import partial
-
 import chess
 
 from ...games.chess.notation import move_from_action, state_from_boards
 from ..game import ArenaGame
-from ..games_folder import GamesFolder
 from ..players import RandomPlayer
 from ..result import Opening
 from .engine import parse_engine
 from .greedy import GreedyPlayer
-from .match_pgn import match_text
 from .minimax import MinimaxPlayer
-from .openings import BOOK, board_after
+from .openings import BOOK, board_after, opening_actions
 from .tactics import load_puzzles
 
 
@@ -31,7 +27,7 @@ CHESS = ArenaGame(
     states=state_from_boards,
     push=push,
     engine=parse_engine,
-    games_folder=partial(GamesFolder, ".pgn", match_text),
+    opening_actions=opening_actions,
     puzzles=load_puzzles,
     one_position=Opening("White's knight can take the queen", ("e4", "e5", "Nf3", "Qh4")),
 )

@@ -6,8 +6,8 @@ from itertools import takewhile
 import chess
 
 from ...games.chess.notation import parse_move
+from ...search import MOST_SIMULATIONS
 
-MOST_SIMULATIONS = 4096  # of the largest tree, because it is in memory whole
 MARGIN = 0.05  # seconds of the clock that are kept for everything but thinking
 MAX_DIGITS = 18  # of a number after `go`
 MOVES_TO_GO = 30  # moves that the time on the clock must last for, if the command does not say
@@ -21,6 +21,7 @@ class Limits:
 
     seconds: float | None = None  # from its start
     num_simulations: int | None = None  # of the largest search
+    nodes: int | None = None  # evaluations of all searches together
     # Searches, each twice as large as the last; None: by the clock, or one without a clock.
     rungs: int | None = None
     until_stopped: bool = False  # whether the answer must wait for a stop
@@ -48,6 +49,7 @@ def read_limits(words: list[str], board: chess.Board, num_simulations: int) -> L
     limits = Limits(moves=tuple(parse_move(text, board) for text in moves))
     # Two of them are the root, once for an answer at once and once for the tree.
     if "nodes" in given:
+        limits.nodes = given["nodes"]
         limits.num_simulations = min(max(given["nodes"] - 2, 1), MOST_SIMULATIONS)
     if "depth" in given:
         limits.rungs = max(given["depth"], 1)

@@ -7,6 +7,7 @@ Sicilians and the other families evenly over the book, so that a short match has
 
 import chess
 
+from ...games.chess.notation import action_from_move
 from ..game import data_lines
 from ..result import Opening
 
@@ -17,6 +18,16 @@ def board_after(opening: Opening) -> chess.Board:
     for move in opening.moves:
         board.push_san(move)
     return board
+
+
+def opening_actions(opening: Opening) -> list[int]:
+    """The actions that lead there from the standard start."""
+    board = chess.Board()
+    actions = []
+    for move in opening.moves:
+        actions.append(action_from_move(board.parse_san(move), board))
+        board.push_san(move)
+    return actions
 
 
 BOOK = tuple(

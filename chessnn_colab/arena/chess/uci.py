@@ -7,6 +7,7 @@ import io
 import queue
 import sys
 import threading
+from contextlib import suppress
 from typing import TextIO
 
 import chess
@@ -15,8 +16,9 @@ from ...cpu import use_threads
 from ...errors import ChessnnError
 from ...games.chess.notation import board_from_fen, parse_move
 from ...games.chess.rules import Chess
+from ...search import MOST_SIMULATIONS
 from ..evaluate import network_player
-from .limits import MOST_SIMULATIONS, read_limits
+from .limits import read_limits
 from .uci_search import Search, ends
 
 # Options: name -> the number at first, and the largest. Nobody reads more lines than 32.
@@ -102,8 +104,9 @@ class Engine:
             self._go(words)
 
     def _read(self) -> None:
-        for line in self.commands:
-            self.inbox.put(line.strip())
+        with suppress(OSError, ValueError):  # such as a terminal that has gone
+            for line in self.commands or ():
+                self.inbox.put(line.strip())
         self.inbox.put(None)
 
     def _set_option(self, words: list[str]) -> None:

@@ -20,10 +20,17 @@ from ...branches import Branch, branches
 from ...games.base import forced_wins
 from ...games.chess.notation import action_from_move, move_from_action, reopen, state_from_boards
 from ...games.chess.rules import Chess
-from ...search import ILLEGAL, PolicyOutput, Root, considered_visits_table, sample_prior
+from ...search import (
+    ILLEGAL,
+    MOST_SIMULATIONS,
+    PolicyOutput,
+    Root,
+    considered_visits_table,
+    sample_prior,
+)
 from ...text import Say
 from ...tree import Expansion, tree_search
-from .limits import MOST_SIMULATIONS, Limits
+from .limits import Limits
 
 _SIZES = [16 << doubled for doubled in range(8)]  # simulations of each tree but the last
 
@@ -118,9 +125,10 @@ class Search:
         """Raise _Stopped if the search must end; else count one more evaluation."""
         seconds = self.limits.seconds
         late = seconds is not None and time.monotonic() - self.started >= seconds
+        enough = self.limits.nodes is not None and self.nodes >= self.limits.nodes
         while not (late or self.stopped or self.inbox.empty()):
             self._heed(self.inbox.get())
-        if self.stopped or late:
+        if self.stopped or late or enough:
             raise _Stopped
         self.nodes += 1
 

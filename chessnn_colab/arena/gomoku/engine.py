@@ -78,7 +78,10 @@ class GomocupProcess:
             for ply, action in enumerate(actions)
         ]
         self._say(*(["BOARD", *stones, "DONE"] if stones else ["BEGIN"]))
-        return self._read_move(self._answer(patience), actions)
+        answer = "OK"
+        while answer.split(maxsplit=1)[0] in ("OK", "UNKNOWN"):  # late answers to START and INFO
+            answer = self._answer(patience)
+        return self._read_move(answer, actions)
 
     def close(self) -> None:
         """End the process: politely, then by force. A second call does nothing."""

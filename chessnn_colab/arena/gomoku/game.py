@@ -2,16 +2,13 @@
 
 import functools
 from functools import partial
-from typing import cast
 
-from ...games.base import move_list
 from ...games.gomoku.notation import parse_cell
 from ...games.gomoku.rules import Gomoku
-from ...games.registry import make_game, rules
+from ...games.registry import rules
 from ..game import ArenaGame
-from ..games_folder import GamesFolder
 from ..players import RandomPlayer
-from ..result import FORFEIT, MatchGame, MatchResult, Opening
+from ..result import Opening
 from .alphabeta import AlphaBetaPlayer
 from .engine import parse_engine
 from .heuristic import HeuristicPlayer
@@ -24,32 +21,6 @@ def board_after(game: Gomoku | type[Gomoku], opening: Opening) -> list[int]:
     Gomoku are lists of actions. game: the rules, or their class.
     """
     return [parse_cell(move, game.size) for move in opening.moves]
-
-
-def match_text(name: str, result: MatchResult) -> str:
-    """The games of a match as games.base.move_list writes them, an empty line between two games.
-
-    name: of the game. Each game begins on the empty board, so the moves of the opening come first.
-    """
-    game = cast(Gomoku, make_game(name))
-    texts = [_game_text(game, result, played) for played in result.played]
-    return "\n\n".join(texts) + "\n"
-
-
-def _game_text(game: Gomoku, result: MatchResult, played: MatchGame) -> str:
-    names = [result.player, result.opponent]
-    points = played.points
-    if not played.player_is_first:
-        names.reverse()
-        points = 1 - points
-    headers = {"Black": names[0], "White": names[1], "Opening": played.opening.name}
-    ending = 0
-    if played.ending == FORFEIT:
-        headers["Forfeit"] = " ".join((played.reason or "no reason").split())
-    else:
-        ending = game.endings.index(played.ending)
-    actions = [*board_after(game, played.opening), *played.actions]
-    return move_list(game, game.init(1), actions, ending, round(2 * points - 1), **headers)
 
 
 @functools.cache
@@ -71,6 +42,6 @@ def gomoku_game(name: str) -> ArenaGame:
         states=lambda boards, game: game.after(boards),
         push=list.append,
         engine=partial(parse_engine, variant),
-        games_folder=partial(GamesFolder, ".txt", partial(match_text, variant.name)),
+        opening_actions=partial(board_after, variant),
         puzzles=load_puzzles if variant.size >= SUITE_SIZE else None,
     )

@@ -29,35 +29,38 @@ def game_text(
     game: Game, start: ChessState, actions: Sequence[int], ending: int, result: int, **headers: str
 ) -> str:
     """A game of chess as PGN (see registry.game_text). One that was cut short without a winner has
-    the result "*".
+    the result "*", or is drawn where its Termination is "adjudication".
 
-    The header Termination is the standard's "normal" or "unterminated"; Ending is the name in
-    ENDINGS.
+    The header Termination is the standard's "normal" or "unterminated", and Ending the name in
+    ENDINGS, where `headers` do not say otherwise.
     """
     board = boards_from_state(start)[0]
     written = pgn_game(board, actions)
     if "FEN" in written.headers:
         written.headers["FEN"] = board.fen(en_passant="fen")
-    written.headers.update(headers)
-    written.headers["Result"] = (
-        _NO_RESULT if ending in _CUT_SHORT and result == 0 else _RESULTS[result]
-    )
     written.headers["Termination"] = "unterminated" if ending in _CUT_SHORT else "normal"
     written.headers["Ending"] = ENDINGS[ending]
+    written.headers.update({name: _header(text) for name, text in headers.items()})
+    undecided = written.headers["Termination"] == "unterminated" and result == 0
+    written.headers["Result"] = _NO_RESULT if undecided else _RESULTS[result]
     return str(written)
+
+
+def _header(text: str) -> str:
+    """`text` without the characters that end a header: python-chess writes headers without
+    escapes.
+    """
+    return " ".join(text.replace('"', "'").replace("\\", "/").split()) or "?"
 
 
 def pgn_game(board: chess.Board, actions: Sequence[int]) -> chess.pgn.Game:
     """The moves that led to `board`, and then `actions`. Raises NotationError for an action that is
     not legal where it was played.
     """
-    written = chess.pgn.Game.from_board(board)
-    node = written.end()
-    board = board.copy(stack=False)
+    board = board.copy()
     for action in actions:
-        node = node.add_variation(move_from_action(action, board))
-        board.push(node.move)
-    return written
+        board.push(move_from_action(action, board))
+    return chess.pgn.Game.from_board(board)
 
 
 def game_from_pgn(text: str) -> chess.pgn.Game:

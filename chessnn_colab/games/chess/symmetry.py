@@ -2,20 +2,13 @@
 may castle any more.
 """
 
+from typing import Any
+
+import chess
 import torch
 from torch import Tensor
 
 from .moves import PLANES
-
-# Swapping neighbouring bits, then pairs, then nibbles reverses every byte, which is a rank.
-_SWAPS = ((1, 0x5555555555555555), (2, 0x3333333333333333), (4, 0x0F0F0F0F0F0F0F0F))
-
-
-def mirror_files(bitboards: Tensor) -> Tensor:
-    """`bitboards`, int64 of any shape, with files a to h reversed."""
-    for shift, mask in _SWAPS:
-        bitboards = ((bitboards >> shift) & mask) | ((bitboards & mask) << shift)
-    return bitboards
 
 
 def may_mirror(packed: Tensor) -> Tensor:
@@ -29,7 +22,9 @@ def mirror_packed(packed: Tensor) -> Tensor:
     on_file = (extra >> 4) & 15  # of an en-passant square, counted from 1; 0 where there is none
     mirrored = torch.where(on_file > 0, 9 - on_file, 0)
     extra = (extra & ~(15 << 4)) | (mirrored << 4)
-    return torch.cat((mirror_files(packed[:, :4]), extra.unsqueeze(1)), 1)
+    boards: Any = packed[:, :4]
+    boards = chess.flip_horizontal(boards)  # it shifts and masks, for tensors too
+    return torch.cat((boards, extra.unsqueeze(1)), 1)
 
 
 def mirror_actions() -> Tensor:

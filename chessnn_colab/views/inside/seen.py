@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from ...arena.opponent import Opinion, opinions_of
+from ...errors import NotationError
 from ...games.chess.notation import board_from_fen
 from ...games.chess.rules import Chess
 from ...network import SpikingNetwork
@@ -40,9 +41,13 @@ class SeenPosition:
 
 
 def position(fen: str) -> SeenPosition:
-    """The position of a FEN. Raises NotationError for one that cannot be read."""
+    """The position of a FEN. Raises NotationError for one that cannot be read, or in which the game
+    is over.
+    """
     drawing = ChessDrawing(Chess())
     drawing.load(board_from_fen(fen).fen())
+    if over := drawing.ending():
+        raise NotationError(f"{over} Choose a position in which a move can be played, not {fen!r}")
     return SeenPosition(drawing)
 
 
@@ -73,19 +78,17 @@ def board_image(seen: SeenPosition, thought: Opinion | None = None, size: int = 
     return picture_html(seen.drawing, size=size, arrows=unlabelled)
 
 
-def outcome_bar(seen: SeenPosition, thought: Opinion, width: int = BOARD) -> str:
-    """White's win, draw and loss as one bar of HTML with its words, `width` CSS pixels wide."""
-    bar = value_html(seen.drawing.players, thought)
-    return f'<div style="max-width:{width}px;font-size:12px">{bar}</div>'
-
-
 def thought_html(seen: SeenPosition, thought: Opinion, words: str, size: int = BOARD) -> str:
-    """The board with a network's opinion, and below it `words` and the likeliest moves in SAN."""
+    """The board with a network's opinion, and below it White's chances to win, draw and lose as a
+    bar, `words` and the likeliest moves in SAN.
+    """
     likeliest = [
         f"{seen.drawing.move_text(action)} {percent(share)}"
         for action, share in zip(thought.actions[:3], thought.probabilities)
     ]
-    board = board_image(seen, thought, size) + outcome_bar(seen, thought, size)
+    chances = value_html(seen.drawing.players, thought)
+    bar = f'<div style="max-width:{size}px;font-size:12px">{chances}</div>'
+    board = board_image(seen, thought, size) + bar
     moves = f"Likeliest: {', '.join(likeliest)}."
     return board + caption(words, size) + caption(moves, size)
 

@@ -20,6 +20,7 @@ QUEUED = 0.12  # seconds after such a thought in which clicks were made before t
 HINT_COLOUR = "#b45309"
 GAME_OVER = "This game is over. Start a new one, or take a move back."
 UNCHANGED = "The game stands as it was."
+TRY_AGAIN = "Load or New game tries again."
 TAKEN_BACK = "Your last move is taken back; nothing else is lost."
 
 
@@ -225,16 +226,16 @@ class PlayBoard(WidgetOrHtml):
         self.resigned = False
         self._seat = self.human
         if not self.drawing.ending() and self.drawing.turn != self.human:
-            action = self._think(f"{self._name} is thinking.", own_move)
+            again = TAKEN_BACK if own_move else TRY_AGAIN
+            action = self._think(f"{self._name} is thinking.", again, own_move)
             if action is None:
-                again = TAKEN_BACK if own_move else "Load or New game tries again."
-                return self._draw(f"{self._failure} {again}")
+                return self._draw(self._failure)
             self.drawing.push(action)
         self._draw(self.drawing.ending() or message)
 
-    def _think(self, message: str, undo: bool = False) -> int | None:
-        """The opponent's action here. Without one: None, `_failure` says why, and with `undo` a
-        move is taken back.
+    def _think(self, message: str, again: str = UNCHANGED, undo: bool = False) -> int | None:
+        """The opponent's action here. Without one: None, `_failure` says why and then `again`, and
+        with `undo` a move is taken back.
         """
         self._draw(message, busy=True)
         started = time.monotonic()
@@ -247,11 +248,13 @@ class PlayBoard(WidgetOrHtml):
                 self._looked = opinion_html.candidates_html(self.drawing, tried)
             return action
         except BaseException as error:
-            self._failure = f"{self._name} failed ({type(error).__name__}: {error})."
+            stopped = isinstance(error, KeyboardInterrupt)
+            why = "was stopped" if stopped else f"failed ({type(error).__name__}: {error})"
+            self._failure = f"{self._name} {why}. {again}"
             if undo:
                 self.drawing.pop()
             if not isinstance(error, ChessnnError):
-                self._draw(f"{self._failure} {TAKEN_BACK if undo else ''}")
+                self._draw(self._failure)
                 raise
             return None
         finally:

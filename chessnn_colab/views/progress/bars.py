@@ -19,6 +19,10 @@ NO_WIDGETS = (
     "This page shows no ipywidgets, so the bars are drawn without them. To see them next time, "
     "reload the page (F5)."
 )
+OPENED_AGAIN = (
+    "This page was opened again: it shows how far the kernel was when the page was saved. What ran "
+    "may still run. From a shell, python -m chessnn_colab watch RUN shows a training live."
+)
 LINE = {"height": "24px", "min_width": "360px", "align_items": "center", "overflow": "hidden"}
 
 
@@ -35,7 +39,8 @@ class BarWidgets:
         self._panel.add_class(self._name)
         hidden = f"<style>body:has(.{self._name}) .{self._name}-still{{display:none}}</style>"
         self._notice = Place()
-        self._notice.show(hidden + no_widgets_notice(self._name, NO_WIDGETS, "font-size:12px"))
+        notice = no_widgets_notice(self._name, NO_WIDGETS, OPENED_AGAIN, "font-size:12px")
+        self._notice.show(hidden + notice)
         self._shown = display.DisplayHandle()
         self._shown.display(widget_bundle(self._panel), raw=True)
 
