@@ -142,9 +142,8 @@ def run_train(options: argparse.Namespace) -> None:
 if __name__ == "__main__":
     # A cluster's scheduler ends a job by SIGTERM, a terminal that is closed by SIGHUP (not Windows,
     # and not after nohup): what is there is kept, as after Ctrl-C.
-    for name in ("SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)
-        if number and signal.getsignal(number) is signal.SIG_DFL:
+    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+        if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, signal.default_int_handler)
     for stream in (sys.stdout, sys.stderr):  # a terminal need not know every letter
         stream.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue]

@@ -98,10 +98,6 @@ class Assembler:
         result = rows["outcome"][last, None] == (1, 0, -1)
         final = np.where(by_rules[:, None], result, estimate[last])
         returns = td_returns(final, estimate, lengths, rows["td_lambda"])
-        if self._bootstrap:
-            drawn = np.repeat(final[:, 1], lengths)
-            returns *= ((1 - drawn) / np.maximum(1 - returns[:, 1], 1e-9))[:, None]
-            returns[:, 1] = drawn
         return _turned(returns, second).astype(np.float16)
 
     def _point_targets(self, rows: Arrays, lengths: np.ndarray, by_rules: np.ndarray) -> np.ndarray:

@@ -91,8 +91,8 @@ def _load_torch() -> None:
     """
     if threading.current_thread() is not threading.main_thread():
         return  # an interrupt reaches the main thread alone
-    interrupts: list[int] = []
-    usual = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
+    interrupts = []
+    usual = signal.signal(signal.SIGINT, lambda *which: interrupts.append(which))
     try:
         importlib.import_module("torch")
     finally:

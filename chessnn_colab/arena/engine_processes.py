@@ -108,14 +108,10 @@ class ProcessPlayer(Player):
         """End every engine process, and with it the move that it thinks about. A second call does
         nothing.
         """
-        self._threads.shutdown(wait=False, cancel_futures=True)
-        self._close_all()
-        self._threads.shutdown()
-        self._close_all()  # a thread may have started one more
-
-    def _close_all(self) -> None:
-        while self._running:
-            self._running.pop().close()
+        for wait in (False, True):  # a thread may start one more
+            self._threads.shutdown(wait, cancel_futures=True)
+            while self._running:
+                self._running.pop().close()
 
     def _answer(self, board: Any) -> int | str:
         """The engine's action, or the reason why there is none. Runs in a thread, which has the
