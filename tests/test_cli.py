@@ -15,6 +15,7 @@ TINY = (
     "--iterations 1 --positions-per-iteration 52 --boards 2 --max-plies 12 --channels 8 --blocks 1 --candidates 2 "
     "--survivors 1 --batch-size 32 --device cpu --pool inline --workers 2"
 ).split()
+HUGE = "1" * 25  # more than any integer of torch holds
 
 
 def shell(*arguments: str) -> subprocess.CompletedProcess:
@@ -96,6 +97,12 @@ def test_a_run_without_a_name_goes_to_its_games_own_folder():
         ["watch", "NOWHERE"],
         ["uci", "NOWHERE"],
         ["bench", "rules", "--boards", "0"],
+        ["evaluate", "RUN", "--seed", HUGE],
+        ["evaluate", "RUN", "--calibration", "--seed", HUGE],
+        ["evaluate", "RUN", "--games", HUGE],
+        ["evaluate", "RUN", "--search", "tree", "--num-simulations", HUGE],
+        ["train", "--run", "NEW", "--seed", HUGE],
+        ["plan", "--gpus", HUGE],
         ["bench", "coffee"],
         ["bench", "rules", "--seconds", "0"],
         ["bench", "network", "--preset", "tpu"],

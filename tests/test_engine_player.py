@@ -2,8 +2,11 @@
 match.
 """
 
+import os
 import shutil
+import signal
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -81,6 +84,7 @@ def choose(player: ProcessPlayer, boards: list) -> list[int]:
         ("UCI", "none", "nodes=1234567", "Fake (nodes 1234567)"),
         ("Gomocup", "none", "time=0.01", "fake-none (time 0.01)"),
         ("Gomocup", "basic", "time=0.01", "fake-basic (time 0.01)"),  # does not know RESTART
+        ("Gomocup", "info", "time=0.01", "fake-info (time 0.01)"),  # nor the words of INFO
     ],
 )
 def test_plays_whole_games_from_the_book(program, protocol, trouble, settings, name, short_games):
@@ -166,6 +170,35 @@ def test_an_engine_that_always_fails_is_given_up(player, monkeypatch):
     failing = player("UCI", "crash")
     assert [action >= 0 for action in choose(failing, boards("UCI", 8))].count(True) == 2
     assert "not started again" in failing.reasons[-1]
+    assert len(set(failing.reasons)) == 2, "the same reason for each game that it forfeits"
+
+
+@pytest.mark.parametrize("protocol", ["UCI", "Gomocup"])
+def test_a_move_that_never_comes_does_not_keep_a_match_from_closing(player, protocol):
+    silent = player(protocol, "silence", patience=1e6)
+    (engine,) = silent._running
+    thinking = threading.Thread(
+        target=silent.choose, args=(None, torch.Generator(), boards(protocol, 2))
+    )
+    thinking.start()
+    time.sleep(1)  # it thinks about its second move
+    silent.close()
+    thinking.join()
+    assert exit_code(engine) is not None
+
+
+def test_an_interrupt_while_an_engine_starts_leaves_no_process(player, monkeypatch):
+    launched = []
+
+    def noted(self, engine):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.5)
+        launched.append(engine)
+
+    monkeypatch.setattr(EnginePlayer, "prepare", noted)
+    with pytest.raises(KeyboardInterrupt):
+        player("UCI", "none")
+    assert exit_code(launched[0]) is not None
 
 
 def exit_code(engine) -> int | None:

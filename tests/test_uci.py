@@ -130,6 +130,8 @@ def test_as_many_nodes_as_asked_for(engine):
             chess.Board(), chess.engine.Limit(nodes=nodes), info=chess.engine.INFO_ALL
         ).info
         assert info["nodes"] == nodes
+    limit = chess.engine.Limit(nodes=100, time=60)
+    assert engine.play(chess.Board(), limit, info=chess.engine.INFO_ALL).info["nodes"] <= 100
 
 
 def test_a_clock_that_has_run_out_is_answered_before_any_search(run):
@@ -232,3 +234,15 @@ def test_the_clock_is_never_spent():
     )
     assert read_limits([], chess.Board(), 77).num_simulations == 77
     assert read_limits(["infinite"], chess.Board(), 77).until_stopped
+
+
+class GoneTerminal:
+    def __iter__(self):
+        raise OSError(5, "Input/output error")
+
+
+@pytest.mark.parametrize("commands", [GoneTerminal(), None])
+def test_an_input_that_cannot_be_read_ends_the_engine(run, commands):
+    answers = io.StringIO()
+    Engine(run, None, commands, answers).loop()
+    assert not answers.getvalue()

@@ -1,8 +1,10 @@
 """Progress: what a run and a measurement show, as text, in a terminal, and in real kernels."""
 
 import io
+import os
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -534,3 +536,14 @@ def test_a_terminal_has_bars_of_matches_and_nothing_left_behind(no_color):
     model.close()
     assert "\x1b[2K" in stream.getvalue()[len(drawn) :]
     assert bool(re.search(r"\x1b\[[0-9;]*9[0-9]m", drawn)) is not no_color
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a file that takes nothing is Linux's")
+def test_progress_that_cannot_be_written_ends_no_match():
+    with open("/dev/full", "w") as full:
+        drawn = LiveProgress(TextFace(full))
+        drawn(MatchProgress((Bar("a match", 0, 2),), "game", 0.0))
+        drawn.message("a line")
+        drawn.close()
+        with suppress(OSError):
+            full.close()

@@ -42,6 +42,9 @@ for line in sys.stdin:
     elif words[0] == "START":
         size, taken = int(words[1]), set()
         say("OK")
+    elif words[0] == "INFO" and trouble == "info":
+        time.sleep(0.01)
+        say("UNKNOWN key")
     elif words[0] == "RESTART" and trouble == "basic":
         say("UNKNOWN command")
     elif words[0] == "RESTART":
