@@ -1,7 +1,5 @@
 """The project's exceptions. Every bad input raises one, with a sentence a person can act on."""
 
-import textwrap
-
 WIDTH = 76  # columns of text that fit into a cell's output in a window of 820 pixels
 
 
@@ -11,13 +9,20 @@ class ChessnnError(Exception):
     """
 
     def _render_traceback_(self) -> list[str]:
-        """IPython's hook: a notebook shows the sentence below the error's name in red, without a
-        traceback.
+        """IPython's hook: a notebook shows the sentence in a box, without a traceback.
 
         `%debug` still finds the place.
         """
-        lines = [textwrap.fill(line, WIDTH) for line in str(self).splitlines()]
-        return [f"\x1b[1;31m{type(self).__name__}\x1b[0m", *lines]
+        from rich.console import Console
+        from rich.panel import Panel
+        from rich.text import Text
+
+        name = type(self).__name__
+        box = Panel(Text(str(self)), title=name, title_align="left", border_style="bold red")
+        console = Console(width=WIDTH, force_terminal=True, force_jupyter=False)
+        with console.capture() as captured:
+            console.print(box)
+        return captured.get().splitlines()
 
 
 class InstallError(ChessnnError):

@@ -88,7 +88,7 @@ def test_pips_reason_reaches_the_reader(monkeypatch, tmp_path):
         match=r"could not install no-such\[extra\]>=1: ERROR: No matching distribution",
     ) as error:
         install_requirements(also=["no-such[extra]>=1"])
-    assert "InstallError" in error.value._render_traceback_()[0], "its name, and no traceback"
+    assert "InstallError" in error.value._render_traceback_()[0], "a box, and no traceback"
 
 
 @pytest.fixture
