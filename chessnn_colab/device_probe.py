@@ -6,6 +6,7 @@ games of self-play must begin as the CPU's begin and go on by its rules.
 """
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from torch import Tensor, nn
 
 from .actor import Actor
 from .config import TrainConfig
-from .devices import choose_dtype, try_device
+from .devices import Inventory, choose_dtype, try_device
 from .games.base import Game, finished, forced_wins, random_actions, where
 from .games.registry import make_game
 from .in_flight import Arrays
@@ -75,6 +76,15 @@ def probe(device: str, game: str = "chess", precision: str = "auto") -> dict[str
             _compare_policies(here, state, one_ply(here, network, state, name), found, name)
         _compare_games(game, device, network, copy)
     return furthest
+
+
+def probe_for(
+    game: str, machine: Inventory, precision: str = "auto"
+) -> Callable[[str], object] | None:
+    """The `probe` argument of detect_device for a game; None on a machine with only a CPU."""
+    if not (machine.gpus or machine.mps):
+        return None
+    return functools.partial(probe, game=game, precision=precision)
 
 
 def probe_network(game: Game) -> SpikingNetwork:

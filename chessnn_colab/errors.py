@@ -17,11 +17,12 @@ class ChessnnError(Exception):
         from rich.panel import Panel
         from rich.text import Text
 
-        name = type(self).__name__
-        box = Panel(Text(str(self)), title=name, title_align="left", border_style="bold red")
+        title = type(self).__name__
         console = Console(width=WIDTH, force_terminal=True, force_jupyter=False)
         with console.capture() as captured:
-            console.print(box)
+            console.print(
+                Panel(Text(str(self)), title=title, title_align="left", border_style="bold red")
+            )
         return captured.get().splitlines()
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.version import InvalidVersion, Version
 
-from . import __version__
+from . import __version__, public_names
 from .errors import InstallError
 
 # The folder that holds the package: a checkout, or an unpacked bundle.
@@ -94,7 +94,7 @@ def _load_torch() -> None:
     interrupts = []
     usual = signal.signal(signal.SIGINT, lambda *which: interrupts.append(which))
     try:
-        importlib.import_module("torch")
+        public_names()[0]("detect_device")
     finally:
         signal.signal(signal.SIGINT, usual)
     if interrupts:

@@ -9,14 +9,13 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .budget import Budget
 from .config import CHANGEABLE, TrainConfig
-from .device_probe import probe
+from .device_probe import probe_for
 from .devices import detect_device, inventory
 from .games.registry import make_game, text_suffix
 from .in_flight import count
@@ -71,12 +70,10 @@ class Trainer:
         """
         self.progress = progress
         machine = inventory()
-        compare = None  # a CPU alone is not compared with itself
-        if machine.gpus or machine.mps:
-            compare = partial(probe, game=config.game, precision=config.precision)
-            if config.device != "cpu":
-                progress.message("Trying the GPU, and comparing it with the CPU")
-        choice = detect_device(config.device, machine, compare, config.gpus)
+        probe = probe_for(config.game, machine, config.precision)
+        if probe is not None and config.device != "cpu":
+            progress.message("Trying the GPU, and comparing it with the CPU")
+        choice = detect_device(config.device, machine, probe, config.gpus)
         self.plan = config.worker_plan(choice.device, machine)
         self.folder, latest = open_run(config.run, config.copy_to, progress.message)
         self.backup: Backup | None = None

@@ -2,12 +2,11 @@
 match.
 """
 
-import os
 import shutil
-import signal
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import chess
@@ -191,10 +190,21 @@ def test_an_interrupt_while_an_engine_starts_leaves_no_process(player, monkeypat
     launched = []
 
     def noted(self, engine):
-        os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(0.5)
         launched.append(engine)
+        time.sleep(0.5)
 
+    class Threads(ThreadPoolExecutor):
+        def submit(self, *arguments):
+            future = super().submit(*arguments)
+            while not launched:
+                time.sleep(0.01)
+            future.result = interrupted
+            return future
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(engine_processes, "ThreadPoolExecutor", Threads)
     monkeypatch.setattr(EnginePlayer, "prepare", noted)
     with pytest.raises(KeyboardInterrupt):
         player("UCI", "none")

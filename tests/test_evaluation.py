@@ -158,10 +158,7 @@ def test_a_snapshot_of_another_game_than_its_runs_is_refused(run, other_game, tm
         load_network(mixed, device="cpu")
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    ["evaluate RUN --opponent engine:stockfish", "evaluate RUN --save games", "tactics RUN"],
-)
+@pytest.mark.parametrize("arguments", ["evaluate RUN --opponent engine:stockfish", "tactics RUN"])
 def test_what_a_game_lacks_is_one_sentence(other_game, arguments, capsys):
     assert main(arguments.replace("RUN", other_game).split()) == 2
     captured = capsys.readouterr()
@@ -170,6 +167,13 @@ def test_what_a_game_lacks_is_one_sentence(other_game, arguments, capsys):
         and captured.err.count("\n") == 1
         and "tictactoe" not in captured.err.split("expected")[1]
     )
+
+
+def test_match_games_of_any_game_for_two_are_saved(other_game, tmp_path, capsys):
+    assert main(["evaluate", other_game, "--games", "2", "--save", str(tmp_path)]) == 0
+    (saved,) = tmp_path.glob("*.txt")
+    first, second = saved.read_text(encoding="utf-8").strip().split("\n\n")
+    assert "X: iteration" in first and "O: iteration" in second
 
 
 def test_a_run_of_a_game_that_is_not_here_is_one_sentence(tmp_path, capsys):

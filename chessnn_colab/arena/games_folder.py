@@ -45,7 +45,7 @@ class GamesFolder:
             re.sub(r"[^A-Za-z0-9.]+", "_", player).strip("._")[:80] or "player"
             for player in (result.player, result.opponent)
         )
-        suffix = text_suffix(self.arena.game)
+        suffix = text_suffix(self.game.name)
         path = self.path / f"{name}{suffix}"
         number = 1
         with self._refused():
@@ -86,7 +86,7 @@ class GamesFolder:
         ending = 0
         if played.ending == FORFEIT:
             headers["Ending"] = FORFEIT
-            headers["Forfeit"] = " ".join(played.reason.split()) or "no reason"
+            headers["Forfeit"] = " ".join(played.reason.split())
         else:
             ending = self.game.endings.index(played.ending)
         winner = round(2 * points - 1)

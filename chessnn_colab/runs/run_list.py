@@ -87,8 +87,8 @@ def delete_run(path: AnyPath) -> int:
         lock = RunLock(folder)  # refuses while a process trains it
         try:
             before = folder_bytes(folder)
-            files = (CARD_FILE, PAGE_FILE, RATINGS_FILE, METRICS_FILE, CONFIG_FILE)
-            for name in (*SUBFOLDERS, *files):
+            own = (*SUBFOLDERS, CARD_FILE, PAGE_FILE, RATINGS_FILE, METRICS_FILE, CONFIG_FILE)
+            for name in own:
                 if (folder / name).is_dir():
                     shutil.rmtree(folder / name)
                 else:

@@ -125,7 +125,7 @@ class Search:
         """Raise _Stopped if the search must end; else count one more evaluation."""
         seconds = self.limits.seconds
         late = seconds is not None and time.monotonic() - self.started >= seconds
-        enough = self.limits.nodes is not None and self.nodes >= self.limits.nodes
+        enough = self.nodes >= (self.limits.nodes or math.inf)
         while not (late or self.stopped or self.inbox.empty()):
             self._heed(self.inbox.get())
         if self.stopped or late or enough:

@@ -41,8 +41,8 @@ def game_text(
     written.headers["Termination"] = "unterminated" if ending in _CUT_SHORT else "normal"
     written.headers["Ending"] = ENDINGS[ending]
     written.headers.update({name: _header(text) for name, text in headers.items()})
-    undecided = written.headers["Termination"] == "unterminated" and result == 0
-    written.headers["Result"] = _NO_RESULT if undecided else _RESULTS[result]
+    decided = written.headers["Termination"] != "unterminated" or result
+    written.headers["Result"] = _RESULTS[result] if decided else _NO_RESULT
     return str(written)
 
 
