@@ -93,7 +93,7 @@ def process_group(group: Group, device: torch.device) -> Iterator[None]:
         group.host.startswith("127.") and sys.platform == "linux"
     ):  # no other machine is to reach its ports
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-    # A group's name is a count, which a meeting that failed leaves behind: a new worker counts from 0.
+    # A group's name is a count, which a failed meeting leaves behind: a new worker counts from 0.
     distributed.distributed_c10d._world.group_count = 0  # pyright: ignore[reportPrivateUsage]
     store = distributed.TCPStore(group.host, group.port, is_master=False, timeout=seconds)
     distributed.init_process_group(

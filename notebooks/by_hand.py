@@ -285,9 +285,9 @@ show(figure, f"The tree of a search with {seer.evaluations} evaluations")
 # alike; a trained network soon prefers a few.*
 #
 # ## Leave
-# The workers end with the notebook's kernel, or here if the box is ticked. Things to try: another game, `search="tree"` in `TrainConfig`, two updates
-# where there is one, a replay of 5,000 positions, or games against an opponent that you wrote,
-# instead of the pool's.
+# The workers end with the notebook's kernel, or here if the box is ticked. Things to try: another
+# game, `search="tree"` in `TrainConfig`, two updates where there is one, a replay of 5,000
+# positions, or games against an opponent that you wrote, instead of the pool's.
 
 # %% cellView="form"
 end_the_workers = False  # @param {type:"boolean"}

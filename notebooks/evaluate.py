@@ -305,7 +305,8 @@ print(energy.verdict)
 # %% [markdown]
 # *First picture: a row is a neuron of the last layer, a column its first spike, its second, and so
 # on; what is bright is fired. Second: how often each layer fires; a layer near zero sends
-# almost nothing to the next layer. Third: the energy of an evaluation, beside networks of the same shape without spikes.*
+# almost nothing to the next layer. Third: the energy of an evaluation, beside networks of the same
+# shape without spikes.*
 #
 # ## Every curve in TensorBoard
 # Tick the box (outside Colab write `True`) and run the cell: a curve for each loss, strength, speed and firing rate, with all

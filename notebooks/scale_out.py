@@ -42,8 +42,8 @@ scroll_to_cell(top=True)
 # %% [markdown]
 # ## Choose
 # Nothing needs to be changed. `address` is the address of a Ray cluster. If this notebook runs
-# on a machine of the cluster, write `auto`. If it is empty, the notebook simulates a cluster on this computer. `positions_with_a_loss` are played
-# in the section that takes a node away.
+# on a machine of the cluster, write `auto`. If it is empty, the notebook simulates a cluster on
+# this computer. `positions_with_a_loss` are played in the section that takes a node away.
 
 # %% tags=["parameters"]
 # @title Training { run: "auto" }

@@ -36,8 +36,8 @@ class GamesFolder:
             tempfile.TemporaryFile(dir=self.path).close()
 
     def save(self, result: MatchResult) -> Path:
-        """Write PLAYER-OPPONENT.pgn, or .txt, and return its path. A number is added if that name is
-        taken.
+        """Write PLAYER-OPPONENT.pgn, or .txt, and return its path. A number is added if that name
+        is taken.
 
         Raises ConfigError when it cannot be written.
         """
@@ -59,9 +59,9 @@ class GamesFolder:
         """The games of a match, played today, each as registry.game_text writes it from the first
         move of its opening, with an empty line between two.
 
-        Headers are those of every PGN, and Opening, PlyCount, Termination (in the standard's words),
-        Ending (one of the game's, or "forfeit") and, of a forfeit, its reason. Raises NotationError
-        for an action that is not legal where it was played.
+        Headers are those of every PGN, and Opening, PlyCount, Termination (in the standard's
+        words), Ending (one of the game's, or "forfeit") and, of a forfeit, its reason. Raises
+        NotationError for an action that is not legal where it was played.
         """
         texts = [self._game_text(result, *numbered) for numbered in enumerate(result.played, 1)]
         return "\n\n".join(texts) + "\n"
