@@ -182,6 +182,8 @@ def test_a_promotion_a_wrong_move_and_the_way_back(show):
     tab = show(SHIPPED)
     drawing = make_drawing(make_game("chess"))
     drawing.load("1. e4 a6 2. e5 d5 3. exd6 Nf6 4. dxc7 g6")
+    # The page's own match draws the board once more, when its network has answered.
+    tab.locator("#chances .bar span").first.wait_for()
     tab.evaluate(PLAIN_OPPONENT, drawing.actions)
     tab.keyboard.type("Ke3")
     tab.keyboard.press("Enter")
