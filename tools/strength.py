@@ -7,7 +7,7 @@ The first command trains (what follows `--` goes to `python -m chessnn_colab tra
 already in the folder continues) and plays a few matches, the untrained network's beside them. The
 second trains nothing and plays everything that docs/strength.md quotes: the fixed players,
 Stockfish's levels and Maia's ratings where those programs are, with what the rules prove and
-without it, and the puzzles of everybody. Both write RUN/strength.json.
+without it, and the puzzles of everybody. Both write RUN/strength.json, anew after each match.
 
 maia: a UCI engine that plays one of CSSLab's networks, which the environment variable MAIA names
 by its rating.
@@ -40,6 +40,7 @@ from chessnn_colab.arena.puzzles import solved_share
 from chessnn_colab.arena.registry import arena_game, match_game
 from chessnn_colab.arena.result import MatchResult
 from chessnn_colab.devices import detect_device
+from chessnn_colab.runs.files import encode_object, write_atomically
 from chessnn_colab.runs.networks import find_snapshot, run_game
 from chessnn_colab.search import SearchConfig
 from chessnn_colab.views.progress import watching
@@ -62,9 +63,9 @@ def main() -> int:
         train = ["train", "--run", options.run, "--minutes", f"{options.minutes:g}"]
         train += ["--seed", str(options.seed), *options.more]
         subprocess.run([*COMMAND, *train], check=True)
-    found = measured(options)
-    text = json.dumps(found, indent=1) + "\n"
-    (Path(options.run) / FILE).write_text(text, encoding="utf-8")
+    found: dict[str, Any] = {}
+    for found in measured(options):
+        write_atomically(Path(options.run) / FILE, encode_object(found, indent=1))
     print("\n".join([*head_lines(found), "", *table(found)]))
     return 130 if any(match["interrupted"] for match in found["matches"]) else 0
 
@@ -88,9 +89,13 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     return options
 
 
-def measured(options: argparse.Namespace) -> dict[str, Any]:
-    """Everything that is played, and what it was played with, as plain data."""
+def measured(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """What has been played so far, and what it was played with, as plain data: after each match and
+    after the puzzles. An interrupted match is the last.
+    """
     run = options.run
+    if match_game(run_game(run)).num_players == 1:
+        sys.exit(f"{run} is a run of a game without an opponent: `evaluate` measures it")
     if options.full:
         find_snapshot(run, 0)  # the puzzles at the end need it
     lines = (Path(run) / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
@@ -113,11 +118,12 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
         if match.rating:
             shown["opponent"] = f"Maia {match.rating}"
         found["matches"].append(shown)
+        yield found
         if result.interrupted:
-            return found
+            return
     if options.full and arena_game(run_game(run)).puzzles is not None:
         found["puzzles"] = puzzles(run)
-    return found
+        yield found
 
 
 def cpu_name() -> str:
