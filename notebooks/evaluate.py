@@ -74,7 +74,7 @@ ladder_games = 20  # @param {type:"slider", min:2, max:200, step:2}
 # %%
 import os
 
-from IPython.display import display
+from IPython.display import clear_output, display
 
 from chessnn_colab import TrainConfig, make_game, make_progress, run_story, runs, train
 
@@ -87,6 +87,7 @@ if run_folder.strip() in ("", "auto") and not (run / "metrics.jsonl").exists():
         config = TrainConfig(run=str(run), game=game, minutes=train_minutes_if_none)
         for report in train(config, make_progress()):
             pass
+        clear_output()  # the story says it again
 game = runs.run_game(run)
 for_two = make_game(game).num_players == 2
 ladder = None  # of this run, when the cell below has made it

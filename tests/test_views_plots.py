@@ -9,9 +9,11 @@ import types
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from chessnn_colab.spikes import Energy
 from chessnn_colab.views import curves, plots, strength_plots, style
+from chessnn_colab.views.reference import reference_for
 from tests.sample_reports import make_report, make_strength
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -59,6 +61,17 @@ def test_strength_is_drawn_over_minutes_with_intervals_and_the_untrained_level()
     intervals, _ = axis.collections
     assert intervals.get_segments()[1][:, 1] == pytest.approx([0.18, 0.22])
     assert axis.get_xlim()[1] > 20
+
+
+@style.styled
+def test_the_words_below_the_strength_are_all_inside_the_picture():
+    usual = reference_for({"game": "chess", "preset": "cpu", "search": "two-rung"})
+    figure = curves.strength_figure([], [make_strength(0)], usual)
+    FigureCanvasAgg(figure).draw()
+    words = figure.axes[0].xaxis.label
+    assert "by policy" in words.get_text() and "pale" in words.get_text()
+    x0, _, x1, _ = words.get_window_extent().extents
+    assert 0 <= x0 and x1 <= figure.bbox.width
 
 
 def test_a_run_without_a_measurement_says_so_and_a_game_of_points_draws_its_scores():

@@ -102,7 +102,7 @@ def _draw_measures(axis: Axes, points: Sequence[Strength], reference: Reference 
         _draw_measure(axis, [point for point in points if point.measure == measure], colour)
     below = f"minutes of training, {100 * TIME_SHARE:.0f} % of them to measure this"
     if "puzzles, by policy" in measures:
-        below += "\nby policy: without looking ahead; at first they fall, as its own games are weak"
+        below += "\nby policy: without looking ahead; they fall while its games are weak"
     if reference is not None and set(measures) & set(usual):
         pale = reference.get("run") or f"a run on {reference['machine']}"
         below += "\n" + fill(f"pale: {pale}", 60)
