@@ -373,7 +373,7 @@ def draw_strips(strips, words):
 strips = {}
 try:
     for name, short in inside.layer_names(trained).items():
-        print(f"silencing the channels of {short}", end="\r")
+        print(f"silencing the channels of {short:<12}", end="\r")
         strips[short] = silenced_alone(name)
 except KeyboardInterrupt:
     print("stopped: the layers that are done follow")
@@ -431,9 +431,11 @@ inside.Controlled(draw_step, {"step": step}, still)
 # memory, each time that it is used.
 
 # %%
+from IPython.display import Markdown
+
 energy = inside.estimate_energy(trained, inside.sample_positions(500))
 show(inside.energy_bars(energy), energy.verdict)
-print(energy.verdict)
+Markdown(energy.verdict)
 
 # %% [markdown]
 # ## A price for spikes

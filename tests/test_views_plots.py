@@ -71,7 +71,7 @@ def test_the_words_below_the_strength_are_all_inside_the_picture():
     words = figure.axes[0].xaxis.label
     assert "by policy" in words.get_text() and "pale" in words.get_text()
     x0, _, x1, _ = words.get_window_extent().extents
-    assert 0 <= x0 and x1 <= figure.bbox.width
+    assert x0 >= 0 and x1 <= figure.bbox.width
 
 
 def test_a_run_without_a_measurement_says_so_and_a_game_of_points_draws_its_scores():

@@ -43,7 +43,7 @@ class Controlled(WidgetOrHtml):
         self._drawn = 0
         for control in controls.values():
             control.style.description_width = "110px"
-            control.layout.width = "400px"
+            control.layout.width = "440px"
             control.layout.max_width = "98%"
             control.observe(lambda _: self.refresh(), names="value")
         self.refresh()
