@@ -157,7 +157,7 @@ def test_a_maia_engine_is_told_its_rating_and_named_by_it(tmp_path, monkeypatch)
     monkeypatch.setattr(strength, "puzzles", lambda run: {})
     options = strength.parse([str(run), "--full", "--share", "0.02", "--maia", str(engine)])
     options.stockfish = ""
-    (match,) = strength.measured(options)["matches"]
+    (match,) = next(strength.measured(options))["matches"]  # after each match, not at the end
     assert match["opponent"] == "Maia 1100" and match["games"] == 2
 
 
