@@ -12,7 +12,7 @@ from typing import Any
 
 __version__ = "0.17.0"
 
-if sys.version_info < (3, 11):  # noqa: UP036  # a checkout is imported without pip, which would have said so
+if sys.version_info < (3, 11):  # noqa: UP036  # without pip nobody has said so
     raise ImportError(f"chessnn_colab needs Python 3.11 or newer; this is {sys.version.split()[0]}")
 
 # The one thing that an import does: it says how torch's threads wait for each other, which OpenMP

@@ -161,7 +161,8 @@ class WholeBatchNorm(nn.BatchNorm2d):
         """float [N, C, H, W] of x [N, C, H, W]."""
         if not self.training:
             return super().forward(x)
-        return NormalizeWholeBatch.apply(x, self.weight, self.bias, self)  # pyright: ignore[reportReturnType]  # of torch 2.10
+        # torch 2.10 does not say what it returns.
+        return NormalizeWholeBatch.apply(x, self.weight, self.bias, self)  # pyright: ignore[reportReturnType]
 
 
 class NormalizeWholeBatch(torch.autograd.Function):

@@ -139,7 +139,8 @@ class SpikingLayer(nn.Module):
         if self.levels == 1:
             return torch.ge(membrane, 1.0).to(membrane.dtype)
         if torch.is_grad_enabled():
-            return Rounded.apply(membrane, self.levels)  # pyright: ignore[reportReturnType]  # of torch 2.10
+            # torch 2.10 does not say what it returns.
+            return Rounded.apply(membrane, self.levels)  # pyright: ignore[reportReturnType]
         return rounded(membrane, self.levels)
 
 

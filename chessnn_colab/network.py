@@ -116,7 +116,8 @@ def build_network(
         torch.manual_seed(seed)
         network = SpikingNetwork(config, portable=device.type == "mps")
     layout = torch.preserve_format if network.portable else torch.channels_last
-    return network.to(device, memory_format=layout)  # pyright: ignore[reportCallIssue]  # torch's stub lacks this form
+    # torch's stub lacks this form.
+    return network.to(device, memory_format=layout)  # pyright: ignore[reportCallIssue]
 
 
 def actor_copy(

@@ -257,7 +257,9 @@ def forced_wins(game: Game, state: Any) -> tuple[Tensor, Tensor]:
     if not hasattr(game, "forcing_actions"):
         return wins, plies
     waiting = ((wins < 0) & ~finished(state)).nonzero().squeeze(1)
-    rows, actions = game.forcing_actions(select(state, waiting))  # pyright: ignore[reportAttributeAccessIssue]
+    rows, actions = game.forcing_actions(  # pyright: ignore[reportAttributeAccessIssue]
+        select(state, waiting)
+    )
     rows = waiting[rows]
     after = game.step(select(state, rows), actions)
     replying, replies = game.legal_actions(after)

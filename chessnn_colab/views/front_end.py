@@ -36,14 +36,17 @@ _COME_BACK = """(() => {
   if (!here || Date.now() - begun > 20000) return;
   window.chessnnInSight = mine;
   for (const kind of ['wheel', 'keydown', 'pointerdown'])
-    window.addEventListener(kind, event => { touched = touched || event.isTrusted; }, {capture: true, passive: true});
+    window.addEventListener(
+      kind, event => { touched = touched || event.isTrusted; }, {capture: true, passive: true});
   const stay = setInterval(() => {
-    if (touched || window.chessnnInSight !== mine || Date.now() - begun > 60000) return clearInterval(stay);
+    if (touched || window.chessnnInSight !== mine || Date.now() - begun > 60000)
+      return clearInterval(stay);
     const pages = [...document.querySelectorAll('.jp-WindowedPanel-outer, #site')];
     const page = pages.find(each => each.offsetParent);
     if (!page) return;
     const cell = here.isConnected && here.closest('.jp-OutputArea-child, .output_area');
-    const off = cell ? cell.getBoundingClientRect().top - page.getBoundingClientRect().top : -page.clientHeight / 2;
+    const below = each => each.getBoundingClientRect().top;
+    const off = cell ? below(cell) - below(page) : -page.clientHeight / 2;
     if (top) page.scrollTop = 0;
     else if (Math.abs(off) > 8) page.scrollTop += off;
   }, 200);
