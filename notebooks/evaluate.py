@@ -259,6 +259,7 @@ except ChessnnError as error:  # a game for one player, or too few games that th
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Its last network at the start of a game
 import numpy as np
+from IPython.display import Markdown
 
 from chessnn_colab import inside, make_game
 
@@ -301,7 +302,7 @@ words = ", ".join(f"{name} {text}" for name, text in zip(rates, texts))
 show(figure, f"Firing rates: {words}")
 energy = inside.estimate_energy(network, rules.observe(inside.energy_positions(rules)))
 show(inside.energy_bars(energy), energy.verdict)
-print(energy.verdict)
+Markdown(energy.verdict)
 
 # %% [markdown]
 # *First picture: a row is a neuron of the last layer, a column its first spike, its second, and so

@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # devices imports torch, and a worker needs torch only if its
     from ..devices import WorkerPlan
 
 MAX_RESTARTS = 3  # in a row of one worker, or while one share is played
-READY_SECONDS = 180.0  # for a worker to start: it imports torch, and may have to wait for a GPU
+READY_SECONDS = 600.0  # for a worker to start: it may wait for a GPU, a busy CPU, a shared disk
 TIMEOUT_SECONDS = 300.0  # a worker that plays and says nothing for so long counts as hung
 CLOSE_SECONDS = 5.0
 PATIENCE = 0.6  # the part of CLOSE_SECONDS in which workers may end by themselves
@@ -275,7 +275,7 @@ class Pool:
         stopped_at = self.call.stopped_at
         if not slot.ready:
             if now > slot.started_at + READY_SECONDS:
-                advice = "short of memory, or no free device: fewer workers may help"
+                advice = "a busy machine, little memory or no free device: try fewer workers"
                 return f"did not start within {READY_SECONDS:.0f} s ({advice})"
         elif slot.share is not None:
             if now > max(process.heard_at, slot.given_at) + self.timeout:
