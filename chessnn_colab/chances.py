@@ -13,11 +13,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .in_flight import Arrays
 from .network import score_bins
 from .records import GameRecords
 from .text import percent
 
 FIFTHS = 5
+CORRECTION_STEP = (
+    0.5  # a tenth of the way or so in an iteration: 125 games say little by themselves
+)
+LEAST_CHANCE = 1e-3  # of those that a correction is fitted to; a mate that was found says 0
+DRAW = np.array([0.0, 1.0, 0.0], np.float32)
 
 
 def quantities(value_logits: Tensor, score_limit: float = 0.0) -> Tensor:
@@ -66,6 +72,46 @@ def correlation(said: np.ndarray, played: np.ndarray) -> float:
     if not len(played) or np.ptp(expected) == 0 or np.ptp(result) == 0:
         return np.nan
     return float(np.corrcoef(expected, result)[0, 1])
+
+
+class Correction(NamedTuple):
+    """Two numbers that make the chances that a network says those that happen, fitted to the
+    outcomes of its own games (after Guo et al. 2017, arXiv 1706.04599, with a bias for draws).
+
+    A network is too shy while it learns, because an outcome travels back only some plies in each
+    round. sharpness: the factor of all three logits. draw: what a draw's logit gets besides.
+    """
+
+    sharpness: float = 1.0
+    draw: float = 0.0
+
+    def logits(self, value_logits: np.ndarray) -> np.ndarray:
+        """The logits [..., 3] of the corrected chances."""
+        return value_logits * self.sharpness + DRAW * self.draw
+
+    def weights(self, weights: Arrays) -> Arrays:
+        """The weights of the network that says the corrected chances. One with points has none."""
+        if self == Correction():
+            return weights
+        return {
+            **weights,
+            "value.2.weight": weights["value.2.weight"] * self.sharpness,
+            "value.2.bias": self.logits(weights["value.2.bias"]),
+        }
+
+    def after(self, said: np.ndarray, played: np.ndarray) -> "Correction":
+        """This one after a step down the cross-entropy of outcomes `played`, where a network
+        without correction said the chances `said`, both [N, 3].
+        """
+        if not len(played):
+            return self
+        logits = np.log(np.maximum(said, LEAST_CHANCE))
+        missing = played - torch.from_numpy(self.logits(logits)).softmax(-1).numpy()
+        sharper = (missing * logits).sum(1).mean()
+        return Correction(
+            self.sharpness + CORRECTION_STEP * float(sharper),
+            self.draw + CORRECTION_STEP * float(missing[:, 1].mean()),
+        )
 
 
 class Calibration(NamedTuple):

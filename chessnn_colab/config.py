@@ -239,13 +239,6 @@ class TrainConfig(LearnerConfig, SearchConfig):
         WORKERS,
         one_of("all", "one"),
     )
-    device_failure: str = setting(
-        "stop",
-        "What happens when a worker's device does not work: stop ends the run, cpu lets that "
-        "worker play on the CPU.",
-        WORKERS,
-        one_of("stop", "cpu"),
-    )
     pool: str = setting(
         "local",
         "Where the workers are: local (this machine), ray (a cluster) or inline (this process, "
@@ -286,9 +279,7 @@ class TrainConfig(LearnerConfig, SearchConfig):
         Raises ConfigError, DeviceError or WorkerError.
         """
         if self.pool != "ray":
-            return plan_workers(
-                machine, device, self.workers, self.gpus, self.selfplay_device, self.device_failure
-            )
+            return plan_workers(machine, device, self.workers, self.gpus, self.selfplay_device)
         if self.gpus is not None:
             raise ConfigError(
                 f"gpus={self.gpus} on a Ray cluster, where Ray gives out the GPUs: leave it out. "
@@ -300,7 +291,6 @@ class TrainConfig(LearnerConfig, SearchConfig):
             join_cluster(self.address),
             self.workers,
             self.selfplay_device or ("cpu" if self.device == "cpu" else None),
-            self.device_failure,
         )
 
     def resolve(
@@ -474,7 +464,8 @@ class ResolvedTrainConfig(TrainConfig):
         return max(1, round(positions * self.sample_reuse / self.batch_size))
 
 
-CHANGEABLE = frozenset(field.name for field in fields(TrainConfig)) - FIXED_SETTINGS
+# device_failure was a setting before version 0.18.
+CHANGEABLE = {field.name for field in fields(TrainConfig)} - FIXED_SETTINGS | {"device_failure"}
 
 
 def saved_config(run: str) -> dict[str, Any] | None:

@@ -78,7 +78,6 @@ class WorkerPlan:
     devices: tuple[str, ...]
     threads: int
     notes: tuple[str, ...] = ()
-    device_failure: str = "stop"  # or "cpu": where a worker plays whose device does not work
     workers_per_gpu: int = 1  # that share a GPU, at most
     nccl: bool = True  # see Inventory
 
@@ -257,7 +256,6 @@ def plan_workers(
     workers: int | None = None,
     gpus: Sequence[int] | None = None,
     selfplay_device: str | None = None,
-    device_failure: str = "stop",
 ) -> WorkerPlan:
     """Plan which workers play on which device, when `device` trains.
 
@@ -267,8 +265,7 @@ def plan_workers(
     GPUs.
 
     gpus: play on these GPUs only, by torch's index. selfplay_device: play there instead, such as
-    "cpu". device_failure: "stop", or "cpu" to let a worker whose GPU does not work play on the CPU.
-    Raises DeviceError for devices that are not there.
+    "cpu". Raises DeviceError for devices that are not there.
     """
     trains_on = _candidates(device, machine, gpus)[0]
     plays_on = _candidates(selfplay_device or device, machine, gpus)[0]
@@ -281,14 +278,14 @@ def plan_workers(
         devices = tuple(wanted[worker % len(wanted)] for worker in range(total))
         threads = max(machine.cores // total, 1)
         per_gpu = math.ceil(total / len(wanted))
-        return WorkerPlan(devices, threads, (), device_failure, per_gpu, machine.nccl)
+        return WorkerPlan(devices, threads, (), per_gpu, machine.nccl)
     if gpus is not None and not trains_on.startswith("cuda"):
         raise DeviceError(
             f"gpus={list(gpus)} but the device is {device}: leave gpus out, or use cuda"
         )
     if plays_on == "mps":
         notes = (f"MPS takes one worker, not {workers}",) if (workers or 1) > 1 else ()
-        return WorkerPlan(("mps",), 1, notes, device_failure)
+        return WorkerPlan(("mps",), 1, notes)
     count = workers or min(machine.cores, MAX_CPU_WORKERS)
     threads = max(machine.cores // count, 1) if workers else 1
     return WorkerPlan(("cpu",) * count, threads)

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from .chances import Correction
 from .devices import PRECISIONS, choose_dtype, out_of_memory, time_convolutions
 from .errors import ConfigError
 from .games.base import Game
@@ -92,6 +93,7 @@ class Learner:
             self.device.type, LOSS_SCALE, enabled=self.precision == torch.float16
         )
         self.updates = 0
+        self.correction = Correction()
         self.parameters = list(network.parameters())
         # The price of spikes, in the place that a recorded update reads.
         self.price = torch.full((), config.spike_penalty or 0.0, device=self.device)
@@ -155,19 +157,24 @@ class Learner:
         self.updates += 1
 
     def progress(self) -> dict[str, Any]:
-        """Plain data for a checkpoint: the number of updates, and in float16 what scales the
-        loss.
+        """Plain data for a checkpoint: the number of updates, the correction of what the network
+        says, and in float16 what scales the loss.
         """
         state = self.scaler.state_dict()
-        return {"updates": self.updates, **({"scaler": state} if state else {})}
+        scaler = {"scaler": state} if state else {}
+        return {"updates": self.updates, "correction": list(self.correction), **scaler}
 
     def restore_progress(self, progress: Mapping[str, Any]) -> None:
-        """The inverse of `progress`; without a scaler's state (float32, an older version) scaling
+        """The inverse of `progress`. What is not there (an older version, no scaler in float32)
         starts anew.
 
-        Raises ConfigError when it is no scaler's state.
+        Raises ConfigError when it is no scaler's state, or no correction.
         """
         self.updates = progress["updates"]
+        numbers = progress.get("correction", Correction())
+        if not np.isfinite(numbers).all():
+            raise ConfigError(f"{numbers!r:.100} is not a correction of chances")
+        self.correction = Correction(*numbers)
         given, own = progress.get("scaler"), self.scaler.state_dict()
         if given is None or not own:
             return

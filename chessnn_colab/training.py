@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from .budget import Budget
+from .chances import said_and_played
 from .config import CHANGEABLE, TrainConfig
 from .device_probe import probe_for
 from .devices import detect_device, inventory
 from .games.registry import make_game, text_suffix
-from .in_flight import count
-from .iteration import sample_game, summary_of_games
+from .iteration import ended_by_rules, sample_game, summary_of_games
 from .learner import Learner
 from .learning import firing_rates, learn
 from .memory import keep_freed_memory
@@ -198,6 +198,9 @@ class Trainer:
         if records.num_positions:
             share = played_positions / records.num_positions
             self._learning_per_play = (learned - played) / play_seconds * share
+        if not self.game.score_limit:
+            compared = said_and_played(records, ended_by_rules(records, self.game))
+            self.learner.correction = self.learner.correction.after(*compared)
         self._measure(learned - started)
         opinions += opinion_of_position(self.network, self.game, self.iteration + 1)
         summary = summary_of_games(records, self.game)
@@ -333,14 +336,14 @@ class Trainer:
             "total_games": self.total_games,
             "total_positions": self.total_positions,
             "positions_before": self.positions_before,
-            "workers": self.playing.workers,
             **self.learner.progress(),
         }
         groups = state_to_save(self.learner, self.replay, self.playing.in_flight)
         if self.iteration not in {int(path.stem) for path in self.folder.snapshots()}:
             # One taken already is this iteration's; an interrupt may come in the middle of the next
             # one's learning.
-            self.folder.save_snapshot(self.iteration, groups["weights"], metadata)
+            weights = self.learner.correction.weights(to_arrays(self.network))
+            self.folder.save_snapshot(self.iteration, weights, metadata)
             if self._game_text:
                 self.folder.save_game_sample(
                     self.iteration, self._game_text, text_suffix(self.game.name)
@@ -379,11 +382,5 @@ class Trainer:
             "positions in replay)"
         )
         self.playing.in_flight = [in_flight]
-        before = latest.checkpoint.metadata.get("workers")
-        if in_flight and before != self.playing.workers:
-            self.progress.message(
-                f"{count(in_flight):,} games in flight of {before} workers are dealt out to "
-                f"{self.playing.workers}: from here on others are played than with as many workers"
-            )
         if self.folder.changed:
             self.progress.message(f"Its settings have changed: {', '.join(self.folder.changed)}")

@@ -43,7 +43,6 @@ scroll_to_cell(top=True)
 # Nothing needs to be changed. What the fields mean:
 #
 # - `run_folder`: the run. "auto" is the folder of the game's name in `runs`.
-# - `compare_with`: another run, whose strength is drawn beside this one's.
 # - `copy_on_drive`, on Colab: a run that this machine has lost is brought back from its copy.
 # - `train_minutes_if_none`: how long to train where "auto" finds no run. That short run gets a
 #   folder of its own (`runs/chess-short`), because a run keeps the size of its first network.
@@ -58,7 +57,6 @@ scroll_to_cell(top=True)
 # @title What to measure { run: "auto" }
 game = "chess"  # @param ["chess", "gomoku", "gomoku:9", "tictactoe", "2048"]
 run_folder = "auto"  # @param {type:"string"}
-compare_with = ""  # @param {type:"string"}
 copy_on_drive = False  # @param {type:"boolean"}
 train_minutes_if_none = 2  # @param {type:"slider", min:0.5, max:60, step:0.5}
 games = 40  # @param {type:"slider", min:2, max:400, step:2}
@@ -69,7 +67,6 @@ ladder_games = 20  # @param {type:"slider", min:2, max:200, step:2}
 
 # %% [markdown]
 # ## The story of the run
-# With another run in `compare_with`, its strength is the pale curve of the first figure.
 
 # %%
 import os
@@ -91,7 +88,7 @@ if run_folder.strip() in ("", "auto") and not (run / "metrics.jsonl").exists():
 game = runs.run_game(run)
 for_two = make_game(game).num_players == 2
 ladder = None  # of this run, when the cell below has made it
-display(run_story(run, compare_with or None))
+display(run_story(run))
 
 # %% [markdown]
 # ## Games it played against itself

@@ -6,10 +6,10 @@ import torch
 
 from chessnn_colab.actor import Actor
 from chessnn_colab.assembler import chances
-from chessnn_colab.chances import calibration, said_and_played
+from chessnn_colab.chances import Correction, calibration, said_and_played
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.iteration import summary_of_games
-from chessnn_colab.network import actor_copy, build_network
+from chessnn_colab.network import actor_copy, build_network, load_arrays, to_arrays
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.records import GameRecords
 from chessnn_colab.search import SearchConfig
@@ -75,3 +75,38 @@ def test_calibration_by_hand():
     assert found.brier_of_constant == pytest.approx(1 - (0.25**2 + 0.5**2 + 0.25**2))
     assert found.positions == 4 and len(found.fifths) == 4
     assert found.fifths[0] == {"predicted": [0, 1, 0], "played": [0, 1, 0]}
+
+
+def softmax(logits: np.ndarray) -> np.ndarray:
+    return np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+
+
+def test_a_correction_finds_how_shy_a_network_is():
+    """Outcomes are drawn by chances of which the network says half the logits, and more draws."""
+    rng = np.random.default_rng(0)
+    correction = Correction()
+    for _ in range(60):
+        logits = 0.75 * rng.normal(size=(4000, 3))
+        said = softmax(logits).astype(np.float32)
+        true = 2 * logits - np.array([0, 0.7, 0])
+        outcome = (rng.random((4000, 1)) > softmax(true).cumsum(1)).sum(1).clip(max=2)
+        correction = correction.after(said, np.eye(3, dtype=np.float32)[outcome])
+    assert correction == pytest.approx((2.0, -0.7), abs=0.05)
+    assert correction.after(said[:0], said[:0]) == correction, "no game has ended"
+
+
+def test_the_corrected_weights_say_the_corrected_chances():
+    network = build_network(NetworkConfig(channels=8, blocks=1, value_hidden=8), "cpu").eval()
+    observation = (
+        torch.rand(16, 27, 8, 8, generator=torch.Generator().manual_seed(0)) < 0.2
+    ).float()
+    with torch.no_grad():
+        network.value[2].weight.mul_(40)
+        before = network(observation)
+        correction = Correction(1.5, -0.4)
+        load_arrays(network, correction.weights(to_arrays(network)))
+        after = network(observation)
+    torch.testing.assert_close(after.prior_logits, before.prior_logits, rtol=0, atol=0)
+    expected = correction.logits(before.value_logits.numpy())
+    assert np.ptp(before.value_logits.numpy()[:, 1]) > 0.1
+    np.testing.assert_allclose(after.value_logits, expected, rtol=1e-5, atol=1e-6)

@@ -104,6 +104,9 @@ STATES = {
     "nan seconds": ("seconds", float("nan")),
     "true games": ("total_games", True),
     "too many": ("updates", 10**40),
+    "a correction too long": ("correction", [1.0, 0.0, 0.0]),
+    "a correction in words": ("correction", ["1.0", "0.0"]),
+    "an infinite correction": ("correction", [1.0, float("inf")]),
 }
 
 

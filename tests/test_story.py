@@ -16,7 +16,7 @@ from chessnn_colab.training import train
 from chessnn_colab.views import reference
 from chessnn_colab.views.card import best_moment, result_card
 from chessnn_colab.views.expect import what_to_expect
-from chessnn_colab.views.story import reference_of, run_story
+from chessnn_colab.views.story import run_story
 from tests.sample_reports import MATE, make_report, make_strength
 from tests.small_run import tiny, write_reports
 
@@ -171,9 +171,3 @@ def test_the_card_has_the_first_game_that_somebody_won():
     assert best_moment(reports) == ("Its first checkmate", reports[1])
     assert best_moment(reports[3:]) == ("A game", reports[3])
     assert best_moment(reports[4:]) == ("A game", reports[4])
-
-
-def test_a_story_draws_the_strength_of_another_run_below_its_own(run):
-    curve = [[0.0, 0.09], [1.0, 0.15], [2.0, 0.31]]
-    assert reference_of(run) == {"run": "the run first", "curves": {"puzzles, by policy": curve}}
-    assert run_story(run, run)._repr_html_() != run_story(run)._repr_html_()

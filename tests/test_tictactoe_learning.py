@@ -2,6 +2,7 @@
 match.
 """
 
+import numpy as np
 import pytest
 import torch
 
@@ -9,10 +10,12 @@ from chessnn_colab.actor import Actor
 from chessnn_colab.arena.evaluate import evaluate_run
 from chessnn_colab.arena.registry import match_game
 from chessnn_colab.assembler import chances
+from chessnn_colab.chances import Correction
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.games.base import finished, select, start_positions
 from chessnn_colab.games.tictactoe import TicTacToe
-from chessnn_colab.network import actor_copy
+from chessnn_colab.network import actor_copy, to_arrays
+from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.networks import load_network
 from chessnn_colab.search import SearchConfig
 from chessnn_colab.training import train
@@ -69,6 +72,16 @@ def run(tmp_path_factory) -> str:
     assert "Ending: " in reports[-1].sample_game and " wins" in reports[-1].sample_game
     assert reports[-1].brier < 0.1 and reports[-1].correlation > 0.9
     return run
+
+
+def test_what_is_kept_to_play_says_corrected_chances_and_learning_goes_on_from_its_own(run):
+    checkpoint = RunFolder.open(run).latest_checkpoint().checkpoint
+    correction = Correction(*checkpoint.metadata["correction"])
+    learned, kept = checkpoint.groups["weights"], to_arrays(load_network(run, None, "cpu")[0])
+    print(f"\nmeasured: {correction}")
+    assert not np.allclose(kept["value.2.weight"], learned["value.2.weight"], rtol=1e-3)
+    for name, array in correction.weights(learned).items():
+        np.testing.assert_array_equal(kept[name], array)
 
 
 def test_the_policy_alone_keeps_the_true_value(run):

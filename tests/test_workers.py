@@ -60,6 +60,17 @@ def gone_within(pid: int, seconds: float) -> bool:
     return not alive(pid)
 
 
+def pids_that_play(pool: LocalPool, seconds: float) -> set[int]:
+    """The processes of a call in which every worker plays. One that has just been started may come
+    too late for the first call: the others have played its games.
+    """
+    deadline = time.monotonic() + seconds
+    pids: set[int] = set()
+    while len(pids) < len(pool.descriptions) and time.monotonic() < deadline:
+        pids = {pid_of(worker) for worker in pool.play([40, 40], 2)}
+    return pids
+
+
 class TestLocalPool(PoolContract):
     def make(self, factory, settings, plan, **more):
         return LocalPool(factory, settings, plan, logs=self.logs, **more)
@@ -83,15 +94,6 @@ class TestLocalPool(PoolContract):
             match="(?s)worker 0 .right. could not start.*right does not work: no kernel",
         ):
             self.pool_of(plan=WorkerPlan(("right",), 1), trouble={"right": "broken"})
-
-    def test_or_plays_on_the_cpu_where_that_was_asked_for(self, messages):
-        plan = WorkerPlan(("left", "right"), 1, device_failure="cpu")
-        with self.pool_of(plan=plan, messages=messages, trouble={"right": "broken"}) as pool:
-            assert pool.descriptions == ["toy on left", "toy on cpu"]
-            assert played(pool, [1, 2], 0) == shares([1, 2], 0)
-        (message,) = messages
-        assert "worker 1 (right) cannot use right" in message and "; its log is " in message
-        assert "no kernel image" in message and "plays on the CPU" in message
 
     def test_a_device_that_fails_in_the_middle_is_tried_again_in_a_new_process(
         self, messages, tmp_path
@@ -118,8 +120,8 @@ class TestLocalPool(PoolContract):
             assert played(pool, [3, 3], 1) == shares([3, 3], 1)
         assert "Resource temporarily unavailable; its log is " in messages[-1]
         assert "1 of 2 workers continue" in messages[-1]
-        pids = {pid_of(worker) for worker in pool.play([40, 40], 2)}
-        assert len(pids) == 2, "the next call begins with all again"
+        pids = pids_that_play(pool, seconds=60.0)
+        assert len(pids) == 2, "the next call starts all again"
         with monkeypatch.context() as patch:
             patch.setattr(pool, "_new_process", no_more_processes)
             for pid in pids:

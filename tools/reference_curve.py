@@ -13,10 +13,10 @@ from pathlib import Path
 from statistics import median
 
 from chessnn_colab.errors import ChessnnError, RunError
+from chessnn_colab.report import strength_points
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.run_list import folder_bytes
 from chessnn_colab.views.reference import REFERENCE
-from chessnn_colab.views.story import reference_of
 
 KEYS = ("game", "preset", "search")
 
@@ -27,7 +27,10 @@ def curve_of(run: str, machine: str) -> dict:
     """
     folder = RunFolder.open(run)
     reports = folder.reports()
-    curves = reference_of(run)["curves"]
+    curves: dict[str, list[list[float]]] = {}
+    for point in strength_points(reports):
+        moment = [round(point.seconds / 60, 3), round(point.share, 4)]
+        curves.setdefault(point.measure, []).append(moment)
     if not curves or max(map(len, curves.values())) < 2:
         raise RunError(
             f"{run} has no curve: train it with --measure-strength and a time budget, expected two points"

@@ -26,7 +26,7 @@ RESULT_COLOURS = {
 MAX_LAYER_LINES = 8
 SMALL = 7.0  # points, of the small figures' text
 # The curve of a normal run: {"machine": ..., "game": ..., "preset": ..., "curves": {measure:
-# [[minutes, share], ...]}}, or of another one: {"run": what it is, "curves": ...}
+# [[minutes, share], ...]}}
 Reference = Mapping[str, Any]
 
 
@@ -71,8 +71,6 @@ def draw_strength(
     scored = [report for report in reports if "mean" in report.scores]
     moments = [report.seconds / 60 for report in scored]
     ends = [*moments, *(point.seconds / 60 for point in points)]
-    if reference and "run" in reference:
-        ends += [curve[-1][0] for curve in reference["curves"].values()]
     axis.set(title="Is it getting stronger?", xlabel="minutes of training")
     axis.locator_params(nbins=6, steps=(1, 2, 5, 10))
     if points:
@@ -103,9 +101,8 @@ def _draw_measures(axis: Axes, points: Sequence[Strength], reference: Reference 
     below = f"minutes of training, {100 * TIME_SHARE:.0f} % of them to measure this"
     if "puzzles, by policy" in measures:
         below += "\nby policy: without looking ahead; they fall while its games are weak"
-    if reference is not None and set(measures) & set(usual):
-        pale = reference.get("run") or f"a run on {reference['machine']}"
-        below += "\n" + fill(f"pale: {pale}", 60)
+    if reference and set(measures) & set(usual):
+        below += "\n" + fill(f"pale: a run on {reference['machine']}", 60)
     axis.set_xlabel(below)
     axis.yaxis.set_major_formatter(PERCENT)
 

@@ -17,7 +17,6 @@ from ..runs.folder import RunFolder
 from ..text import counted, duration, percent
 from .cell import HtmlImage
 from .columns import strength_sentences
-from .curves import Reference
 from .panel import LINE, box, div, figures_html, plain_lines, quiet, table_html
 from .picture import picture_html
 from .played import played_game
@@ -25,10 +24,9 @@ from .reference import reference_for
 from .replay import one_position
 
 
-def run_story(run: str | Path, other: str | Path | None = None) -> HtmlImage:
-    """The results of the run in this folder, all sessions together. other: a second run, whose
-    strength is drawn pale in the same figure; None: that of a normal run. Raises RunError when
-    there is no run.
+def run_story(run: str | Path) -> HtmlImage:
+    """The results of the run in this folder, all sessions together. Raises RunError when there is
+    no run.
     """
     folder = RunFolder.open(run)
     config = folder.config
@@ -38,9 +36,8 @@ def run_story(run: str | Path, other: str | Path | None = None) -> HtmlImage:
         return HtmlImage(box(html.escape(told)), told)
     points = strength_points(reports)
     game = sample_part(reports)
-    reference = reference_for(config) if other is None else reference_of(other)
     position = one_position(reports, config.get("game", "chess"), folder.path.name)
-    figures = figures_html(reports, points, reference, None, game, position)
+    figures = figures_html(reports, points, reference_for(config), None, game, position)
     page = summary_html(config, reports, points) + box(figures + table_html(reports, 8))
     return HtmlImage(page, "\n".join([headline(config, reports), *strength_sentences(points)]))
 
@@ -119,19 +116,6 @@ def sample_part(reports: Sequence[Report]) -> str:
     plies = f"After {len(played.drawing.actions)} plies."
     told = " ".join(filter(None, (played.drawing.opening_words(), plies, played.end)))
     return f"{head}{picture_html(played.drawing, size=270)}<p>{html.escape(told)}</p>"
-
-
-def reference_of(run: str | Path) -> Reference:
-    """The curves of a run as those of a normal one, to draw another run over them. Raises
-    RunError.
-    """
-    folder = RunFolder.open(run)
-    reports = folder.reports()
-    curves: dict[str, list[list[float]]] = {}
-    for point in strength_points(reports):
-        moment = [round(point.seconds / 60, 3), round(point.share, 4)]
-        curves.setdefault(point.measure, []).append(moment)
-    return {"run": f"the run {folder.path.name}", "curves": curves}
 
 
 def _tile(name: str, figure: str) -> str:

@@ -138,11 +138,8 @@ class Pool:
             slot.share = None
 
     def ready_slots(self, workers: Sequence[int]) -> list[Slot]:
-        """Of the workers with these numbers, those that have started, on the device planned."""
-        slots = [self._slots[worker] for worker in workers]
-        return [
-            slot for slot in slots if slot.ready and slot.device == self.plan.devices[slot.index]
-        ]
+        """Of the workers with these numbers, those that have started."""
+        return [slot for worker in workers if (slot := self._slots[worker]).ready]
 
     def learn(self, slots: Sequence[Slot], state: Any, port: int, seconds: float) -> LearnCall:
         """Have these workers go on as the learner of `state`; returns the call. Then `tell` them
@@ -297,11 +294,6 @@ class Pool:
             slot.empty()
             slot.share = None
             self._fail(f"{report}:\n{traceback}")
-        elif slot.device != "cpu" and self.plan.device_failure == "cpu":
-            report = self._report(slot, f"cannot use {slot.device} ({cause})")
-            self._say(f"{report}. It plays on the CPU instead, as device_failure='cpu' asks")
-            slot.device = "cpu"
-            self._start(slot)
         else:
             self._go_on_without(slot, "could not start", f":\n{traceback}")
 

@@ -99,10 +99,7 @@ def join_cluster(address: str | None = None) -> Mapping[str, float]:
 
 
 def plan_cluster(
-    resources: Mapping[str, float],
-    workers: int | None = None,
-    selfplay_device: str | None = None,
-    device_failure: str = "stop",
+    resources: Mapping[str, float], workers: int | None = None, selfplay_device: str | None = None
 ) -> WorkerPlan:
     """Plan one actor per GPU in the cluster, or one per CPU if it has no GPU.
 
@@ -123,11 +120,11 @@ def plan_cluster(
         count = workers or gpus
         threads = max(cpus // max(count, gpus), 1)
         per_gpu = math.ceil(count / gpus)
-        return WorkerPlan(("cuda:0",) * count, threads, (), device_failure, per_gpu)
+        return WorkerPlan(("cuda:0",) * count, threads, (), per_gpu)
     asked = workers or cpus
     note = f"{asked} workers asked for, the cluster has room for {cpus}"
     notes = (note,) if asked > cpus else ()
-    return WorkerPlan(("cpu",) * min(asked, cpus), 1, notes, device_failure)
+    return WorkerPlan(("cpu",) * min(asked, cpus), 1, notes)
 
 
 class RayWorker:
