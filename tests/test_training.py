@@ -29,6 +29,7 @@ from chessnn_colab.learning import learn
 from chessnn_colab.network import to_arrays
 from chessnn_colab.replay import ReplayBuffer, window_size
 from chessnn_colab.report import Report
+from chessnn_colab.runs.checkpoint import load_checkpoint, save_checkpoint
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.networks import load_network
 from chessnn_colab.selfplay import SelfPlay
@@ -466,6 +467,18 @@ def test_auto_preset_goes_on_with_the_runs_network(run):
     assert (config.preset, config.channels, config.blocks) == ("cpu", 8, 1)
 
 
+def test_a_run_of_version_0_17_goes_on(tmp_path):
+    """It had a setting more, and no correction of its chances."""
+    list(train(tiny(tmp_path, iterations=1)))
+    settings = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**settings, "device_failure": "stop"}))
+    path = tmp_path / "checkpoints" / "000001.safetensors"
+    groups, metadata = load_checkpoint(path)
+    save_checkpoint(path, groups, {k: v for k, v in metadata.items() if k != "correction"})
+    (report,) = train(tiny(tmp_path, iterations=1))
+    assert report.iteration == 2
+
+
 def test_another_network_is_refused(run):
     with pytest.raises(ConfigError, match="channels"):
         list(train(tiny(run[0], channels=16)))
@@ -509,7 +522,7 @@ def test_the_window_grows_by_katagos_rule(played, iteration, limit, size):
 
 def test_the_default_limit_of_the_window_is_the_memorys(monkeypatch):
     monkeypatch.setattr(config_module, "usable_memory", lambda: 2**33)
-    plan = WorkerPlan(("cuda",), 1, (), "stop")
+    plan = WorkerPlan(("cuda",), 1)
     config = TrainConfig(preset="cpu").resolve("cuda", inventory(), plan)
     assert config.replay_capacity == 2**31 // 110
 
