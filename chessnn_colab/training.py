@@ -198,9 +198,6 @@ class Trainer:
         if records.num_positions:
             share = played_positions / records.num_positions
             self._learning_per_play = (learned - played) / play_seconds * share
-        if not self.game.score_limit:
-            compared = said_and_played(records, ended_by_rules(records, self.game))
-            self.learner.correction = self.learner.correction.after(*compared)
         self._measure(learned - started)
         opinions += opinion_of_position(self.network, self.game, self.iteration + 1)
         summary = summary_of_games(records, self.game)
@@ -269,6 +266,9 @@ class Trainer:
         self.playing.under_way = False  # until here an interrupt keeps the games
         self.total_games += int((records.endings > 0).sum())
         self.total_positions += new
+        if not self.game.score_limit:
+            compared = said_and_played(records, ended_by_rules(records, self.game))
+            self.learner.correction = self.learner.correction.after(*compared)
 
     def _learn(self, new_positions: int) -> dict[str, Any]:
         """Learn until each new position was seen `sample_reuse` times, or the time is up; at least

@@ -145,7 +145,7 @@ def test_the_loss_scale_is_saved_and_comes_back():
     assert fresh.updates == 7 and fresh.scaler.get_scale() == 1024.0
     plain = learner_of()
     plain.restore_progress(saved)  # a run that went on in another precision
-    assert plain.progress() == {"updates": 4}
+    assert plain.progress() == {"updates": 4, "correction": [1.0, 0.0]}
 
 
 def test_an_update_that_float16_cannot_make_is_told_and_not_counted():
