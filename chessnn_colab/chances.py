@@ -19,9 +19,7 @@ from .records import GameRecords
 from .text import percent
 
 FIFTHS = 5
-CORRECTION_STEP = (
-    0.5  # a tenth of the way or so in an iteration: 125 games say little by themselves
-)
+CORRECTION_STEP = 0.5  # of its slope in an iteration, whose 125 games or so say little alone
 LEAST_CHANCE = 1e-3  # of those that a correction is fitted to; a mate that was found says 0
 DRAW = np.array([0.0, 1.0, 0.0], np.float32)
 
