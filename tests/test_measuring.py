@@ -12,7 +12,8 @@ import re
 import signal
 import subprocess
 import sys
-import time
+import threading
+from contextlib import suppress
 from dataclasses import asdict, replace
 
 import pytest
@@ -157,6 +158,7 @@ def test_a_ladder_that_is_stopped_early_tells_the_games_that_ended(
     assert re.search(f"too few games to rate every player[^$]*{kept}", capsys.readouterr().err)
 
 
+@pytest.mark.timeout(600)
 def test_a_real_ctrl_c_on_a_real_terminal(run):
     """Bars while it plays, then the score so far, no traceback, exit code 130."""
     master, slave = pty.openpty()
@@ -165,7 +167,7 @@ def test_a_real_ctrl_c_on_a_real_terminal(run):
     }
     command = ["evaluate", run, "--games", "200000", "--search", "policy", "--device", "cpu"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "chessnn_colab", *command],
+        [sys.executable, "-X", "faulthandler", "-m", "chessnn_colab", *command],
         stdin=slave,
         stdout=slave,
         stderr=slave,
@@ -174,23 +176,27 @@ def test_a_real_ctrl_c_on_a_real_terminal(run):
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     os.close(slave)
-    said, deadline, sent = b"", time.monotonic() + 150, False
+    said, sent = b"", False
+    # A busy machine may take minutes to start three processes. A program that hangs says where.
+    late = threading.Timer(500, process.send_signal, [signal.SIGABRT])
+    late.start()
     try:
-        while time.monotonic() < deadline:
-            try:
-                said += os.read(master, 65536)
-            except OSError:  # the other end has gone
-                break
-            if not sent and re.search(rb"[1-9]\d*/200,000 games", said):
-                os.kill(process.pid, signal.SIGINT)
-                sent = True
-        assert process.wait(120) == 130
+        with suppress(OSError):  # the other end has gone
+            while more := os.read(master, 65536):
+                said += more
+                if not sent and re.search(rb"[1-9]\d*/200,000 games", said):
+                    process.send_signal(signal.SIGINT)
+                    sent = True
+        code = process.wait()
     finally:
+        late.cancel()
         process.kill()
+        process.wait()
         os.close(master)
-    end = said.decode(errors="replace")
+    end = said[-5000:].decode(errors="replace")
+    assert (code, sent) == (130, True), end
     assert "against random" in end and re.search(r"interrupted: \d+ of 200000 games had ended", end)
-    assert "Traceback" not in end
+    assert b"Traceback" not in said
 
 
 def test_progress_goes_to_stderr_and_the_result_to_stdout(run, capsys):

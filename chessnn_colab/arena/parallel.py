@@ -172,7 +172,8 @@ class ParallelMatches:
                 self.results.ended[match].pop(number, None)
             self.news.pop(index, None)
             return
-        self.news[index] = news = json.loads(str(received[-1]["news"]))
+        # Not by str(), in which numpy loses an interrupt in two hundred.
+        self.news[index] = news = json.loads(received[-1]["news"].item())
         for match, number, points, ending, actions, reason in news["games"]:
             opening = self.runner.opening(number)
             self.results.ended[match][number] = MatchGame(

@@ -76,7 +76,7 @@ class LocalProcess:
         self.index = index
         self.inbox = inbox
         self.heard_at = time.monotonic()
-        self.outbox: queue.Queue[bytes | None] = queue.Queue()
+        self.outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         # Not among the process's arguments: to start it would wait for ever if it died before it
         # had read more than a pipe holds.
         self.outbox.put(blueprint)

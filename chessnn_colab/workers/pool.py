@@ -64,7 +64,7 @@ class Pool:
         self._factory = factory
         self._settings = dict(settings)
         self._say = on_message
-        self._inbox: Inbox = queue.Queue()
+        self._inbox: Inbox = queue.SimpleQueue()
         self._slots = [Slot(index, device) for index, device in enumerate(plan.devices)]
         self._weights: Any = None
         self.call = PlayCall([], 0)

@@ -212,7 +212,7 @@ class _Parent:
 
     def __init__(self, connection: PipeEnd):
         self.connection = connection
-        self.commands: queue.Queue[tuple[Any, ...]] = queue.Queue()
+        self.commands: queue.SimpleQueue[tuple[Any, ...]] = queue.SimpleQueue()
         self.stopped_ticket = -1
         threading.Thread(target=self._read, daemon=True, name="read-parent").start()
 

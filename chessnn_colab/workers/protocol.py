@@ -16,9 +16,9 @@ Games = int | Sequence[Any] | Share
 OnUpdate = Callable[
     [int, int, int], None
 ]  # (share, games, plies), counted since the call of play began
-Inbox = queue.Queue[
-    tuple[int, "WorkerProcess", bytes | None]
-]  # (index of the slot, handle, payload or None)
+# (index of the slot, handle, payload or None). Not a Queue: an interrupt may leave its lock locked,
+# and then nobody gets anything any more.
+Inbox = queue.SimpleQueue[tuple[int, "WorkerProcess", bytes | None]]
 # gets the device in words of each worker that has started, "" for the others
 OnStart = Callable[[Sequence[str]], None]
 

@@ -32,9 +32,11 @@ from .shares import Slot
 if TYPE_CHECKING:
     from ..devices import WorkerPlan
 
-# When an actor dies Ray prints pages of logs; the pool reports it in one sentence. Ray reads this
-# when it is imported.
+# Ray reads these when it is imported. When an actor dies it prints pages of logs; the pool reports
+# it in one sentence. And it gives its workers niceness 15, with which they get a thirtieth of a core
+# beside a busy program.
 os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", "Raylet is terminated|worker died or was killed")
+os.environ.setdefault("RAY_worker_niceness", "0")
 try:
     import ray
     from ray.exceptions import ActorUnavailableError, GetTimeoutError, RayActorError, RayError

@@ -47,7 +47,9 @@ class Engine:
     ):
         self.commands = commands
         self.answers = answers
-        self.inbox: queue.Queue[str | None] = queue.Queue()  # None: the end of the input
+        self.inbox: queue.SimpleQueue[str | None] = (
+            queue.SimpleQueue()
+        )  # None: the end of the input
         self.options = {name: first for name, (first, _) in OPTIONS.items()}
         self.board = chess.Board()
         self.player = network_player(run, snapshot, Chess(NO_CAP))

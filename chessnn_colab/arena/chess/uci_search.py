@@ -51,7 +51,9 @@ class Search:
     actor: Actor
     board: chess.Board
     limits: Limits
-    inbox: queue.Queue[str | None]  # commands that come during the search; None: the input's end
+    inbox: queue.SimpleQueue[
+        str | None
+    ]  # commands that come during the search; None: the input's end
     say: Say  # writes one line to the other program
     lines: int  # of play to tell, of as many moves (MultiPV)
     nodes: int = 0
