@@ -70,6 +70,11 @@ class TestRayPool(PoolContract):
     def make(self, factory, settings, plan, **more):
         return RayPool(factory, settings, plan, **more)
 
+    def test_a_worker_counts_as_much_as_other_programs(self, pool):
+        """Ray's own niceness would let it stand still beside a busy one."""
+        received = pool.play([1, 1], 0)
+        assert {os.getpriority(os.PRIO_PROCESS, pid_of(worker)) for worker in received} == {0}
+
 
 def test_a_machine_that_is_lost_is_a_dead_worker_and_the_call_completes(
     head, messages, monkeypatch

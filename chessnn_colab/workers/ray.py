@@ -32,11 +32,9 @@ from .shares import Slot
 if TYPE_CHECKING:
     from ..devices import WorkerPlan
 
-# Ray reads these when it is imported. When an actor dies it prints pages of logs; the pool reports
-# it in one sentence. And it gives its workers niceness 15, with which they get a thirtieth of a core
-# beside a busy program.
+# When an actor dies Ray prints pages of logs; the pool reports it in one sentence. Ray reads this
+# when it is imported.
 os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", "Raylet is terminated|worker died or was killed")
-os.environ.setdefault("RAY_worker_niceness", "0")
 try:
     import ray
     from ray.exceptions import ActorUnavailableError, GetTimeoutError, RayActorError, RayError
@@ -212,12 +210,15 @@ class ActorProcess:
         self._place: tuple[str, int] | None = None
         self._end = ""  # how it ended, in words
         self._ended = threading.Event()
+        environment = dict.fromkeys(THREAD_VARIABLES, str(threads))
+        # Ray's default is 15, with which a worker gets a thirtieth of a core beside a busy program.
+        environment["RAY_worker_niceness"] = "0"
         options: dict[str, Any] = {
             "num_cpus": num_cpus,
             "num_gpus": num_gpus,
             "max_restarts": 0,
             "concurrency_groups": {"down": 1, "up": 1},
-            "runtime_env": {"env_vars": dict.fromkeys(THREAD_VARIABLES, str(threads))},
+            "runtime_env": {"env_vars": environment},
         }
         actor_class: Any = ray.remote(**options)(RayWorker)
         self._actor = actor_class.remote(blueprint, threads)
