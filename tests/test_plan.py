@@ -12,6 +12,7 @@ from chessnn_colab.plan import made_up_machine, plan_run
 from chessnn_colab.presets import LEAST_REUSE, MOST_REUSE, SPIKE_PRICES, Rates, stated_rates
 from chessnn_colab.training import train
 
+from .counts import full
 from .small_run import tiny
 
 CORES = Inventory((), False, 2)
@@ -51,13 +52,13 @@ def test_every_worker_of_a_cluster_has_a_gpu_of_its_own():
 
 
 def test_a_run_does_as_planned(tmp_path):
-    """Eight processes play, and the window is full before the run ends."""
+    """Several processes play, and the window is full before the run ends."""
     config = tiny(
         tmp_path / "run",
         game="tictactoe",
         boards=8,
         max_plies=2,
-        workers=8,
+        workers=full(4, 8),
         positions_per_iteration=2400,
         replay_capacity=5000,
         iterations=3,
