@@ -210,9 +210,8 @@ class ActorProcess:
         self._place: tuple[str, int] | None = None
         self._end = ""  # how it ended, in words
         self._ended = threading.Event()
-        environment = dict.fromkeys(THREAD_VARIABLES, str(threads))
         # Ray's default is 15, with which a worker gets a thirtieth of a core beside a busy program.
-        environment["RAY_worker_niceness"] = "0"
+        environment = {"RAY_worker_niceness": "0"} | dict.fromkeys(THREAD_VARIABLES, str(threads))
         options: dict[str, Any] = {
             "num_cpus": num_cpus,
             "num_gpus": num_gpus,
