@@ -170,8 +170,9 @@ def test_without_a_lost_rank_the_others_begin_again(
     batches = batches_of(replay, 30)
     if cause == signal.SIGSTOP:
         ranks.learn(new_learner(), batches, nothing)  # the first time a worker is slow
-        ranks.seconds = 3.0
-        monkeypatch.setattr(LearnCall, "stop_seconds", 3.0)
+        ranks.seconds = 5.0
+        # Longer: one that waits for the stopped one hears of the end when its own time is over.
+        monkeypatch.setattr(LearnCall, "stop_seconds", 12.0)
     pid = pool._slots[1].process.process.pid
     lose = at_update(update, lambda: os.kill(pid, cause))
     learner = new_learner()

@@ -1,5 +1,6 @@
 """Matches that several processes share: the same games as in one, whatever happens to a process."""
 
+import gc
 import math
 import multiprocessing
 import os
@@ -290,11 +291,17 @@ class Alarm:
 
 @pytest.fixture
 def alarm():
+    """Without the collection of garbage, whose callbacks swallow what is raised in them: here it is
+    the garbage of other tests.
+    """
     made = Alarm()
+    gc.collect()
+    gc.disable()
     before = signal.signal(signal.SIGALRM, made.ring)
     yield made
     made.set(0)
     signal.signal(signal.SIGALRM, before)
+    gc.enable()
 
 
 @pytest.mark.timeout(method="thread")  # the other method has the same clock
