@@ -171,7 +171,7 @@ def test_without_a_lost_rank_the_others_begin_again(
     if cause == signal.SIGSTOP:
         ranks.learn(new_learner(), batches, nothing)  # the first time a worker is slow
         ranks.seconds = 5.0
-        # Longer: one that waits for the stopped one hears of the end when its own time is over.
+        # For one that began to wait for the stopped one later than the other, on a busy machine.
         monkeypatch.setattr(LearnCall, "stop_seconds", 12.0)
     pid = pool._slots[1].process.process.pid
     lose = at_update(update, lambda: os.kill(pid, cause))

@@ -47,9 +47,8 @@ class Engine:
     ):
         self.commands = commands
         self.answers = answers
-        self.inbox: queue.SimpleQueue[str | None] = (
-            queue.SimpleQueue()
-        )  # None: the end of the input
+        # None: the end of the input
+        self.inbox: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self.options = {name: first for name, (first, _) in OPTIONS.items()}
         self.board = chess.Board()
         self.player = network_player(run, snapshot, Chess(NO_CAP))

@@ -51,9 +51,8 @@ class Search:
     actor: Actor
     board: chess.Board
     limits: Limits
-    inbox: queue.SimpleQueue[
-        str | None
-    ]  # commands that come during the search; None: the input's end
+    # commands that come during the search; None: the input's end
+    inbox: queue.SimpleQueue[str | None]
     say: Say  # writes one line to the other program
     lines: int  # of play to tell, of as many moves (MultiPV)
     nodes: int = 0
