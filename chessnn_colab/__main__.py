@@ -35,13 +35,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if str(error):
             print(f"chessnn_colab: {error}", file=sys.stderr)
         return 130
-    except ChessnnError as error:
-        print(f"chessnn_colab: {error}", file=sys.stderr)
-        return 2
     except BrokenPipeError:  # the reader of our output has gone: `... | head`
         sys.stderr.close()
         return 141  # what a shell says of a program that ends so
-    except OSError as error:  # such as a full disk, where our output goes
+    except (ChessnnError, OSError) as error:  # OSError: such as a full disk, where our output goes
         print(f"chessnn_colab: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -18,6 +18,7 @@ from .search import (
     Root,
     SearchConfig,
     Step,
+    best_action,
     considered_visits_table,
     padded,
     play_wins,
@@ -153,7 +154,7 @@ class Actor:
         before = select(evaluated.state, rows)
         if action is None:
             actions, logits = self._policy(before, evaluated.rates, rows)
-            action = actions.gather(1, logits.argmax(1, keepdim=True)).squeeze(1)
+            action = best_action(actions, logits)
         return self.play(before, action)
 
     def play(self, before: Any, action: Tensor) -> tuple[Step, Evaluated]:

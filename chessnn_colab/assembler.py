@@ -71,10 +71,10 @@ class Assembler:
         endings = np.where(rows["ended"][last], rows["ending"][last], 0)
         by_rules = (endings > 0) & (endings != self._truncated)
         if "reward" in rows:
-            targets = self._point_targets(rows, lengths, by_rules)
+            targets = self._point_targets(rows, last, lengths, by_rules)
             results = np.zeros(len(last))
         else:
-            targets = self._value_targets(rows, lengths, by_rules)
+            targets = self._value_targets(rows, last, lengths, by_rules)
             results = np.where(by_rules, rows["outcome"][last], 0)
         return GameRecords(
             positions=rows["position"],
@@ -88,11 +88,12 @@ class Assembler:
             results=results.astype(np.int8),
         )
 
-    def _value_targets(self, rows: Arrays, lengths: np.ndarray, by_rules: np.ndarray) -> np.ndarray:
+    def _value_targets(
+        self, rows: Arrays, last: np.ndarray, lengths: np.ndarray, by_rules: np.ndarray
+    ) -> np.ndarray:
         """float16 [N, 3]: the chances of each position's mover to win, draw and lose, by
         `td_returns`. A game that the rules did not end is worth the estimate at its last position.
         """
-        last = np.cumsum(lengths) - 1
         second = (rows["player"] == 1)[:, None]
         estimate = _turned(rows["estimate"], second)
         result = rows["outcome"][last, None] == (1, 0, -1)
@@ -100,11 +101,12 @@ class Assembler:
         returns = td_returns(final, estimate, lengths, rows["td_lambda"])
         return _turned(returns, second).astype(np.float16)
 
-    def _point_targets(self, rows: Arrays, lengths: np.ndarray, by_rules: np.ndarray) -> np.ndarray:
+    def _point_targets(
+        self, rows: Arrays, last: np.ndarray, lengths: np.ndarray, by_rules: np.ndarray
+    ) -> np.ndarray:
         """float32 [N]: the points that each position was still worth. An unfinished game takes its
         last search value.
         """
-        last = np.cumsum(lengths) - 1
         final = np.where(by_rules, rows["reward"][last], rows["value"][last])
         ahead = self._discount * rows["value"]
         td_lambda = rows["td_lambda"]

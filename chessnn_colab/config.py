@@ -46,6 +46,7 @@ from .settings import (
     SELF_PLAY,
     WORKERS,
     Check,
+    from_up,
     one_of,
     require,
     setting,
@@ -59,10 +60,6 @@ USUAL_PLIES = 100  # of a game of chess; an iteration counts no more for each of
 NETWORK_SETTINGS = ("channels", "blocks", "steps", "levels", "reset", "activation")
 # A run keeps these when it is resumed: they give the weights their shape.
 FIXED_SETTINGS = frozenset({"preset", *NETWORK_SETTINGS})
-
-
-def _are_different(values: Any) -> bool:
-    return isinstance(values, (tuple, list)) and 0 < len(set(values)) == len(values)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,10 +199,7 @@ class TrainConfig(LearnerConfig, SearchConfig):
         COUNT_FROM_ZERO,
     )
     batch_size: int | None = setting(
-        None,
-        "The positions per update. By default the device decides.",
-        LEARNING,
-        Check(lambda value: isinstance(value, int) and value >= 2, "a whole number from 2 up"),
+        None, "The positions per update. By default the device decides.", LEARNING, from_up(2)
     )
     replay_capacity: int | None = setting(
         None,
@@ -227,7 +221,10 @@ class TrainConfig(LearnerConfig, SearchConfig):
         None,
         "The numbers of the GPUs to use, such as 0,2. By default all.",
         WORKERS,
-        Check(_are_different, "different GPU numbers such as 0,2 (leave gpus out for all)"),
+        Check(
+            lambda gpus: isinstance(gpus, (tuple, list)) and 0 < len(set(gpus)) == len(gpus),
+            "different GPU numbers such as 0,2 (leave gpus out for all)",
+        ),
     )
     selfplay_device: str | None = setting(
         None, "The device that plays, such as cpu. By default the device that learns.", WORKERS
@@ -441,10 +438,10 @@ class TrainConfig(LearnerConfig, SearchConfig):
     def _shape(self) -> NetworkConfig:
         """The preset's network with the settings that are given."""
         base = PRESETS["cpu" if self.preset == "auto" else self.preset]
-        given = {name: getattr(self, name) for name in NETWORK_SETTINGS}
-        return dataclasses.replace(
-            base, **{name: value for name, value in given.items() if value is not None}
-        )
+        given = {
+            name: value for name in NETWORK_SETTINGS if (value := getattr(self, name)) is not None
+        }
+        return dataclasses.replace(base, **given)
 
 
 class ResolvedTrainConfig(TrainConfig):

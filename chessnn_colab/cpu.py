@@ -23,6 +23,13 @@ def usable_cores(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
         return cores
 
 
+def limit_threads() -> None:
+    """torch uses no more threads than this process may use cores. By itself it counts those of the
+    machine, within a container too.
+    """
+    torch.set_num_threads(min(torch.get_num_threads(), usable_cores()))
+
+
 @contextmanager
 def use_threads(count: int) -> Iterator[None]:
     """torch uses `count` threads of the CPU inside the block or the decorated function.

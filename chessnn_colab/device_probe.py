@@ -23,7 +23,7 @@ from .learner import Learner, LearnerConfig
 from .lockstep import Lockstep
 from .network import SpikingNetwork, actor_copy, build_network
 from .records import POLICY_WIDTH
-from .search import PolicyOutput, SearchConfig
+from .search import PolicyOutput, SearchConfig, best_action
 
 BOARDS = 64
 PLIES = 24
@@ -241,15 +241,10 @@ def _compare_policies(
         return
     best = expected.action_weights.topk(2, dim=1).values
     clear = best[:, 0] - best[:, 1] >= CLEAR
-    same = likeliest(expected) == likeliest(found).cpu()
+    chosen = [best_action(each.actions, each.action_weights).cpu() for each in (expected, found)]
+    same = chosen[0] == chosen[1]
     if clear.any() and not same[clear].float().mean() >= AGREEMENT:
         raise RuntimeError(
             f"the search {search} comes out wrong there: of {int(clear.sum())} clear moves "
             f"{int(same[clear].sum())} are the CPU's"
         )
-
-
-def likeliest(policy: PolicyOutput) -> Tensor:
-    """int64 [B]: the action with the largest weight."""
-    column = policy.action_weights.argmax(1, keepdim=True)
-    return policy.actions.gather(1, column).squeeze(1)

@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .errors import first_line
+
 PROOFS = 2  # calls, with other inputs than were recorded, that must agree with the function itself
 Function = Callable[..., Any]
 
@@ -114,7 +116,7 @@ class Replays:
             except RuntimeError as error:
                 if self.graphs.fewer_may_fit and isinstance(error, torch.OutOfMemoryError):
                     raise
-                self.fail(f"could not be recorded ({str(error).splitlines()[0]})")
+                self.fail(f"could not be recorded ({first_line(error)})")
         return outputs
 
     def fail(self, reason: str) -> None:

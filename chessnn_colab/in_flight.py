@@ -8,7 +8,7 @@ game each is. {} is no games.
 Nothing here knows torch or the rules.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -34,7 +34,7 @@ class Share(NamedTuple):
         return f"{self.positions:,} positions"
 
 
-def count(games: Mapping[str, np.ndarray]) -> int:
+def count(games: Arrays) -> int:
     """How many games these are."""
     return len(games[LIMIT]) if games else 0
 
@@ -76,7 +76,7 @@ def join(parts: Sequence[Arrays]) -> Arrays:
     return {**joined, NUMBER: np.concatenate(numbers)}
 
 
-def check(games: Arrays, state: Mapping[str, np.ndarray], num_actions: int, words: int) -> None:
+def check(games: Arrays, state: Arrays, num_actions: int, words: int) -> None:
     """Check games from a file. state: the fields of a state of the game; words: of a packed
     position. Raises RecordsError.
     """

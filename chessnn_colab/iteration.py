@@ -44,7 +44,7 @@ def concatenate_worker_games(chunks: Sequence[Sequence[Arrays]], game: Game) -> 
 
 
 def summary_of_games(records: GameRecords, game: Game) -> dict[str, Any]:
-    """The fields of a Report that count games."""
+    """The fields of a Report that count games. game: on the CPU, as in the functions below."""
     over = records.endings > 0
     by_rules = ended_by_rules(records, game)
     results = records.results[by_rules]
@@ -79,12 +79,9 @@ def summary_of_scores(records: GameRecords, game: PointsGame) -> dict[str, Any]:
     """The same of a game with points: nobody wins, but games end with scores."""
     over = records.endings > 0
     last = (records.offsets[1:] - 1)[over]
-    before = game.unpack(torch.from_numpy(records.positions[last]).to(game.device))
-    after = game.step(
-        before, torch.from_numpy(records.actions[last].astype(np.int64)).to(game.device)
-    )
-    score = after.score.cpu().numpy()
-    reached = game.reached(after).cpu().numpy()
+    after = _played(records, game, last)
+    score = after.score.numpy()
+    reached = game.reached(after).numpy()
     found = {"mean": np.mean, "median": np.median, "best": np.max}
     return {
         "wins": {},
@@ -106,10 +103,18 @@ def sample_game(records: GameRecords, game: Game, **headers: str) -> str:
     won = by_rules & (records.results != 0)
     chosen = int(np.lexsort((records.game_lengths, by_rules, won))[-1])
     first, end = records.offsets[chosen : chosen + 2]
-    start = game.unpack(torch.from_numpy(records.positions[first : first + 1]).to(game.device))
+    start = game.unpack(torch.from_numpy(records.positions[first : first + 1]))
+    last = _played(records, game, np.array([end - 1]))
     ending = int(records.endings[chosen])
     result = int(records.results[chosen])
-    return game_text(game, start, records.actions[first:end].tolist(), ending, result, **headers)
+    actions = records.actions[first:end].tolist()
+    return game_text(game, start, actions, ending, result, last, **headers)
+
+
+def _played(records: GameRecords, game: Game, rows: np.ndarray) -> Any:
+    """The positions after the plies in these rows, without what came before them."""
+    before = game.unpack(torch.from_numpy(records.positions[rows]))
+    return game.step(before, torch.from_numpy(records.actions[rows].astype(np.int64)))
 
 
 def ended_by_rules(records: GameRecords, game: Game) -> np.ndarray:

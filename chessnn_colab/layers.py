@@ -227,7 +227,7 @@ class SquarePolicy(nn.Conv2d):
         """float32 [n]: forward(x)[rows, actions], and nothing else; rows and actions int64 [n]."""
         size = x.shape[2] * x.shape[3]
         squares = x.permute(0, 2, 3, 1).flatten(0, 2)  # [B * H * W, channels]
-        plane, first = torch.div(actions, size, rounding_mode="floor"), rows * size
+        plane, first = actions // size, rows * size
         logits = self._products(squares, first + actions % size, plane)
         if not self.jumps:
             return logits
@@ -256,7 +256,7 @@ def _targets(config: NetworkConfig) -> Tensor:
     columns, rows = torch.tensor(config.jumps).t().unsqueeze(2)
     squares = torch.arange(config.squares, device=columns.device)
     column = (squares % config.width + columns) % config.width
-    row = (torch.div(squares, config.width, rounding_mode="floor") + rows) % config.height
+    row = (squares // config.width + rows) % config.height
     return row * config.width + column
 
 

@@ -19,6 +19,7 @@ from .budget import Budget
 from .cpu import ThreadTrial, use_threads
 from .devices import out_of_memory
 from .errors import ConfigError
+from .in_flight import Arrays
 from .learner import Learner, Losses
 from .replay import ReplayBuffer
 from .report import Progress
@@ -28,7 +29,7 @@ PROBE_POSITIONS = 256  # replay positions at which firing rates are measured
 
 
 OnUpdate = Callable[[int], None]  # gets the number of updates made
-Batch = tuple[dict[str, np.ndarray], float | None]  # with the learning rate; None: for the norms
+Batch = tuple[Arrays, float | None]  # with the learning rate; None: for the norms
 
 
 @dataclass
@@ -138,8 +139,8 @@ def learn_here(
     threads.
     """
     threads = ThreadTrial(torch.get_num_threads())
-    losses: list[torch.Tensor] = []
-    for_norms: list[dict[str, np.ndarray]] = []
+    losses = []
+    for_norms: list[Arrays] = []
     for batch, learning_rate in batches:
         if learning_rate is None:
             for_norms.append(batch)

@@ -15,7 +15,7 @@ from .games.registry import make_game
 from .graphs import Graphs, Replays, map_tensors
 from .in_flight import LIMIT, STATE, Arrays, count
 from .records import POLICY_WIDTH
-from .search import PolicyOutput, padded, sample_gumbel
+from .search import PolicyOutput, best_action, padded, sample_gumbel
 from .transfer import to_device, to_host
 
 PLIES_A_BLOCK = 8  # plies between two copies to the host
@@ -222,8 +222,7 @@ def graphs_for(actor: Actor) -> Graphs:
 def sample_actions(policy: PolicyOutput, noise: Tensor) -> Tensor:
     """int64 [B]: actions drawn from the improved policy by Gumbel noise [B, columns]."""
     weights = policy.action_weights
-    column = (weights.log() + noise[:, : weights.shape[1]]).argmax(1, keepdim=True)
-    return policy.actions.gather(1, column).squeeze(1)
+    return best_action(policy.actions, weights.log() + noise[:, : weights.shape[1]])
 
 
 def policy_targets(policy: PolicyOutput) -> dict[str, Tensor]:

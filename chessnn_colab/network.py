@@ -24,6 +24,7 @@ from .int8 import to_int8
 from .layers import Block, ConvNorm, DensePolicy, SpikingLayer, SquarePolicy, ValueInput
 from .network_config import NetworkConfig
 from .shapes import check_shape
+from .transfer import to_host
 
 # Without Triton, torch warns twice per neuron family at first use; nothing follows from it here.
 logging.getLogger("torch._library.triton").setLevel(logging.ERROR)
@@ -143,9 +144,7 @@ def actor_copy(
 
 def to_arrays(network: nn.Module) -> Arrays:
     """The weights and statistics as numpy arrays, for another process or a file."""
-    return {
-        name: tensor.detach().cpu().numpy().copy() for name, tensor in network.state_dict().items()
-    }
+    return to_host(network.state_dict())
 
 
 def check_fit(network: SpikingNetwork, arrays: Arrays) -> None:

@@ -19,6 +19,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from .errors import ConfigError
+from .graphs import map_tensors
 from .settings import COUNT, FROM_ZERO, SEARCH, Settings, one_of, setting, up_to
 from .shapes import check_shape
 
@@ -131,9 +132,13 @@ class SearchConfig(Settings):
 
 def sample_prior(root: Root, gumbel: Tensor) -> PolicyOutput:
     """No search: an action drawn from the prior of each row; gumbel [B, A] is the noise."""
-    column = (root.prior_logits + gumbel).argmax(1, keepdim=True)
-    action = root.actions.gather(1, column).squeeze(1)
+    action = best_action(root.actions, root.prior_logits + gumbel)
     return PolicyOutput(action, root.actions, root.prior_logits.softmax(1), root.value)
+
+
+def best_action(actions: Tensor, scores: Tensor) -> Tensor:
+    """int64 [B]: in each row of `actions` [B, A] the one with the highest of `scores` [B, A]."""
+    return actions.gather(1, scores.argmax(1, keepdim=True)).squeeze(1)
 
 
 def check_root(root: Root, gumbel: Tensor) -> None:
@@ -168,8 +173,7 @@ def two_rung(
     first = rung[0]
     q = (first.reward + first.discount * first.value).unflatten(1, (-1, m))  # [K, B, m]
     visits = torch.ones_like(considered)
-    scale = _sigma_scale(config, 1)
-    tried = considered + scale * rescale(q[0], legal, root.value[0])
+    tried = considered + _sigma(root, config, 1, q[0], legal)
     survivors = tried.topk(s, dim=1).indices  # [B, s], into columns
 
     rows = (batch.unsqueeze(1) * m + survivors).flatten()
@@ -178,11 +182,10 @@ def two_rung(
     visits = visits.scatter(1, survivors, 2.0)
 
     weights, value = completed_policy(root, columns, q, visits, config)
-    scale = _sigma_scale(config, 2)
-    final = considered + scale * rescale(q[0], legal, root.value[0])
-    best = final.gather(1, survivors).argmax(1, keepdim=True)
-    column = columns.gather(1, survivors.gather(1, best))
-    return PolicyOutput(root.actions.gather(1, column).squeeze(1), root.actions, weights, value)
+    final = considered + _sigma(root, config, 2, q[0], legal)
+    last = root.actions.gather(1, columns.gather(1, survivors))
+    action = best_action(last, final.gather(1, survivors))
+    return PolicyOutput(action, root.actions, weights, value)
 
 
 def _after_best_reply(
@@ -205,7 +208,7 @@ def _after_best_reply(
         unfinished = legal[rows] & (first.discount[0, rows] != 0)
     second, _, _ = _ask(recurrent_fn, children, row_of[rows], None, unfinished)
     reply_value = second.reward + second.discount * second.value
-    tried = Step._make(None if part is None else part[..., rows] for part in first)
+    tried = map_tensors(lambda part: part[..., rows], first)
     q = tried.reward + tried.discount * (tried.value + reply_value) / 2
     return _proven(tried, second, q) if config.solve == "all" else q
 
@@ -265,11 +268,8 @@ def _ask(
         return *recurrent_fn(embedding, rows, action), torch.arange(size, device=rows.device)
     kept = rows_of(needed, size)
     step, embedding = recurrent_fn(embedding, rows[kept], None if action is None else action[kept])
-    step = Step._make(
-        None
-        if part is None
-        else part.new_zeros(*part.shape[:-1], len(rows)).index_copy(-1, kept, part)
-        for part in step
+    step = map_tensors(
+        lambda part: part.new_zeros(*part.shape[:-1], len(rows)).index_copy(-1, kept, part), step
     )
     return step, embedding, torch.zeros_like(rows).index_copy(0, kept, torch.arange(size))
 
@@ -297,9 +297,8 @@ def completed_policy(
     mean_q = (prior * q).sum(2) / prior.sum(1).clamp(min=1e-30)
     value = (root.value + total * mean_q) / (1 + total)
     completed = value[0].unsqueeze(1).expand_as(root.prior_logits).scatter(1, columns, q[0])
-    rescaled = rescale(completed, root.prior_logits > ILLEGAL / 2, root.value[0])
-    scale = _sigma_scale(config, 2)
-    return (root.prior_logits + scale * rescaled).softmax(1), value
+    sigma = _sigma(root, config, 2, completed, root.prior_logits > ILLEGAL / 2)
+    return (root.prior_logits + sigma).softmax(1), value
 
 
 def sample_gumbel(like: Tensor, generator: torch.Generator) -> Tensor:
@@ -322,8 +321,10 @@ def padded(columns: Tensor, width: int, value: float = 0) -> Tensor:
     return columns if missing <= 0 else functional.pad(columns, (0, missing), value=value)
 
 
-def _sigma_scale(config: SearchConfig, most_visits: int) -> float:
-    return (MAXVISIT_INIT + most_visits) * config.value_scale
+def _sigma(root: Root, config: SearchConfig, most_visits: int, q: Tensor, legal: Tensor) -> Tensor:
+    """[B, n]: sigma(q) of q [B, n], see SearchConfig and rescale."""
+    scale = (MAXVISIT_INIT + most_visits) * config.value_scale
+    return scale * rescale(q, legal, root.value[0])
 
 
 def rescale(q: Tensor, legal: Tensor, value: Tensor) -> Tensor:

@@ -33,6 +33,7 @@ from .network_config import NetworkConfig
 from .records import GameRecords
 from .search import SearchConfig
 
+EVALUATIONS_A_BLOCK = 300  # of a board; 64 boards of preset cpu take five seconds of a core
 CUTTER = ThreadPoolExecutor(1, "cut")  # one thread of a process, because each has memory of its own
 
 
@@ -184,6 +185,9 @@ class Play:
         limit: int = sys.maxsize,
     ):
         self.lockstep = Lockstep(actor, boards, seed, graphs, games, limit)
+        # A worker is heard, and hears, once a block.
+        affordable = max(1, EVALUATIONS_A_BLOCK // actor.config.evaluations)
+        self.plies_a_block = min(PLIES_A_BLOCK, affordable)
         self.assembler = Assembler(actor.game, version, games)
         self.board_plies = 0  # boards times plies; less than that where boards had no game
         self._cutting: Future[GameRecords] | None = None
@@ -197,7 +201,7 @@ class Play:
         boards = len(self.lockstep.boards.number)
         goes_on = True
         while goes_on and left > 0 and played:
-            plies = min(PLIES_A_BLOCK, math.ceil(left / boards))
+            plies = min(self.plies_a_block, math.ceil(left / boards))
             block = self.lockstep.play_block(plies)
             self.board_plies += plies * boards
             played = int((block["number"] >= 0).sum())

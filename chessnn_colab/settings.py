@@ -33,15 +33,16 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and math.isfinite(value)
 
 
-def _whole_number(least: int) -> Check:
+def from_up(least: int) -> Check:
+    """The check of a setting that is a whole number from `least` up."""
     return Check(
         lambda value: isinstance(value, int) and least <= value <= LARGEST,
         f"a whole number from {least} up to {LARGEST:,}",
     )
 
 
-COUNT = _whole_number(1)
-COUNT_FROM_ZERO = _whole_number(0)
+COUNT = from_up(1)
+COUNT_FROM_ZERO = from_up(0)
 ABOVE_ZERO = Check(lambda value: _is_number(value) and value > 0, "more than 0")
 FROM_ZERO = Check(lambda value: _is_number(value) and value >= 0, "a number from 0 up")
 

@@ -1,5 +1,6 @@
 """Looking into a network: which neurons fire, how often, and what that would cost in energy."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ PICOJOULES_MULTIPLY_INT8 = 0.2
 PICOJOULES_ADD_INT8 = 0.03
 PICOJOULES_PER_BYTE = 20 / 8  # of a memory of 32 kB beside the arithmetic: 20 for 64 bits
 MEMBRANE_BYTES = 2  # of a sum of int8 weights, which does not fit in 8 bits
+
+Inputs = tuple[Tensor, ...]  # of a module, as torch hands them to a forward hook
 
 
 @dataclass(frozen=True)
@@ -133,9 +136,9 @@ def spike_counts(network: SpikingNetwork, observation: Tensor) -> dict[str, Tens
     """How often every neuron fires in each time step while the network sees `observation`: [T, B,
     channels, H, W] by the name of its layer, 0 to `levels`."""
     layers = spiking_layers(network)
-    spikes: list[Tensor] = []
+    spikes = []
 
-    def keep(_: nn.Module, __: tuple[Tensor, ...], counts: Tensor) -> None:
+    def keep(_: nn.Module, __: Inputs, counts: Tensor) -> None:
         spikes.append(counts.float())
 
     training = network.training
@@ -187,7 +190,7 @@ def without_waiting(
     left: dict[nn.Module, int] = {layer: first + lag * i for i, layer in enumerate(layers)}
     fired: dict[nn.Module, Tensor] = {}
 
-    def step(layer: nn.Module, _: tuple[Tensor, ...], wanted: Tensor) -> Tensor:
+    def step(layer: nn.Module, _: Inputs, wanted: Tensor) -> Tensor:
         before = fired.get(layer, torch.zeros_like(wanted))
         due = wanted - before
         more = (due > max(left[layer], 0)).float()
@@ -205,9 +208,9 @@ def collect_spikes(network: SpikingNetwork) -> Iterator[list[Tensor]]:
     """While the block runs, each layer that the network runs adds a float32 [] to this list: how
     often its neurons fire in one evaluation, in the mean. Gradients pass through it.
     """
-    means: list[Tensor] = []
+    means = []
 
-    def keep(_: nn.Module, __: tuple[Tensor, ...], spikes: Tensor) -> Tensor:
+    def keep(_: nn.Module, __: Inputs, spikes: Tensor) -> Tensor:
         spikes, mean = Counted.apply(spikes)
         means.append(mean)
         return spikes
@@ -244,7 +247,7 @@ def silenced(network: SpikingNetwork, layer: str, channel: int | None = None) ->
     `channel` of it.
     """
 
-    def silence(_: nn.Module, __: tuple[Tensor, ...], spikes: Tensor) -> Tensor:
+    def silence(_: nn.Module, __: Inputs, spikes: Tensor) -> Tensor:
         spikes = spikes.clone()
         spikes[:, :, slice(None) if channel is None else channel] = 0
         return spikes
@@ -259,11 +262,10 @@ def estimate_energy(network: SpikingNetwork, observation: Tensor) -> Energy:
     A convolution fed by spikes adds a weight for each spike and multiplies nothing. So does the
     stem, because the planes are binary. The heads read rates and multiply.
     """
-    names = ("synaptic_operations", "macs", "dense_macs", "active_macs", "active_head_macs")
-    counts = dict.fromkeys(names, 0.0)
+    counts = defaultdict(float)  # by the names of Energy's fields
     batch = len(observation)
 
-    def count(module: nn.Conv2d | nn.Linear, inputs: tuple[Tensor, ...], _: Tensor) -> None:
+    def count(module: nn.Conv2d | nn.Linear, inputs: Inputs, _: Tensor) -> None:
         x = inputs[0]
         fan_out = module.weight.numel() * (x[0, 0].numel() if isinstance(module, nn.Conv2d) else 1)
         frames = len(x) // batch  # time steps in one call

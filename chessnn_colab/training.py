@@ -16,6 +16,7 @@ import numpy as np
 from .budget import Budget
 from .chances import said_and_played
 from .config import CHANGEABLE, TrainConfig
+from .cpu import limit_threads
 from .device_probe import probe_for
 from .devices import detect_device, inventory
 from .games.registry import make_game, text_suffix
@@ -73,6 +74,7 @@ class Trainer:
         probe = probe_for(config.game, machine, config.precision)
         if probe is not None and config.device != "cpu":
             progress.message("Trying the GPU, and comparing it with the CPU")
+        limit_threads()
         choice = detect_device(config.device, machine, probe, config.gpus)
         self.plan = config.worker_plan(choice.device, machine)
         self.folder, latest = open_run(config.run, config.copy_to, progress.message)
@@ -112,6 +114,7 @@ class Trainer:
             keep_freed_memory()
         self.game = make_game(config.game, config.max_plies, device)
         self.network = build_network(config.network_config(self.game), device, config.seed)
+        self.rules = make_game(config.game, config.max_plies)  # on the CPU, where records are
         self.learner = Learner(self.network, self.game, config)
         self.replay = ReplayBuffer(config.replay_capacity)
         workers = len(self.plan.devices)
@@ -135,7 +138,7 @@ class Trainer:
         """Iterate until the budget is spent, or the user interrupts (then True); the last state is
         always saved.
         """
-        logs, say = self.folder.logs_folder, self.progress.message
+        logs, say = self.folder.path / "logs", self.progress.message
         try:
             self._start_run()
             self.pool = self._open_parts.enter_context(
@@ -200,9 +203,9 @@ class Trainer:
             self._learning_per_play = (learned - played) / play_seconds * share
         self._measure(learned - started)
         opinions += opinion_of_position(self.network, self.game, self.iteration + 1)
-        summary = summary_of_games(records, self.game)
+        summary = summary_of_games(records, self.rules)
         self._game_text = sample_game(
-            records, self.game, Event="Self-play", Round=str(self.iteration + 1)
+            records, self.rules, Event="Self-play", Round=str(self.iteration + 1)
         )
         elapsed = time.monotonic() - started
         report = Report(
@@ -329,7 +332,6 @@ class Trainer:
             return
         metadata = {
             "game": self.game.name,
-            "iteration": self.iteration,
             "network": self.network.config.to_dict(),
             "config": self.config.to_dict(),
             "seconds": self.seconds,
@@ -339,7 +341,7 @@ class Trainer:
             **self.learner.progress(),
         }
         groups = state_to_save(self.learner, self.replay, self.playing.in_flight)
-        if self.iteration not in {int(path.stem) for path in self.folder.snapshots()}:
+        if self.iteration not in self.folder.snapshots():
             # One taken already is this iteration's; an interrupt may come in the middle of the next
             # one's learning.
             weights = self.learner.correction.weights(to_arrays(self.network))

@@ -11,14 +11,11 @@ def to_host(tensors: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
     """Tensors of one device as arrays of the same names, types and shapes. The host waits once."""
     names = largest_first({name: tensor.element_size() for name, tensor in tensors.items()})
     parts = [tensors[name].flatten().view(torch.uint8) for name in names]
-    data = torch.cat(parts).cpu().numpy()
-    ends = np.cumsum([len(part) for part in parts])
-    arrays = {}
-    for name, part in zip(names, np.split(data, ends[:-1])):
-        tensor = tensors[name]
-        dtype = np.dtype(str(tensor.dtype).removeprefix("torch."))
-        arrays[name] = part.view(dtype).reshape(tuple(tensor.shape))
-    return arrays
+    data = torch.cat(parts).cpu().split([len(part) for part in parts])
+    return {
+        name: part.view(tensors[name].dtype).view(tensors[name].shape).numpy()
+        for name, part in zip(names, data)
+    }
 
 
 def to_device(arrays: Mapping[str, np.ndarray], device: torch.device) -> dict[str, Tensor]:
@@ -33,13 +30,11 @@ def to_device(arrays: Mapping[str, np.ndarray], device: torch.device) -> dict[st
     on_cuda = device.type == "cuda"
     if on_cuda:
         data = data.pin_memory()
-    data = data.to(device, non_blocking=on_cuda)
-    tensors = {}
-    for name, part in zip(names, data.split([len(part) for part in parts])):
-        array = arrays[name]
-        dtype = getattr(torch, array.dtype.name)
-        tensors[name] = part.view(dtype).view(array.shape)
-    return tensors
+    data = data.to(device, non_blocking=on_cuda).split([len(part) for part in parts])
+    return {
+        name: part.view(getattr(torch, arrays[name].dtype.name)).view(arrays[name].shape)
+        for name, part in zip(names, data)
+    }
 
 
 def largest_first(item_sizes: Mapping[str, int]) -> list[str]:

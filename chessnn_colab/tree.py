@@ -193,7 +193,7 @@ def _descend(tree: Tree, number: int) -> Path:
 
 def _expand(tree: Tree, expand: ExpandFn, path: Path, number: int) -> None:
     """Evaluate what the last action of each path leads to, as node `number` of its tree."""
-    parent = torch.div(path.edge, tree.columns, rounding_mode="floor")
+    parent = path.edge // tree.columns
     step, actions, prior_logits = expand(parent, tree.actions.view(-1)[path.edge], number)
     tree.add(number, actions, prior_logits, step.value)
     tree.children.view(-1)[path.edge] = path.leaf

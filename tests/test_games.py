@@ -226,6 +226,10 @@ def test_a_finished_game_can_be_written_down(game):
     assert all(
         word in text for word in ("Event", "Self-play", "Round", "17", game.endings[state.ending])
     )
+    told = game_text(
+        game, start, actions, int(state.ending), result, state, Event="Self-play", Round="17"
+    )
+    assert told == text
 
 
 def test_drawings_show_each_row(game, state):
@@ -250,7 +254,14 @@ def test_a_tiny_training_run_and_what_it_keeps(game, tmp_path, monkeypatch):
     assert (
         bool(report.scores) == bool(report.reached) == (game.num_players == 1) != bool(report.wins)
     )
-    assert "Ending: " in report.sample_game or "[Result" in report.sample_game
+    if game.name == "chess":
+        assert "[Result" in report.sample_game
+    else:
+        said = dict(line.split(": ", 1) for line in report.sample_game.splitlines() if ": " in line)
+        state = game.unpack(torch.tensor([[int(word) for word in said["Start"].split()]]))
+        for action in said["Actions"].split():
+            state = game.step(state, torch.tensor([int(action)]))
+        assert report.sample_game.endswith("\n".join(["", *game.to_text(state)]))
     (again,) = train(config)
     assert again.iteration == 2 and again.total_positions == report.total_positions + again.plies
     replay = RunFolder.open(config.run).latest_checkpoint().checkpoint.groups["replay"]

@@ -8,13 +8,14 @@ import os
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from chessnn_colab.errors import CheckpointError, ConfigError, RunError
-from chessnn_colab.runs import folder
+from chessnn_colab.runs import folder, metrics
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.opening import open_run
 from chessnn_colab.runs.run_list import list_runs
@@ -185,6 +186,16 @@ def test_a_line_cut_at_any_byte_is_left_out_and_then_dropped(run):
     assert [report["iteration"] for report in run.read_reports()] == [2]
 
 
+def test_only_the_end_of_the_reports_is_read_to_add_one(run, monkeypatch):
+    monkeypatch.setattr(metrics, "LONGEST_LINE", 40)
+    for iteration in range(9):
+        run.append_report({"iteration": iteration})
+    with open(run.path / "metrics.jsonl", "ab") as file:
+        file.write(b'{"iteration"')
+    run.append_report({"iteration": 9})
+    assert [report["iteration"] for report in run.read_reports()] == list(range(10))
+
+
 def test_a_damaged_line_is_named(run):
     for damage in (b"garbage\n", b"[]\n", b'{"iteration": "x"}\n', b"\n", b"\0\0\n"):
         run.path.joinpath("metrics.jsonl").write_bytes(b'{"iteration": 1}\n' + damage)
@@ -241,7 +252,7 @@ def test_rewind_forgets_what_came_later(run):
     break_checkpoint(run, 10)
     run.rewind(run.latest_checkpoint().iteration)
     assert run.checkpoints() == [5]
-    assert [path.name for path in run.snapshots()] == ["000005.safetensors"]
+    assert [path.name for path in run.snapshots().values()] == ["000005.safetensors"]
     assert sorted(os.listdir(run.games_folder)) == ["000005.pgn", "000005.txt", "mine.pgn"]
     assert [report["iteration"] for report in run.read_reports()] == [5]
     assert sorted(os.listdir(run.checkpoints_folder)) == ["000005.safetensors", "000010.set-aside"]
@@ -251,7 +262,19 @@ def test_snapshots_are_listed_in_order(run):
     for iteration in (1_000_000, 0, 20):
         run.save_snapshot(iteration, groups()["weights"], {"game": "chess"})
     (run.snapshots_folder / "notes.safetensors").write_bytes(b"")
-    assert [int(path.stem) for path in run.snapshots()] == [0, 20, 1_000_000]
+    assert list(run.snapshots()) == [0, 20, 1_000_000]
+
+
+def test_snapshots_nearer_than_two_percent_thin_out(run):
+    """The newest is kept, and the first; a week of one every two minutes leaves a few hundred."""
+    for iteration in range(0, 400, 3):
+        run.save_snapshot(iteration, groups()["weights"], {"game": "chess"})
+        run.prune()
+        assert max(run.snapshots()) == iteration
+    kept = list(run.snapshots())
+    assert kept[:102] == list(range(0, 306, 3)), "these are two percent apart"
+    assert all(after >= 1.02 * before for before, after in zip(kept[:-1], kept[2:-1]))
+    assert all(after <= 1.02 * before + 3 for before, after in pairwise(kept))
 
 
 # --- the lock

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from chessnn_colab import selfplay
 from chessnn_colab.actor import Actor
 from chessnn_colab.assembler import Assembler
 from chessnn_colab.config import TrainConfig
@@ -228,6 +229,32 @@ def test_short_games_are_not_preferred():
         for them in (fixed, lengths)
     ]
     assert np.abs(share[0] - share[1]).max() < 1.63 * math.sqrt(1 / many + 1 / len(lengths))
+
+
+def test_a_costly_search_is_heard_of_each_ply(monkeypatch):
+    """A pool takes a worker that says nothing for minutes for hung. The games are the same."""
+    game = TicTacToe()
+    search = SearchConfig(search="tree", num_simulations=200)
+    actor = Actor(game, actor_copy(probe_network(game)), search)
+
+    def play() -> tuple[list[int], np.ndarray, int]:
+        heard, positions = [], []
+        playing = Play(actor, 16, 0)
+
+        def hear(_: int, plies: int, new: GameRecords) -> bool:
+            heard.append(plies)
+            positions.append(new.positions)
+            return True
+
+        playing.run(160, hear)
+        return heard, np.concatenate(positions), plies_in([playing.in_flight()])
+
+    heard, positions, under_way = play()
+    assert heard == list(range(16, 176, 16))
+    monkeypatch.setattr(selfplay, "EVALUATIONS_A_BLOCK", 10_000)
+    heard, in_blocks, in_flight = play()
+    assert heard == [128, 160] and in_flight == under_way
+    assert np.array_equal(np.sort(in_blocks, 0), np.sort(positions, 0))
 
 
 def test_games_that_go_on_bring_no_new_sizes():

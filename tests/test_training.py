@@ -16,11 +16,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import torch
 
 from chessnn_colab import config as config_module
-from chessnn_colab import device_probe, presets, training
+from chessnn_colab import cpu, device_probe, presets, training
 from chessnn_colab.budget import Budget
 from chessnn_colab.config import TrainConfig, saved_config
+from chessnn_colab.cpu import use_threads
 from chessnn_colab.devices import Gpu, Inventory, WorkerPlan, inventory
 from chessnn_colab.errors import CheckpointError, ChessnnError, ConfigError, RunError
 from chessnn_colab.games.chess.pgn import game_from_pgn
@@ -129,7 +131,7 @@ def test_the_run_folder_holds_what_the_design_says(run):
         "000002.safetensors",
         "000003.safetensors",
     ]
-    assert [int(path.stem) for path in RunFolder.open(folder).snapshots()] == [0, 1, 2, 3]
+    assert list(RunFolder.open(folder).snapshots()) == [0, 1, 2, 3]
     assert (folder / "games" / "000003.pgn").read_text().strip() == reports[-1].sample_game.strip()
 
 
@@ -395,6 +397,13 @@ def test_a_full_disk_is_told_when_the_caller_leaves_the_loop(tmp_path, monkeypat
     monkeypatch.setattr(RunFolder, "save_checkpoint", full)
     reports.close()
     assert "No space left on device" in listener.messages()
+
+
+def test_torch_takes_no_more_threads_than_the_container_has_cores(tmp_path, monkeypatch):
+    monkeypatch.setattr(cpu, "usable_cores", lambda: 1)
+    with use_threads(2):
+        list(train(tiny(tmp_path, iterations=1)))
+        assert torch.get_num_threads() == 1
 
 
 def test_a_device_that_is_passed_over_is_named(tmp_path, monkeypatch):

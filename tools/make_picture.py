@@ -84,7 +84,7 @@ def draw_scores(axis: Axes, run: str, reports: list[Report], games: int) -> None
     """Matches of some snapshots, the untrained network first, over the positions played so far."""
     title = f"Score in {games} games, {PLAY_SEARCH.evaluations} evaluations a move"
     axis.set(title=title, xlabel="thousand positions played (band: 95 %)")
-    saved = [int(path.stem) for path in RunFolder.open(run).snapshots()]
+    saved = list(RunFolder.open(run).snapshots())
     chosen = spread(saved, SHOWN_SNAPSHOTS)
     played = {report.iteration: report.total_positions / 1000 for report in reports}
     thousands = [played.get(iteration, 0.0) for iteration in chosen]

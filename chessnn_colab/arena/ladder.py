@@ -142,7 +142,7 @@ def rate_run(
     is saved if the run has no ratings.json yet. Raises ConfigError, RunError or CheckpointError,
     and Interrupted when the games are too few to rate every player.
     """
-    iterations = spread([int(path.stem) for path in RunFolder.open(run).snapshots()], snapshots)
+    iterations = spread([*RunFolder.open(run).snapshots()], snapshots)
     game = match_game(run_game(run), detect_device(device).device)
     own = [network_player(run, iteration, game, search) for iteration in iterations]
     if opponents is None:

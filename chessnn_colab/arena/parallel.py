@@ -8,7 +8,7 @@ import json
 import math
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
@@ -28,7 +28,7 @@ from ..text import counted
 from ..workers.local import LocalPool
 from .engine_processes import ProcessPlayer
 from .match import Key, Match
-from .players import Player
+from .players import Player, Recipe
 from .progress import MatchProgress, Watch, unwatched
 from .result import MatchGame, MatchResult
 from .runner import MatchRunner
@@ -210,7 +210,7 @@ class MatchJob:
         device: str,
         game: str,
         max_plies: int,
-        players: Sequence[tuple[Callable[..., Player], dict[str, Any]]],
+        players: Sequence[Recipe],
         matches: Sequence[tuple[int, int, int]],
         ends_at: float,
         seed: int,

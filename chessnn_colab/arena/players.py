@@ -85,11 +85,14 @@ class Player(Protocol):
     def close(self) -> None:
         """Free what the player holds, such as processes. A second call does nothing."""
 
-    def recipe(self) -> tuple[Callable[..., Player], dict[str, Any]]:
+    def recipe(self) -> Recipe:
         """How another process makes this player: factory(game, **settings), with plain data as
         settings, numpy arrays included.
         """
         return type(self), {}
+
+
+Recipe = tuple[Callable[..., Player], dict[str, Any]]  # see Player.recipe
 
 
 class GamesChance(torch.Generator):
@@ -185,7 +188,7 @@ class NetworkPlayer(Player):
             torch.backends.cudnn.benchmark = timing
         return self.found.action
 
-    def recipe(self) -> tuple[Callable[..., Player], dict[str, Any]]:
+    def recipe(self) -> Recipe:
         return network_player_from_arrays, {
             "config": self._network.config,
             "arrays": to_arrays(self._network),

@@ -91,20 +91,19 @@ def bench(
     names = list(BENCHES) if name == "all" else [name]
     figures: Figures = {}
     started = time.monotonic()
+
+    def show() -> None:
+        bars = tuple(Bar(f"bench {each}", int(each in figures), 1) for each in names)
+        left = (len(names) - len(figures)) * seconds
+        watch(MatchProgress(bars, "measurement", time.monotonic() - started, left))
+
     with suppress(KeyboardInterrupt):
         for each in names:
-            watch(_progress(names, len(figures), seconds, started))
+            show()
             figures[each] = benches[each](setting)
-        watch(_progress(names, len(figures), seconds, started))
+        show()
     left_out = names[len(figures) :]
     rest: Figures = {"not_measured": left_out} if left_out else {}
     if device.startswith("cuda"):
         rest["gpu_memory_mib"] = torch.cuda.max_memory_allocated(device) / 2**20
     return {**about, **(figures if name == "all" else figures.get(name, {})), **rest}
-
-
-def _progress(names: list[str], done: int, seconds: float, started: float) -> MatchProgress:
-    """A bar for each bench, of which `done` have ended; each takes about `seconds`."""
-    bars = tuple(Bar(f"bench {name}", int(place < done), 1) for place, name in enumerate(names))
-    left = (len(names) - done) * seconds
-    return MatchProgress(bars, "measurement", time.monotonic() - started, left)

@@ -88,7 +88,7 @@ class Game(Protocol):
         the MOST_CANDIDATES likeliest of each row (see top_candidates).
         """
         if static:
-            return top_candidates(self.legal_action_mask(state).to(torch.float32))
+            return top_candidates(self.legal_action_mask(state).float())
         return self.legal_actions(state)
 
     def observe(self, state: Any) -> Tensor:
@@ -281,12 +281,18 @@ def _highest(actions: Tensor, rows: Tensor, found: Tensor) -> Tensor:
 
     It is computed as int32, because MPS has no maximum of int64 by index.
     """
-    highest = actions.to(torch.int32)
-    return highest.scatter_reduce(0, rows, found.to(torch.int32), "amax").to(torch.int64)
+    highest = actions.int()
+    return highest.scatter_reduce(0, rows, found.int(), "amax").long()
 
 
 def move_list(
-    game: Game, start: Any, actions: Sequence[int], ending: int, result: int, **headers: str
+    game: Game,
+    start: Any,
+    actions: Sequence[int],
+    ending: int,
+    result: int,
+    last: Any = None,
+    **headers: str,
 ) -> str:
     """A finished game as plain text: headers, start, actions, the last position (see
     registry.game_text).
@@ -294,9 +300,10 @@ def move_list(
     The start is in the words of `pack`, with the key of its chance, so that the game can be played
     again.
     """
-    state = start
-    for action in actions:
-        state = game.step(state, torch.tensor([action], device=game.device))
+    if last is None:
+        last = start
+        for action in actions:
+            last = game.step(last, torch.tensor([action], device=game.device))
     winner = f", {game.player_names[0 if result > 0 else 1]} wins" if result else ", no winner"
     lines = [f"{name}: {value}" for name, value in headers.items()]
     moves = " ".join(map(str, actions))
@@ -307,7 +314,7 @@ def move_list(
             f"Start: {' '.join(map(str, game.pack(start)[0].tolist()))}",
             f"Ending: {game.endings[ending]}{winner if game.num_players > 1 else ''}",
             f"Actions: {moves}",
-            *game.to_text(state),
+            *game.to_text(last),
         ]
     )
 

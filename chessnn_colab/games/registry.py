@@ -66,15 +66,22 @@ def family(name: str) -> str:
 
 
 def game_text(
-    game: Game, start: Any, actions: Sequence[int], ending: int, result: int, **headers: str
+    game: Game,
+    start: Any,
+    actions: Sequence[int],
+    ending: int,
+    result: int,
+    last: Any = None,
+    **headers: str,
 ) -> str:
     """A finished game as text: PGN for chess, else base.move_list.
 
     start: a state with one row, the first position; actions: the actions played from there; ending:
-    index into `game.endings`; result: +1 when the first player won, -1 when the second did, else 0.
+    index into `game.endings`; result: +1 when the first player won, -1 when the second did, else 0;
+    last: the position after them, where it is known, so that they need not be played again.
     In chess, an action that is not legal where it was played raises NotationError.
     """
-    return _entry(game.name).writer(game, start, actions, ending, result, **headers)
+    return _entry(game.name).writer(game, start, actions, ending, result, last, **headers)
 
 
 def text_suffix(name: str) -> str:

@@ -36,7 +36,7 @@ class TicTacToe(Gomoku):
         """
         stones = self.stones(state)
         planes = torch.cat((stones, torch.ones_like(stones[:, :1])), 1)
-        return planes.to(torch.float32).view(-1, *self.observation_shape)
+        return planes.float().view(-1, *self.observation_shape)
 
     def starts(self, count: int, kind: str, generator: torch.Generator) -> GomokuState:
         """`count` start positions: "standard", or "random-plies": 1 to MAX_RANDOM_PLIES uniformly

@@ -109,7 +109,7 @@ class Twenty48(Game):
         for, none added. `legal` is not kept up.
         """
         tiles, gained, _ = self.slide(state.tiles, action)
-        paid = gained.to(torch.float32).unsqueeze(1)
+        paid = gained.float().unsqueeze(1)
         return replace(state, tiles=tiles, score=state.score + gained, rewards=paid)
 
     def slide(self, tiles: Tensor, action: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -139,7 +139,7 @@ class Twenty48(Game):
         is.
         """
         planes = state.tiles.unsqueeze(1) == self._planes
-        return planes.to(torch.float32).view(-1, *self.observation_shape)
+        return planes.float().view(-1, *self.observation_shape)
 
     def pack(self, state: Twenty48State) -> Tensor:
         """int64 [B, 3]: five bits a tile, the key of the next tile, the score. Inverse:
@@ -163,7 +163,7 @@ class Twenty48(Game):
         chance: float32 [B] in [0, 1). Also int64 [B]: which row of `action_images` a position's
         actions follow.
         """
-        image = (chance * len(self.action_images)).to(torch.int64)
+        image = (chance * len(self.action_images)).long()
         state = self.unpack(packed)
         return self.pack(replace(state, tiles=state.tiles.gather(1, self._squares[image]))), image
 
@@ -203,8 +203,8 @@ class Twenty48(Game):
     def _state(self, tiles: Tensor, score: Tensor, key: Tensor) -> Twenty48State:
         """Fresh games from these positions."""
         zero = torch.zeros_like(score)
-        rewards = zero.to(torch.float32).unsqueeze(1)
-        no = zero.to(torch.bool)
+        rewards = zero.float().unsqueeze(1)
+        no = zero.bool()
         legal = no.unsqueeze(1)
         return self._settled(
             Twenty48State(tiles, score, key, legal, zero, zero, no, no, rewards, zero)

@@ -152,15 +152,15 @@ def restore_run(run: AnyPath, copy_to: AnyPath, say: Say) -> None:
     """
     path = folder_path(run)
     place = copy_place(path, copy_to)
-    if not (place / CONFIG_FILE).is_file() or RunFolder(path, {}).checkpoints():
+    own = RunFolder(path, {})
+    if not (place / CONFIG_FILE).is_file() or own.checkpoints():
         return
     copy = RunFolder.open(place)
     latest = copy.latest_checkpoint()
     if latest is None:
         return
-    own = RunFolder(path, {})
     _refuse_another_run(own, copy)
-    if any(int(snapshot.stem) > latest.iteration for snapshot in own.snapshots()):
+    if max(own.snapshots(), default=0) > latest.iteration:
         raise RunError(
             f"{path} has no checkpoint, and snapshots after iteration {latest.iteration}, at which "
             f"its copy {place} ends: nothing was changed. Move them away to go on from the copy"
@@ -203,13 +203,13 @@ def _refuse_another_run(run: RunFolder, copy: RunFolder) -> None:
     """Two runs are the same when they began with the same weights: the first snapshot that both
     have is equal.
     """
-    copied = {path.name: path for path in copy.snapshots()}
+    copied = copy.snapshots()
     own = run.snapshots()
     if not copied or not own:
         return
-    common = next((path for path in own if path.name in copied), None)
+    common = min(own.keys() & copied, default=None)
     with refused(f"the copy {copy.path} cannot be read"):
-        same = common is not None and _same_content(common, copied[common.name])
+        same = common is not None and _same_content(own[common], copied[common])
     if not same:
         raise ConfigError(
             f"copy_to: {copy.path} has the copy of another run than {run.path}. Choose another "

@@ -30,7 +30,8 @@ from .metrics import METRICS_FILE, append_report, drop_reports_after, read_repor
 
 SUBFOLDERS = ("checkpoints", "snapshots", "games", "tensorboard", "logs")
 RATINGS_FILE = "ratings.json"
-KEEP_CHECKPOINTS = 2  # of a run; its snapshots are all kept
+KEEP_CHECKPOINTS = 2  # of a run
+SNAPSHOT_RATIO = 1.02  # of the iterations of two snapshots; those nearer to each other thin out
 SAVE_SHARE = 0.02
 SAVE_SECONDS = 5.0
 CARD_FILE = "card.png"  # of the notebook: the result as a picture
@@ -63,7 +64,6 @@ class RunFolder:
         self.snapshots_folder = path / "snapshots"
         self.games_folder = path / "games"
         self.tensorboard_folder = path / "tensorboard"
-        self.logs_folder = path / "logs"
         self.messages: tuple[str, ...] = (lock.warning,) if lock and lock.warning else ()
         # Checkpoints that prune leaves for now, because they are being copied.
         self.spared: frozenset[int] = frozenset()
@@ -227,13 +227,18 @@ class RunFolder:
         return None
 
     def prune(self, emptied: bool = False) -> None:
-        """Delete all but the newest KEEP_CHECKPOINTS checkpoints. emptied: what is deleted is empty
-        by then, so that it takes no room in a trash.
+        """Delete all but the newest KEEP_CHECKPOINTS checkpoints, and the last snapshot but one
+        where those around it are near enough. emptied: what is deleted is empty by then, so that it
+        takes no room in a trash.
         """
         self._require_lock()
-        with refused(f"cannot delete checkpoints in {self.path}"):
-            for iteration in set(self.checkpoints()[:-KEEP_CHECKPOINTS]) - self.spared:
-                path = self.checkpoint_path(iteration)
+        old = set(self.checkpoints()[:-KEEP_CHECKPOINTS]) - self.spared
+        deleted = [self.checkpoint_path(iteration) for iteration in old]
+        recent = list(self.snapshots().items())[-3:]
+        if len(recent) == 3 and recent[2][0] < SNAPSHOT_RATIO * recent[0][0]:
+            deleted.append(recent[1][1])
+        with refused(f"cannot delete old files in {self.path}"):
+            for path in deleted:
                 if emptied:
                     os.truncate(path, 0)
                 path.unlink()
@@ -249,7 +254,7 @@ class RunFolder:
         self._require_lock()
         drop_reports_after(self.path, iteration)
         with refused(f"cannot rewind the run {self.path} to {iteration}"):
-            for path in (*self.snapshots(), *_numbered(self.games_folder)):
+            for path in (*self.snapshots().values(), *_numbered(self.games_folder)):
                 if int(path.stem) > iteration:
                     if path.parent == self.snapshots_folder:
                         (self.path / RATINGS_FILE).unlink(missing_ok=True)
@@ -267,9 +272,9 @@ class RunFolder:
         save_checkpoint(path, {"weights": weights}, {**metadata, "iteration": iteration})
         return path
 
-    def snapshots(self) -> list[Path]:
-        """Return the snapshot files, oldest first; `int(path.stem)` is the iteration."""
-        return _numbered(self.snapshots_folder, SUFFIX)
+    def snapshots(self) -> dict[int, Path]:
+        """Return iteration -> snapshot file, oldest first."""
+        return {int(path.stem): path for path in _numbered(self.snapshots_folder, SUFFIX)}
 
     def checkpoint_path(self, iteration: int) -> Path:
         """Return where the checkpoint of `iteration` is, or would be."""

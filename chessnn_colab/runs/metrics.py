@@ -22,6 +22,7 @@ from .files import (
 )
 
 METRICS_FILE = "metrics.jsonl"
+LONGEST_LINE = 2**22  # bytes; a game of 2048 has 50,000 moves at most
 
 
 def append_report(folder: Path, report: Mapping[str, Any]) -> None:
@@ -31,9 +32,11 @@ def append_report(folder: Path, report: Mapping[str, Any]) -> None:
     path = folder / METRICS_FILE
     line = _encode(report)
     with refused(f"cannot write a report to {path}"):
-        whole = sum(map(len, _whole_lines(path)))
-        with open(path, "ab") as file:
-            file.truncate(whole)
+        with open(path, "ab+") as file:
+            size = file.tell()
+            file.seek(max(size - LONGEST_LINE, 0))
+            end = file.read()
+            file.truncate(size - len(end) + end.rfind(b"\n") + 1)
             file.write(line)
             flush(file)
         flush_folder(folder)

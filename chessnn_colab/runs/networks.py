@@ -73,7 +73,7 @@ def networks(run: AnyPath) -> dict[int, Path]:
     file that is not a snapshot.
     """
     if not is_file(run):
-        found = {int(path.stem): path for path in RunFolder.open(run).snapshots()}
+        found = RunFolder.open(run).snapshots()
         if not found:
             raise RunError(
                 f"{run} has no snapshot of its weights yet; let it train for an iteration"

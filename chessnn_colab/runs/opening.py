@@ -23,7 +23,7 @@ def open_run(
     folder = RunFolder.lock(path)
     try:
         latest = folder.latest_checkpoint()
-        if latest is None and any(int(snapshot.stem) for snapshot in folder.snapshots()):
+        if latest is None and any(folder.snapshots()):
             raise RunError(
                 f"{folder.path} has snapshots, and no checkpoint to go on from: nothing was "
                 "changed. Put its checkpoints back, or begin another run with from_checkpoint="

@@ -14,7 +14,7 @@ from ..errors import CheckpointError
 from ..in_flight import Arrays, join
 from ..in_flight import check as check_games
 from ..learner import Learner
-from ..learner_state import load_optimizer_arrays, optimizer_arrays
+from ..learner_state import load_learner_state, optimizer_arrays
 from ..network import SpikingNetwork, load_arrays, to_arrays
 from ..replay import ReplayBuffer
 from ..transfer import to_host
@@ -82,7 +82,7 @@ def restore_state(
 
     Raises CheckpointError, with `learner` as it was or in part changed: do not use it then.
     """
-    weights, _ = saved_network(path, checkpoint)
+    saved_network(path, checkpoint)  # only to check it
     check_game(path, checkpoint.metadata, learner.game.name)
     with as_checkpoint_error(path):
         groups = checkpoint.groups
@@ -98,9 +98,7 @@ def restore_state(
             state = to_host(vars(learner.game.init(1)))
             check_games(games, state, learner.game.num_actions, learner.game.packed_words)
         check_finite(groups["optimizer"])
-        load_arrays(learner.network, weights)
-        load_optimizer_arrays(learner.optimizer, groups["optimizer"])
-        learner.restore_progress(metadata)
+        load_learner_state(learner, {**groups, "progress": metadata})
     return counts, replay, games
 
 

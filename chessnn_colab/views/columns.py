@@ -12,13 +12,10 @@ def figure(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.2f}"
 
 
-# Label -> the text of a report's figure, in the order of a table; the results come before "plies".
+# Label -> the text of a report's figure, in the order of a table, where "iteration", "games" and the
+# results come before.
 # "policy" is the policy loss, a cross-entropy in nats; "policy KL" is that loss less the entropy of
 # its targets.
-FIRST_COLUMNS: dict[str, Callable[[Report], str]] = {
-    "iteration": lambda report: f"{report.iteration}",
-    "games": lambda report: f"{report.games}",
-}
 LAST_COLUMNS: dict[str, Callable[[Report], str]] = {
     "plies": lambda report: f"{report.average_plies:.0f}" if report.games else "-",
     "policy": lambda report: figure(report.policy_loss),
@@ -49,11 +46,11 @@ def table_rows(reports: Sequence[Report], newest: int | None) -> tuple[list[str]
     results = score_names(reports) or [*(reports[-1].results if reports else ())]
     rows = []
     for report in reports[-newest:] if newest else reports:
-        row = [text_of(report) for text_of in FIRST_COLUMNS.values()]
+        row = [str(report.iteration), str(report.games)]
         row += result_texts(report, results)
         row += [text_of(report) for text_of in LAST_COLUMNS.values()]
         rows.append(row)
-    return [*FIRST_COLUMNS, *results, *LAST_COLUMNS], rows
+    return ["iteration", "games", *results, *LAST_COLUMNS], rows
 
 
 def iteration_line(report: Report) -> str:

@@ -76,11 +76,9 @@ def best_facts(reports: Sequence[Report]) -> dict[str, str]:
         "updates of the network": f"{last.total_updates:,}",
         "positions per second, best iteration": f"{fastest:,.0f}",
     }
-    ended: Counter[str] = Counter()
-    for report in reports:
-        ended.update(report.endings)
+    ended = sum((Counter(report.endings) for report in reports), Counter())
     for kind, count in ended.most_common(2):
-        if count and kind != "truncated":
+        if kind != "truncated":
             facts[f"games that ended by {kind.replace('_', ' ')}"] = f"{count:,}"
     if score_names(reports):
         best = max(report.scores.get("best", 0) for report in reports)

@@ -59,10 +59,9 @@ def match_bar(results: Sequence[Any]) -> Figure:
 
 def _draw_match(axis: Axes, row: int, result: Any) -> None:
     """One match's bar, with the score on it and the numbers beside it."""
-    games = result.wins + result.draws + result.losses
     left = 0.0
     for kind, colour in RESULT_COLOURS.items():
-        share = getattr(result, kind) / games
+        share = getattr(result, kind) / result.games
         axis.barh(row, share, left=left, height=0.56, color=colour, label=kind)
         left += share
     low, high = result.interval

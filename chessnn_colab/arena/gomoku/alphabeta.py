@@ -8,8 +8,6 @@ most promising moves of a position are followed, but every move of the last ply.
 the choice is that of alpha-beta, which would find it one by one.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
@@ -19,7 +17,7 @@ from torch import Tensor
 from ...games.gomoku.lines import FIVE, REACH, line_cells
 from ...games.gomoku.rules import Gomoku
 from ...games.gomoku.state import GomokuState
-from ..players import ScoringPlayer
+from ..players import Recipe, ScoringPlayer
 
 WIN = 1e6
 TAKEN = -1e8  # what a cell that is taken is worth
@@ -44,7 +42,7 @@ class AlphaBetaPlayer(ScoringPlayer):
         self.name = f"alpha-beta ({depth} plies)"
         self.tables = Windows(game)
 
-    def recipe(self) -> tuple[type[AlphaBetaPlayer], dict[str, int]]:
+    def recipe(self) -> Recipe:
         return AlphaBetaPlayer, {"depth": self.depth}
 
     def scores(self, state: GomokuState) -> Tensor:
@@ -119,12 +117,12 @@ class Windows:
 
     def codes(self, board: Tensor) -> Tensor:
         """int64 [N, windows]."""
-        own = (board == 1).to(torch.float32)
-        theirs = (board == -1).to(torch.float32)
+        own = (board == 1).float()
+        theirs = (board == -1).float()
         codes = (own * OWN + theirs * THEIRS) @ self._inside.t()
         if self.exact:
             codes = codes + (own * OWN_BESIDE + theirs * THEIRS_BESIDE) @ self._beside.t()
-        return codes.to(torch.int64)
+        return codes.long()
 
     def _deltas(self, worth: Tensor, steps: Sequence[int]) -> Tensor:
         """float32 [codes, changes]: how `worth` [codes] changes with a stone that adds one of

@@ -55,7 +55,7 @@ class Jumps:
         shape = (-1, *[1] * trailing_dims)
 
         def table(values: list[int]) -> Tensor:
-            return torch.tensor(values, dtype=torch.int64, device=device).view(shape)
+            return torch.tensor(values, device=device).view(shape)
 
         deltas = [files + 8 * ranks for files, ranks in jumps]
         self.left = table([max(delta, 0) for delta in deltas])
@@ -118,7 +118,7 @@ def unpack_bits(bitboards: Tensor, bits: Bits) -> Tensor:
     """
     octets = bitboards.contiguous().view(torch.uint8)
     if octets.is_cpu:
-        squares = bits.table.index_select(0, octets.view(-1).to(torch.int32))
+        squares = bits.table.index_select(0, octets.view(-1).int())
     else:
         squares = ((octets.unsqueeze(2) & bits.masks) != 0).to(bits.table.dtype)
     return squares.view(bitboards.shape[0], 64 * bitboards.shape[1])

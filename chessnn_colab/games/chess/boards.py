@@ -20,7 +20,7 @@ def boards_from_state(state: ChessState) -> list[chess.Board]:
 
 def position_from_boards(boards: Sequence[chess.Board], device: torch.device) -> Position:
     """The position of each board, a row each, without the moves that led there."""
-    rows = torch.tensor([_row(board) for board in boards], dtype=torch.int64, device=device)
+    rows = torch.tensor([_row(board) for board in boards], device=device)
     return Position(rows[:, :12], *rows[:, 12:].unbind(1))
 
 

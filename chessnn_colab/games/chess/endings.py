@@ -100,6 +100,6 @@ def outcomes() -> Outcomes:
     ending = torch.where(~fact["can_move"] & fact["in_check"], CHECKMATE, ending)
     truncated = ending == TRUNCATED
     flags = torch.stack((fact["in_check"], (ending != UNFINISHED) & ~truncated, truncated), 1)
-    lost = (ending == CHECKMATE).to(torch.float32)
+    lost = (ending == CHECKMATE).float()
     white = torch.where(fact["black_to_move"], lost, -lost)
     return Outcomes(ending, flags, torch.stack((white, -white), 1))

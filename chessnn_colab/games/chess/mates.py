@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from . import bitboards as bb
-from .moves import KING, PLANES, UNDERPROMOTION_PLANES
+from .moves import KING, PLANE_JUMPS, UNDERPROMOTION_PLANES
 from .state import ChessState
 
 CASTLED = 1 << 6 | 1 << 2  # g1 and c1
@@ -18,8 +18,7 @@ class CheckFinder:
     def __init__(self, device: torch.device):
         self._ray = bb.Jumps(bb.DIRECTIONS, 1, device)
         self._knight = bb.Jumps(bb.KNIGHT_JUMPS, 1, device)
-        jumps = [(files, ranks) for files, ranks, _ in PLANES[:UNDERPROMOTION_PLANES]]
-        self._plane = bb.Jumps(jumps, 2, device)
+        self._plane = bb.Jumps(PLANE_JUMPS[:UNDERPROMOTION_PLANES], 2, device)
 
     def may_check(self, state: ChessState) -> Tensor:
         """int64 [B, 73]: from-squares of the legal moves of each plane that may give check.

@@ -27,6 +27,7 @@ PLANES = (
     *((files, 1, piece) for piece in (1, 2, 3) for files in (-1, 0, 1)),
 )
 NUM_PLANES = len(PLANES)
+PLANE_JUMPS = tuple((files, ranks) for files, ranks, _ in PLANES)
 UNDERPROMOTION_PLANES = PLANES.index((-1, 1, 1))  # from here on
 CASTLE_KINGSIDE_PLANE = PLANES.index((2, 0, 0))
 CASTLE_QUEENSIDE_PLANE = PLANES.index((-2, 0, 0))
@@ -69,7 +70,7 @@ class MoveGenerator:
 
     def __init__(self, device: torch.device):
         def constant(values: Sequence[int], *shape: int) -> Tensor:
-            return torch.tensor(values, dtype=torch.int64, device=device).view(*shape)
+            return torch.tensor(values, device=device).view(*shape)
 
         self.step = Jumps(bb.DIRECTIONS, 2, device)
         self.shifts = {
@@ -77,13 +78,8 @@ class MoveGenerator:
         }
         self.leapers = constant([piece for piece, _ in LEAPS], -1)
         self.leap = Jumps([jump for _, jump in LEAPS], 1, device)
-        self.plane = Jumps(
-            [(files, ranks) for files, ranks, _ in PLANES[:UNDERPROMOTION_PLANES]], 1, device
-        )
-        self.diagonal = torch.tensor(
-            [files * ranks != 0 for files, ranks in bb.DIRECTIONS], device=device
-        )
-        self.diagonal = self.diagonal.view(8, 1, 1)
+        self.plane = Jumps(PLANE_JUMPS[:UNDERPROMOTION_PLANES], 1, device)
+        self.diagonal = constant([files * ranks != 0 for files, ranks in bb.DIRECTIONS], 8, 1, 1)
         self.nothing = constant([0], 1, 1)
         self.everywhere = constant([bb.EVERYWHERE], 1, 1)
         # From the en-passant square to a pawn in the south-west, south-east.

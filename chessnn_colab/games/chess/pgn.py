@@ -26,10 +26,17 @@ _CUT_SHORT = (UNFINISHED, TRUNCATED)
 
 
 def game_text(
-    game: Game, start: ChessState, actions: Sequence[int], ending: int, result: int, **headers: str
+    game: Game,
+    start: ChessState,
+    actions: Sequence[int],
+    ending: int,
+    result: int,
+    last: ChessState | None = None,
+    **headers: str,
 ) -> str:
-    """A game of chess as PGN (see registry.game_text). One that was cut short without a winner has
-    the result "*", or is drawn where its Termination is "adjudication".
+    """A game of chess as PGN (see registry.game_text), which does not show its `last` position. One
+    that was cut short without a winner has the result "*", or is drawn where its Termination is
+    "adjudication".
 
     The header Termination is the standard's "normal" or "unterminated", and Ending the name in
     ENDINGS, where `headers` do not say otherwise.

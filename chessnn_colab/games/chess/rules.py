@@ -19,7 +19,7 @@ from .boards import boards_from_state, position_from_boards
 from .endings import ENDINGS, Referee
 from .material import Material
 from .mates import CheckFinder
-from .moves import NUM_PLANES, PLANES, MoveGenerator
+from .moves import NUM_PLANES, PLANE_JUMPS, MoveGenerator
 from .state import (
     CASTLING_ROOKS,
     CLOCK,
@@ -52,7 +52,7 @@ class Chess(Game):
     num_players = 2
     player_names = ("White", "Black")
     num_actions = NUM_PLANES * 64
-    jumps = tuple((files, ranks) for files, ranks, _ in PLANES)
+    jumps = PLANE_JUMPS
     observation_shape = (NUM_OBSERVATION_PLANES, 8, 8)
     packed_words = packing.WORDS
     endings = ENDINGS
@@ -212,9 +212,7 @@ class Chess(Game):
         that holds the images of a position's actions.
         """
         flip = (chance < 0.5) & symmetry.may_mirror(packed)
-        return torch.where(flip.unsqueeze(1), symmetry.mirror_packed(packed), packed), flip.to(
-            torch.int64
-        )
+        return torch.where(flip.unsqueeze(1), symmetry.mirror_packed(packed), packed), flip.long()
 
     def guessed_chances(self, state: ChessState) -> Tensor:
         """float32 [B, 3]: the mover's chances to win, draw and lose, by material: what becomes of a

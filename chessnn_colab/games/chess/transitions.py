@@ -52,7 +52,7 @@ def _changes_of(kind: int) -> Tensor:
     if kind == PAWN:
         pawn_target = target
         ep_square = torch.where(plane == DOUBLE_PUSH_PLANE, source << 8, 0)
-        underpromoted = torch.div(plane - UNDERPROMOTION_PLANES, 3, rounding_mode="floor") + 1
+        underpromoted = (plane - UNDERPROMOTION_PLANES) // 3 + 1
         becomes = torch.where(plane >= UNDERPROMOTION_PLANES, underpromoted, QUEEN)
         arrived = target & bb.RANK_8
         own[PAWN] ^= arrived

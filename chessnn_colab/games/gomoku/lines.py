@@ -35,7 +35,7 @@ class LineTables:
             0, cells.permute(2, 0, 1), weights.view(-1, 1, 1).expand(-1, *cells.shape[:2])
         )
         self._cells = cells.flatten(1).to(device)  # int64 [size * size, 44]
-        self._weights = weights.to(torch.int64).to(device)  # [11]
+        self._weights = weights.long().to(device)  # [11]
         # [size * size, size * size * 4]: what a stone adds to each code.
         self._codes = codes[:-1].flatten(1).to(device)
         self.run_of_code = runs_through_the_middle().to(device)  # int64 [2048]
@@ -72,8 +72,8 @@ class LineTables:
 
     def _everywhere(self, stones: Tensor) -> Tensor:
         """int64 [B, size * size, 4]: the code of each cell in each direction."""
-        codes = stones.to(torch.float32) @ self._codes
-        return codes.to(torch.int64).unflatten(1, (-1, len(DIRECTIONS)))
+        codes = stones.float() @ self._codes
+        return codes.long().unflatten(1, (-1, len(DIRECTIONS)))
 
 
 def line_cells(size: int) -> Tensor:

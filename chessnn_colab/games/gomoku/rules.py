@@ -108,7 +108,7 @@ class Gomoku(Game):
             state.board == EMPTY
         ).unsqueeze(1)
         planes = torch.cat((stones, fives, torch.ones_like(stones[:, :1])), 1)
-        return planes.to(torch.float32).view(-1, *self.observation_shape)
+        return planes.float().view(-1, *self.observation_shape)
 
     def stones(self, state: GomokuState) -> Tensor:
         """bool [B, 2, size * size]: the mover's stones, and the opponent's."""
@@ -134,7 +134,7 @@ class Gomoku(Game):
         chance: float32 [B] in [0, 1). Also int64 [B]: which row of `action_images` a position's
         actions follow.
         """
-        image = (chance * len(self.action_images)).to(torch.int64)
+        image = (chance * len(self.action_images)).long()
         board = self._unpack_board(packed).gather(1, self._sources[image])
         return self._pack_board(board), image
 
@@ -182,7 +182,7 @@ class Gomoku(Game):
         stones = torch.stack((board == BLACK, board == WHITE), 1)
         filled = stones.new_zeros(len(stones), 2, self.packed_words // 2 * WORD)
         filled[:, :, : self.num_actions] = stones
-        return (filled.view(-1, self.packed_words, WORD).to(torch.int64) << self._bits).sum(2)
+        return (filled.view(-1, self.packed_words, WORD).long() << self._bits).sum(2)
 
     def _unpack_board(self, packed: Tensor) -> Tensor:
         """int8 [B, size * size] of `pack`'s words."""
@@ -210,7 +210,7 @@ class Gomoku(Game):
         full = (board != EMPTY).all(1)
         ending = torch.where(plies_played >= self.max_plies, 3, 0)  # index into `endings`
         ending = torch.where(won, 1, torch.where(full, 2, ending))
-        first_reward = torch.where(won, 2 * player - 1, 0).to(torch.float32)
+        first_reward = torch.where(won, 2 * player - 1, 0).float()
         rewards = torch.stack((first_reward, -first_reward), 1)
         terminated = (ending == 1) | (ending == 2)
         return GomokuState(board, plies_played, player, terminated, ending == 3, rewards, ending)

@@ -44,7 +44,7 @@ def networks_to_show(own_run: str = "") -> tuple[dict[int, SpikingNetwork], dict
         played = {
             report["iteration"]: report["total_positions"] for report in folder.read_reports()
         }
-        chosen = spread([int(path.stem) for path in folder.snapshots()], MOST_STOPS)
+        chosen = spread([*folder.snapshots()], MOST_STOPS)
         return {key: load_network(own_run, key, "cpu")[0] for key in chosen}, played
     networks = shipped_networks()
     played = {key: _played_positions(card) for key, card in shipped_cards().items()}

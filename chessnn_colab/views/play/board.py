@@ -66,7 +66,7 @@ class PlayBoard(WidgetOrHtml):
         """A square was clicked: the first click of a move, one that completes it, or one that means
         nothing here.
         """
-        if self._waited() or not self._may_move():
+        if not self._may_move():
             return None
         if self._asked and square == self.chosen[-1]:  # the second half of a double click
             return self.redraw()
@@ -88,7 +88,7 @@ class PlayBoard(WidgetOrHtml):
         """Play a move that was typed, and the answer. A wrong one shows a message and returns
         False.
         """
-        if self._waited() or not self._may_move():
+        if not self._may_move():
             return False
         try:
             action = self.drawing.parse(text)
@@ -148,7 +148,7 @@ class PlayBoard(WidgetOrHtml):
 
     def hint(self) -> None:
         """Mark the move that the opponent would play in the person's place."""
-        if self._waited() or not self._may_move():
+        if not self._may_move():
             return None
         self.chosen = ()
         action = self._think(f"{self._name} is looking for a hint.")
@@ -199,6 +199,8 @@ class PlayBoard(WidgetOrHtml):
         return True
 
     def _may_move(self) -> bool:
+        if self._waited():
+            return False
         if self.over:
             self._draw(GAME_OVER)
             return False

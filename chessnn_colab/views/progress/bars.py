@@ -3,7 +3,7 @@ panel.live_html, which shows where there are no widgets.
 """
 
 import html
-import uuid
+import secrets
 from collections.abc import Sequence
 
 import ipywidgets
@@ -30,7 +30,7 @@ class BarWidgets:
     """Header and bars. While a page shows them, HTML from `still` is hidden there."""
 
     def __init__(self) -> None:
-        self._name = f"cn-{uuid.uuid4().hex[:10]}"  # a CSS class
+        self._name = f"cn-{secrets.token_hex(5)}"  # a CSS class
         self._header = ipywidgets.HTML()
         self._bars = ipywidgets.VBox()
         self._workers = ipywidgets.HBox(layout={"flex_flow": "row wrap"})
