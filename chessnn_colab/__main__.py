@@ -31,14 +31,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = build_parser().parse_args(arguments)
     try:
         options.function(options)
+        sys.stdout.flush()
     except Interrupted as error:  # what there was to keep has been printed
         if str(error):
             print(f"chessnn_colab: {error}", file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader of our output has gone: `... | head`
-        sys.stderr.close()
+        sys.stdout = None  # or Python tries once more when it ends, and says that it failed
         return 141  # what a shell says of a program that ends so
-    except (ChessnnError, OSError) as error:  # OSError: such as a full disk, where our output goes
+    except ChessnnError as error:
+        print(f"chessnn_colab: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:  # such as a full disk, where our output goes
+        sys.stdout = None
         print(f"chessnn_colab: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -50,12 +50,14 @@ from .settings import (
     one_of,
     require,
     setting,
+    up_to,
 )
 from .text import Say, counted, silent
 from .workers.local import InlinePool, LocalPool
 from .workers.pool import Pool
 from .workers.protocol import OnStart
 
+MOST_WORKERS = 10_000
 USUAL_PLIES = 100  # of a game of chess; an iteration counts no more for each of its games
 NETWORK_SETTINGS = ("channels", "blocks", "steps", "levels", "reset", "activation")
 # A run keeps these when it is resumed: they give the weights their shape.
@@ -215,7 +217,7 @@ class TrainConfig(LearnerConfig, SearchConfig):
         "The number of processes that play. By default one for each GPU, or for each core. "
         "Several workers share a GPU when there are more workers than GPUs.",
         WORKERS,
-        COUNT,
+        up_to(MOST_WORKERS),
     )
     gpus: tuple[int, ...] | None = setting(
         None,

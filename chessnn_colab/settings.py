@@ -2,7 +2,6 @@
 check.
 """
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
@@ -30,7 +29,7 @@ class Check:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and math.isfinite(value)
+    return isinstance(value, (int, float)) and -LARGEST <= value <= LARGEST
 
 
 def from_up(least: int) -> Check:
@@ -43,8 +42,12 @@ def from_up(least: int) -> Check:
 
 COUNT = from_up(1)
 COUNT_FROM_ZERO = from_up(0)
-ABOVE_ZERO = Check(lambda value: _is_number(value) and value > 0, "more than 0")
-FROM_ZERO = Check(lambda value: _is_number(value) and value >= 0, "a number from 0 up")
+ABOVE_ZERO = Check(
+    lambda value: _is_number(value) and value > 0, f"more than 0, and at most {LARGEST:,}"
+)
+FROM_ZERO = Check(
+    lambda value: _is_number(value) and value >= 0, f"a number from 0 up to {LARGEST:,}"
+)
 
 
 def up_to(most: int) -> Check:

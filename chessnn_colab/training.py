@@ -101,7 +101,7 @@ class Trainer:
             self._restore_or_begin(latest)
             self.tensorboard = TensorBoard(self.folder.tensorboard_folder, self.iteration)
             self._open_parts.callback(self.tensorboard.close)
-            if config.copy_to:
+            if config.copy_to is not None:
                 self.backup = Backup(self.folder, config.copy_to)
                 self._say(self.backup.update())
         except BaseException:

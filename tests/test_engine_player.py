@@ -8,14 +8,16 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import chess
+import chess.engine
 import pytest
 import torch
 
 from chessnn_colab.arena import engine_processes
 from chessnn_colab.arena.chess.engine import EnginePlayer
-from chessnn_colab.arena.engine_processes import OUTSIDE_PATH, ProcessPlayer
+from chessnn_colab.arena.engine_processes import OUTSIDE_PATH, ProcessPlayer, engine_settings
 from chessnn_colab.arena.evaluate import find_player
 from chessnn_colab.arena.games_folder import GamesFolder
 from chessnn_colab.arena.gomoku import engine as gomocup_module
@@ -256,6 +258,22 @@ def test_bad_engines_are_named(program, protocol, spec, words):
     with pytest.raises(ConfigError, match=words):
         spec = spec.replace("FAKE", program("UCI")).replace("SMALL", program("Gomocup", "small"))
         find_player(spec, match_game(GAMES[protocol]))
+
+
+def test_an_option_that_is_switched_off_is_off():
+    """python-chess takes every text but "false" for true."""
+    kinds = {"Off": "check", "No": "check", "Right": "check", "Path": "string"}
+    options = {
+        name: chess.engine.Option(name, kind, None, None, None, None)
+        for name, kind in kinds.items()
+    }
+    given = {}
+    engine = SimpleNamespace(
+        options=chess.engine.UciOptionMap(options), configure=given.update, timeout=1.0, id={}
+    )
+    settings = engine_settings("engine:x?Off=False&No=0&Right=true&Path=/c++/no", {}, "")[2]
+    EnginePlayer.prepare(SimpleNamespace(options=settings, title=""), engine)
+    assert given == {"Off": False, "No": False, "Right": True, "Path": "/c++/no"}
 
 
 @pytest.mark.skipif(STOCKFISH is None, reason="no stockfish here")

@@ -34,6 +34,8 @@ def test_the_newest_trained_run_of_chess_is_taken_and_what_is_asked_for_comes_fi
         ("gomoku", (1,), "gomoku:9", replace(CONFIG, planes=5, height=9, width=9, actions=81)),
     ):
         make_run(tmp_path / name, iterations, game, config)
+    make_run(tmp_path / "damaged", (1, 2))
+    os.truncate(tmp_path / "damaged/snapshots/000002.safetensors", 1000)
     assert find_network("", tmp_path).run == run
     old = str(tmp_path / "old")
     assert (

@@ -125,6 +125,14 @@ def test_the_best_need_not_be_the_last():
     assert [row["name"] for row in ladder.rows()][:2] == ["iteration 5", "iteration 9"]
 
 
+def test_of_equals_the_last_is_the_best():
+    """It has learned longest, and is what `share` takes."""
+    points = [1.0, 0.0, 0.5]
+    matches = tuple(made_match(f"iteration {each}", points) for each in (0, 5, 9))
+    snapshots = {"iteration 0": 0, "iteration 5": 5, "iteration 9": 9}
+    assert Ladder(rate(pairings(matches), "random"), snapshots, matches, POLICY).best == 9
+
+
 def test_anchors_and_messages_from_a_shell(run, capsys):
     assert main(["ladder", run, "--anchor", "iteration 0", *SHELL, "--json"]) == 0
     captured = capsys.readouterr()

@@ -174,6 +174,7 @@ def test_a_cpu_is_timed(capsys, monkeypatch):
         (["--gpus", "0"], "gpus=0: expected a whole number from 1 to 100,000"),
         (["--gpus", "2", "--gpu", "V100"], "gpu='V100': expected one of T4, A100, H200"),
         (["--minutes", "-1"], "minutes=-1.0: expected more than 0"),
+        (["--minutes", "1e308"], "minutes=1e+308: expected more than 0, and at most 9,007"),
     ],
 )
 def test_a_plan_that_is_not_possible(options, sentence, capsys):

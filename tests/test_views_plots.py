@@ -146,6 +146,7 @@ def result(player: str, opponent: str) -> types.SimpleNamespace:
         wins=176,
         draws=24,
         losses=0,
+        games=200,
         score=0.94,
         interval=(0.9, 0.97),
     )
@@ -168,6 +169,12 @@ def test_matches_against_one_opponent_stand_together_with_score_interval_and_cou
     ]
     assert {bar.get_alpha() for bar in axis.patches} == {None}, "dark pages do not shine through"
     assert len(figure.legends[0].get_texts()) == 4
+
+
+def test_a_name_with_dollars_is_a_name():
+    figure = strength_plots.match_bar([result("iteration 7", "co$t_{$x of $9")])
+    figure.canvas.draw()
+    assert figure.axes[0].get_yticklabels()[0].get_text() == "iteration 7 against co$t_{$x of $9"
 
 
 def test_what_was_measured_stands_against_games_and_minutes(monkeypatch):

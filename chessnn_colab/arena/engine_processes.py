@@ -143,7 +143,7 @@ def engine_settings(
     a spec, when it cannot be read.
     """
     path, _, query = spec.removeprefix("engine:").partition("?")
-    settings = dict(parse_qsl(query, keep_blank_values=True))
+    settings = dict(parse_qsl(query.replace("+", "%2B"), keep_blank_values=True))
     if not path or (query and not settings):
         raise ConfigError(f"invalid engine {spec!r}: expected engine:PATH or {example}")
     limit: dict[str, Any] = {}

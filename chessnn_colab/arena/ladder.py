@@ -44,8 +44,11 @@ class Ladder:
 
     @property
     def best(self) -> int:
-        """The iteration of the snapshot with the highest rating."""
-        return self.snapshots[max(self.snapshots, key=self.ratings.rating)]
+        """The iteration of the snapshot with the highest rating, in whole points; of equals the
+        last.
+        """
+        points = {name: round(self.ratings.rating(name)) for name in reversed(self.snapshots)}
+        return self.snapshots[max(points, key=points.__getitem__)]
 
     @property
     def gain(self) -> tuple[float, float]:

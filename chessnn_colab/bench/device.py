@@ -22,7 +22,7 @@ from ..devices import detect_device
 from ..errors import ConfigError, error_line
 from ..install import HERE
 from ..runs.files import refused
-from ..settings import one_of, require
+from ..settings import ABOVE_ZERO, one_of, require
 from ..text import duration
 from .setting import Figures
 
@@ -62,6 +62,7 @@ def bench_device(
     settings: preset ("auto" is the one that training takes), game, boards and precision. An
     interrupt ends it. Raises ConfigError and DeviceError.
     """
+    require("minutes", minutes, ABOVE_ZERO)
     ends_at = time.monotonic() + 60 * minutes
     wanted = [part.strip() for part in parts.split(",")] if parts else list(PARTS)
     for name in wanted:

@@ -127,10 +127,10 @@ def find_network(wanted: str = "", folder: AnyPath = "runs") -> FoundNetwork:
 
 
 def _newest_chess_run(folder: AnyPath) -> Path | None:
-    """The newest run of chess below `folder` that has a network after an iteration or more."""
+    """The newest run of chess below `folder` whose last network is whole, and not untrained."""
     for run in list_runs(folder):
         with suppress(ChessnnError):  # a damaged run
-            if run.game == "chess" and max(networks(run.path)) > 0:
+            if run.game == "chess" and load_network(run.path, device="cpu")[1] > 0:
                 return run.path
     return None
 

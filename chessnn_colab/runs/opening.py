@@ -18,7 +18,7 @@ def open_run(
     them `folder.close` removes a folder that was made here. Raises ConfigError, RunError or
     CheckpointError.
     """
-    if copy_to:
+    if copy_to is not None:
         restore_run(path, copy_to, say)
     folder = RunFolder.lock(path)
     try:

@@ -105,7 +105,7 @@ def share_folder(run: AnyPath, folder: AnyPath, snapshot: int | None = None) -> 
     figures = card.get("figures", {})
     about = {"iteration": card["iteration"], **figures, **figures.get("strength", {})}
     lines = "\n".join(f"- {line}" for line in card_lines(about) if "{" not in line)
-    lines = re.sub(r"(\.\d\d)\d+", r"\1", lines)
+    lines = re.sub(r"\d+\.\d{3,}", lambda found: f"{float(found[0]):.2f}", lines)
     with refused(f"cannot write {target}", kind=CheckpointError):
         target.mkdir(parents=True)
         share(run, target / "model.safetensors", snapshot)

@@ -12,7 +12,7 @@ from rich.text import Text
 from ..report import strength_points
 from ..runs.files import AnyPath
 from ..runs.folder import RunFolder
-from .columns import strength_sentences, table_rows
+from .columns import figure, strength_sentences, table_rows
 
 REFRESH_SECONDS = 2.0
 WIDE = 120  # columns that a table takes at most where there is no terminal
@@ -51,7 +51,7 @@ def run_table(run: AnyPath, last: int | None) -> Table:
     if reports:
         newest = reports[-1]
         played = f"{newest.total_games:,} games, {newest.total_positions:,} positions"
-        pace = f"loss {newest.loss:.2f}, {newest.positions_per_second:,.0f} positions/s"
+        pace = f"loss {figure(newest.loss)}, {newest.positions_per_second:,.0f} positions/s"
         lines = [f"{played}, {newest.total_updates:,} updates", f"newest iteration: {pace}"]
         caption = "\n".join([*lines, *strength_sentences(strength_points(reports))])
     table = Table(title=Text(folder.path.name), caption=caption, box=None, padding=(0, 1, 0, 0))

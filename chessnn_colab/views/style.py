@@ -47,6 +47,7 @@ STYLE: dict[Any, Any] = {
     ),
     "ytick.labelcolor": "#80848A",
     **dict.fromkeys(("axes.spines.top", "axes.spines.right"), False),
+    "text.parse_math": False,  # a folder's name may have a $
     "axes.titlelocation": "left",
     "axes.titleweight": "bold",
     "axes.titlesize": 10.0,

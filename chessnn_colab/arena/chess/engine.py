@@ -4,6 +4,7 @@ match.
 The path of an engine names a program that will run with the rights of the person who gave the path.
 """
 
+import logging
 import subprocess
 import threading
 import time
@@ -21,6 +22,9 @@ from ..engine_processes import PATIENCE, ProcessPlayer, engine_settings
 START_SECONDS = 20.0
 LIMITS = {"nodes": int, "depth": int, "time": float}
 DEFAULT_LIMIT = {"time": 0.05}
+OFF = ("false", "0", "off", "no")
+# What an engine does wrong, a forfeit says; python-chess logs a page for each move.
+logging.getLogger("chess.engine").setLevel(logging.CRITICAL)
 
 
 class EnginePlayer(ProcessPlayer):
@@ -55,7 +59,12 @@ class EnginePlayer(ProcessPlayer):
         )
 
     def prepare(self, engine: chess.engine.SimpleEngine) -> None:
-        engine.configure(self.options)
+        settings = {**self.options}
+        for name, value in self.options.items():
+            option = engine.options.get(name)
+            if option is not None and option.type == "check":
+                settings[name] = str(value).lower() not in OFF  # python-chess takes 0 for true
+        engine.configure(settings)
         engine.timeout = None  # of a move; see `move`
         self.title = engine.id.get("name") or self.title
 

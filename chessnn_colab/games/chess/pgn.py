@@ -22,6 +22,8 @@ _NO_RESULT = "*"
 _EXPECTED = 'expected headers like [White "..."] and legal moves like 1. e4 e5'
 _COMMENT = re.compile(r"\{[^}]*(?:\}|\Z)|;.*")
 _ALMOST_A_MOVE = re.compile(r"(?<![A-Za-z])[A-Za-z]+[0-9]\w*")
+# A move of a piece that English names otherwise, such as Sf3 or ♘f3.
+_FOREIGN_PIECE = re.compile(r"(?:[^\W\d_a-hxKQRBNOP]|[♔-♟])[a-h]?[1-8]?x?[a-h][1-8]")
 _CUT_SHORT = (UNFINISHED, TRUNCATED)
 
 
@@ -98,12 +100,13 @@ def game_from_pgn(text: str) -> chess.pgn.Game:
 
 
 def _check_words(text: str) -> None:
-    """Raise NotationError for a word such as e9, which looks like a move: python-chess skips words
-    it does not know.
+    """Raise NotationError for a word such as e9 or Sf3, which looks like a move: python-chess skips
+    what it does not know, and reads Sf3 as f3.
     """
     lines = (line for line in text.lstrip("\ufeff").splitlines() if not line.startswith(("[", "%")))
-    unknown = chess.pgn.MOVETEXT_REGEX.sub(" ", _COMMENT.sub(" ", "\n".join(lines)))
-    if word := _ALMOST_A_MOVE.search(unknown):
+    moves = _COMMENT.sub(" ", "\n".join(lines))
+    unknown = chess.pgn.MOVETEXT_REGEX.sub(" ", moves)
+    if word := _ALMOST_A_MOVE.search(unknown) or _FOREIGN_PIECE.search(moves):
         raise NotationError(f"bad PGN: {word[0]!r:.120} is not a move; {_EXPECTED}")
 
 

@@ -11,7 +11,6 @@ import json
 import zlib
 from collections.abc import Mapping
 from importlib.resources import files
-from pathlib import Path
 from string import Template
 from typing import Any
 
@@ -20,7 +19,7 @@ import numpy as np
 from ...errors import CheckpointError
 from ...games.registry import make_game
 from ...network import SpikingNetwork, actor_copy, to_arrays
-from ...runs.files import AnyPath, refused, write_atomically
+from ...runs.files import AnyPath, absolute, refused, write_atomically
 from ...runs.networks import is_file, load_network
 from ...runs.shared import card_of_run, new_file
 from ..drawing import Drawing
@@ -44,7 +43,8 @@ def share_page(run: AnyPath, file: AnyPath, snapshot: int | None = None) -> str:
     card = card_of_run(run, snapshot)
     drawing = make_drawing(make_game(str(card["game"])))
     network, _ = load_network(run, card["iteration"], "cpu")
-    name = Path(run).stem if is_file(run) else Path(run).name
+    path = absolute(run)
+    name = path.stem if is_file(run) else path.name
     page = page_html(drawing, network, {"run": name, **card}).encode()
     with refused(f"cannot write the page {target}", kind=CheckpointError):
         write_atomically(target, page)
