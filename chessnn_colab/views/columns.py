@@ -12,8 +12,7 @@ def figure(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.2f}"
 
 
-# Label -> the text of a report's figure, in the order of a table, where "iteration", "games" and the
-# results come before.
+# Label -> the text of a report's figure, in the order of a table, to the right of the results.
 # "policy" is the policy loss, a cross-entropy in nats; "policy KL" is that loss less the entropy of
 # its targets.
 LAST_COLUMNS: dict[str, Callable[[Report], str]] = {
