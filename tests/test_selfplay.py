@@ -234,12 +234,17 @@ def test_short_games_are_not_preferred():
 def test_a_costly_search_is_heard_of_each_ply(monkeypatch):
     """A pool takes a worker that says nothing for minutes for hung. The games are the same."""
     game = TicTacToe()
-    search = SearchConfig(search="tree", num_simulations=200)
-    actor = Actor(game, actor_copy(probe_network(game)), search)
+    network = actor_copy(probe_network(game))
 
-    def play() -> tuple[list[int], np.ndarray, int]:
+    def play(num_simulations: int) -> Play:
+        search = SearchConfig(search="tree", num_simulations=num_simulations)
+        return Play(Actor(game, network, search), 16, 0)
+
+    assert [play(n).plies_a_block for n in (12, 32, 100, 800)] == [8, 8, 2, 1]
+
+    def heard_and_played() -> tuple[list[int], np.ndarray]:
         heard, positions = [], []
-        playing = Play(actor, 16, 0)
+        playing = play(4)
 
         def hear(_: int, plies: int, new: GameRecords) -> bool:
             heard.append(plies)
@@ -247,14 +252,14 @@ def test_a_costly_search_is_heard_of_each_ply(monkeypatch):
             return True
 
         playing.run(160, hear)
-        return heard, np.concatenate(positions), plies_in([playing.in_flight()])
+        positions.append(playing.in_flight()[ROWS + "position"])
+        return heard, np.sort(np.concatenate(positions), 0)
 
-    heard, positions, under_way = play()
-    assert heard == list(range(16, 176, 16))
-    monkeypatch.setattr(selfplay, "EVALUATIONS_A_BLOCK", 10_000)
-    heard, in_blocks, in_flight = play()
-    assert heard == [128, 160] and in_flight == under_way
-    assert np.array_equal(np.sort(in_blocks, 0), np.sort(positions, 0))
+    heard, in_blocks = heard_and_played()
+    assert heard == [128, 160]
+    monkeypatch.setattr(selfplay, "EVALUATIONS_A_BLOCK", 5)
+    heard, positions = heard_and_played()
+    assert heard == list(range(16, 176, 16)) and np.array_equal(in_blocks, positions)
 
 
 def test_games_that_go_on_bring_no_new_sizes():
