@@ -11,7 +11,7 @@ import torch
 
 from .assembler import Assembler
 from .chances import brier_score, correlation, said_and_played
-from .games.base import Game, PointsGame
+from .games.base import Game, Moves, PointsGame
 from .games.registry import game_text
 from .in_flight import Arrays, Share, count, join, plies_in, take
 from .records import GameRecords
@@ -104,11 +104,14 @@ def sample_game(records: GameRecords, game: Game, **headers: str) -> str:
     chosen = int(np.lexsort((records.game_lengths, by_rules, won))[-1])
     first, end = records.offsets[chosen : chosen + 2]
     start = game.unpack(torch.from_numpy(records.positions[first : first + 1]))
-    last = _played(records, game, np.array([end - 1]))
-    ending = int(records.endings[chosen])
-    result = int(records.results[chosen])
-    actions = records.actions[first:end].tolist()
-    return game_text(game, start, actions, ending, result, last, **headers)
+    moves = Moves(
+        start,
+        records.actions[first:end].tolist(),
+        int(records.endings[chosen]),
+        int(records.results[chosen]),
+        _played(records, game, np.array([end - 1])),
+    )
+    return game_text(game, moves, **headers)
 
 
 def _played(records: GameRecords, game: Game, rows: np.ndarray) -> Any:

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from chessnn_colab.config import TrainConfig
-from chessnn_colab.games.base import Game, concatenate, finished, select
+from chessnn_colab.games.base import Game, Moves, concatenate, finished, select
 from chessnn_colab.games.registry import GAMES, family, game_text, make_game, text_suffix
 from chessnn_colab.replay import ReplayBuffer
 from chessnn_colab.runs.folder import RunFolder
@@ -222,14 +222,12 @@ def test_a_finished_game_can_be_written_down(game):
         actions.append(int(random_actions(game, state, generator)))
         state = game.step(state, torch.tensor(actions[-1:]))
     result = int(state.rewards[0, 0].sign())
-    text = game_text(game, start, actions, int(state.ending), result, Event="Self-play", Round="17")
+    moves = Moves(start, actions, int(state.ending), result)
+    text = game_text(game, moves, Event="Self-play", Round="17")
     assert all(
         word in text for word in ("Event", "Self-play", "Round", "17", game.endings[state.ending])
     )
-    told = game_text(
-        game, start, actions, int(state.ending), result, state, Event="Self-play", Round="17"
-    )
-    assert told == text
+    assert text == game_text(game, moves._replace(last=state), Event="Self-play", Round="17")
 
 
 def test_drawings_show_each_row(game, state):

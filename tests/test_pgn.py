@@ -10,6 +10,7 @@ import pytest
 
 from chessnn_colab.errors import NotationError
 from chessnn_colab.games import registry
+from chessnn_colab.games.base import Moves
 from chessnn_colab.games.chess import pgn
 from chessnn_colab.games.chess.endings import ENDINGS
 from chessnn_colab.games.chess.notation import action_from_move, state_from_boards
@@ -43,7 +44,7 @@ def text_of(board: chess.Board, ending: str, result: int, **headers: str) -> str
         actions.append(action_from_move(move, current))
         current.push(move)
     start = state_from_boards([board.root()], GAME)
-    return registry.game_text(GAME, start, actions, ENDINGS.index(ending), result, **headers)
+    return registry.game_text(GAME, Moves(start, actions, ENDINGS.index(ending), result), **headers)
 
 
 def test_games_go_both_ways():
@@ -83,7 +84,7 @@ def test_a_game_at_the_ply_cap_is_not_a_draw(ending, result, written, terminatio
 
 def test_what_is_not_chess_is_not_written():
     with pytest.raises(NotationError, match="illegal action 4671"):
-        registry.game_text(GAME, GAME.init(1), [4671], 0, 0)
+        registry.game_text(GAME, Moves(GAME.init(1), [4671], 0, 0))
 
 
 def test_words_beside_the_moves_are_left_out():

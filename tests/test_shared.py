@@ -24,6 +24,7 @@ from chessnn_colab.runs.files import encode_object
 from chessnn_colab.runs.folder import RATINGS_FILE, RunFolder
 from chessnn_colab.runs.networks import card_of, load_network, run_game
 from chessnn_colab.runs.shared import card_lines, share
+from chessnn_colab.views.page import share_page
 
 from .sample_reports import make_report, make_strength
 from .small_run import CONFIG, TICTACTOE, make_run
@@ -54,12 +55,18 @@ def run(tmp_path_factory):
             {
                 "iteration": 5,
                 "total_positions": 1234,
-                "seconds": 60.0,
+                "seconds": 60.0289,
                 "policy_loss": math.nan,  # nothing was learned
                 "sample_game": "1. e4",
             }
         )
     return str(folder)
+
+
+def test_a_page_made_inside_the_run_has_its_name(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(run)
+    share_page(".", tmp_path / "page.html")
+    assert '"card": {"run": "run", ' in (tmp_path / "page.html").read_text()
 
 
 @pytest.fixture
@@ -86,7 +93,7 @@ def test_the_last_network_opens_wherever_a_run_does(run, file, short_games):
 def test_the_card_says_what_made_it_and_nothing_of_the_machine(file):
     card = card_of(file)
     assert card["iteration"] == 5 and card["version"] and card["game"] == "chess"
-    assert card["figures"] == {"seconds": 60.0, "total_positions": 1234}
+    assert card["figures"] == {"seconds": 60.0289, "total_positions": 1234}
     assert card["settings"] == {"game": "chess", "seed": 3}
     text = Path(file).read_bytes()
     assert b"/home/me" not in text and b"/drive" not in text and b"10.0.0.1" not in text
@@ -141,6 +148,7 @@ def test_a_folder_for_a_hub_has_weights_settings_and_a_page_that_says_how_to_loa
         page = (folder / "README.md").read_text()
         assert page.startswith("---\n") and f"# {name}\n" in page
         assert "- iteration: 5" in page and "- total_positions: 1234" in page
+        assert "- seconds: 60.03\n" in page
         assert 'load_network("model.safetensors")' in page and "{" not in page
         assert str(tmp_path) not in page and "/home/me" not in page
     assert main(["share", run, str(tmp_path / "mine"), "--card"]) == 2

@@ -564,6 +564,11 @@ def test_the_default_limit_of_the_window_is_the_memorys(monkeypatch):
         ({"solve": "some"}, "expected one of off, all"),
         ({"batch_size": 1}, "batch_size=1: expected a whole number from 2 up"),
         ({"minutes": "20"}, "minutes='20': expected more than 0"),
+        ({"minutes": 10**400}, "expected more than 0, and at most 9,007"),
+        (
+            {"workers": 1_000_000_000},
+            "workers=1000000000: expected a whole number from 1 to 10,000",
+        ),
         ({"value_scale": -0.3}, "value_scale=-0.3: expected a number from 0 up"),
     ],
 )

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from chessnn_colab.errors import NotationError, RunError
-from chessnn_colab.games.base import finished, select
+from chessnn_colab.games.base import Moves, finished, select
 from chessnn_colab.games.registry import game_text, make_game
 from chessnn_colab.views import replay
 from chessnn_colab.views.drawing import CROSSES
@@ -123,9 +123,8 @@ def test_a_game_written_as_a_list_is_played_back_from_its_own_start(name, kind):
         )
         state = game.step(state, torch.tensor(actions[-1:]))
         boards.append(game.to_text(state)[0])
-    text = game_text(
-        game, start, actions, int(state.ending), int(state.rewards[0, 0]) if name != "2048" else 0
-    )
+    result = int(state.rewards[0, 0]) if name != "2048" else 0
+    text = game_text(game, Moves(start, actions, int(state.ending), result))
     shown = sampled(text)
     assert len(shown["plies"]) == len(actions) > 1 and shown["title"] == "Iteration 4"
     played = played_game(text)

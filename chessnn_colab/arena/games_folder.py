@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from ..errors import ConfigError
+from ..games.base import Moves
 from ..games.registry import game_text, make_game, text_suffix
 from ..runs.files import AnyPath, absolute, refused, write_atomically
 from .game import ArenaGame
@@ -90,7 +91,8 @@ class GamesFolder:
         else:
             ending = self.game.endings.index(played.ending)
         winner = round(2 * points - 1)
-        return game_text(self.game, self.game.init(1), actions, ending, winner, **headers)
+        moves = Moves(self.game.init(1), actions, ending, winner)
+        return game_text(self.game, moves, **headers)
 
     def _refused(self) -> AbstractContextManager[None]:
         advice = "; expected a folder that can be written to"

@@ -6,7 +6,7 @@ The names are pgx's (https://github.com/sotetsuk/pgx): ``init``, ``step``, ``obs
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -285,35 +285,35 @@ def _highest(actions: Tensor, rows: Tensor, found: Tensor) -> Tensor:
     return highest.scatter_reduce(0, rows, found.int(), "amax").long()
 
 
-def move_list(
-    game: Game,
-    start: Any,
-    actions: Sequence[int],
-    ending: int,
-    result: int,
-    last: Any = None,
-    **headers: str,
-) -> str:
-    """A finished game as plain text: headers, start, actions, the last position (see
-    registry.game_text).
+class Moves(NamedTuple):
+    """A game from its first position to its last."""
+
+    start: Any  # a state with one row
+    actions: Sequence[int]
+    ending: int  # index into Game.endings
+    result: int  # +1 when the first player won, -1 when the second did, else 0
+    last: Any = None  # the state after the actions; None: they have to be played to know it
+
+
+def move_list(game: Game, moves: Moves, **headers: str) -> str:
+    """A game as plain text: headers, start, actions, the last position (see registry.game_text).
 
     The start is in the words of `pack`, with the key of its chance, so that the game can be played
     again.
     """
+    start, actions, ending, result, last = moves
     if last is None:
         last = start
         for action in actions:
             last = game.step(last, torch.tensor([action], device=game.device))
     winner = f", {game.player_names[0 if result > 0 else 1]} wins" if result else ", no winner"
-    lines = [f"{name}: {value}" for name, value in headers.items()]
-    moves = " ".join(map(str, actions))
     return "\n".join(
         [
             f"Game: {game.name}",
-            *lines,
+            *[f"{name}: {value}" for name, value in headers.items()],
             f"Start: {' '.join(map(str, game.pack(start)[0].tolist()))}",
             f"Ending: {game.endings[ending]}{winner if game.num_players > 1 else ''}",
-            f"Actions: {moves}",
+            f"Actions: {' '.join(map(str, actions))}",
             *game.to_text(last),
         ]
     )

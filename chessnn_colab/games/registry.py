@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 
 from ..errors import ConfigError
-from .base import Game, move_list
+from .base import Game, Moves, move_list
 from .chess import pgn
 from .chess.rules import Chess
 from .gomoku.rules import Gomoku, variant
@@ -26,7 +26,7 @@ class Entry(NamedTuple):
     # The words after the colons of a name such as gomoku:9 -> a class like `rules`.
     variant: Callable[[Sequence[str]], type[Any]] | None = None
     options: str = ""  # what may follow the game's own name, for people
-    writer: Callable[..., str] = move_list  # of finished games, called like base.move_list
+    writer: Callable[..., str] = move_list  # of games, called like base.move_list
     suffix: str = ".txt"  # of a file that holds what `writer` returns
 
 
@@ -65,23 +65,12 @@ def family(name: str) -> str:
     return name.partition(":")[0]
 
 
-def game_text(
-    game: Game,
-    start: Any,
-    actions: Sequence[int],
-    ending: int,
-    result: int,
-    last: Any = None,
-    **headers: str,
-) -> str:
-    """A finished game as text: PGN for chess, else base.move_list.
+def game_text(game: Game, moves: Moves, **headers: str) -> str:
+    """A game as text: PGN for chess, else base.move_list.
 
-    start: a state with one row, the first position; actions: the actions played from there; ending:
-    index into `game.endings`; result: +1 when the first player won, -1 when the second did, else 0;
-    last: the position after them, where it is known, so that they need not be played again.
     In chess, an action that is not legal where it was played raises NotationError.
     """
-    return _entry(game.name).writer(game, start, actions, ending, result, last, **headers)
+    return _entry(game.name).writer(game, moves, **headers)
 
 
 def text_suffix(name: str) -> str:

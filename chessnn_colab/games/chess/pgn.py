@@ -9,11 +9,10 @@ import chess
 import chess.pgn
 
 from ...errors import NotationError
-from ..base import Game
+from ..base import Game, Moves
 from .boards import boards_from_state
 from .endings import ENDINGS, TRUNCATED, UNFINISHED
 from .notation import check_board, move_from_action
-from .state import ChessState
 
 MAX_LENGTH = 200_000  # characters; a small game takes a thousand times its text in memory
 MAX_PLIES = 2_000
@@ -27,31 +26,22 @@ _FOREIGN_PIECE = re.compile(r"(?:[^\W\d_a-hxKQRBNOP]|[♔-♟])[a-h]?[1-8]?x?[a-
 _CUT_SHORT = (UNFINISHED, TRUNCATED)
 
 
-def game_text(
-    game: Game,
-    start: ChessState,
-    actions: Sequence[int],
-    ending: int,
-    result: int,
-    last: ChessState | None = None,
-    **headers: str,
-) -> str:
-    """A game of chess as PGN (see registry.game_text), which does not show its `last` position. One
-    that was cut short without a winner has the result "*", or is drawn where its Termination is
-    "adjudication".
+def game_text(game: Game, moves: Moves, **headers: str) -> str:
+    """A game of chess as PGN (see registry.game_text). One that was cut short without a winner has
+    the result "*", or is drawn where its Termination is "adjudication".
 
     The header Termination is the standard's "normal" or "unterminated", and Ending the name in
     ENDINGS, where `headers` do not say otherwise.
     """
-    board = boards_from_state(start)[0]
-    written = pgn_game(board, actions)
+    board = boards_from_state(moves.start)[0]
+    written = pgn_game(board, moves.actions)
     if "FEN" in written.headers:
         written.headers["FEN"] = board.fen(en_passant="fen")
-    written.headers["Termination"] = "unterminated" if ending in _CUT_SHORT else "normal"
-    written.headers["Ending"] = ENDINGS[ending]
+    written.headers["Termination"] = "unterminated" if moves.ending in _CUT_SHORT else "normal"
+    written.headers["Ending"] = ENDINGS[moves.ending]
     written.headers.update({name: _header(text) for name, text in headers.items()})
-    decided = written.headers["Termination"] != "unterminated" or result
-    written.headers["Result"] = _RESULTS[result] if decided else _NO_RESULT
+    decided = written.headers["Termination"] != "unterminated" or moves.result
+    written.headers["Result"] = _RESULTS[moves.result] if decided else _NO_RESULT
     return str(written)
 
 
