@@ -56,6 +56,7 @@ class Energy:
     active_macs: float  # those of dense_macs whose input is not zero
     active_head_macs: float  # those of macs whose input is not zero
     slots: int  # most spikes of a neuron in one evaluation: time steps times levels
+    spiking: bool = True  # not of a network whose neurons pass on numbers
 
     @property
     def bits(self) -> int:
@@ -95,6 +96,8 @@ class Energy:
     @property
     def verdict(self) -> str:
         """One sentence: what the spikes save, and what they do not."""
+        if not self.spiking:
+            return "This network has no spikes. Its bars of spikes count a number of 3 as 3 spikes."
         _, int8, _, _, few, sparse = self.designs
         best = min(few.arithmetic_nanojoules, sparse.arithmetic_nanojoules)
         best_with_memory = min(few.nanojoules, sparse.nanojoules)
@@ -281,4 +284,5 @@ def estimate_energy(network: SpikingNetwork, observation: Tensor) -> Energy:
     modules = [module for module in network.modules() if isinstance(module, (nn.Conv2d, nn.Linear))]
     with _hooked(modules, count), torch.no_grad():
         network(observation)
-    return Energy(**counts, slots=network.config.slots)
+    spiking = network.config.activation == "spikes"
+    return Energy(**counts, slots=network.config.slots, spiking=spiking)

@@ -48,6 +48,12 @@ def test_the_verdict_falls_whichever_way_the_figures_say(additions, active, word
     assert words in verdict and "the best 3-bit twin 0.105 µJ and 7.08 µJ" in verdict
 
 
+def test_numbers_are_not_judged_as_spikes():
+    """A twin's network passes on numbers, which no spike carries."""
+    network = lively(NetworkConfig(channels=16, blocks=1, activation="relu"))
+    assert "no spikes" in estimate_energy(network, planes(8)).verdict
+
+
 @pytest.mark.parametrize("steps, levels", [(2, 1), (1, 4)])
 def test_operations_are_counted_as_arithmetic_says(steps, levels):
     """In a network of known size. Zeros are counted per number, not per spike."""

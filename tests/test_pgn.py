@@ -106,6 +106,12 @@ nor is i4} e5 ; nor f9
     ]
 
 
+@pytest.mark.parametrize("promotion", ["a8=Q", "a8Q", "a8/Q"])
+def test_a_pawn_may_move_after_a_promotion(promotion):
+    parsed = game_from_pgn(f'[FEN "8/P3p2k/8/8/8/8/7K/8 w - - 0 1"]\n\n1. {promotion} e5 *')
+    assert [move.uci() for move in parsed.mainline_moves()] == ["a7a8q", "e7e5"]
+
+
 @pytest.mark.parametrize("text", ["{" * 200_000, "a" * 200_000, "a1" * 100_000, ";{" * 100_000])
 def test_a_long_text_of_nothing_is_refused_at_once(text):
     with pytest.raises(NotationError):
@@ -137,6 +143,7 @@ def test_a_long_text_of_nothing_is_refused_at_once(text):
         ("1. e4 (1. d9) e5 *", "d9"),
         ("1. e4 e5 2. Sf3 Sc6 *", "Sf3"),
         ("1. e4 e5 2. ♘f3 ♞c6 *", "♘f3"),
+        ("1. e4 e5 2. N f3 *", "N f3"),
         ("1. e4 e5 2. Фh5 *", "Фh5"),
         ("1. e4 d5 2. Dxd5 *", "Dxd5"),
         ("1. e4 d5 2. T1xd5 *", "T1xd5"),

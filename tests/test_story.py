@@ -140,19 +140,18 @@ def test_deleting_a_run_frees_its_bytes_and_leaves_what_is_not_its_own(run):
     assert not other.exists(), "an empty folder goes with its run"
 
 
-@pytest.mark.parametrize("game", ["chess", "gomoku:6"])
-def test_a_card_is_one_picture_of_a_run(game, tmp_path):
+@pytest.mark.parametrize("game, activation", [("chess", "spikes"), ("gomoku:6", "relu")])
+def test_a_card_is_one_picture_of_a_run(game, activation, tmp_path):
+    settings = {"game": game, "activation": activation, "iterations": 1}
     measured = game == "chess"  # the other's opponent takes long over its moves
-    list(train(tiny(tmp_path / "run", game=game, iterations=1, measure_strength=measured)))
+    list(train(tiny(tmp_path / "run", measure_strength=measured, **settings)))
     figure = result_card(tmp_path / "run", tmp_path / "card.png")
     assert (tmp_path / "card.png").read_bytes().startswith(b"\x89PNG")
     strength, firing, energy, board = figure.axes
     assert strength.get_title("left") == "Is it getting stronger?" and len(firing.lines) == 2
-    assert [label.get_text() for label in energy.get_yticklabels()] == [
-        "spikes",
-        "ReLU",
-        "ReLU, int8",
-    ]
+    bars = ["spikes", "ReLU", "ReLU, int8"]
+    names = [label.get_text() for label in energy.get_yticklabels()]
+    assert names == (bars if activation == "spikes" else bars[1:])
     title = board.get_title("left").replace("\n", " ")
     assert len(board.images) == 1 and "of training" in title
     with pytest.raises(RunError, match="cannot write the card"):

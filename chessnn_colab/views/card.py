@@ -74,11 +74,14 @@ def _draw_energy(axis: Axes, run: str) -> None:
     network, _ = load_network(run, device="cpu")
     game = make_game(run_game(run))
     energy = estimate_energy(network, game.observe(energy_positions(game)))
-    designs = [energy.designs[place] for place in (0, 2, 3)]
-    values = [design.arithmetic_nanojoules / 1000 for design in designs]
+    bars = {"spikes": (0, BLUE), "ReLU": (2, ORANGE), "ReLU, int8": (3, ORANGE)}
+    if not energy.spiking:
+        del bars["spikes"]
+    places, colours = zip(*bars.values())
+    values = [energy.designs[place].arithmetic_nanojoules / 1000 for place in places]
     texts = [f"{value:.3g} µJ" for value in values]
     axis.set_title("Energy of an evaluation, arithmetic alone", fontsize=8)
-    draw_bars(axis, ["spikes", "ReLU", "ReLU, int8"], values, texts, [BLUE, ORANGE, ORANGE])
+    draw_bars(axis, list(bars), values, texts, colours)
     axis.set_xticks([])
     axis.set_xlim(0, 1.6 * max(values))
 

@@ -21,8 +21,10 @@ _NO_RESULT = "*"
 _EXPECTED = 'expected headers like [White "..."] and legal moves like 1. e4 e5'
 _COMMENT = re.compile(r"\{[^}]*(?:\}|\Z)|;.*")
 _ALMOST_A_MOVE = re.compile(r"(?<![A-Za-z])[A-Za-z]+[0-9]\w*")
-# A move of a piece that English names otherwise, such as Sf3 or ♘f3.
-_FOREIGN_PIECE = re.compile(r"(?:[^\W\d_a-hxKQRBNOP]|[♔-♟])[a-h]?[1-8]?x?[a-h][1-8]")
+# A move of a piece that English names otherwise, such as Sf3 or ♘f3, or of one that stands alone.
+_FOREIGN_PIECE = re.compile(
+    r"(?:[^\W\d_a-hxKQRBNOP]|[♔-♟]|(?<![\w=/])[KQRBN]\s)[a-h]?[1-8]?x?[a-h][1-8]"
+)
 _CUT_SHORT = (UNFINISHED, TRUNCATED)
 
 
@@ -90,8 +92,8 @@ def game_from_pgn(text: str) -> chess.pgn.Game:
 
 
 def _check_words(text: str) -> None:
-    """Raise NotationError for a word such as e9 or Sf3, which looks like a move: python-chess skips
-    what it does not know, and reads Sf3 as f3.
+    """Raise NotationError for a word such as e9, Sf3 or N f3, which looks like a move: python-chess
+    skips what it does not know, and reads the last two as f3.
     """
     lines = (line for line in text.lstrip("\ufeff").splitlines() if not line.startswith(("[", "%")))
     moves = _COMMENT.sub(" ", "\n".join(lines))
