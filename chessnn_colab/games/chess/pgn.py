@@ -23,7 +23,7 @@ _COMMENT = re.compile(r"\{[^}]*(?:\}|\Z)|;.*")
 _ALMOST_A_MOVE = re.compile(r"(?<![A-Za-z])[A-Za-z]+[0-9]\w*")
 # A move of a piece that English names otherwise, such as Sf3 or ♘f3, or of one that stands alone.
 _FOREIGN_PIECE = re.compile(
-    r"(?:[^\W\d_a-hxKQRBNOP]|[♔-♟]|(?<![\w=/])[KQRBN]\s)[a-h]?[1-8]?x?[a-h][1-8]"
+    r"(?:[^\W\d_a-hxKQRBNOP]|[♔-♟]|(?<![\w=])[KQRBN]\s)[a-h]?[1-8]?x?[a-h][1-8]"
 )
 _CUT_SHORT = (UNFINISHED, TRUNCATED)
 
