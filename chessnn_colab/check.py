@@ -55,9 +55,9 @@ class CheckReport:
 
     @property
     def line(self) -> str:
-        """The device, why, and what to do, in one line."""
+        """The device, why not a better one that is there, and what to do, in one line."""
         ready = self.advice or ("ready to train",)
-        return f"{self.choice}: {'; '.join((*self.choice.reasons, *ready))}"
+        return f"Training will use {self.choice}: {'; '.join((*self.choice.troubles, *ready))}"
 
     def __str__(self) -> str:
         machine = self.facts.machine

@@ -89,8 +89,8 @@ class Trainer:
             self._make_parts(choice.device)
             if latest is not None and config.from_checkpoint:
                 self.progress.message(
-                    f"The run goes on with its own weights: from_checkpoint="
-                    f"{config.from_checkpoint!r} is for a new run"
+                    f"The run goes on with its own weights: {config.from_checkpoint!r} "
+                    "(from_checkpoint, --from) is for a new run"
                 )
             elif config.from_checkpoint:
                 self.positions_before, sentence = load_initial_weights(

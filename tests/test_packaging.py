@@ -200,10 +200,14 @@ def test_make_repository_refuses_other_addresses(copy, url):
     assert (copy / "README.md").read_text() == before
 
 
-def test_every_promise_has_tests():
+def test_every_promise_has_tests_and_every_full_count_runs():
     source = "\n".join(path.read_text(encoding="utf-8") for path in ROOT.glob("tests/*.py"))
     for row in reliability.ROWS:
         for tests in row.tests:
             files, _, word = tests.partition(" -k ")
             assert all((ROOT / "tests" / name).is_file() for name in files.split()), row.promise
             assert re.search(rf"def test_\w*{word}", source), row.promise
+    run = " ".join(tests for row in reliability.ROWS for tests in row.tests)
+    for path in ROOT.glob("tests/test_*.py"):
+        if re.search(r"^from \.counts import", path.read_text(encoding="utf-8"), re.MULTILINE):
+            assert path.name in run, f"the full count of {path.name} runs nowhere"

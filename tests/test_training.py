@@ -432,7 +432,7 @@ def test_from_another_runs_weights(run, tmp_path):
     assert_same(weights(tmp_path, 0), weights(run[0], 3))
     listener = Listener()
     list(train(tiny(tmp_path, iterations=1, from_checkpoint="no run"), listener))
-    words = "goes on with its own weights: from_checkpoint='no run' is for a new run"
+    words = "goes on with its own weights: 'no run' (from_checkpoint, --from) is for a new run"
     assert words in listener.messages()
 
 

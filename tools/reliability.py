@@ -1,7 +1,7 @@
-"""The promises of README's reliability table, each tested with its full count: a row of the table
-for each.
+"""The promises of docs/promises.md, each tested with its full count, and all other tests that have
+one: a row of a table for each.
 
-python tools/reliability.py            all; about ten minutes on two cores
+python tools/reliability.py            all
 python tools/reliability.py corrupt    those whose promise has that word in it
 """
 
@@ -58,6 +58,21 @@ ROWS = (
         "within the deadline + 1 s, SIGSTOP in 300 kB messages",
     ),
     Row(
+        "workers that learn together are one learner, whoever is lost",
+        ("test_ranks.py", "test_cluster.py -k learn_together"),
+        "the same weights on each; one killed, one stopped",
+    ),
+    Row(
+        "an engine ends with its match",
+        ("test_engine_player.py",),
+        "in the middle of a move, and while it starts",
+    ),
+    Row(
+        "a match loses no game to a dead process",
+        ("test_sharing.py -k killed_process",),
+        "the same games as in one process, each once",
+    ),
+    Row(
         "a crash loop ends",
         ("test_workers.py -k always",),
         "error after 3 restarts, with the cause",
@@ -66,6 +81,16 @@ ROWS = (
         "interrupt is clean",
         ("test_kernels.py -k interrupted_cell",),
         "no child after 5 s; the next cell resumes",
+    ),
+    Row(
+        "no interrupt is lost",
+        ("test_sharing.py -k no_interrupt",),
+        "20,000 of 20,000 at random moments",
+    ),
+    Row(
+        "SIGTERM saves the run",
+        ("test_training.py -k told_to_end",),
+        "SIGTERM and SIGINT to a real process",
     ),
     Row(
         "no orphans",
@@ -108,6 +133,15 @@ ROWS = (
         "bench device runs",
         ("test_bench_device.py -k every_part",),
         "every part in a small size, on the CPU",
+    ),
+    Row(
+        "rules, players, plans and files for chips equal what they are compared with",
+        (
+            "test_chess_endings.py test_chess_moves.py test_gomoku.py test_minimax.py",
+            "test_notation.py test_solo.py test_tactics.py",
+            "test_graphs.py test_int8.py test_nir.py test_plan.py",
+        ),
+        "every one",
     ),
     Row(
         "resume is exact",

@@ -3,7 +3,7 @@
 config.json                      the settings of the latest start
 metrics.jsonl                    one report per iteration
 checkpoints/000010.safetensors   everything needed to resume, for the newest few iterations
-snapshots/000010.safetensors     the weights alone, for every checkpoint ever saved
+snapshots/000010.safetensors     the weights alone of each checkpoint, of some in a long run (prune)
 games/000010.pgn                 sample games; the suffix is the game's own
 ratings.json                     the ratings of the snapshots when they were last rated (see ladder)
 tensorboard/                     event files

@@ -26,8 +26,8 @@ def open_run(
         if latest is None and any(folder.snapshots()):
             raise RunError(
                 f"{folder.path} has snapshots, and no checkpoint to go on from: nothing was "
-                "changed. Put its checkpoints back, or begin another run with from_checkpoint="
-                f"{str(folder.path)!r}"
+                "changed. Put its checkpoints back, or begin another run with its weights: --from "
+                f"{folder.path} in a shell, from_checkpoint in TrainConfig"
             )
         for message in (*folder.messages, *(latest.messages if latest else ())):
             say(message)

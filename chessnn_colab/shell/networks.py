@@ -6,6 +6,8 @@ import argparse
 
 from . import AddCommand
 
+LAST = "the last"  # snapshot
+
 
 def add_network_commands(command: AddCommand) -> None:
     """Add share, export and uci."""
@@ -21,8 +23,9 @@ def add_network_commands(command: AddCommand) -> None:
         "write a run's network as ONNX, for other languages and browsers; to a file that ends in "
         ".nir: as NIR, for neuromorphic simulators and chips",
     )
-    for into in (share, export):
-        _add_run(into)
+    best = "the best, where the ladder has said which; else the last"
+    for into, default in ((share, best), (export, LAST)):
+        _add_run(into, default)
         into.add_argument("file")
     share.add_argument(
         "--card",
@@ -31,16 +34,13 @@ def add_network_commands(command: AddCommand) -> None:
         "on a hub wants them",
     )
     engine = command("uci", run_uci, "a run's network as a UCI engine, for chess programs")
-    _add_run(engine)
+    _add_run(engine, LAST)
 
 
-def _add_run(parser: argparse.ArgumentParser) -> None:
+def _add_run(parser: argparse.ArgumentParser, default: str) -> None:
     parser.add_argument("run")
     parser.add_argument(
-        "--snapshot",
-        type=int,
-        help="iteration of the weights (default: the last; for share the best, where the ladder "
-        "has said which)",
+        "--snapshot", type=int, help=f"iteration of the weights (default: {default})"
     )
 
 

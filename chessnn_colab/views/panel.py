@@ -24,7 +24,8 @@ GAME_HEIGHT = 315  # CSS pixels, of the place where a game plays
 NEWEST_MESSAGES = 2
 TABLE_NOTE = (
     "cap: games stopped because they were too long; a ply is one move of one side; policy, "
-    "policy KL, value: errors in learning, lower is better"
+    "policy KL, value: errors in learning, lower is better; entropy: how undecided it is between "
+    "moves; Brier: how far its chances are from what happened, lower is better"
 )
 
 
