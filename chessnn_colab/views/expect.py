@@ -27,7 +27,7 @@ def what_to_expect(config: TrainConfig) -> str:
         )
         for measure, points in reference["curves"].items():
             lines.append(f"  {measure}: {_by_minutes(points, config.minutes)}")
-        lines.append("  (These games look at few positions for a move. Matches look at more.)")
+        lines.append("  (In these games it looks at few positions for a move, in a match at more.)")
     else:
         lines.append("There is no curve of this game and preset to compare with.")
     return "\n".join(lines)
