@@ -77,6 +77,15 @@ def test_calibration_by_hand():
     assert found.fifths[0] == {"predicted": [0, 1, 0], "played": [0, 1, 0]}
 
 
+def test_an_outcome_is_that_of_the_player_to_move():
+    """Games of two and of three positions, each won by who moved last."""
+    ends = np.repeat([[1, 0, 0]], 5, 0).astype(np.float16)
+    records = GameRecords(**{**make_records((2, 3)).to_arrays(), "value_targets": ends})
+    _, played = said_and_played(records, np.array([True, True]))
+    won, lost = [1, 0, 0], [0, 0, 1]
+    assert played.tolist() == [lost, won, won, lost, won]
+
+
 def softmax(logits: np.ndarray) -> np.ndarray:
     return np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
 

@@ -14,6 +14,7 @@ from chessnn_colab import learner as learner_module
 from chessnn_colab.budget import Budget
 from chessnn_colab.errors import ConfigError
 from chessnn_colab.games.chess.rules import Chess
+from chessnn_colab.games.tictactoe import TicTacToe
 from chessnn_colab.layers import Counted
 from chessnn_colab.learner import Learner, LearnerConfig, log_policy, losses_of, masked_log_policy
 from chessnn_colab.learning import Batches, learn
@@ -93,6 +94,27 @@ def test_spikes_have_their_price_and_grow_rare(levels, steps):
         learner.reestimate_norms([batch])
         fired.append(np.mean(list(firing_rates(network, observation).values())))
     assert fired[1] < fired[0] / 2
+
+
+def test_a_price_that_has_risen_is_paid():
+    learner, extra = learner_of(spike_penalty=0.1), []
+    for price in (0.1, 10.0):
+        learner.config = replace(learner.config, spike_penalty=price)
+        losses = learner.update(batch_of(), learning_rate=0.0)
+        extra.append(float(losses.loss - losses.policy_loss - losses.value_loss))
+    assert extra[1] == pytest.approx(100 * extra[0], rel=1e-3)
+
+
+def test_the_image_of_a_position_is_taught_the_image_of_its_move():
+    game, move = TicTacToe(), torch.full((8, 1), 5)
+    state = game.step(game.init(8), torch.full((8,), 1))
+    batch = {"positions": game.pack(state), "policy_actions": move}
+    chance = (torch.arange(8) + 0.5) / 8
+    learner = Learner(build_network(TINY, "cpu"), game, LearnerConfig())
+    image = learner.augmented({**batch, "chance": chance})
+    moved = game.step(game.unpack(image["positions"]), image["policy_actions"][:, 0])
+    expected, _ = game.augment(game.pack(game.step(state, move[:, 0])), chance)
+    assert torch.equal(game.pack(moved), expected) and len(expected.unique(dim=0)) == 8
 
 
 def test_losses_by_hand():
