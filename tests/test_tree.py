@@ -4,6 +4,7 @@ other.
 
 from pathlib import Path
 
+import math
 import chess
 import numpy as np
 import pytest
@@ -193,6 +194,8 @@ def test_branches_are_what_the_search_saw(fen, proof):
         assert then.is_checkmate() == (branch.proof == 1)
         assert bool(mating(then)) == (branch.proof == -2)
         proofs.add(branch.proof)
+        if branch.proof:  # however far away
+            assert branch.value == pytest.approx(math.copysign(1, branch.proof))
     assert proof or proofs == {None, -2}
 
 
