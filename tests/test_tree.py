@@ -2,9 +2,9 @@
 other.
 """
 
+import math
 from pathlib import Path
 
-import math
 import chess
 import numpy as np
 import pytest
