@@ -185,13 +185,17 @@ def test_an_update_that_float16_cannot_make_is_told_and_not_counted():
     assert said[0].startswith(f"{4 - found['updates']} of 4 updates were left out: in float16")
 
 
-def test_the_learning_rate_rises_while_it_warms_up():
-    replay = ReplayBuffer(100)
+def test_the_learning_rate_rises_while_it_warms_up_and_falls_with_the_budget(monkeypatch):
+    replay, budget = ReplayBuffer(100), Budget(None, 1)
     replay.add(records_of(20))
+    monkeypatch.setattr(budget, "learning_rate_factor", lambda: 0.5)
     generator = np.random.default_rng(0)
-    batches = Batches(replay, 4, 10, Budget(None, 1), 0.5, generator, warm_up=50, learned=20)
+    batches = Batches(replay, 4, 10, budget, 0.5, generator, warm_up=50, learned=20)
     rates = [rate for _, rate in batches if rate is not None]
-    assert rates == pytest.approx([0.3, 0.4, 0.5, 0.5])
+    assert rates == pytest.approx([0.15, 0.2, 0.25, 0.25])
+    learner = learner_of(learning_rate=0.5, warm_up=80)
+    made = [learn(learner, replay, 1, 10, budget, Progress(), generator) for _ in range(2)]
+    assert [each["learning_rate"] for each in made] == pytest.approx([0.03125, 0.0625])
 
 
 @pytest.mark.parametrize(
