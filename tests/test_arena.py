@@ -258,6 +258,11 @@ def test_colours_that_decide_make_the_interval_narrow_and_repeats_do_not():
     assert often == pytest.approx(once)
     assert score_interval([[1.0, 1.0]] * 20, 40) == pytest.approx(wilson_interval(1.0, 40))
     assert score_interval([[0.5, 0.0]], 2) == pytest.approx(wilson_interval(0.25, 2))
+    assert score_interval([[1.0, 0.0] * 10] * 2, 40) == pytest.approx(wilson_interval(0.5, 40))
+    # A variance of 4/3 * (1 + 1) / 64, by Student's t of three degrees of freedom, 3.182.
+    uneven = score_interval([[1.0, 1.0], [0.0, 0.0], [1.0, 0.0], [0.5, 0.5]], 8)
+    alike = 0.25 / (4 / 3 * 2 / 64 * (3.182 / 1.96) ** 2)
+    assert uneven == pytest.approx(wilson_interval(0.5, alike), abs=1e-3)
 
 
 def test_games_without_chance_repeat_when_the_book_is_through_and_the_result_says_so(
@@ -266,6 +271,7 @@ def test_games_without_chance_repeat_when_the_book_is_through_and_the_result_say
     result = play_match(Chess(), Scripted("one", FOOLS_MATE), Scripted("other", FOOLS_MATE), 8)
     assert len(result.distinct()) == 2 and result.to_dict()["repeated_games"] == 6
     assert "6 games repeat another move for move" in str(result)
+    assert result.interval == wilson_interval(0.5, 2)
 
 
 def test_elo_differences():

@@ -122,8 +122,7 @@ def test_a_second_session_copies_only_what_is_new(run, drive, monkeypatch):
 
 
 def test_a_checkpoint_saved_again_is_copied_again(run, drive):
-    opened = Backup(run, drive)
-    opened.update()
+    opened = first_copy(run, drive)
     save(run, 0, value=7)
     opened.update()
     assert opened.close() == []

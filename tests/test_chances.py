@@ -102,6 +102,13 @@ def test_a_correction_finds_how_shy_a_network_is():
         correction = correction.after(said, np.eye(3, dtype=np.float32)[outcome])
     assert correction == pytest.approx((2.0, -0.7), abs=0.05)
     assert correction.after(said[:0], said[:0]) == correction, "no game has ended"
+    sure, drawn = np.eye(3, dtype=np.float32)[:2]
+    missed = Correction().after(sure[None], drawn[None])
+    assert abs(missed.sharpness) < 3, "one win that was missed is not all that counts"
+
+
+def test_rounding_makes_no_chance_below_nothing_or_above_one():
+    assert chances(np.array([[0, 1.0001, 1.0]])).tolist() == [[1, 0, 0]]
 
 
 def test_the_corrected_weights_say_the_corrected_chances():

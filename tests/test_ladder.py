@@ -4,13 +4,14 @@ named.
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from chessnn_colab.__main__ import main
 from chessnn_colab.arena.chess.openings import BOOK
-from chessnn_colab.arena.ladder import Ladder, rate_run, spread
+from chessnn_colab.arena.ladder import Ladder, _save, rate_run, spread
 from chessnn_colab.arena.ratings import rate
 from chessnn_colab.arena.result import MatchGame, MatchResult
 from chessnn_colab.errors import ConfigError, RunError
@@ -52,6 +53,18 @@ def test_snapshots_are_spread_from_the_first_to_the_last():
         spread([0, 1], 1)
     with pytest.raises(RunError, match="no snapshot"):
         spread([], 4)
+
+
+def test_a_ladder_that_was_stopped_leaves_the_ratings_of_a_whole_one(run, ladder):
+    path = Path(run) / RATINGS_FILE
+    whole = path.read_bytes()
+    cut_short = tuple(replace(match, interrupted=True) for match in ladder.matches[1:])
+    _save(run, replace(ladder, matches=cut_short))
+    assert path.read_bytes() == whole
+    path.unlink()
+    _save(run, replace(ladder, matches=cut_short))
+    assert decode_object(path.read_bytes()) != decode_object(whole), "it is better than nothing"
+    path.write_bytes(whole)
 
 
 def test_who_plays_whom(ladder):

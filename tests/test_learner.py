@@ -341,6 +341,10 @@ def test_replay_samples_what_it_holds_the_same_for_the_same_seed():
     replay.add(records_of(20))
     first, second = (numbers(replay.sample(500, np.random.default_rng(3))) for _ in range(2))
     assert first == second and set(first) == set(range(20))
+    replay.resize(20)
+    replay.add(records_of(8, 20))
+    sampled = numbers(replay.sample(500, np.random.default_rng(3)))
+    assert set(sampled) == set(range(8, 28)), "and nothing that it has dropped"
 
 
 def test_an_empty_replay_says_so():

@@ -249,6 +249,7 @@ def test_rewind_forgets_what_came_later(run):
         run.save_game_sample(iteration, "X", ".txt")
         run.append_report({"iteration": iteration})
     (run.games_folder / "mine.pgn").write_text("*")
+    (run.path / "ratings.json").write_text("{}")
     break_checkpoint(run, 10)
     run.rewind(run.latest_checkpoint().iteration)
     assert run.checkpoints() == [5]
@@ -256,6 +257,7 @@ def test_rewind_forgets_what_came_later(run):
     assert sorted(os.listdir(run.games_folder)) == ["000005.pgn", "000005.txt", "mine.pgn"]
     assert [report["iteration"] for report in run.read_reports()] == [5]
     assert sorted(os.listdir(run.checkpoints_folder)) == ["000005.safetensors", "000010.set-aside"]
+    assert not (run.path / "ratings.json").exists(), "it may name a network that is gone the best"
 
 
 def test_snapshots_are_listed_in_order(run):

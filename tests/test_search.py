@@ -114,6 +114,11 @@ def test_completed_policy_by_hand():
     torch.testing.assert_close(output.action_weights[0], expected)
     torch.testing.assert_close(output.value[0, 0], mixed)
     assert output.action.item() == 0
+    # An illegal third arm has no part in it.
+    root.prior_logits[0, 2] = ILLEGAL
+    config = SearchConfig(candidates=3, survivors=1, value_scale=0.1)
+    output = improve_policy(root, bandit(q), config, torch.Generator(), 0.0)
+    torch.testing.assert_close(output.value[0, 0], mixed)
 
 
 def test_the_policy_search_samples_the_prior():

@@ -295,7 +295,7 @@ def test_games_wait_where_there_are_fewer_boards():
 def test_each_position_keeps_whether_its_searchs_value_may_be_used():
     """A game goes on after its run has learned enough to trust the search."""
     game = Chess()
-    game.discount, game.td_lambda, game.bootstrap_lambda, game.bootstrap_after = 0.99, 0.5, 0.5, 1
+    game.discount, game.td_lambda, game.bootstrap_lambda, game.bootstrap_after = 0.99, 0.5, 0.25, 1
     assembler = Assembler(game, 0)
     said, guess = [[[0.0, 0.6, 1.0]]], [[[0.2, 0.0, 0.8]]]  # 0.8 to win, as the search carries it
     block = {"value": said, "guess": guess, "outcome": [[1.0]], "ending": [[CHECKMATE]]}
@@ -304,7 +304,7 @@ def test_each_position_keeps_whether_its_searchs_value_may_be_used():
         games = {f"{ROWS}{name}": array for name, array in rows.items()}
         assembler = Assembler(game, int(bootstrap), games)
         records = assembler.add(block_of([[0]], ended=[[ended]], **block))
-    later = 0.5 * 0.8 + 0.5
+    later = 0.75 * 0.8 + 0.25
     wins = [0.5 * 0.2 + 0.5 * later, later, 1]
     assert records.value_targets[:, 0].tolist() == pytest.approx(wins, abs=1e-3)
 
@@ -411,6 +411,10 @@ def test_out_of_memory_halves_the_boards_once_and_goes_on_with_every_game(monkey
         assert records.num_positions + plies_in([games]) == 400 * call, "none lost, none doubled"
         assert (records.endings > 0).all() and counts[-1][1] == 400
     assert job.boards == 4
+    inner = np.setdiff1d(np.arange(records.num_positions), records.offsets[1:] - 1)
+    played = torch.from_numpy(records.actions[inner].astype(np.int64))
+    after = Chess().pack(Chess().step(states(records, inner), played)).numpy()
+    assert np.array_equal(after[:, :4], records.positions[inner + 1, :4]), "no ply is missing"
     (message,) = job.messages
     assert "boards=8: goes on with 4" in message and "Next time set boards=4" in message
 

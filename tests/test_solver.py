@@ -27,8 +27,8 @@ from chessnn_colab.games.chess.notation import (
 )
 from chessnn_colab.games.chess.rules import FEW_REPLIES, Chess
 from chessnn_colab.games.registry import make_game
-from chessnn_colab.search import PolicyOutput, SearchConfig, play_wins
-from chessnn_colab.tree import tree_search
+from chessnn_colab.search import PolicyOutput, Root, SearchConfig, Step, play_wins
+from chessnn_colab.tree import Expansion, tree_search
 
 from .chess_games import after, mating, state_from_fens
 from .random_play import random_actions
@@ -230,3 +230,25 @@ def test_without_proofs_the_tree_is_the_same(number):
     assert torch.equal(off.action, everything.action)
     torch.testing.assert_close(off.action_weights, everything.action_weights, atol=1e-4, rtol=0)
     torch.testing.assert_close(off.value, everything.value, atol=1e-4, rtol=0)
+
+
+def searched(loses: list[bool], simulations: int) -> PolicyOutput:
+    """A tree of two moves. Each loses at once, or leads to what is worth a half."""
+    root = Root(torch.tensor([[0, 1]]), torch.zeros(1, 2), torch.zeros(1, 1), None)
+
+    def expand(parent, action, node):
+        lost = torch.tensor(loses)[action].unsqueeze(0).float()
+        step = Step(-lost, lost - 1, torch.full((1, 1), -0.5))
+        return Expansion(step, root.actions, root.prior_logits)
+
+    config = SearchConfig(search="tree", num_simulations=simulations, solve="all")
+    return tree_search(root, expand, config, torch.zeros(1, 2), schedules_of(root, 2, simulations))
+
+
+def test_what_is_proven_to_lose_is_not_in_the_mean():
+    assert float(searched([True, False], 2).value[0, 0]) == pytest.approx(0.25)
+
+
+def test_a_node_whose_columns_are_all_in_use_is_not_proven_lost():
+    tree = searched([True, True], 4).tree
+    assert tree is not None and tree.proven[0].all() and not tree.solved[0]

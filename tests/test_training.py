@@ -342,6 +342,8 @@ def test_budget_by_time():
     # 50 seconds are left; learning takes as long again as playing, or a quarter of it.
     assert budget.play_deadline(1.0) == pytest.approx(budget.started + 35, abs=0.1)
     assert budget.play_deadline(0.25) == pytest.approx(budget.started + 50, abs=0.1)
+    budget.reserved = 5.0
+    assert budget.deadline == budget.started + 55
 
 
 def test_a_run_that_goes_on_with_other_settings_says_which(tmp_path):
@@ -559,6 +561,7 @@ def test_the_default_limit_of_the_window_is_the_memorys(monkeypatch):
             {"replay_capacity": 131},
             "replay_capacity=131 with positions_per_iteration=132: expected",
         ),
+        ({"workers": 3, "boards": 100}, "=132 for 3 workers of 100 boards: expected 300 or more"),
         ({"replay_capacity": 3e5}, "replay_capacity=300000.0: expected a whole number"),
         ({"search": "policy"}, "search=.policy. in self-play: expected one of two-rung, tree"),
         ({"solve": "some"}, "expected one of off, all"),

@@ -135,6 +135,12 @@ class Winning(Ignorant):
         return queens, torch.cat((sure, torch.zeros_like(sure), -sure), 1)
 
 
+def test_a_proven_draw_is_taken_where_all_else_loses():
+    fen = "8/8/8/2k5/8/1q6/8/K1N5 w - - 0 1"  # the knight takes the queen
+    (move,) = moves_found([fen], Winning(), num_simulations=64, solve="all")
+    assert move == chess.Move.from_uci("c1b3")
+
+
 def test_knows_when_a_line_repeats():
     """Up a queen, the move that makes the position stand for the third time is a draw, and is not
     chosen.

@@ -232,6 +232,16 @@ def test_the_clock_is_never_spent():
     assert read_limits(["movetime", "1000"], chess.Board(), 128).seconds == pytest.approx(
         1 - MARGIN
     )
+    board = chess.Board()
+    board.push_san("e4")
+    for more, seconds in (
+        ("", 2),
+        ("winc 0 binc 1000", 2.8),
+        ("movestogo 1", 30),
+        ("movestogo 10", 6),
+    ):
+        words = f"wtime 1000 btime 60000 {more}".split()
+        assert read_limits(words, board, 128).seconds == pytest.approx(seconds - MARGIN)
     assert read_limits([], chess.Board(), 77).num_simulations == 77
     assert read_limits(["infinite"], chess.Board(), 77).until_stopped
 
