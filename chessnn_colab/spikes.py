@@ -97,7 +97,7 @@ class Energy:
     def verdict(self) -> str:
         """One sentence: what the spikes save, and what they do not."""
         if not self.spiking:
-            return "This network has no spikes. Its bars of spikes count a number of 3 as 3 spikes."
+            return "This network has no spikes: its bars of spikes count a number of 3 as 3 spikes."
         _, int8, _, _, few, sparse = self.designs
         best = min(few.arithmetic_nanojoules, sparse.arithmetic_nanojoules)
         best_with_memory = min(few.nanojoules, sparse.nanojoules)

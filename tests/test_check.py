@@ -205,6 +205,7 @@ def test_every_device_is_compared_and_timed(monkeypatch):
     found = check_device()
     assert [speed.device for speed in found.speeds] == ["cuda:0", "mps", "cpu"]
     assert "none: ready to train" in str(found)
+    assert found.line == f"Training will use {found.choice}: ready to train"
     assert "with the CPU: 24 random plies on 64 boards bit for bit, every gradient" in str(found)
     assert found.outlook == plan_run(TrainConfig(), "cuda:0", machine).line
     found = check_device("cpu")

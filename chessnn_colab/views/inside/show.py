@@ -63,4 +63,5 @@ class Controlled(WidgetOrHtml):
         return self.picture.value if self._still is None else self._still
 
     def __repr__(self) -> str:
-        return f"Controlled({', '.join(f'{name}={control.value!r}' for name, control in self.controls.items())})"
+        controls = (f"{name}={control.value!r}" for name, control in self.controls.items())
+        return f"Controlled({', '.join(controls)})"
