@@ -7,6 +7,7 @@ are the three chances again (assembler.chances). So the wish to win sooner is th
 and what is said and learned is what happens. A game that pays points has one quantity, its points.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -129,10 +130,13 @@ class Calibration(NamedTuple):
 
     def __str__(self) -> str:
         said, played = (" / ".join(map(percent, each)) for each in (self.predicted, self.played))
+        correlated = f"correlation {self.correlation:.3f}"
+        if math.isnan(self.correlation):
+            correlated = "no correlation, because nothing varies"
         return (
             f"wins, draws and losses said {said}, played {played} in {self.positions:,} positions; "
             f"Brier score {self.brier:.3f} (of constant shares {self.brier_of_constant:.3f}), "
-            f"correlation {self.correlation:.3f}"
+            f"{correlated}"
         )
 
 

@@ -158,9 +158,9 @@ def learn_here(
 
 def firing_rates(learner: Learner, replay: ReplayBuffer) -> dict[str, float]:
     """Layer -> spikes per neuron and step, 0 to 1, at PROBE_POSITIONS positions of the replay; {}
-    where it has none.
+    where it has none, and of a network without spikes.
     """
-    if not len(replay):
+    if not len(replay) or learner.network.config.activation != "spikes":
         return {}
     packed = torch.from_numpy(replay.sample(PROBE_POSITIONS, np.random.default_rng(0))["positions"])
     state = learner.game.unpack(packed.to(learner.device))

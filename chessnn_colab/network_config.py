@@ -74,7 +74,7 @@ class NetworkConfig(Settings):
         return self.score_bins if self.score_limit else 3
 
 
-PRESETS: dict[str, NetworkConfig] = {
+PRESETS = {
     "cpu": NetworkConfig(),
     "t4": NetworkConfig(channels=64, blocks=6),
     "a100": NetworkConfig(channels=128, blocks=10, value_hidden=128),

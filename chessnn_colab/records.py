@@ -13,12 +13,9 @@ from .errors import RecordsError
 POLICY_WIDTH = 16
 
 # Games that pay points have values of any size, one per position.
-_POINTS: dict[str, tuple[np.dtype, int]] = {
-    "root_values": (np.dtype(np.float32), 1),
-    "value_targets": (np.dtype(np.float32), 1),
-}
+_POINTS = {"root_values": (np.dtype(np.float32), 1), "value_targets": (np.dtype(np.float32), 1)}
 # field: (dtype, dimensions, counted by games rather than positions)
-_LAYOUT: dict[str, tuple[type, int, bool]] = {
+_LAYOUT = {
     "positions": (np.int64, 2, False),
     "actions": (np.uint16, 1, False),
     "policy_actions": (np.uint16, 2, False),

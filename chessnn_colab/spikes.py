@@ -144,14 +144,25 @@ def spike_counts(network: SpikingNetwork, observation: Tensor) -> dict[str, Tens
     def keep(_: nn.Module, __: Inputs, counts: Tensor) -> None:
         spikes.append(counts.float())
 
+    with _evaluated(network, layers.values(), keep):
+        network(observation)
+    return dict(zip(layers, spikes, strict=True))
+
+
+@contextmanager
+def _evaluated(
+    network: SpikingNetwork, modules: Iterable[nn.Module], hook: Callable[..., Any]
+) -> Iterator[None]:
+    """While the block runs, the network evaluates without learning, and calls `hook` after each of
+    `modules`.
+    """
     training = network.training
     network.eval()
     try:
-        with _hooked(layers.values(), keep), torch.no_grad():
-            network(observation)
+        with _hooked(modules, hook), torch.no_grad():
+            yield
     finally:
         network.train(training)
-    return dict(zip(layers, spikes, strict=True))
 
 
 @contextmanager
@@ -282,7 +293,7 @@ def estimate_energy(network: SpikingNetwork, observation: Tensor) -> Energy:
             counts["active_head_macs"] += active
 
     modules = [module for module in network.modules() if isinstance(module, (nn.Conv2d, nn.Linear))]
-    with _hooked(modules, count), torch.no_grad():
+    with _evaluated(network, modules, count):
         network(observation)
     spiking = network.config.activation == "spikes"
     return Energy(**counts, slots=network.config.slots, spiking=spiking)

@@ -260,7 +260,7 @@ def opinion_of_position(network: SpikingNetwork, game: Game, iteration: int) -> 
     as [[iteration, the three parts of an Opinion, spikes]]; [] where the game has none.
 
     spikes: of each square's last neurons, the mover's last rank first, how many thousandths of the
-    possible spikes they fire.
+    possible spikes they fire; None of a network without spikes.
     """
     kit = arena_game(game.name)
     if kit.one_position is None:
@@ -268,8 +268,11 @@ def opinion_of_position(network: SpikingNetwork, game: Game, iteration: int) -> 
     state, _ = kit.start(game, [kit.one_position])
     opinions, rates = opinions_of(network, game, state)
     wdl, *moves = opinions[0]
-    spikes = 1000 / network.config.levels * rates[0].mean(0).flip(0)
-    return [[iteration, list(wdl), *moves, spikes.flatten().int().tolist()]]
+    spikes = None
+    if network.config.activation == "spikes":
+        by_square = 1000 / network.config.levels * rates[0].mean(0).flip(0)
+        spikes = by_square.flatten().int().tolist()
+    return [[iteration, list(wdl), *moves, spikes]]
 
 
 class _TimeUp(Exception):

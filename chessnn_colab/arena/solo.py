@@ -5,6 +5,7 @@ import statistics
 from dataclasses import dataclass
 from typing import Any
 
+from ..text import counted
 from .result import PlayedGames, finite, student_95
 
 
@@ -49,11 +50,12 @@ class SoloGames(PlayedGames):
         if not self.played:
             return f"{self.player}: no game had ended"
         low, high = self.interval
+        interval = f" (95 %: {low:,.0f} to {high:,.0f})" if self.games > 1 else ""
         reached = [f"{milestone} in {share:.1%}" for milestone, share in self.reached.items()]
         lines = [
-            f"{self.player}: mean score {self.score:,.0f} (95 %: {low:,.0f} to {high:,.0f}), "
+            f"{self.player}: mean score {self.score:,.0f}{interval}, "
             f"median {statistics.median(self.scores):,.0f}, best {max(self.scores):,.0f} "
-            f"in {self.games} games",
+            f"in {counted(self.games, 'game')}",
             f"  {', '.join(reached)}; {self.average_plies:,.0f} plies per game, "
             f"{self.evaluations} evaluations and {self.milliseconds_a_move:.2f} ms per move",
         ]

@@ -5,7 +5,7 @@ options after colons: gomoku:9 is Gomoku on 9x9. To runs and checkpoints a name 
 is another game.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -30,7 +30,7 @@ class Entry(NamedTuple):
     suffix: str = ".txt"  # of a file that holds what `writer` returns
 
 
-GAMES: Mapping[str, Entry] = {
+GAMES = {
     "chess": Entry(Chess, writer=pgn.game_text, suffix=".pgn"),
     "gomoku": Entry(Gomoku, variant, "[:SIZE][:exact]"),
     "tictactoe": Entry(TicTacToe),

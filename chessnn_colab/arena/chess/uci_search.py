@@ -168,7 +168,7 @@ class Search:
             self.stopped = True
         elif line == "isready":
             self.say("readyok")
-        else:
+        elif line:  # a blank one says nothing
             self.say(f"info string {line!r:.120} comes in the middle of a search: stop it first")
 
 

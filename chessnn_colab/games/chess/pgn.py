@@ -19,7 +19,8 @@ MAX_PLIES = 2_000
 _RESULTS = {1: "1-0", 0: "1/2-1/2", -1: "0-1"}
 _NO_RESULT = "*"
 _EXPECTED = 'expected headers like [White "..."] and legal moves like 1. e4 e5'
-_COMMENT = re.compile(r"\{[^}]*(?:\}|\Z)|;.*")
+# What is not moves: headers and escaped lines outside of comments, and the two kinds of comments.
+_BESIDE = re.compile(r"^[\[%].*|\{[^}]*(?:\}|\Z)|;.*", re.MULTILINE)
 _ALMOST_A_MOVE = re.compile(r"(?<![A-Za-z])[A-Za-z]+[0-9]\w*")
 # A move of a piece that English names otherwise, such as Sf3 or ♘f3, or of one that stands alone.
 _FOREIGN_PIECE = re.compile(
@@ -95,8 +96,7 @@ def _check_words(text: str) -> None:
     """Raise NotationError for a word such as e9, Sf3 or N f3, which looks like a move: python-chess
     skips what it does not know, and reads the last two as f3.
     """
-    lines = (line for line in text.lstrip("\ufeff").splitlines() if not line.startswith(("[", "%")))
-    moves = _COMMENT.sub(" ", "\n".join(lines))
+    moves = _BESIDE.sub(" ", "\n".join(text.lstrip("\ufeff").splitlines()))
     unknown = chess.pgn.MOVETEXT_REGEX.sub(" ", moves)
     if word := _ALMOST_A_MOVE.search(unknown) or _FOREIGN_PIECE.search(moves):
         raise NotationError(f"bad PGN: {word[0]!r:.120} is not a move; {_EXPECTED}")
