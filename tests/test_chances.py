@@ -77,6 +77,11 @@ def test_calibration_by_hand():
     assert found.fifths[0] == {"predicted": [0, 1, 0], "played": [0, 1, 0]}
 
 
+def test_chances_that_do_not_vary_have_no_correlation():
+    found = calibration(np.array([[0.5, 0.25, 0.25]] * 3), np.eye(3))
+    assert str(found).endswith("no correlation, because nothing varies")
+
+
 def test_an_outcome_is_that_of_the_player_to_move():
     """Games of two and of three positions, each won by who moved last."""
     ends = np.repeat([[1, 0, 0]], 5, 0).astype(np.float16)

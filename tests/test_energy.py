@@ -6,6 +6,7 @@ from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.spikes import Energy, estimate_energy, spike_counts
 
 from .test_network import lively, planes
+from .test_training import assert_same
 
 # A million additions, dense twin of two million, half of it on zeros; heads of 100,000, half of
 # them on zeros.
@@ -52,6 +53,16 @@ def test_numbers_are_not_judged_as_spikes():
     """A twin's network passes on numbers, which no spike carries."""
     network = lively(NetworkConfig(channels=16, blocks=1, activation="relu"))
     assert "no spikes" in estimate_energy(network, planes(8)).verdict
+
+
+@pytest.mark.parametrize("look", [estimate_energy, spike_counts])
+def test_a_network_that_learns_is_left_as_it_is(look):
+    network = lively(NetworkConfig(channels=16, blocks=1)).train()
+    before = {name: value.clone() for name, value in network.state_dict().items()}
+    evaluated = look(network, planes(8))
+    assert network.training
+    assert_same(before, network.state_dict())
+    assert str(look(network.eval(), planes(8))) == str(evaluated)
 
 
 @pytest.mark.parametrize("steps, levels", [(2, 1), (1, 4)])

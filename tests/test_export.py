@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from chessnn_colab import export
+from chessnn_colab.__main__ import main
 from chessnn_colab.errors import ChessnnError, ConfigError
 from chessnn_colab.network import actor_copy
 from chessnn_colab.runs.networks import load_network
@@ -31,6 +32,14 @@ def test_the_file_answers_as_the_network(tmp_path, game, config):
         for answer, tensor in zip(answers, expected):
             np.testing.assert_allclose(answer, tensor.numpy(), atol=1e-5)
         assert np.abs(answers[0]).max() > 0.01
+
+
+def test_the_network_of_a_snapshot(tmp_path, capsys):
+    run, path = make_run(tmp_path / "run", (0, 1)), tmp_path / "network.onnx"
+    main(["export", run, str(path), "--snapshot", "0"])
+    assert capsys.readouterr().out == f"wrote {path}\n"
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    assert session.get_modelmeta().custom_metadata_map["iteration"] == "0"
 
 
 def test_bad_input_is_one_sentence(tmp_path, monkeypatch):

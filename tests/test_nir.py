@@ -88,7 +88,9 @@ def test_a_tie_below_an_even_number_fires_one_spike_less(tmp_path):
 
 def test_a_hard_reset_fires_the_same_spikes_in_every_step(tmp_path):
     network, observation = strong(HARD), positions(48)
-    played = play(written(network, tmp_path), observation.double(), 4)
+    graph = written(network, tmp_path)
+    assert graph.metadata["steps"] == 4
+    played = play(graph, observation.double(), 4)
     soft = build_network(replace(HARD, reset="soft"), "cpu").eval()
     soft.load_state_dict(network.state_dict())
     ours, without = (spike_counts(each, observation) for each in (network, soft))

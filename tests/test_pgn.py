@@ -147,6 +147,8 @@ def test_a_long_text_of_nothing_is_refused_at_once(text):
         ("1. e4 e5 2. Фh5 *", "Фh5"),
         ("1. e4 d5 2. Dxd5 *", "Dxd5"),
         ("1. e4 d5 2. T1xd5 *", "T1xd5"),
+        ("1. e4 {a comment\n[of two lines} e5 2. Sf3 Sc6 *", "Sf3"),
+        ("1. e4 {a comment\n% of two lines} e5 2. Sf3 Sc6 *", "Sf3"),
     ],
 )
 def test_a_bad_pgn_is_refused(text, reason, caplog):

@@ -132,6 +132,11 @@ def test_figures_are_those_of_the_games(game):
     assert solo_games(game, find_player("greedy", game), 60, seed=3).scores == own.scores
 
 
+def test_one_game_has_no_interval(game):
+    told = str(solo_games(game, find_player("greedy", game), 1))
+    assert " in 1 game\n" in told and "inf" not in told and "95 %" not in told
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory) -> str:
     folder = str(tmp_path_factory.mktemp("solo") / "run")

@@ -2,19 +2,22 @@
 else.
 """
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from chessnn_colab import strength
-from chessnn_colab.arena.registry import match_game
+from chessnn_colab.arena.players import RandomPlayer
+from chessnn_colab.arena.registry import arena_game, match_game
 from chessnn_colab.budget import Budget
 from chessnn_colab.network import build_network
 from chessnn_colab.report import Progress, Report, Strength, strength_points
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.training import train
 
-from .small_run import tiny
+from .small_run import CONFIG, opinionated, tiny
 from .test_training import assert_same, weights
 
 
@@ -170,6 +173,49 @@ def test_a_match_is_given_up_in_the_middle_of_a_game(monkeypatch):
     network = build_network(tiny("unused", game="tictactoe").network_config(game), "cpu", 0)
     assert len(probe.measures) == 1
     assert probe.begin(network, []) == () and not probe.measures
+
+
+def test_a_match_counts_the_networks_points_and_its_interrupt_ends_the_run(monkeypatch):
+    game = match_game("tictactoe")
+    network, other = RandomPlayer(game), RandomPlayer(game)
+    measure = strength.games_against("other", lambda _: other, game, strength.BY_POLICY, None)
+    played = []
+
+    def won(*match):
+        played.append(match)
+        return SimpleNamespace(interrupted=len(played) > 1, score=0.75, interval=(0.5, 0.9))
+
+    monkeypatch.setattr(strength, "play_match", won)
+    assert measure.run(network) == (0.75, 0.5, 0.9)
+    assert played == [(game, network, other, strength.MATCH_GAMES)]
+    with pytest.raises(KeyboardInterrupt):
+        measure.run(network)
+
+
+@pytest.mark.parametrize("game, evaluations", [("chess", [1, 13, 13]), ("tictactoe", [1])])
+def test_each_measure_looks_ahead_as_far_as_its_name_says(game, evaluations):
+    measures = strength.measures_of(match_game(game), arena_game(game))
+    assert [measure.search.evaluations for measure in measures] == evaluations
+
+
+@pytest.mark.parametrize("activation", ["spikes", "relu"])
+def test_spikes_of_the_one_position_begin_with_the_last_rank(monkeypatch, activation):
+    game = match_game("chess")
+    network = opinionated(replace(CONFIG, activation=activation))
+    look = strength.opinions_of
+
+    def fired_by_rank(network, game, state):
+        opinions, rates = look(network, game, state)
+        return opinions, torch.arange(8.0).view(8, 1).expand_as(rates)
+
+    monkeypatch.setattr(strength, "opinions_of", fired_by_rank)
+    ((iteration, *_, spikes),) = strength.opinion_of_position(network, game, 7)
+    assert iteration == 7
+    if activation == "relu":
+        assert spikes is None
+    else:
+        by_rank = [1000 * rank // network.config.levels for rank in reversed(range(8))]
+        assert spikes == [spikes for spikes in by_rank for _ in range(8)]
 
 
 def test_a_run_learns_the_same_with_and_without_it_and_keeps_its_points(tmp_path, monkeypatch):

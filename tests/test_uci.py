@@ -12,6 +12,7 @@ import chess
 import chess.engine
 import pytest
 
+from chessnn_colab.__main__ import main
 from chessnn_colab.arena.chess import uci_search
 from chessnn_colab.arena.chess.limits import MARGIN, read_limits
 from chessnn_colab.arena.chess.uci import Engine
@@ -151,6 +152,45 @@ def test_a_mate_is_played_whatever_the_limits(run, fen, best, score):
     for limits in ("nodes 2", "movetime 1", "depth 3"):
         info, answer = said(run, f"position fen {fen}", f"go {limits}")
         assert f" score {score} " in info and answer == f"bestmove {best}"
+
+
+def test_a_mate_waits_until_it_is_asked_for(run):
+    """Until `stop`, and while `searchmoves` leaves it out."""
+    mate = "position fen 6k1/5ppp/8/8/8/8/8/R6K w - - 0 1"
+    told = said(run, mate, "go infinite", "", "isready", "stop")
+    assert told[1:] == ["readyok", "bestmove a1a8"], "a blank line says nothing"
+    assert said(run, mate, "go nodes 4 searchmoves a1a7")[-1] == "bestmove a1a7"
+
+
+def test_a_score_is_that_of_the_player_to_move():
+    """On a logistic curve where 400 centipawns are ten to one."""
+    scores = [uci_search._score(value, None) for value in (-9 / 11, 0.0, 9 / 11, 1.0)]
+    assert scores == ["cp -400", "cp 0", "cp 400", "cp 1320"]
+    assert [uci_search._score(0.5, proof) for proof in (1, 3, -2)] == [
+        "mate 1",
+        "mate 2",
+        "mate -1",
+    ]
+
+
+def test_as_many_simulations_as_its_option_says(engine):
+    """Where nothing else limits it: after the policy's opinion, one tree, with its root."""
+    engine.configure({"Simulations": 20})
+    answer = engine.play(chess.Board(), chess.engine.Limit(), info=chess.engine.INFO_ALL)
+    assert answer.info["nodes"] == 1 + 1 + 20
+    engine.configure({"Simulations": 128})
+
+
+def test_the_network_of_a_snapshot(run, monkeypatch):
+    made = []
+
+    def keep(engine):
+        made.append(engine.player.name)
+
+    monkeypatch.setattr("chessnn_colab.arena.chess.uci.Engine.loop", keep)
+    for snapshot in ("0", "1"):
+        main(["uci", run, "--snapshot", snapshot])
+    assert made == ["iteration 0", "iteration 1"]
 
 
 @pytest.mark.parametrize("limits", ["nodes 20 searchmoves a2a3 h2h4", "searchmoves a2a3 nodes 5"])
