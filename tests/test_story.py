@@ -9,14 +9,17 @@ import pytest
 
 from chessnn_colab.config import TrainConfig
 from chessnn_colab.errors import RunError
+from chessnn_colab.games.registry import make_game
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.lock import LOCK_FILE
+from chessnn_colab.runs.networks import load_network, run_game
 from chessnn_colab.runs.run_list import chosen_run, delete_run, list_runs
+from chessnn_colab.spikes import estimate_energy
 from chessnn_colab.training import train
 from chessnn_colab.views import reference
-from chessnn_colab.views.card import best_moment, result_card
+from chessnn_colab.views.card import best_moment, energy_positions, result_card
 from chessnn_colab.views.expect import what_to_expect
-from chessnn_colab.views.story import run_story
+from chessnn_colab.views.story import network_words, run_story
 from tests.sample_reports import MATE, make_report, make_strength
 from tests.small_run import tiny, write_reports
 
@@ -140,6 +143,30 @@ def test_deleting_a_run_frees_its_bytes_and_leaves_what_is_not_its_own(run):
     assert not other.exists(), "an empty folder goes with its run"
 
 
+def joules_of(run: Path) -> dict[str, float]:
+    """Design -> microjoules of arithmetic in one evaluation of the run's last network."""
+    network, _ = load_network(run, device="cpu")
+    game = make_game(run_game(run))
+    energy = estimate_energy(network, game.observe(energy_positions(game)))
+    return {design.name: design.arithmetic_nanojoules / 1000 for design in energy.designs}
+
+
+@pytest.mark.parametrize(
+    "settings, words",
+    [
+        ({}, "A spiking network of 3 blocks with 32 channels, 1 time step of at most 8 spikes; "),
+        (
+            {"preset": "t4", "blocks": 2, "steps": 4, "levels": 1, "reset": "hard"},
+            "A spiking network of 2 blocks with 64 channels, 4 time steps of at most 1 spike, "
+            "with a hard reset; ",
+        ),
+        ({"activation": "relu"}, "A twin without spikes (relu) of 3 blocks with 32 channels; "),
+    ],
+)
+def test_the_shape_of_a_network_in_words(settings, words):
+    assert network_words({**settings, "search": "tree"}) == words + "search: tree. "
+
+
 @pytest.mark.parametrize("game, activation", [("chess", "spikes"), ("gomoku:6", "relu")])
 def test_a_card_is_one_picture_of_a_run(game, activation, tmp_path):
     settings = {"game": game, "activation": activation, "iterations": 1}
@@ -148,10 +175,19 @@ def test_a_card_is_one_picture_of_a_run(game, activation, tmp_path):
     figure = result_card(tmp_path / "run", tmp_path / "card.png")
     assert (tmp_path / "card.png").read_bytes().startswith(b"\x89PNG")
     strength, firing, energy, board = figure.axes
-    assert strength.get_title("left") == "Is it getting stronger?" and len(firing.lines) == 2
-    bars = ["spikes", "ReLU", "ReLU, int8"]
-    names = [label.get_text() for label in energy.get_yticklabels()]
-    assert names == (bars if activation == "spikes" else bars[1:])
+    assert strength.get_title("left") == "Is it getting stronger?"
+    assert len(firing.lines) == (2 if activation == "spikes" else 0), "a twin has no spikes"
+    designs = {
+        "spikes": "spikes, float32",
+        "ReLU": "dense twin, float32",
+        "ReLU, int8": "dense twin, int8",
+    }
+    if activation != "spikes":
+        del designs["spikes"]
+    assert [label.get_text() for label in energy.get_yticklabels()] == [*designs]
+    joules = joules_of(tmp_path / "run")
+    widths = [bar.get_width() for bar in energy.patches]
+    assert widths == pytest.approx([joules[name] for name in designs.values()])
     title = board.get_title("left").replace("\n", " ")
     assert len(board.images) == 1 and "of training" in title
     with pytest.raises(RunError, match="cannot write the card"):

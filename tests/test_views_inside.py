@@ -2,6 +2,8 @@
 what happens.
 """
 
+import base64
+import io
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -101,6 +103,23 @@ def test_firing_maps_layer_by_layer_and_channel_by_channel(small):
     assert "last: 8 channels" in view.static_html()
     view.controls["layer"].value = "block 1 mid"
     assert "block 1 mid: 8 channels" in view.picture.value
+
+
+def test_channels_are_numbered_from_one_with_the_spikes_of_their_boards(small):
+    seen = position(MATE)
+    spikes = firing_maps(small, seen)["block 1 mid"]
+    found = images(maps.channel_grid(small, seen, "block 1 mid"))
+    assert found == [f"{number}: {board.sum():.0f}" for number, board in enumerate(spikes, 1)]
+
+
+def test_rank_1_is_the_lowest_of_a_small_board():
+    board = np.zeros((8, 8))
+    board[0, 0] = 1  # a1
+    html = maps.boards_html({"a1": board}, 64, maps.UNLIT_LIT, 1)
+    png = re.search('base64,([^"]+)', html)[1]
+    light = pyplot.imread(io.BytesIO(base64.b64decode(png)))[..., 0]
+    row, column = np.unravel_index(np.abs(light - light[0, -1]).argmax(), light.shape)
+    assert row > 7 * 16 and column < 16
 
 
 def cell_with(words: str) -> str:

@@ -8,10 +8,13 @@ import pytest
 
 from chessnn_colab.arena.opponent import Opinion, Opponent, search_of
 from chessnn_colab.arena.players import RandomPlayer, play_search
+from chessnn_colab.arena.registry import match_game
+from chessnn_colab.branches import Branch
 from chessnn_colab.errors import ConfigError, RunError
 from chessnn_colab.games.registry import make_game
 from chessnn_colab.network import build_network
-from chessnn_colab.views.opinion_html import value_html
+from chessnn_colab.views.drawings import draw_game
+from chessnn_colab.views.opinion_html import candidates_html, graph_html, opinions, value_html
 from chessnn_colab.views.play import board as play_board
 from chessnn_colab.views.play import find_opponent, play_widget
 from chessnn_colab.views.watch import watch_game
@@ -66,6 +69,34 @@ def test_the_part_of_a_bar_for_black_is_dark(players):
     bar = value_html(players, Opinion((0.6, 0.1, 0.3), [], []))
     parts = re.findall(r'background:(#\w+);color:#\w+" title="(\w+) wins"', bar)
     assert sorted(parts) == [("#2b2f33", "Black"), ("#fbfbf6", "White")]
+
+
+def test_the_more_the_first_player_may_expect_the_higher_is_the_graph():
+    graph = graph_html(("White", "Black"), [0.0, 0.5, 1.0])
+    assert 'points="0.0,90.0 150.0,45.0 300.0,0.0"' in graph and 'cx="300" cy="0.0"' in graph
+    assert "White&#x27;s expected points after each ply, now 100 %" in graph
+
+
+def test_the_last_opinion_of_a_finished_game_is_its_result(tmp_path):
+    network = find_opponent(make_run(tmp_path / "run", (1,)))
+    drawing = draw_game(network.game)
+    drawing.load("1. f3 e5 2. g4")
+    before = opinions(drawing, network, 0)
+    drawing.load("1. f3 e5 2. g4 Qh4#")
+    after = opinions(drawing, network, 0)
+    assert after == [*before, Opinion((0.0, 0.0, 1.0), [], [])]
+    assert opinions(drawing, network, 4) == after[4:] and not opinions(drawing, network, 5)
+
+
+def test_a_candidate_has_the_points_that_its_player_may_expect():
+    drawing = draw_game(match_game("tictactoe"))
+    reply = Branch(0, 2, -0.5, None, [])
+    table = candidates_html(drawing, [Branch(4, 5, 0.5, None, [reply]), Branch(0, 3, -1, -2, [])])
+    rows = re.findall("<tr><td>(.+?)</td></tr>", table)[1:]
+    assert [row.split("</td><td>") for row in rows] == [
+        ["b2 a3", "5", "75 %", ""],
+        ["a3", "3", "0 %", "loses in 2 plies"],
+    ]
 
 
 def test_opinions_of_another_line_are_forgotten(tmp_path):

@@ -136,7 +136,12 @@ ENERGY = Energy(1.5e6, 2.8e5, 4.3e6, 1.2e6, 1e5, 4)
 
 def test_bars_of_designs_have_their_values_beside_them():
     arithmetic, with_memory = plots.energy_bars(ENERGY).axes
-    assert texts(arithmetic)[0] == "2.64 µJ" and len(texts(with_memory)) == len(ENERGY.designs)
+    assert texts(arithmetic)[0] == "2.64 µJ"
+    designs = ENERGY.designs
+    together = [each.arithmetic_nanojoules + each.memory_nanojoules for each in designs]
+    assert texts(with_memory) == [f"{nanojoules / 1000:.3g} µJ" for nanojoules in together]
+    widths = [bar.get_width() for bar in with_memory.patches]
+    assert widths == pytest.approx([nanojoules / 1000 for nanojoules in together])
 
 
 def result(player: str, opponent: str) -> types.SimpleNamespace:
