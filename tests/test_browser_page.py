@@ -167,7 +167,14 @@ def test_a_whole_game_by_keys(show, tmp_path):
         )
         tab.keyboard.press("Enter")
     ended = says(tab)
-    assert ended.endswith(("won.", "drawn."))
+    drawing = make_drawing(make_game("tictactoe"))
+    for name in re.findall("[abc][123]", tab.inner_text("#moves")):
+        drawing.push(drawing.parse(name))
+    won = {"X": "The network won. ", "O": "You won! "}
+    whose = next(
+        (words for player, words in won.items() if f"{player} won" in drawing.ending()), ""
+    )
+    assert whose and ended == whose + drawing.ending()
     tab.select_option("#mine", label="X")  # for the next game
     assert says(tab) == ended
     tab.select_option("#mine", label="O")
@@ -176,6 +183,13 @@ def test_a_whole_game_by_keys(show, tmp_path):
     assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
     tab.get_by_text("About this network").click()
     assert "“mine”" in tab.inner_text("#card")
+
+
+def test_weights_in_16_bits_are_read_as_numpy_does(show):
+    halves = np.arange(2**16, dtype=np.uint16).view(np.float16)
+    finite = halves[np.isfinite(halves)]
+    read = show(SHIPPED).evaluate("bits => bits.map(fromHalf)", finite.view(np.uint16).tolist())
+    assert read == finite.tolist()
 
 
 def test_a_promotion_a_wrong_move_and_the_way_back(show):

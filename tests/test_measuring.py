@@ -75,6 +75,20 @@ def test_measure_plays_before_and_after_prints_and_returns(run, capsys):
     assert "iteration 5 (1 evaluations per move) against random: " in out
 
 
+@pytest.mark.parametrize("seconds, evaluations", [(59.0, 13), (60.0, 48)])
+def test_a_short_measurement_looks_ahead_as_in_training(run, monkeypatch, seconds, evaluations):
+    searches = []
+    played = measuring.evaluate_run(run, ["random"], 2, POLICY, (0,), device="cpu")
+
+    def evaluate_run(_run, _opponents, _games, search, *_more):
+        searches.append(search.evaluations)
+        return played
+
+    monkeypatch.setattr(measuring, "evaluate_run", evaluate_run)
+    measuring.measure(run, seconds=seconds)
+    assert searches == [evaluations]
+
+
 @pytest.mark.parametrize("in_a_notebook", [False, True])
 def test_measure_says_once_what_bars_do_not_show_and_how_many_games_there_was_time_for(
     in_a_notebook, run, monkeypatch, capsys
