@@ -463,8 +463,7 @@ class ResolvedTrainConfig(TrainConfig):
         return max(1, round(positions * self.sample_reuse / self.batch_size))
 
 
-# device_failure was a setting before version 0.18.
-CHANGEABLE = {field.name for field in fields(TrainConfig)} - FIXED_SETTINGS | {"device_failure"}
+CHANGEABLE = {field.name for field in fields(TrainConfig)} - FIXED_SETTINGS
 
 
 def saved_config(run: str) -> dict[str, Any] | None:

@@ -152,7 +152,7 @@ def test_a_copy_that_reads_back_otherwise_is_refused_and_made_again(
     assert not left and RunFolder.open(drive).checkpoints() == [0]
     assert not list(drive.rglob("*.tmp"))
     (message,) = said + opened.close()
-    assert "Copying to" in message and "the next save tries again" in message
+    assert "Copying to" in message and "The next save tries again" in message
     assert contents(drive) == contents(run.path)
 
 

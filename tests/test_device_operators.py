@@ -15,7 +15,6 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from chessnn_colab.actor import Actor
-from chessnn_colab.device_probe import batch_of
 from chessnn_colab.games.base import finished
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.learner import Learner, LearnerConfig
@@ -23,6 +22,8 @@ from chessnn_colab.lockstep import Lockstep
 from chessnn_colab.network import SpikingNetwork, actor_copy
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.search import SearchConfig
+
+from .random_play import batch
 
 yaml = pytest.importorskip("yaml")
 torchgen = pytest.importorskip("torchgen")
@@ -81,10 +82,6 @@ def lockstep(search: str) -> Lockstep:
     network = actor_copy(SpikingNetwork(TINY, portable=True).eval())
     config = SearchConfig(search=search, num_simulations=6, candidates=4, survivors=2)
     return Lockstep(Actor(Chess(), network, config, static=True), 16, 0)
-
-
-def batch(game: Chess, seed: int = 0) -> dict[str, np.ndarray]:
-    return batch_of(game, game.starts(32, "random-plies", torch.Generator().manual_seed(seed)))
 
 
 @pytest.fixture(scope="module")

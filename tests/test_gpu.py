@@ -22,7 +22,7 @@ from chessnn_colab.ranks import new_store
 from chessnn_colab.search import SearchConfig
 from chessnn_colab.selfplay import Play
 
-from .test_device_operators import batch
+from .random_play import batch
 
 pytestmark = [
     pytest.mark.gpu,

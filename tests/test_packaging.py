@@ -71,6 +71,14 @@ def test_the_pins_of_a_place_go_in_place_of_those_that_are_there(tmp_path):
     assert {Requirement(pin).name for pin in before - after} == {"torch", "setuptools"}
 
 
+def test_the_tests_for_a_gpu_need_nothing_but_the_requirements_and_pytest():
+    """Else they are skipped, and `make gpu` has looked at nothing."""
+    extras = project()["project"]["optional-dependencies"]
+    more = {Requirement(text).name for text in extras["test"]} - {"pytest"} | {"yaml", "hypothesis"}
+    code = f"import sys; sys.modules |= dict.fromkeys({more}); import tests.test_gpu"
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=300)
+
+
 def test_every_package_folder_is_shipped():
     folders = {
         ".".join(path.parent.relative_to(ROOT).parts)

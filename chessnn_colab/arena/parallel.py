@@ -159,7 +159,7 @@ class ParallelMatches:
 
     def progress(self) -> MatchProgress:
         """The progress of all matches."""
-        left = max((news["left"] for news in self.news.values()), default=None)
+        left = max((news["left"] or 0.0 for news in self.news.values()), default=None)
         running = [key for news in self.news.values() for key in news["running"]]
         return replace(self.runner.progress(running), seconds_left=left)
 

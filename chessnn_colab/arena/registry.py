@@ -4,8 +4,6 @@ A game without a line in ARENA_GAMES can still play from its start position, aga
 and against networks.
 """
 
-from collections.abc import Callable, Mapping
-
 import torch
 
 from ..devices import playing_device
@@ -18,11 +16,7 @@ from .players import RandomPlayer
 from .twenty48 import TWENTY48
 
 # Name without options -> a function of the whole name.
-ARENA_GAMES: Mapping[str, Callable[[str], ArenaGame]] = {
-    "chess": lambda name: CHESS,
-    "gomoku": gomoku_game,
-    "2048": lambda name: TWENTY48,
-}
+ARENA_GAMES = {"chess": lambda name: CHESS, "gomoku": gomoku_game, "2048": lambda name: TWENTY48}
 
 
 def arena_game(game: str) -> ArenaGame:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..text import counted
+
 FORFEIT = "forfeit"
 NORMAL_95 = 1.959964  # standard deviations either side that hold 95 %
 _RESULTS = {1.0: "wins", 0.5: "draws", 0.0: "losses"}
@@ -179,7 +181,8 @@ class MatchResult(PlayedGames):
         low, high = self.interval
         lines = [
             f"{self.player} ({self.evaluations} evaluations per move) against {self.opponent}: "
-            f"{self.wins} wins, {self.draws} draws, {self.losses} losses in {self.games} games",
+            f"{self.wins} wins, {self.draws} draws, {self.losses} losses in "
+            f"{counted(self.games, 'game')}",
             f"  score {self.score:.3f} (95 %: {low:.3f} to {high:.3f}), Elo {self._describe_elo()}",
             f"  {self.average_plies:.0f} plies per game; {self._describe_endings()}; "
             f"{self.milliseconds_a_move:.1f} ms per move "

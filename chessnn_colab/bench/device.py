@@ -77,6 +77,7 @@ def bench_device(
         print(f"{choice}. {folder}/device.md gets the figures of each part when it ends.")
         for name in wanted:
             measures, takes = PARTS[name]
+            takes *= max(1.0, (seconds or measures) / measures)
             if time.monotonic() + takes > ends_at:
                 continue
             print(f"{name}: takes about {duration(takes)} ...", flush=True)

@@ -41,7 +41,7 @@ def bench_neighbour(setting: Setting) -> Figures:
     network = setting.network()
     with started_workers(setting, plan, network) as (_, play):
         learning = Learning(setting, plan, network, play(FIRST_GAMES_SECONDS).records)
-        paces: dict[str, Pace] = {
+        paces = {
             "rules": lambda seconds: positions_per_second(setting.game, seconds),
             "self_play": lambda seconds: play(seconds).moves_per_second,
             "learner": learning.updates_per_second,
@@ -53,7 +53,7 @@ def bench_neighbour(setting: Setting) -> Figures:
 def _alternated(paces: dict[str, Pace], seconds: float) -> Figures:
     """Idle paces and the ratios, each turn of each part some `seconds` long."""
     # By number of neighbours: the paces of each cycle.
-    turns: dict[int, list[dict[str, float]]] = {0: [], 1: [], 2: []}
+    turns = {0: [], 1: [], 2: []}
     for _ in range(CYCLES):
         for count, cycles in turns.items():
             with neighbours(count):

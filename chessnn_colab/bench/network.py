@@ -29,7 +29,7 @@ def bench_network(setting: Setting) -> Figures:
     candidates = {"": actor_copy(network, setting.dtype)}
     if not network.portable:
         candidates["plain_"] = plain_network(network)
-    rates: dict[str, list[float]] = {name: [] for name in candidates}
+    rates = {name: [] for name in candidates}
     for _ in range(TURNS):
         for name, candidate in candidates.items():
             call = functools.partial(candidate, observation)

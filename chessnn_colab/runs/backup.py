@@ -126,8 +126,8 @@ class Backup:
         except (ChessnnError, OSError) as error:
             if not self._behind:  # else a later save has come in between, and its turn is next
                 self._messages.append(
-                    f"Copying to {self._copy.path} failed: {reason(error)}. Training goes on; the "
-                    "next save tries again"
+                    f"Copying to {self._copy.path} failed: {reason(error)}. The next save tries "
+                    "again"
                 )
             self._behind = True
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import safetensors.numpy
 
-from ..errors import CheckpointError
+from ..errors import CheckpointError, RunError
 from .files import AnyPath, absolute, decode_object, open_plain, refused, unusable, write_atomically
 
 SUFFIX = ".safetensors"
@@ -84,7 +84,7 @@ def load_checkpoint(path: AnyPath, game: str | None = None) -> Checkpoint:
     """Read a checkpoint, snapshot or shared file after checking its SHA-256; arrays are writable.
 
     game: when given, a checkpoint of another game is refused. Raises CheckpointError naming a file
-    that is missing, damaged or not a checkpoint.
+    that is missing, damaged or not a checkpoint, RunError when there is no memory for it.
     """
     path = absolute(path)
     try:
@@ -116,6 +116,8 @@ def load_checkpoint(path: AnyPath, game: str | None = None) -> Checkpoint:
             groups[group][name] = array if array.flags.writeable else array.copy()
     except CheckpointError:
         raise
+    except MemoryError as error:  # it says nothing about the file
+        raise RunError(f"no memory for {path}: end other programs, then try again") from error
     # Where the hash is right, the content was made wrong on purpose. safetensors raises several
     # kinds of error for that.
     except Exception as error:

@@ -26,7 +26,8 @@ def write_config(
     """
     differences = {
         name: f"{name} (was {_shown(saved, name)}, now {_shown(wanted, name)})"
-        for name in sorted(saved.keys() | wanted.keys())
+        # Before version 0.18 there was a setting device_failure.
+        for name in sorted(saved.keys() - {"device_failure"} | wanted.keys())
         if saved.get(name) != wanted.get(name)  # a setting of a newer version is left open
     }
     fixed = [text for name, text in differences.items() if name not in may_change]

@@ -34,13 +34,13 @@ PAGE = """---
 library_name: chessnn_colab
 pipeline_tag: reinforcement-learning
 tags:
-- spiking-neural-network
+- {kind}-neural-network
 - self-play
 - {game}
 ---
 # {name}
 
-A spiking neural network that learned {game} by playing against itself, trained with
+A {kind} neural network that learned {game} by playing against itself, trained with
 `chessnn_colab` {version}. It was given the rules and no games of people.
 
 ## Figures
@@ -53,7 +53,7 @@ puzzles that it solved, in so many games or puzzles.
 ## Load it
 
 `model.safetensors` has the weights; its header and `config.json` have the settings that made it.
-With `chessnn_colab` installed, the file opens wherever a run does:
+With `chessnn_colab` installed, these and other commands open the file:
 
 ```
 python -m chessnn_colab evaluate model.safetensors --opponent random
@@ -109,9 +109,11 @@ def share_folder(run: AnyPath, folder: AnyPath, snapshot: int | None = None) -> 
     with refused(f"cannot write {target}", kind=CheckpointError):
         target.mkdir(parents=True)
         share(run, target / "model.safetensors", snapshot)
-        settings = json.dumps(card.get("settings", {}), indent=1)
-        write_atomically(target / "config.json", settings.encode())
-        text = PAGE.format(game=card["game"], name=target.name, version=__version__, lines=lines)
+        settings = card.get("settings", {})
+        write_atomically(target / "config.json", json.dumps(settings, indent=1).encode())
+        kind = settings.get("activation", "spiking").replace("spikes", "spiking")
+        facts = {"game": card["game"], "name": target.name, "version": __version__, "kind": kind}
+        text = PAGE.format(**facts, lines=lines)
         write_atomically(target / "README.md", text.encode())
 
 

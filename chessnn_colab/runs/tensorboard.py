@@ -49,7 +49,9 @@ class TensorBoard:
         values |= {f"firing_rate/{layer}": rate for layer, rate in report.firing_rates.items()}
         if report.games:
             values["games/average_plies"] = report.average_plies
-            values |= {f"games/{name}": share for name, share in report.results.items()}
+            values |= {
+                f"games/{name}": share for name, share in report.results.items() if report.wins
+            }
         advice = ". Make room there, then train again: the run resumes from its last checkpoint"
         with refused(f"cannot write the curves in {self._folder}", advice):
             for tag, value in values.items():

@@ -1,7 +1,7 @@
 """The figures of an iteration: one label, one meaning and one format in every line and table."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from ..report import Report, Strength, score_names
 from ..text import duration
@@ -15,7 +15,7 @@ def figure(value: float) -> str:
 # Label -> the text of a report's figure, in the order of a table, to the right of the results.
 # "policy" is the policy loss, a cross-entropy in nats; "policy KL" is that loss less the entropy of
 # its targets.
-LAST_COLUMNS: dict[str, Callable[[Report], str]] = {
+LAST_COLUMNS = {
     "plies": lambda report: f"{report.average_plies:.0f}" if report.games else "-",
     "policy": lambda report: figure(report.policy_loss),
     "policy KL": lambda report: figure(report.policy_kl),

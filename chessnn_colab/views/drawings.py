@@ -3,8 +3,6 @@
 A game gets a board by a line in DRAWINGS. A game of stones on a grid needs no more than that line.
 """
 
-from collections.abc import Callable, Mapping
-
 from ..errors import ConfigError
 from ..games.base import Game
 from ..games.registry import family
@@ -12,7 +10,7 @@ from .chess_drawing import ChessDrawing
 from .drawing import CELL, CROSSES, CROSSING, DISCS, Drawing
 from .tiles import TilesDrawing
 
-DRAWINGS: Mapping[str, Callable[[Game], Drawing]] = {
+DRAWINGS = {
     "chess": ChessDrawing,
     "tictactoe": lambda game: Drawing(game, CELL, CROSSES),
     "gomoku": lambda game: Drawing(game, CROSSING, DISCS),

@@ -11,8 +11,8 @@ from ..runs.files import AnyPath
 from ..runs.folder import RunFolder
 from ..runs.networks import run_game
 from ..search import SearchConfig
-from .front_end import has_widget_front_end
 from .progress import watching
+from .progress.lines import MAX_BARS
 
 MAX_SECONDS = 180.0
 SHARE_OF_TRAINING = 0.25  # of the time that the run has trained
@@ -37,7 +37,7 @@ def measure(
     quarter of the time that the run has trained, three minutes at most. search: None is two rungs,
     which serve a large batch best: 48 evaluations per move, or the 13 of training where there is
     less than a minute. Returns the matches, opponent by opponent. Prints each, unless the
-    bars of a notebook show the matches already, and once how many games there was time for. An
+    bars of a notebook show the matches already, and once what cut all of them short. An
     interrupt ends it, and the games that had ended count. In a game for one player every player
     plays the same number of games, as many as fit into that time (see arena.solo). Raises
     ConfigError, RunError or CheckpointError.
@@ -53,12 +53,13 @@ def measure(
         results = evaluate_run(
             str(run), opponents, games, search, snapshots, 0, device, None, watch, seconds
         )
-    shortfalls = dict.fromkeys(line for result in results for line in result.shortfall())
-    in_bars = has_widget_front_end() and isinstance(results[0], MatchResult)
+    shared = set.intersection(*(set(result.shortfall()) for result in results))
+    in_bars = watch.face.keeps_bars and len(results) <= MAX_BARS
+    in_bars = in_bars and isinstance(results[0], MatchResult)
     for line in [] if in_bars else "\n".join(map(str, results)).splitlines():
-        if line not in shortfalls:
+        if line not in shared:
             print(line)
-    for line in shortfalls:
+    for line in shared:
         print(f"Each: {line.strip()}")
     return results
 

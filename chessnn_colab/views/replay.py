@@ -150,7 +150,7 @@ def _page(games: Sequence[_Replayed], place: str = "") -> str:
     }
     data = json.dumps(held, separators=(",", ":"))
     data = data.replace("<", "\\u003c")  # "</" would end the script that holds the games
-    where = f' data-place="{place}"' if place else ""
+    where = f' data-place="{html.escape(place)}"' if place else ""
     still = (
         f'{picture_html(drawing)}<div class="cn-side"><p>{about}</p>'
         f"<p>{moves_html(drawing)}</p></div>"

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -26,7 +25,7 @@ _CODES = {
     "curveTo": [Path.CURVE4] * 3,
     "closePath": [Path.CLOSEPOLY],
 }
-_ALIGNMENTS: dict[str, Any] = {"start": "left", "middle": "center", "end": "right"}
+_ALIGNMENTS = {"start": "left", "middle": "center", "end": "right"}
 
 
 def draw_board(axis: Axes, drawing: Drawing) -> None:

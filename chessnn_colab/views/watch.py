@@ -44,7 +44,8 @@ def watch_game(
         for source in (player, opponent):
             side = find_opponent(source, name)
             sides.append(side)
-            players.callback(side.player.close)
+            if side is not source:  # whoever made it closes it
+                players.callback(side.player.close)
             if isinstance(side, NetworkOpponent) and evaluations:
                 side.evaluations = evaluations
         drawing = make_drawing(sides[0].game)

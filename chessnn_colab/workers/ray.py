@@ -212,7 +212,7 @@ class ActorProcess:
         self._ended = threading.Event()
         # Ray's default is 15, with which a worker gets a thirtieth of a core beside a busy program.
         environment = {"RAY_worker_niceness": "0"} | dict.fromkeys(THREAD_VARIABLES, str(threads))
-        options: dict[str, Any] = {
+        options = {
             "num_cpus": num_cpus,
             "num_gpus": num_gpus,
             "max_restarts": 0,

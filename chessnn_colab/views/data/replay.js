@@ -125,7 +125,7 @@
       const current = moves.querySelectorAll('.cn-move')[ply - 1];
       if (current) {
         current.classList.add('cn-now');
-        moves.scrollTop = current.offsetTop - moves.offsetTop - moves.clientHeight / 2;
+        moves.scrollTop = current.offsetTop - moves.clientHeight / 2;
       }
     };
     const choose = number => { game = games[number]; pick.value = number; list(); };

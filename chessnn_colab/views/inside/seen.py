@@ -45,7 +45,7 @@ def position(fen: str) -> SeenPosition:
     is over.
     """
     drawing = ChessDrawing(Chess())
-    drawing.load(board_from_fen(fen).fen())
+    drawing.load(board_from_fen(fen).fen(en_passant="fen"))
     if over := drawing.ending():
         raise NotationError(f"{over} Choose a position in which a move can be played, not {fen!r}")
     return SeenPosition(drawing)

@@ -22,13 +22,13 @@ class Network {
   }
 
   // planes: Float32Array [planes * squares] -> {wdl: the chances of win, draw and loss for the mover, rates: the spikes of
-  // the last layer [squares * channels], layers: the mean spikes on each square, for each layer}.
+  // the last layer [squares * channels], layers: the mean spikes on each square, for each layer; [] without spikes}.
   evaluate(planes) {
     const {steps} = this.config;
     const layers = [];
     const fire = currents => {
       const spikes = this.fire(currents);
-      layers.push(this.meanSpikes(spikes));
+      if (this.config.activation === "spikes") layers.push(this.meanSpikes(spikes));
       return spikes;
     };
     const first = this.stem.apply(transposed(planes, this.squares));

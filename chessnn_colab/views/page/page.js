@@ -310,17 +310,19 @@ class Match {
 function cardTexts({game, network, card, tensors, half}) {
   const {figures = {}} = card;
   const minutes = Math.round(figures.seconds / 60), games = figures.total_games;
-  const trained = games ? `: ${games.toLocaleString("en")} games in ${minutes} minutes of training` : "";
+  const time = minutes > 1 ? `${minutes} minutes` : `${Math.round(figures.seconds)} seconds`;
+  const trained = games ? `: ${games.toLocaleString("en")} games in ${time} of training` : "";
   const plain = [[", by policy", " solved with its first idea"], ["minimax", "a small program that looks at its move and at the reply"],
     [", looking at", " solved looking at"]];
   const strength = Object.entries(figures.strength || {}).map(([measure, share]) =>
     `${plain.reduce((text, [word, better]) => text.replace(word, better), measure)}: ${share}`);
   const count = tensors.reduce((sum, [, size]) => sum + size, 0).toLocaleString("en");
+  const spikes = network.activation === "spikes";
   return [
     `Its name is “${card.run}”. It learned ${game.title} by playing against itself${trained}.`,
     ...(strength.length ? [`How strong it was when it was measured: ${strength.join("; ")}.`] : []),
     `It is a network of ${count} numbers${half ? " (in half precision, to keep this page small)" : ""}, in ${network.blocks}
-      blocks of ${network.channels} channels. Its neurons answer with short pulses, called spikes, as nerve cells do.`,
+      blocks of ${network.channels} channels.${spikes ? " Its neurons answer with short pulses, called spikes, as nerve cells do." : ""}`,
     `Iteration ${card.iteration} of its training. Made with chessnn_colab${card.version ? ` ${card.version}` : ""}, which is free software (GPL 3.0 or
       later). The rules of chess are from chess.js (BSD licence); the source of this page has both.`,
   ];

@@ -33,6 +33,8 @@ class Face:
     another thread changes.
     """
 
+    keeps_bars = False  # whether those of a measurement stay, with its results
+
     def draw(self, model: LiveProgress) -> None:
         """Show the model, which has changed."""
 
@@ -283,7 +285,7 @@ class LiveProgress(Progress):
         return min(share, 1.0)
 
     def _budget_words(self) -> str:
-        """Such as "1:12 of 3:00" or "2 of 4 iterations | 40s"."""
+        """Such as "1m 12s of 3m 00s" or "2 of 4 iterations | 40s"."""
         elapsed = duration(self._elapsed())
         if self._seconds:
             return f"{elapsed} of {duration(self._seconds)}"

@@ -30,6 +30,8 @@ class NotebookFace(Face):
     now: a function that gives seconds.
     """
 
+    keeps_bars = True
+
     def __init__(self, now: Callable[[], float] = time.monotonic):
         self._now = now
         self._widgets: BarWidgets | None = None
