@@ -261,6 +261,8 @@ from IPython.display import Markdown
 from chessnn_colab import inside, make_game
 
 network, _ = runs.load_network(run, device="cpu")
+if network.config.activation != "spikes":
+    print("This network has no spikes: below, a number of 3 counts as 3 of them.")
 rules = make_game(game)
 start = rules.init(1)
 planes = rules.observe(start)

@@ -49,6 +49,16 @@ def answers(monkeypatch) -> dict:
     return given
 
 
+@pytest.mark.parametrize("longer, takes", [("", 60), ("--seconds 1", 60), ("--seconds 80", 150)])
+def test_a_part_that_measures_longer_may_take_longer(tmp_path, monkeypatch, longer, takes):
+    limits = []
+    monkeypatch.setattr(device, "measured", lambda command, limit: limits.append(limit) or {})
+    monkeypatch.setattr(device, "PARTS", {"ply": (20, 60)})
+    command = f"bench device --device cpu --minutes 60 {longer} --out {tmp_path}"
+    assert main(command.split()) == 0
+    assert limits == [takes * device.PATIENCE]
+
+
 def test_a_part_that_fails_is_written_down_and_the_next_one_goes_on(tmp_path, answers, capsys):
     answers["check"] = {"error": "CUDA error: an illegal | memory access", "printed": ["seen"]}
     arguments = ["bench", "device", "--device", "cpu", "--out", str(tmp_path)]

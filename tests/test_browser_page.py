@@ -22,7 +22,8 @@ from chessnn_colab.search import SearchConfig
 from chessnn_colab.views.drawings import make_drawing
 
 from .browser import needs_browser
-from .small_run import CONFIG, TICTACTOE, make_run
+from .sample_reports import make_report
+from .small_run import CONFIG, TICTACTOE, make_run, write_reports
 
 pytestmark = [needs_browser, pytest.mark.timeout(600)]
 
@@ -190,6 +191,18 @@ def test_weights_in_16_bits_are_read_as_numpy_does(show):
     finite = halves[np.isfinite(halves)]
     read = show(SHIPPED).evaluate("bits => bits.map(fromHalf)", finite.view(np.uint16).tolist())
     assert read == finite.tolist()
+
+
+@pytest.mark.parametrize("activation", ["spikes", "relu"])
+def test_a_network_without_spikes_is_not_said_to_have_any(show, tmp_path, activation):
+    config = replace(TICTACTOE, activation=activation)
+    run = make_run(tmp_path / "run", (1,), "tictactoe", config)
+    write_reports(run, [make_report(1, seconds=75.0, total_games=800)], {"game": "tictactoe"})
+    tab = show(run)
+    assert says(tab)
+    tab.get_by_text("About this network").click()
+    assert "800 games in 75 seconds of training" in tab.inner_text("#card")
+    assert ("spik" in tab.inner_text("body").lower()) is (activation == "spikes")
 
 
 def test_a_promotion_a_wrong_move_and_the_way_back(show):

@@ -254,6 +254,21 @@ def test_a_replay_plays_without_a_kernel(tmp_path, browser):
     )
 
 
+def test_the_list_of_moves_follows_a_replay(browser):
+    steps = [(file, *ranks) for ranks in ((3, 6), (4, 5)) for file in "abcdefgh"]
+    moves = " ".join(f"{file}{white} {file}{black}" for file, white, black in steps)
+    page = game_replay(played_game(f"{moves} *")).html
+    tab = browser.new_page(viewport={"width": 320, "height": 800})
+    tab.set_content(f"<div style='position:relative;padding-top:300px'>{page}</div>")
+    tab.add_style_tag(content=".cn-moves{max-height:4em!important}")
+    tab.locator("[data-replay]").focus()
+    for key, ply in (("End", 32), ("ArrowLeft", 31)):
+        tab.keyboard.press(key)
+        assert f"Ply {ply} of 32" in tab.inner_text("body")
+        box, move = (tab.locator(of).bounding_box() for of in (".cn-moves", ".cn-now"))
+        assert box["y"] <= move["y"] <= box["y"] + box["height"] - move["height"]
+
+
 @long
 def test_the_games_of_a_panel_play_by_themselves_until_somebody_touches_them(browser):
     pages = [

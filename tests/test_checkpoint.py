@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from chessnn_colab.errors import CheckpointError
+from chessnn_colab.errors import CheckpointError, RunError
 from chessnn_colab.runs import checkpoint
 from chessnn_colab.runs.checkpoint import load_checkpoint, save_checkpoint
 
@@ -92,6 +92,17 @@ def test_another_game_and_another_format_are_refused(file, monkeypatch):
         load_checkpoint(file, game="gomoku")
     monkeypatch.setattr(checkpoint, "FORMAT", "chessnn_colab checkpoint 3")
     with pytest.raises(CheckpointError, match="checkpoint 2', this version reads .*checkpoint 3'"):
+        load_checkpoint(file)
+
+
+def test_no_memory_for_a_checkpoint_is_no_damage(file, monkeypatch):
+    """Else an older one would be taken, and what came after it be lost."""
+
+    def full(data):
+        raise MemoryError
+
+    monkeypatch.setattr("safetensors.numpy.load", full)
+    with pytest.raises(RunError, match=f"no memory for {file}: end other programs"):
         load_checkpoint(file)
 
 

@@ -218,6 +218,12 @@ def test_without_time_for_anything_each_process_plays_its_first_opening():
         assert result.games == 2 * processes
 
 
+def test_more_processes_than_openings_are_of_no_harm():
+    game = TicTacToe()
+    (result,) = play_matches(game, [Match(RandomPlayer(game), RandomPlayer(game), 4)], processes=4)
+    assert result.games == 4
+
+
 # Interrupts and progress
 
 

@@ -31,6 +31,7 @@ from chessnn_colab.search import SearchConfig
 from chessnn_colab.selfplay import Play
 from chessnn_colab.views import measuring, strength_plots
 from chessnn_colab.views.progress import LiveProgress
+from chessnn_colab.views.progress.model import Face
 from chessnn_colab.views.run_table import follow, print_tables
 
 from .sample_reports import make_report
@@ -96,12 +97,18 @@ def test_measure_says_once_what_bars_do_not_show_and_how_many_games_there_was_ti
     whole = measuring.evaluate_run(run, ["random"], 4, POLICY, (0, None), device="cpu")
     short = [replace(result, asked=40) for result in whole]
     monkeypatch.setattr(measuring, "evaluate_run", lambda *arguments: short)
-    monkeypatch.setattr(measuring, "has_widget_front_end", lambda: in_a_notebook)
+    monkeypatch.setattr(Face, "keeps_bars", in_a_notebook)
     monkeypatch.setenv("CHESSNN_UI", "silent")
     measuring.measure(run, ["random"], games=40, search=POLICY, seconds=60, device="cpu")
     out = capsys.readouterr().out
     assert out.count("there was time") == out.count("Each: there was time for 4 of 40 games\n") == 1
     assert ("against random" in out) is not in_a_notebook
+    monkeypatch.setattr(measuring, "evaluate_run", lambda *arguments: [*short * 4, short[0]])
+    measuring.measure(run, ["random"], games=40, search=POLICY, seconds=60, device="cpu")
+    assert "against random" in capsys.readouterr().out, "nine bars do not stay"
+    monkeypatch.setattr(measuring, "evaluate_run", lambda *arguments: [short[0], whole[1]])
+    measuring.measure(run, ["random"], games=40, search=POLICY, seconds=60, device="cpu")
+    assert "Each" not in capsys.readouterr().out, "the other match was played whole"
 
 
 def test_the_figure_of_matches_says_the_results_in_words(run, monkeypatch):
@@ -294,6 +301,15 @@ def test_watch_and_tensorboard_leave_out_what_an_iteration_without_a_game_has_no
     for name in ("games/average_plies", "games/draws", "games/white"):
         assert steps[name] == [1]
     assert steps["loss/value"] == [1, 2] and "value/accuracy" not in steps
+
+
+def test_games_with_points_are_no_games_at_the_cap_in_tensorboard(tmp_path):
+    board = TensorBoard(tmp_path, 0)
+    board.write(make_report(1, wins={}, draws=0, scores={"mean": 900.0}))
+    board.close()
+    tags = EventAccumulator(str(tmp_path)).Reload().Tags()["scalars"]
+    assert {"games/mean_score", "games/average_plies"} <= set(tags)
+    assert not {"games/cap", "games/draws"} & set(tags)
 
 
 def test_tensorflow_is_not_imported_where_it_is_installed(tmp_path):

@@ -283,6 +283,7 @@ def test_interrupt_during_learning_counts_the_games_and_leaves_the_untrained_sna
         report.iteration == 1
         and report.total_positions == checkpoint.metadata["total_positions"] + report.plies
     )
+    assert [opinion[0] for opinion in report.opinions] == [1], "no network is untrained any more"
 
 
 @pytest.mark.parametrize("pool", ["inline", "local"])
@@ -486,8 +487,12 @@ def test_a_run_of_version_0_17_goes_on(tmp_path):
     path = tmp_path / "checkpoints" / "000001.safetensors"
     groups, metadata = load_checkpoint(path)
     save_checkpoint(path, groups, {k: v for k, v in metadata.items() if k != "correction"})
-    (report,) = train(tiny(tmp_path, iterations=1))
+    drive = tmp_path.parent / f"{tmp_path.name}-copy"
+    shutil.copytree(tmp_path, drive)
+    (report,) = train(tiny(tmp_path, iterations=1, copy_to=str(drive)))
     assert report.iteration == 2
+    for folder in (tmp_path, drive):
+        assert "device_failure" not in json.loads((folder / "config.json").read_text())
 
 
 def test_another_network_is_refused(run):

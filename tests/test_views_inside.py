@@ -18,6 +18,7 @@ from matplotlib import pyplot
 
 from chessnn_colab import inside
 from chessnn_colab.errors import NotationError
+from chessnn_colab.games.chess.notation import state_from_boards
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.network_config import NetworkConfig
 from chessnn_colab.runs.networks import shipped_networks
@@ -70,6 +71,15 @@ def test_a_position_without_moves_and_a_bad_one():
         position(mated)
     with pytest.raises(NotationError, match="invalid FEN 'nonsense'"):
         position("nonsense")
+
+
+def test_the_network_sees_a_position_as_it_does_in_a_game():
+    """After a double step the square behind the pawn counts, whether it can be taken or not."""
+    fen = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 1"
+    game = Chess()
+    planes = game.observe(state_from_boards([chess.Board(fen)], game))
+    assert torch.equal(position(fen).planes, planes)
+    assert planes[0, maps.PLANES.index("en passant")].any()
 
 
 @pytest.mark.parametrize("fen", [MATE, "8/8/8/4k3/8/8/4P3/4K3 b - - 0 1"])

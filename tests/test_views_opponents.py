@@ -197,6 +197,19 @@ def test_a_player_without_a_move_says_why():
 # Watching
 
 
+def test_an_opponent_that_somebody_made_stays_open(tmp_path, monkeypatch):
+    closed = []
+
+    def close(player):
+        closed.append(player)
+
+    monkeypatch.setattr(RandomPlayer, "close", close)
+    game = match_game("tictactoe")
+    own = Opponent(game, RandomPlayer(game))
+    watch_game(own, "random", game="tictactoe")
+    assert len(closed) == 1 and own.player not in closed
+
+
 def test_two_players_are_watched_to_the_end_of_their_game(tmp_path, capsys, monkeypatch):
     run = make_run(tmp_path / "run", (1,), "tictactoe", TICTACTOE)
     replay = watch_game(run, "random", evaluations=4)

@@ -159,13 +159,16 @@ class TestLocalPool(PoolContract):
         assert games(received[0]) == share(0, 2, 1), "what it had handed over counts"
         assert "did not stop within 1 s; its log is " in messages[0]
 
-    def test_workers_ignore_the_interrupt_that_a_notebook_sends_to_everyone(self, pool):
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+    def test_workers_ignore_what_a_notebook_or_a_closed_terminal_sends_to_everyone(
+        self, pool, number
+    ):
         pids = [pid_of(worker) for worker in pool.play([1, 1], 0)]
 
         def interrupt_them(index, games_done, plies):
             if (index, games_done) == (0, 2):
                 for pid in pids:
-                    os.kill(pid, signal.SIGINT)
+                    os.kill(pid, number)
 
         assert [pid_of(worker) for worker in pool.play([20, 20], 1, interrupt_them)] == pids
 

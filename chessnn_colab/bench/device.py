@@ -36,6 +36,7 @@ PARTS = {
     "workers": (8, 60),
     "learner": (12, 60),
 }
+START = 30  # seconds of a part in which nothing is measured
 PATIENCE = 3  # a part is ended after so many times its estimate
 PRINTED_LINES = 200  # of a part that failed, the last are kept in the JSON file
 HEAD = ["| part | figure | value |", "|---|---|---|"]
@@ -77,11 +78,12 @@ def bench_device(
         print(f"{choice}. {folder}/device.md gets the figures of each part when it ends.")
         for name in wanted:
             measures, takes = PARTS[name]
-            takes *= max(1.0, (seconds or measures) / measures)
+            each = seconds or measures
+            takes = START + (takes - START) * max(1.0, each / measures)
             if time.monotonic() + takes > ends_at:
                 continue
             print(f"{name}: takes about {duration(takes)} ...", flush=True)
-            command = ["bench", name, "--json", f"--seconds={seconds or measures}", *options]
+            command = ["bench", name, "--json", f"--seconds={each}", *options]
             when = time.strftime("%Y-%m-%d %H:%M")
             found = measured(command, PATIENCE * takes)
             figures = {"measured on": f"{choice.name}, {when}", **found}

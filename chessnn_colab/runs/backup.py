@@ -55,7 +55,7 @@ class Backup:
             self._copy.rewind(own)
         self._thread: threading.Thread | None = None
         self._behind = False  # something was saved that no finished copy has
-        self._messages: list[str] = list(self._copy.messages)
+        self._messages = list(self._copy.messages)
         # The size and time of the files that the copy is known to have.
         self._copied: dict[Path, tuple[int, int]] = {}
 

@@ -54,8 +54,9 @@ def measure(
             str(run), opponents, games, search, snapshots, 0, device, None, watch, seconds
         )
     shared = set.intersection(*(set(result.shortfall()) for result in results))
-    in_bars = watch.face.keeps_bars and len(results) <= MAX_BARS
-    in_bars = in_bars and isinstance(results[0], MatchResult)
+    in_bars = (
+        watch.face.keeps_bars and len(results) <= MAX_BARS and isinstance(results[0], MatchResult)
+    )
     for line in [] if in_bars else "\n".join(map(str, results)).splitlines():
         if line not in shared:
             print(line)

@@ -75,7 +75,7 @@ class PlayCall:
         # What a finished share left in flight; None: it is not finished.
         self.in_flight: list[Arrays | None] = [None] * len(games)
         self.deaths = [0] * len(games)  # of workers that played the share
-        self.waiting: deque[int] = deque(range(len(games)))
+        self.waiting = deque(range(len(games)))
         self.stopped_at: float | None = None
         self.failure = ""
 
