@@ -155,7 +155,7 @@ def test_keys_on_the_board_do_not_edit_the_notebook(page):
     board.says("Your move")
     assert board.has("g4, white pawn")
     tab.get_by_role("button", name="h2, white pawn").focus()
-    for key in ("ArrowUp", "ArrowLeft", "ArrowLeft", "ArrowDown"):
+    for key in ("ArrowRight", "ArrowUp", "ArrowLeft", "ArrowLeft", "ArrowDown"):
         tab.keyboard.press(key)
     assert tab.evaluate("document.activeElement.textContent.trim()") == "f2"
     tab.keyboard.press("Enter")

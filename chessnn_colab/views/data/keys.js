@@ -29,8 +29,9 @@
     if (event.target.closest('input, textarea, select')) return;
     const at = squares.indexOf(event.target), step = steps[event.key];
     if (at >= 0 && step) {
-      const next = squares[at + (grid.classList.contains('cn-turned') ? -step : step)];
-      if (next) next.focus();
+      const next = at + (grid.classList.contains('cn-turned') ? -step : step);
+      const sameRow = Math.floor(next / columns) === Math.floor(at / columns);
+      if (squares[next] && (Math.abs(step) > 1 || sameRow)) squares[next].focus();
       event.preventDefault();
     } else if (/^[a-zA-Z0-9]$/.test(event.key)) {
       const entry = root.querySelector('.cn-entry input');
