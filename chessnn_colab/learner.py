@@ -39,8 +39,8 @@ class LearnerConfig(Settings):
 
     learning_rate: float | None = setting(
         None,
-        "The learning rate of AdamW. It falls towards the end of the time. By default the preset "
-        "decides: 0.002 for cpu and t4, 0.001 for larger ones.",
+        "The learning rate of AdamW. It falls towards the end of the time. By default it is 0.002, "
+        "and on a GPU 0.001 for presets a100 and h100.",
         LEARNING,
         ABOVE_ZERO,
     )
@@ -63,7 +63,7 @@ class LearnerConfig(Settings):
     warm_up: int | None = setting(
         None,
         "The number of positions learned from while the learning rate rises from 0. By default "
-        "the preset decides: 0 for cpu.",
+        "it is 0 on a CPU, and on a GPU the preset decides.",
         LEARNING,
         COUNT_FROM_ZERO,
     )

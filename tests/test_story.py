@@ -78,6 +78,9 @@ def test_the_curve_of_a_normal_run_is_made_by_a_command_and_shown_to_runs_like_i
     assert entry["machine"] == "another test" and entry["bytes"] > 1000
     assert entry["command"] == "python -m chessnn_colab train --minutes 20"
     assert entry["curves"] == {"puzzles, by policy": [[0.0, 0.09], [1.0, 0.15], [2.0, 0.31]]}
+    other = {**CONFIG, "preset": "t4", "minutes": None}
+    usual = reference_curve.curve_of(str(write_reports(tmp_path / "t4", REPORTS, other)), "a test")
+    assert usual["command"] == "python -m chessnn_colab train --preset t4 --minutes 20"
     monkeypatch.setattr(reference, "REFERENCE", target)
     assert reference.reference_for(CONFIG) == entry
     assert reference.reference_for({**CONFIG, "preset": "t4"}) is None

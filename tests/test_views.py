@@ -2,6 +2,7 @@
 
 import io
 import os
+import pty
 import re
 from collections.abc import Sequence
 from contextlib import suppress
@@ -135,7 +136,7 @@ def test_a_worker_much_slower_than_its_siblings_is_named_once():
     assert play([900, 450, 1000]) == play([400, 400, 100]) == []
     (words,) = play([900, 100, 800])
     assert words.startswith("GPU 1 is slow: 10 % of its positions are played, the others have 80 %")
-    assert words.endswith("logs/worker-1.log") and play([900, 100, 800]) == [words]
+    assert words.endswith("and into its log") and play([900, 100, 800]) == [words]
 
 
 def test_all_that_a_training_says_is_kept_in_its_run(tmp_path):
@@ -547,3 +548,20 @@ def test_progress_that_cannot_be_written_ends_no_match():
         drawn.close()
         with suppress(OSError):
             full.close()
+
+
+def test_a_terminal_that_has_gone_ends_no_training(monkeypatch):
+    """As after `train &` and `exit`, where nobody sends a signal."""
+    monkeypatch.setenv("TERM", "xterm")
+    master, slave = pty.openpty()
+    with open(slave, "w") as stream:
+        drawn = LiveProgress(TerminalFace(stream))
+        drawn.start_run(session())
+        drawn.message("a line")
+        os.close(master)
+        for number in (1, 2):
+            drawn.message(f"line {number}")
+            drawn.report(make_report(number))
+        drawn.close()
+        with suppress(OSError):
+            stream.close()

@@ -76,7 +76,7 @@ def test_the_words_below_the_strength_are_all_inside_the_picture():
 
 def test_a_run_without_a_measurement_says_so_and_a_game_of_points_draws_its_scores():
     axis = curves.strength_figure([make_report()], []).axes[0]
-    assert texts(axis) == ["this run did not measure its strength"]
+    assert texts(axis) == ["its strength has not been measured so far"]
     scored = types.SimpleNamespace(seconds=120.0, scores={"mean": 900.0, "best": 2_000.0})
     other = {"run": "another game", "curves": {"games": [[0, 0.3], [10, 0.9]]}}
     axis = curves.strength_figure([scored], [], other).axes[0]

@@ -12,13 +12,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 
+from chessnn_colab.budget import DEFAULT_MINUTES
 from chessnn_colab.errors import ChessnnError, RunError
 from chessnn_colab.report import strength_points
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.run_list import folder_bytes
 from chessnn_colab.views.reference import REFERENCE
 
-KEYS = ("game", "preset", "search")
+KEYS = {"game": "chess", "preset": "cpu", "search": "two-rung"}  # and what a run has without them
 
 
 def curve_of(run: str, machine: str) -> dict:
@@ -35,12 +36,14 @@ def curve_of(run: str, machine: str) -> dict:
         raise RunError(
             f"{run} has no curve: train it with --measure-strength and a time budget, expected two points"
         )
-    minutes = folder.config["minutes"]
+    settings = {key: folder.config.get(key) for key in KEYS}
+    options = [f"--{key} {value}" for key, value in settings.items() if value != KEYS[key]]
+    minutes = folder.config.get("minutes") or DEFAULT_MINUTES
     return {
-        **{key: folder.config.get(key) for key in KEYS},
+        **settings,
         "machine": machine,
         "date": datetime.now(UTC).date().isoformat(),
-        "command": f"python -m chessnn_colab train --minutes {minutes:g}",
+        "command": " ".join(["python -m chessnn_colab train", *options, f"--minutes {minutes:g}"]),
         "minutes": round(reports[-1].seconds / 60, 2),
         "pace": round(median(report.positions_per_second for report in reports)),
         "bytes": folder_bytes(folder.path),

@@ -68,6 +68,8 @@ def trained(setting: Setting, run: str) -> Figures:
     noted = Noted()
     config = replace(setting.config, run=run, device=setting.device, minutes=minutes)
     reports = list(train(config, noted))
+    if not reports:  # an interrupt came first
+        raise KeyboardInterrupt
     last = reports[-1]
     learning = sum(report.seconds_learning for report in reports)
     playing = sum(report.seconds_selfplay for report in reports)

@@ -90,7 +90,7 @@ class CountedNetwork:
         self.rows = 0  # positions evaluated
         # By part, rows and wanted logits: calls that are alike in these take the same time.
         self.calls: Counter[tuple[str, int, int]] = Counter()
-        self._examples: dict[tuple[str, int, int], Callable[[], Any]] = {}
+        self._examples = {}  # one of each
 
     def __getattr__(self, part: str) -> Callable[..., Any]:
         """The network's method `part`, counted."""

@@ -95,7 +95,7 @@ def bench_learner(setting: Setting) -> Figures:
         played = play(setting.seconds)
         learning = Learning(setting, plan, network, played.records)
         ways: dict[str, Together | None] = {"updates/s alone": None}
-        if setting.device == "cpu" or len(set(plan.devices)) > 1:
+        if setting.device == "cpu" or setting.config.learners(setting.device, plan) > 1:
             ways["updates/s together"] = Ranks(pool, range(len(plan.devices)), print).learn
         for way in ways.values():
             learning.updates_per_second(WARM_UP_SECONDS, way)

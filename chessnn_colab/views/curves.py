@@ -83,7 +83,7 @@ def draw_strength(
         draw_line(axis, np.array(moments), means, BLUE, "points per game, mean")
     else:
         axis.set_yticks([])
-        text = "measured between iterations" if minutes else "this run did not measure its strength"
+        text = "its strength has not been measured so far"
         axis.text(0.5, 0.5, text, transform=axis.transAxes, ha="center")
     if ends:
         axis.legend(loc="upper left", fontsize=8, handlelength=1.4, borderpad=0.1)

@@ -2,6 +2,7 @@
 (https://rich.readthedocs.io). rich leaves out colours where NO_COLOR is set.
 """
 
+from contextlib import suppress
 from typing import TextIO
 
 from rich.console import Console, Group
@@ -28,7 +29,8 @@ class TerminalFace(Face):
         self._live: Live | None = None
 
     def message(self, text: str) -> None:
-        self._console.print(text, markup=False)
+        with suppress(OSError):  # a terminal that has gone ends no training
+            self._console.print(text, markup=False)
 
     def draw(self, model: LiveProgress) -> None:
         if self._live is None:
@@ -46,7 +48,8 @@ class TerminalFace(Face):
 
     def close(self, model: LiveProgress) -> None:
         if self._live is not None:
-            self._live.stop()
+            with suppress(OSError):
+                self._live.stop()
 
 
 def picture(model: LiveProgress) -> Group:
