@@ -189,7 +189,8 @@ class Trainer:
 
     def _iterate(self) -> Report:
         started = time.monotonic()
-        opinions = [] if self.learner.updates else opinion_of_position(self.network, self.game, 0)
+        begun = self.iteration or self.learner.updates
+        opinions = [] if begun else opinion_of_position(self.network, self.game, 0)
         deadline = self.budget.play_deadline(self._learning_per_play)
         records, played_positions, play_seconds = self.playing.play(
             self.pool, self._played(), to_arrays(self.network), self._seed(0), deadline

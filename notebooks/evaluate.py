@@ -262,7 +262,7 @@ from chessnn_colab import inside, make_game
 
 network, _ = runs.load_network(run, device="cpu")
 if network.config.activation != "spikes":
-    print("This network has no spikes: below, a number of 3 counts as 3 of them.")
+    print("This network has no spikes. The pictures below count a number of 3 as 3 spikes.")
 rules = make_game(game)
 start = rules.init(1)
 planes = rules.observe(start)

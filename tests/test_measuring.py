@@ -108,7 +108,9 @@ def test_measure_says_once_what_bars_do_not_show_and_how_many_games_there_was_ti
     assert "against random" in capsys.readouterr().out, "nine bars do not stay"
     monkeypatch.setattr(measuring, "evaluate_run", lambda *arguments: [short[0], whole[1]])
     measuring.measure(run, ["random"], games=40, search=POLICY, seconds=60, device="cpu")
-    assert "Each" not in capsys.readouterr().out, "the other match was played whole"
+    out = capsys.readouterr().out
+    assert "Each" not in out, "the other match was played whole"
+    assert "  there was time for 4 of 40 games\n" in out, "which no bar says"
 
 
 def test_the_figure_of_matches_says_the_results_in_words(run, monkeypatch):

@@ -286,6 +286,15 @@ def test_interrupt_during_learning_counts_the_games_and_leaves_the_untrained_sna
     assert [opinion[0] for opinion in report.opinions] == [1], "no network is untrained any more"
 
 
+def test_the_untrained_networks_opinion_is_told_once(tmp_path):
+    """Also where no game has ended in the first iteration, so that nothing was learned."""
+    config = tiny(tmp_path, iterations=3, positions_per_iteration=32, boards=16, workers=1)
+    reports = list(train(config))
+    assert reports[0].games == reports[0].total_updates == 0
+    told = [[opinion[0] for opinion in report.opinions] for report in reports]
+    assert told == [[0, 1], [2], [3]]
+
+
 @pytest.mark.parametrize("pool", ["inline", "local"])
 def test_interrupt_while_games_are_handed_over_keeps_each_once(tmp_path, monkeypatch, pool):
     add, calls = ReplayBuffer.add, []

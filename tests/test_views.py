@@ -2,7 +2,6 @@
 
 import io
 import os
-import pty
 import re
 from collections.abc import Sequence
 from contextlib import suppress
@@ -550,9 +549,12 @@ def test_progress_that_cannot_be_written_ends_no_match():
             full.close()
 
 
-def test_a_terminal_that_has_gone_ends_no_training(monkeypatch):
+@pytest.mark.parametrize("forced", ["", "1"])
+def test_a_terminal_that_has_gone_ends_no_training(monkeypatch, forced):
     """As after `train &` and `exit`, where nobody sends a signal."""
+    pty = pytest.importorskip("pty", reason="Windows has no such terminals")
     monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("FORCE_COLOR", forced)
     master, slave = pty.openpty()
     with open(slave, "w") as stream:
         drawn = LiveProgress(TerminalFace(stream))

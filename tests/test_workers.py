@@ -159,7 +159,7 @@ class TestLocalPool(PoolContract):
         assert games(received[0]) == share(0, 2, 1), "what it had handed over counts"
         assert "did not stop within 1 s; its log is " in messages[0]
 
-    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+    @pytest.mark.parametrize("number", [signal.SIGINT, getattr(signal, "SIGHUP", signal.SIGINT)])
     def test_workers_ignore_what_a_notebook_or_a_closed_terminal_sends_to_everyone(
         self, pool, number
     ):

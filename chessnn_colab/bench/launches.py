@@ -75,8 +75,8 @@ class Kernels(TorchDispatchMode):
 
     def __init__(self):
         super().__init__()
-        self.parts: Counter[str] = Counter()
-        self.functions: Counter[str] = Counter()
+        self.parts = Counter()
+        self.functions = Counter()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """`func` as it is, counted."""

@@ -58,7 +58,7 @@ def played(
     The first block of plies does not count, with the start positions and the warming up. begin:
     called after it.
     """
-    marks: list[tuple[int, float]] = []
+    marks = []
 
     def time_is_left() -> bool:
         return len(marks) < 2 or marks[-1][1] - marks[0][1] < seconds
@@ -89,7 +89,7 @@ class CountedNetwork:
         """Begin anew."""
         self.rows = 0  # positions evaluated
         # By part, rows and wanted logits: calls that are alike in these take the same time.
-        self.calls: Counter[tuple[str, int, int]] = Counter()
+        self.calls = Counter()
         self._examples = {}  # one of each
 
     def __getattr__(self, part: str) -> Callable[..., Any]:

@@ -86,8 +86,8 @@ def bench_learner(setting: Setting) -> Figures:
     one thread each), and the faster one's share of an iteration with the default reuse.
 
     The planned workers play for `seconds`; then each way learns from those games for half as long.
-    It includes how an iteration's learning begins and ends. GPUs learn together where there are two
-    at least.
+    It includes how an iteration's learning begins and ends. GPUs learn together where a training
+    would let them (TrainConfig.learners).
     """
     plan = plan_workers(inventory(), setting.device)
     network = setting.network()

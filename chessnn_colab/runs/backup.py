@@ -57,7 +57,7 @@ class Backup:
         self._behind = False  # something was saved that no finished copy has
         self._messages = list(self._copy.messages)
         # The size and time of the files that the copy is known to have.
-        self._copied: dict[Path, tuple[int, int]] = {}
+        self._copied = {}
 
     def update(self) -> list[str]:
         """Begin to copy what is new, in the background; call it after each save. Returns what went

@@ -17,7 +17,7 @@ from ..text import percent
 from .checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from .files import AnyPath, absolute, decode_object, read_whole, refused, write_atomically
 from .folder import RATINGS_FILE, RunFolder
-from .networks import card_of, find_snapshot, is_file, networks, run_game
+from .networks import card_of, find_snapshot, is_file, load_network, networks, run_game
 
 # A run's settings that name places on the machine that trained it: nobody else needs them.
 PRIVATE = frozenset({"run", "copy_to", "from_checkpoint", "address"})
@@ -106,12 +106,13 @@ def share_folder(run: AnyPath, folder: AnyPath, snapshot: int | None = None) -> 
     about = {"iteration": card["iteration"], **figures, **figures.get("strength", {})}
     lines = "\n".join(f"- {line}" for line in card_lines(about) if "{" not in line)
     lines = re.sub(r"\d+\.\d{3,}", lambda found: f"{float(found[0]):.2f}", lines)
+    network, _ = load_network(run, snapshot, "cpu")
+    kind = network.config.activation.replace("spikes", "spiking")
     with refused(f"cannot write {target}", kind=CheckpointError):
         target.mkdir(parents=True)
         share(run, target / "model.safetensors", snapshot)
-        settings = card.get("settings", {})
-        write_atomically(target / "config.json", json.dumps(settings, indent=1).encode())
-        kind = settings.get("activation", "spiking").replace("spikes", "spiking")
+        settings = json.dumps(card.get("settings", {}), indent=1)
+        write_atomically(target / "config.json", settings.encode())
         facts = {"game": card["game"], "name": target.name, "version": __version__, "kind": kind}
         text = PAGE.format(**facts, lines=lines)
         write_atomically(target / "README.md", text.encode())

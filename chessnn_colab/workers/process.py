@@ -76,7 +76,7 @@ def worker_main(connection: PipeEnd, threads: int, log: Path | None) -> None:
     )  # interrupting a cell signals every process; the parent decides
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # so does a terminal that is closed
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a closed terminal signals all too
     if log is not None:
         _redirect_output(log)
     try:

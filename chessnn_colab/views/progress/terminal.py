@@ -21,7 +21,7 @@ FULL_STYLE = "green"
 class TerminalFace(Face):
     """Messages as lines, and below them the header and the bars, which go when all has ended.
 
-    stream: the terminal; None is sys.stdout.
+    stream: the terminal; None is sys.stdout. One that has gone ends no training.
     """
 
     def __init__(self, stream: TextIO | None = None):
@@ -29,7 +29,7 @@ class TerminalFace(Face):
         self._live: Live | None = None
 
     def message(self, text: str) -> None:
-        with suppress(OSError):  # a terminal that has gone ends no training
+        with suppress(OSError):
             self._console.print(text, markup=False)
 
     def draw(self, model: LiveProgress) -> None:
@@ -43,8 +43,9 @@ class TerminalFace(Face):
                 transient=True,
                 auto_refresh=model.session is not None,
             )
+        with suppress(OSError):
             self._live.start()
-        self._live.refresh()
+            self._live.refresh()
 
     def close(self, model: LiveProgress) -> None:
         if self._live is not None:
