@@ -30,7 +30,7 @@ from .presets import price_rise
 from .ranks import Ranks
 from .records import GameRecords
 from .replay import ReplayBuffer, window_size
-from .report import Progress, Report, Session, Strength
+from .report import Progress, Report, Session
 from .runs.backup import Backup
 from .runs.folder import LatestCheckpoint
 from .runs.opening import open_run
@@ -131,7 +131,7 @@ class Trainer:
         self._learning_per_play = LEARNING_PER_PLAY
         self._saved = None
         self._saved_at = time.monotonic()
-        self._points: tuple[Strength, ...] = ()  # measured, and in no report yet
+        self._points = ()  # measured, and in no report yet
         self._game_text = ""  # of the last report
 
     def iterations(self) -> Generator[Report, None, bool]:
