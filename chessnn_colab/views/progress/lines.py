@@ -84,7 +84,7 @@ def slow_worker(bars: Sequence[Bar]) -> str:
     return (
         f"{bars[slowest].name} is slow: {percent(share)} of its positions are played, the others "
         f"have {percent(usual)}. Look for another program on that device (nvidia-smi, top), then "
-        f"for its heat and its power limit, and into its log"
+        "for its heat and its power limit, and into its log"
     )
 
 
