@@ -63,7 +63,7 @@ class Actor:
         self.chance = cast(ChanceGame, game) if game.chance else None
         self.columns = min(TREE_ACTIONS, game.num_actions)  # of every node of a tree
         self.considered = min(CONSIDERED, self.columns)
-        self.replays = Replays(Graphs(on=False))  # of searches, which are pure functions
+        self.replays = Replays(Graphs(False, fewer_may_fit=False))  # of searches, which are pure
         self.look_ahead(config)
 
     def look_ahead(self, config: SearchConfig) -> None:

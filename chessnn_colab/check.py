@@ -95,7 +95,7 @@ def check_device(device: str = "auto", game: str = "chess", say: Say = silent) -
     say("Looking for a device that works")
     choice = detect_device(device, machine, functools.partial(probe, game=game))
     timed = present(machine) if device == "auto" else dict.fromkeys((choice.device, "cpu"))
-    speeds: list[Speed] = []
+    speeds = []
     for name in timed:
         say(f"Timing {name}")
         speeds.append(time_network(name, game))

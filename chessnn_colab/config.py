@@ -405,11 +405,11 @@ class TrainConfig(LearnerConfig, SearchConfig):
     def job_settings(self, network: NetworkConfig) -> dict[str, Any]:
         """The arguments of a worker's selfplay.SelfPlay, as plain data that crosses processes."""
         own = ("game", "boards", "max_plies", "precision", "bootstrap_after")
-        search = {field.name: getattr(self, field.name) for field in fields(SearchConfig)}
+        values = self.to_dict()
         return {
             "network": network.to_dict(),
-            "search": search,
-            **{name: getattr(self, name) for name in own},
+            "search": {name: values[name] for name in vars(SearchConfig())},
+            **{name: values[name] for name in own},
         }
 
     def open_pool(

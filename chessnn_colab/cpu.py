@@ -58,7 +58,7 @@ class ThreadTrial:
 
     def __init__(self, max_threads: int):
         self.count = max_threads
-        self._seconds: list[float] = []
+        self._seconds = []
         self._best_seconds = math.inf
         self._best_count = max_threads
         self._decided = max_threads == 1

@@ -153,7 +153,9 @@ def short_games(game: Game, network: SpikingNetwork) -> Arrays:
 
 
 def batch_of(game: Game, state: Any) -> Arrays:
-    """A batch for the learner from `state` [B] on the CPU, whose targets are legal actions."""
+    """A batch for the learner from `state` [B] on the CPU, whose targets are legal actions. Some
+    rows are to be learned from as a symmetric image.
+    """
     count = len(state.current_player)
     width = min(POLICY_WIDTH, game.num_actions)
     legal = game.legal_action_mask(state).float().topk(width, dim=1)
@@ -164,6 +166,7 @@ def batch_of(game: Game, state: Any) -> Arrays:
         "policy_actions": legal.indices.numpy().astype(np.uint16),
         "policy_weights": (legal.values / legal.values.sum(1, keepdim=True)).numpy(),
         "value_targets": points if game.score_limit else outcomes,
+        "chance": np.linspace(0, 1, count, endpoint=False, dtype=np.float32),
     }
 
 

@@ -100,8 +100,8 @@ def inventory() -> Inventory:
     """Look at this machine. Raises nothing: a GPU that does not even tell its name becomes one of
     the problems.
     """
-    gpus: list[Gpu] = []
-    problems: list[str] = []
+    gpus = []
+    problems = []
     # torch only warns of a driver or a GPU that is too old
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -170,10 +170,14 @@ def _why_not(device: str, error: Exception) -> str:
 
 
 def free_memory(gpu: Gpu) -> int:
-    """The bytes that no program has taken; all of them where the device cannot be asked."""
+    """The bytes that no program has taken; all of them where the device cannot be asked.
+
+    What this process keeps for later is given back: a notebook has timed, or trained, before.
+    """
     if gpu.made_up:
         return gpu.memory
     try:
+        torch.cuda.empty_cache()
         return torch.cuda.mem_get_info(gpu.index)[0]
     except Exception:  # whatever a broken driver raises; the worker there will say so
         return gpu.memory

@@ -27,11 +27,11 @@ def export_network(run: str, path: str, snapshot: int | None = None) -> Path:
     """Write the network of `run` to `path`, which ends in .onnx or .nir, with batch norm folded.
 
     ONNX: its input is `observation` float32 [B, planes, height, width]; its outputs are those of
-    SpikingNetwork, for any B. The spikes are Clip and Round nodes, so any ONNX runtime computes
-    them exactly. NIR: see nir_bytes. snapshot: the iteration of the weights; None is the last.
-    Raises ConfigError where the format's packages are missing, for a path that ends in something
-    else, and for a network that NIR has no nodes for; CheckpointError where there is such a file;
-    RunError and CheckpointError as load_network does.
+    SpikingNetwork, for any B. Of a network with several levels the spikes are Clip and Round nodes,
+    so any ONNX runtime computes them exactly. NIR: see nir_bytes. snapshot: the iteration of the
+    weights; None is the last. Raises ConfigError where the format's packages are missing, for a
+    path that ends in something else, and for a network that NIR has no nodes for; CheckpointError
+    where there is such a file; RunError and CheckpointError as load_network does.
     """
     suffix = Path(path).suffix
     if suffix not in NEEDED:

@@ -58,7 +58,7 @@ class Recording:
 def record(function: Function, inputs: Any) -> Recording:
     """Record `function` as a CUDA graph, for inputs of these sizes. Raises RuntimeError."""
     kept = map_tensors(torch.clone, inputs)
-    devices: list[torch.device] = []
+    devices = []
     map_tensors(lambda tensor: devices.append(tensor.device), kept)
     graph = torch.cuda.CUDAGraph()
     with (
@@ -132,7 +132,7 @@ class Replays:
         self._recordings.clear()
 
     def _prove(self, size: int, found: Any, expected: Any) -> Any:
-        equal: list[bool] = []
+        equal = []
         map_tensors(lambda *pair: equal.append(self.graphs.same(*pair)), expected, found)
         if not all(equal):
             self.fail("computed something else")

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from .errors import ConfigError
 from .in_flight import Arrays
@@ -50,7 +49,7 @@ def load_optimizer_arrays(optimizer: torch.optim.Optimizer, arrays: Arrays) -> N
     """The inverse of `optimizer_arrays`. Raises ConfigError when the arrays are not this
     optimizer's, all or none.
     """
-    state: dict[int, dict[str, Tensor]] = {}
+    state = {}
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     shapes = {
         f"{number}.{name}": () if name == "step" else tuple(parameter.shape)

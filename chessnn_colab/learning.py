@@ -140,13 +140,14 @@ def learn_here(
     """
     threads = ThreadTrial(torch.get_num_threads())
     losses = []
-    for_norms: list[Arrays] = []
+    for_norms = []
     for batch, learning_rate in batches:
         if learning_rate is None:
             for_norms.append(batch)
             continue
         started = time.perf_counter()
-        with use_threads(threads.count), _advice_on_memory(learner, len(batch["positions"])):
+        whole = int(batch.get("whole", len(batch["positions"])))  # of a rank's slice
+        with use_threads(threads.count), _advice_on_memory(learner, whole):
             losses.append(torch.stack(learner.update(batch, learning_rate)))
         if timed:
             threads.took(time.perf_counter() - started)
@@ -157,8 +158,8 @@ def learn_here(
 
 
 def firing_rates(learner: Learner, replay: ReplayBuffer) -> dict[str, float]:
-    """Layer -> spikes per neuron and step, 0 to 1, at PROBE_POSITIONS positions of the replay; {}
-    where it has none, and of a network without spikes.
+    """Layer -> spikes as a share of those possible, 0 to 1, at PROBE_POSITIONS positions of the
+    replay; {} where it has none, and of a network without spikes.
     """
     if not len(replay) or learner.network.config.activation != "spikes":
         return {}

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from .games.base import Game
-from .in_flight import Arrays, Share, plies_in
+from .in_flight import Arrays, plies_in
 from .iteration import concatenate_worker_games, share_positions, with_unfinished
 from .records import GameRecords
 from .report import Progress
@@ -21,7 +21,7 @@ class Playing:
         self.progress = progress
         self.in_flight: Sequence[Arrays] = ()  # the games that go on in the next iteration
         self.under_way = False
-        self._shares: list[Share] = []
+        self._shares = []
 
     def play(
         self, pool: Pool, version: int, weights: Arrays, seed: int, deadline: float | None

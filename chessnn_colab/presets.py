@@ -180,6 +180,8 @@ def kind_of(gpu: Gpu) -> int:
     # What counts is how fast the memory is: that of an A100, and of the generations after it that
     # are not made for laptops and pictures (L40S, Quadro RTX).
     generation = gpu.capability[0]
-    if gpu.memory < 30 * 2**30 or (generation < 9 and gpu.capability != (8, 0)):
+    too_old = generation < 9 and gpu.capability != (8, 0)
+    shares_ram = gpu.capability in ((11, 0), (12, 1))  # Jetson Thor, DGX Spark
+    if gpu.memory < 30 * 2**30 or too_old or shares_ram:
         return 2
     return 4 if gpu.memory > 70 * 2**30 and generation in (9, 10) else 3

@@ -61,7 +61,7 @@ class Report:
     strength: tuple[Strength, ...] = ()  # measured since the report before
     # By strength.opinion_of_position; in a run's first report the untrained network's comes first.
     opinions: Sequence[Any] = ()
-    # Layer -> spikes per neuron and step, 0 to 1.
+    # Layer -> spikes as a share of those possible, 0 to 1.
     firing_rates: dict[str, float] = field(default_factory=dict)
     seconds_selfplay: float = 0.0
     seconds_learning: float = 0.0

@@ -355,7 +355,7 @@ def considered_visits(considered: int, num_simulations: int) -> list[int]:
         return list(range(num_simulations))
     rungs = math.ceil(math.log2(considered))
     visits = [0] * considered
-    sequence: list[int] = []
+    sequence = []
     while len(sequence) < num_simulations:
         for _ in range(max(1, num_simulations // (rungs * considered))):
             sequence += visits[:considered]

@@ -65,7 +65,7 @@ class SelfPlay:
         self._device_name = detect_device(device, machine).name
         time_convolutions(device)
         self.device = device
-        self.messages: list[str] = []  # for the user
+        self.messages = []  # for the user
         self.game = make_game(game, max_plies, device)
         if bootstrap_after is not None:
             self.game.bootstrap_after = bootstrap_after

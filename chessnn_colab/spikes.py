@@ -190,19 +190,19 @@ def without_waiting(
     network gives its answer of that step, and `spike_counts` the spikes of all steps so far. Every
     call must be on the same positions.
 
-    first, lag: the step by which the neurons of the first layer should have fired, and how many
-    steps later those of each further layer. Until then a neuron fires only when it has more spikes
-    left to fire than steps. 0, 0: it fires as soon as it can. Raises ConfigError for a network
-    other than of one step of spikes.
+    first, lag: the step, counted from 0, by which the neurons of the first layer should have fired,
+    and how many steps later those of each further layer. Until then a neuron fires only when it has
+    more spikes left to fire than steps. 0, 0: it fires as soon as it can. Raises ConfigError for a
+    network other than of one step of spikes.
     """
     config = network.config
     if config.steps != 1 or config.activation != "spikes":
         raise ConfigError(
-            f"a network of {config.steps} steps of {config.activation}: expected 1 step of spikes"
+            f"a network with steps={config.steps} of {config.activation}: expected steps=1 of spikes"
         )
     layers = list(spiking_layers(network).values())
     left: dict[nn.Module, int] = {layer: first + lag * i for i, layer in enumerate(layers)}
-    fired: dict[nn.Module, Tensor] = {}
+    fired = {}
 
     def step(layer: nn.Module, _: Inputs, wanted: Tensor) -> Tensor:
         before = fired.get(layer, torch.zeros_like(wanted))

@@ -78,19 +78,22 @@ class StrengthProbe:
         if wanted is None:
             wanted = budget.seconds is not None
         enough_time = budget.seconds is None or budget.seconds >= LEAST_SECONDS
-        self.measures: list[Measure] = []
+        self.measures = []
         if wanted and enough_time and self.game.num_players == 2:
             self.measures = measures_of(self.game, arena_game(game))
         self._share = TIME_SHARE / max(len(self.measures), 1)  # of the time, for each measure
 
-    def begin(self, network: SpikingNetwork, history: Sequence[Report]) -> tuple[Strength, ...]:
-        """Measure the untrained network, if `history` is empty; else take the costs from `history`.
+    def begin(
+        self, network: SpikingNetwork, history: Sequence[Report], updates: int = 0
+    ) -> tuple[Strength, ...]:
+        """Measure the network that a run begins with. One that has made `updates` is resumed: take
+        the costs from `history`.
 
         A measure that does not fit twice into the session's share is left out.
         """
         self._warm_up(network)
         points = []
-        if history:
+        if history or updates:
             earlier = strength_points(history)
             for point in earlier:
                 self._replace_if_beaten(point)
@@ -221,8 +224,10 @@ def measures_of(game: Game, kit: ArenaGame) -> list[Measure]:
             return share, *wilson_interval(share, total)
 
         ahead = f"puzzles, looking at {SMALL_SEARCH.evaluations - 1} positions"
-        measures.append(Measure("puzzles, by policy", total, BY_POLICY, solved))
-        measures.append(Measure(ahead, total, SMALL_SEARCH, solved))
+        measures = [
+            Measure("puzzles, by policy", total, BY_POLICY, solved),
+            Measure(ahead, total, SMALL_SEARCH, solved),
+        ]
     search = SMALL_SEARCH if measures else BY_POLICY
     rung = None
     for name, make_opponent in reversed(list(kit.players.items())):

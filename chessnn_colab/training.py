@@ -84,7 +84,7 @@ class Trainer:
             self.budget = Budget(config.minutes, config.iterations, config.total_minutes)
             self._say([*choice.troubles, f"Primary training device: {choice}", *self.plan.notes])
             self.config = config.resolve(
-                choice.device, machine, self.plan, self.folder.config, self.progress.message
+                choice.device, machine, self.plan, self.folder.config, progress.message
             )
             self._make_parts(choice.device)
             if latest is not None and config.from_checkpoint:
@@ -306,7 +306,7 @@ class Trainer:
             history,
         )
         self.progress.start_run(session)
-        self._points = self.probe.begin(self.network, history)
+        self._points = self.probe.begin(self.network, history, self.learner.updates)
 
     def _measure(self, iteration_seconds: float) -> None:
         """Measure the strength after this iteration of `iteration_seconds`, if that is due."""

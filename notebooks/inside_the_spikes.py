@@ -155,6 +155,8 @@ import os
 os.chdir(root)  # names of runs begin at the folder that has them
 networks, played = inside.networks_to_show(own_run)
 untrained, trained = next(iter(networks.values())), list(networks.values())[-1]
+if trained.config.activation != "spikes":
+    print("This network has no spikes. What follows counts a number of 3 as 3 spikes.")
 seen = inside.position(fen)
 inside.input_planes(seen)
 
@@ -360,10 +362,11 @@ def silenced_alone(name):
 
 def draw_strips(strips, words):
     figure, axis = plt.subplots(figsize=(9.0, 2.6))
-    channels = 1 + np.arange(trained.config.channels)
-    mesh = axis.pcolormesh(channels, range(len(strips)), list(strips.values()), cmap="cividis")
+    channels = trained.config.channels
+    edges = (0.5, channels + 0.5, len(strips) - 0.5, -0.5)
+    look = {"cmap": "cividis", "aspect": "auto", "interpolation": "nearest", "extent": edges}
+    mesh = axis.imshow(list(strips.values()), **look)
     axis.set_yticks(range(len(strips)), strips)
-    axis.invert_yaxis()
     axis.set_xlabel("channel")
     axis.grid(False)
     figure.colorbar(mesh, label="probability moved", format="{x:.0%}")
@@ -401,8 +404,9 @@ if strips:
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title The answer after each step
-with inside.without_waiting(trained, take_back=True):
-    forming = [inside.opinion(trained, seen) for _ in range(8)]
+from IPython.display import display
+
+from chessnn_colab import ChessnnError
 
 
 def draw_step(step):
@@ -411,9 +415,14 @@ def draw_step(step):
     return inside.thought_html(seen, forming[step - 1], words)
 
 
-still = side_by_side(draw_step(step) for step in range(1, 9))
-step = IntSlider(1, min=1, max=8, description="step")
-inside.Controlled(draw_step, {"step": step}, still)
+try:
+    with inside.without_waiting(trained, take_back=True):
+        forming = [inside.opinion(trained, seen) for _ in range(8)]
+    still = side_by_side(draw_step(step) for step in range(1, 9))
+    step = IntSlider(1, min=1, max=8, description="step")
+    display(inside.Controlled(draw_step, {"step": step}, still))
+except ChessnnError as error:  # a network of several time steps, or without spikes
+    print(error)
 
 # %% [markdown]
 # *The first arrows are a guess from the largest currents. An older network was measured in 1,000

@@ -232,6 +232,12 @@ class PoolContract:
         assert "hung: it said nothing for 2 s; its log is " in message
         assert at - stopped[0] < full(math.inf, 2.0 + 1.0)
 
+    def test_a_worker_without_a_share_may_be_silent(self, pool, monkeypatch):
+        processes = [slot.process for slot in pool._slots]
+        monkeypatch.setattr(pool, "timeout", 0.0)
+        pool.wait()
+        assert [slot.process for slot in pool._slots] == processes
+
     def test_a_share_that_always_kills_its_worker_ends_with_its_cause(self, pool, messages):
         with pytest.raises(WorkerError, match="killed by signal 9|died") as caught:
             pool.play([3, 3], DIES)

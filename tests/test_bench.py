@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from chessnn_colab import ranks
 from chessnn_colab.__main__ import main
 from chessnn_colab.bench import neighbour, table, workers
 from chessnn_colab.bench import network as network_bench
@@ -90,6 +91,20 @@ def test_a_busy_neighbour_is_measured_beside_every_part(capsys, monkeypatch):
         assert result[f"{part}_per_second"] > 0
         for suffix in ("", "_two"):
             assert result[f"{part}_ratio{suffix}"] > 0
+
+
+def test_the_pace_of_one_learner_is_not_said_to_be_that_of_several(monkeypatch, capsys):
+    def no_store(host):
+        raise OSError("no port is free")
+
+    monkeypatch.setattr(ranks, "new_store", no_store)
+    monkeypatch.setattr(workers, "WARM_UP_SECONDS", 0.2)
+    monkeypatch.setattr(workers, "inventory", lambda: Inventory((), False, 2))
+    arguments = "bench learner --game tictactoe --seconds 0.3 --boards 32 --json --device cpu"
+    assert main(arguments.split()) == 0
+    figures = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert figures["updates/s alone"] > 0
+    assert "cannot learn together (no port is free)" in figures["updates/s together"]
 
 
 def small_benches(monkeypatch, *interrupted: str) -> None:

@@ -320,7 +320,7 @@ def test_one_position_plays_through_the_iterations_by_itself(browser):
     tab = browser.new_page(viewport={"width": 980, "height": 600})
     tab.set_content(box(page + table_html([report])))
     words = tab.locator("[data-place=here-one] .cn-replay-live .cn-side")
-    tab.wait_for_function("() => document.body.innerText.includes('untrained')")
+    tab.wait_for_function("() => document.body.innerText.includes('before training')")
     assert "Does it see that White's knight can take the queen?" in tab.inner_text("body")
     tab.wait_for_function("() => document.body.innerText.includes('after iteration 7')")
     assert "White wins 89 %, draw 10 %" in words.inner_text() and "Nxh4\t89 %" in words.inner_text()
@@ -329,11 +329,11 @@ def test_one_position_plays_through_the_iterations_by_itself(browser):
     board = tab.get_by_role("img", name="black queen h4")
     assert board.bounding_box()["width"] == 150
     tab.wait_for_function(  # it begins again, and the click comes in the same moment
-        """() => document.body.innerText.includes('untrained')
+        """() => document.body.innerText.includes('before training')
         && !document.querySelector('[data-place=here-one] [role=img]').click()"""
     )
     tab.wait_for_timeout(1500)
-    assert "untrained" in words.inner_text(), "a click pauses it"
+    assert "before training" in words.inner_text(), "a click pauses it"
     tab.set_viewport_size({"width": 640, "height": 900})  # what a cell has at NARROW
     assert tab.evaluate(
         "() => { const t = document.querySelector('table'); "
@@ -342,7 +342,7 @@ def test_one_position_plays_through_the_iterations_by_itself(browser):
     calm = browser.new_context(reduced_motion="reduce").new_page()
     calm.set_content(page)
     calm.wait_for_function("() => document.body.innerText.includes('after iteration 7')")
-    assert "untrained" not in calm.inner_text("body")
+    assert "before training" not in calm.inner_text("body")
 
 
 def test_the_words_of_workers_are_whole_on_a_narrow_page(browser):

@@ -72,6 +72,18 @@ def test_wrong_rules_are_found_at_the_first_ply(on_device):
         probe("cpu")
 
 
+def test_wrong_images_are_found(on_device):
+    """A device that learns from the mirror image as if it were the position."""
+
+    def spoil(game: Chess) -> None:
+        augment = game.augment
+        game.augment = lambda packed, chance: (packed, augment(packed, chance)[1])
+
+    on_device(spoil_rules=spoil)
+    with pytest.raises(RuntimeError, match=r"in torch.float32 the gradient of .* away from the"):
+        probe("cpu")
+
+
 def spoiled_search(monkeypatch, change) -> None:
     """The device's policy is the first of each two; it is as `change` makes it of the right one."""
     plain = module.one_ply

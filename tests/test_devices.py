@@ -21,7 +21,7 @@ from chessnn_colab.devices import (
 )
 from chessnn_colab.errors import DeviceError
 from chessnn_colab.memory import usable_memory
-from chessnn_colab.presets import KINDS, SIZES
+from chessnn_colab.presets import KINDS, SIZES, kind_of
 
 
 def machine(
@@ -412,6 +412,7 @@ def test_the_estimates_are_those_that_docs_speed_multiplies_out():
 )
 def test_the_preset_fits_the_memory_that_is_free(free, preset, reason, monkeypatch):
     asked = []
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: asked.append("what this process keeps"))
     monkeypatch.setattr(
         torch.cuda, "mem_get_info", lambda device: asked.append(device) or (int(free), int(80e9))
     )
@@ -419,7 +420,13 @@ def test_the_preset_fits_the_memory_that_is_free(free, preset, reason, monkeypat
     said = []
     config = TrainConfig(gpus=(2,), minutes=240)
     assert config.resolve("cuda:2", CARDS, plan, say=said.append).preset == preset
-    assert asked == [2] and reason in said[0]
+    assert asked == ["what this process keeps", 2] and reason in said[0]
+
+
+def test_a_gpu_with_the_memory_of_its_cpu_is_no_a100():
+    names = {"NVIDIA GB10": (12, 1), "NVIDIA Thor": (11, 0), "RTX PRO 6000": (12, 0)}
+    kinds = [KINDS[kind_of(Gpu(0, name, 119 * 2**30, it))] for name, it in names.items()]
+    assert kinds == ["T4", "T4", "A100"]
 
 
 @pytest.mark.parametrize("kept, words", [("cpu", "would get a100"), ("a100", "")])

@@ -130,6 +130,7 @@ def test_every_board_gets_its_own_move(program):
         ("UCI", "null", {}, "illegal"),
         ("Gomocup", "crash", {}, "died with exit code 3"),
         ("Gomocup", "silence", {"patience": 1.0}, "no answer within 1 s"),
+        ("Gomocup", "unsure", {"patience": 1.0}, "no answer within 1 s"),
         ("Gomocup", "taken", {}, "played a9, where a stone is already: an illegal move"),
         ("Gomocup", "outside", {}, "played 9,0, which is off the board of 9x9"),
         ("Gomocup", "words", {}, "answered 'ERROR no idea', expected a move such as 7,7"),

@@ -120,6 +120,17 @@ def test_what_came_of_a_match_is_told_though_its_games_cannot_be_saved(
         evaluate_run(run, ["random"], 2, POLICY, device="cpu", save=str(tmp_path))
 
 
+def test_a_match_that_was_interrupted_before_a_game_ended_leaves_no_file(
+    run, monkeypatch, tmp_path
+):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(RandomPlayer, "choose", interrupted)
+    (result,) = evaluate_run(run, ["random"], 2, POLICY, device="cpu", save=str(tmp_path / "games"))
+    assert result.interrupted and not list(tmp_path.rglob("*.pgn"))
+
+
 def test_an_engine_that_runs_is_closed_when_the_next_opponent_is_not_there(run, monkeypatch):
     closed = []
     monkeypatch.setattr(RandomPlayer, "close", lambda player: closed.append(player.name))

@@ -208,7 +208,7 @@ def test_what_cannot_run_so_is_refused(capsys, tmp_path):
         EventDriven(build_network(NetworkConfig(channels=8, blocks=1, activation="relu"), "cpu"))
     several = build_network(NetworkConfig(channels=8, blocks=1, steps=2), "cpu")
     with (
-        pytest.raises(ConfigError, match="2 steps of spikes: expected 1 step"),
+        pytest.raises(ConfigError, match="steps=2 of spikes: expected steps=1"),
         without_waiting(several),
     ):
         several(positions(1))

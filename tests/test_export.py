@@ -1,5 +1,7 @@
 """A network as an ONNX file answers as the network does."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -15,7 +17,20 @@ from .small_run import CONFIG, TICTACTOE, make_run
 onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not here to read the file")
 
 
-@pytest.mark.parametrize("game, config", [("chess", CONFIG), ("tictactoe", TICTACTOE)])
+KINDS = {
+    "several spikes": TICTACTOE,
+    "several steps": replace(TICTACTOE, steps=3, levels=1),
+    "a hard reset": replace(TICTACTOE, steps=3, levels=1, reset="hard"),
+    "a ReLU": replace(TICTACTOE, activation="relu"),
+    "a ReLU with a bound": replace(TICTACTOE, activation="clipped"),
+}
+
+
+@pytest.mark.parametrize(
+    "game, config",
+    [("chess", CONFIG), *(("tictactoe", config) for config in KINDS.values())],
+    ids=["chess", *KINDS],
+)
 def test_the_file_answers_as_the_network(tmp_path, game, config):
     run = make_run(tmp_path / "run", (0, 1), game, config)
     path = export.export_network(run, str(tmp_path / "network.onnx"))
@@ -30,7 +45,7 @@ def test_the_file_answers_as_the_network(tmp_path, game, config):
         with torch.no_grad():
             expected = network(observation)
         for answer, tensor in zip(answers, expected):
-            np.testing.assert_allclose(answer, tensor.numpy(), atol=1e-5)
+            np.testing.assert_allclose(answer, tensor.numpy(), rtol=1e-5, atol=1e-5)
         assert np.abs(answers[0]).max() > 0.01
 
 

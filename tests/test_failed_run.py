@@ -4,13 +4,16 @@ an interrupt.
 
 import weakref
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
 from chessnn_colab import training
+from chessnn_colab.data_parallel import slice_of
 from chessnn_colab.errors import CheckpointError, ConfigError, RunError
+from chessnn_colab.learning import learn_here
 from chessnn_colab.report import Report
 from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.training import train
@@ -145,6 +148,16 @@ def test_no_memory_to_learn_says_what_to_lower(tmp_path, monkeypatch):
     ) as kept:
         next(train(tiny(tmp_path)))
     assert kept.value.__context__ is not None and held[0]() is None
+
+
+def test_no_memory_for_a_ranks_slice_names_the_whole_batch():
+    def no_room(*_):
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory")
+
+    learner = SimpleNamespace(device=torch.device("cpu"), update=no_room)
+    batch = slice_of({"positions": np.zeros((4096, 5), np.int64)}, 0, 8)
+    with pytest.raises(ConfigError, match="while learning with batch_size=4096: set batch_size"):
+        learn_here(learner, [(batch, 0.1)], False, lambda done: None)
 
 
 def test_an_interrupt_while_it_closes_releases_everything(tmp_path, monkeypatch):

@@ -113,6 +113,15 @@ def test_a_recording_without_memory_is_for_the_caller_to_halve_its_games():
     assert graphs.on and not graphs.trouble
 
 
+def test_a_match_without_memory_for_a_recording_goes_on_launch_by_launch():
+    actor = Actor(make_game("tictactoe"), None, SearchConfig())
+    graphs = actor.replays.graphs
+    graphs.on, graphs.record = True, full
+    with pytest.warns(match="CUDA out of memory"):
+        assert actor.replays(torch.neg, 1, torch.ones(1)) == -1
+    assert not graphs.on
+
+
 def full_later(function, inputs) -> Recording:
     """A graph beside which an update does not fit."""
 

@@ -112,6 +112,23 @@ def test_a_pawn_may_move_after_a_promotion(promotion):
     assert [move.uci() for move in parsed.mainline_moves()] == ["a7a8q", "e7e5"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '\n    [Event "Casual"]\n    [ECO "C45"]\n\n    1. e4 e5\n    2. Nf3\n',
+        '[Event "Casual"]\n\n\n1. e4 e5\n\n2. Nf3\n\n[Event "Next"]\n\n1. c4',
+        "1. e4 e5\r\n \r\n\r\n2. Nf3 *\r\n\r\n2... Nc6",
+        "1. e4\n\n1... e5\n\n2. Nf3\n\n\n1. c4",
+        '[Event "Casual"]\n\n{It was fun.}\n\n1. e4 e5\n2. Nf3',
+        '[Event "Casual\x85"]\n[ECO "C45"]\n\n1. e4 e5 2. Nf3',
+    ],
+    ids=["indented", "empty lines", "a result", "the next game", "a comment", "no end of a line"],
+)
+def test_blanks_and_empty_lines_do_not_end_a_game(text):
+    moves = [move.uci() for move in game_from_pgn(text).mainline_moves()]
+    assert moves == ["e2e4", "e7e5", "g1f3"]
+
+
 @pytest.mark.parametrize("text", ["{" * 200_000, "a" * 200_000, "a1" * 100_000, ";{" * 100_000])
 def test_a_long_text_of_nothing_is_refused_at_once(text):
     with pytest.raises(NotationError):
@@ -144,6 +161,8 @@ def test_a_long_text_of_nothing_is_refused_at_once(text):
         ("1. e4 e5 2. Sf3 Sc6 *", "Sf3"),
         ("1. e4 e5 2. ♘f3 ♞c6 *", "♘f3"),
         ("1. e4 e5 2. N f3 *", "N f3"),
+        ("1. e4 e5 2. Nf3 Nc6 3. Bc4 Bc5 4. O\u2013O", "O\u2013O"),
+        ("1. e4 e5 2. Nf3 Nc6 3. Bc4 Bc5 4. o-o Nf6", "o-o"),
         ("1. e4 e5 2. Фh5 *", "Фh5"),
         ("1. e4 d5 2. Dxd5 *", "Dxd5"),
         ("1. e4 d5 2. T1xd5 *", "T1xd5"),

@@ -168,9 +168,17 @@ def test_a_cpu_is_timed(capsys, monkeypatch):
     assert str(plan_run(larger, "cpu", CORES)) in capsys.readouterr().out, "of another network"
 
 
+def test_a_named_gpu_is_planned_for_without_a_number(capsys):
+    main(["plan", "--gpu", "H200"])
+    named = capsys.readouterr().out
+    main(["plan", "--gpu", "H200", "--gpus", "1"])
+    assert named == capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     "options, sentence",
     [
+        (["--gpu", "V100"], "gpu='V100': expected one of T4, A100, H200"),
         (["--gpus", "0"], "gpus=0: expected a whole number from 1 to 100,000"),
         (["--gpus", "2", "--gpu", "V100"], "gpu='V100': expected one of T4, A100, H200"),
         (["--minutes", "-1"], "minutes=-1.0: expected more than 0"),

@@ -101,6 +101,9 @@ def test_a_run_that_lost_its_config_is_not_begun_anew(tmp_path):
     (tmp_path / "config.json").unlink()
     with pytest.raises(RunError, match="holds a run without config.json"):
         RunFolder.create_or_open(tmp_path, CONFIG)
+    fcntl = pytest.importorskip("fcntl")
+    with open(tmp_path / ".lock", "rb") as lock:  # as another process would, once it is put back
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def test_a_folder_with_other_things_in_it_keeps_them(tmp_path):

@@ -79,6 +79,16 @@ def test_all_arms_looked_at_and_a_flat_prior_find_the_best_arm():
     assert torch.equal(output.action_weights.argmax(1), q.argmax(1))
 
 
+def test_between_arms_of_one_worth_the_choice_is_the_noises():
+    """So a move of self-play is drawn from the prior where values say nothing."""
+    root, q = bandit_root(6)
+    root = root._replace(value=torch.zeros(1, BATCH), embedding=torch.zeros_like(q))
+    gumbel = sample_gumbel(root.prior_logits, torch.Generator().manual_seed(2))
+    config = SearchConfig(candidates=ARMS, survivors=ARMS)
+    output = two_rung(root, bandit(root.embedding), config, gumbel)
+    assert torch.equal(output.action, (root.prior_logits + gumbel).argmax(1))
+
+
 def test_an_illegal_action_is_never_chosen_however_good_its_value():
     root, q = bandit_root(4)
     legal = torch.zeros(BATCH, ARMS, dtype=torch.bool)

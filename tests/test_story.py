@@ -42,7 +42,7 @@ def test_a_story_says_what_was_trained_how_long_and_what_came_of_it(run):
     told = run_story(run)
     assert str(told).splitlines() == [
         "It taught itself chess in 6m 40s: 2,400 games against itself, no teacher",
-        "300 puzzles, by policy: 9 % untrained, 31 % after 2m 00s (95 % interval 29 to 33 %)",
+        "300 puzzles, by policy: 9 % before training, 31 % after 2m 00s (95 % interval 29 to 33 %)",
     ]
     page = told._repr_html_()
     assert (

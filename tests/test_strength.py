@@ -148,6 +148,9 @@ def test_a_resumed_session_knows_the_cost_and_leaves_the_untrained_network_alone
     assert probe.begin(None, history) == ()
     clock.now = 55.0
     assert [point.iteration for point in probe.measure(None, 8, 90.0, True)] == [8, 8, 8]
+    probe, _, _ = probe_of(monkeypatch, 60.0, {POLICY: 0.3, SEARCH: 0.6, RANDOM: 0.9})
+    assert probe.begin(None, [], updates=2) == (), "it has learned from its first games"
+    assert len(probe.measures) == 3, "they are measured later"
 
 
 def test_a_measurement_says_how_far_it_is_and_ends_when_its_time_is_up(monkeypatch):

@@ -278,7 +278,12 @@ def test_interrupt_during_learning_counts_the_games_and_leaves_the_untrained_sna
         weights(tmp_path, 0)["value.2.bias"], checkpoint.groups["weights"]["value.2.bias"]
     )
     monkeypatch.undo()
+    begun: list[int] = []
+    monkeypatch.setattr(
+        training.StrengthProbe, "begin", lambda *arguments: begun.append(arguments[-1]) or ()
+    )
     (report,) = train(tiny(tmp_path, iterations=1))
+    assert begun == [2], "the probe does not measure it as the network before training"
     assert (
         report.iteration == 1
         and report.total_positions == checkpoint.metadata["total_positions"] + report.plies

@@ -232,6 +232,7 @@ def test_a_line_of_play_ends_with_its_game_and_no_sooner(engine, fen, past):
         ("setoption", "unknown option"),
         ("xyzzy", "unknown command 'xyzzy'"),
         ("go movetime soon", "expected a whole number"),
+        ("go nodes --5", "expected a whole number"),
         ("go nodes", "expected a whole number"),
         ("go searchmoves e2e5", "illegal move"),
     ],
@@ -272,6 +273,8 @@ def test_the_clock_is_never_spent():
     assert read_limits(["movetime", "1000"], chess.Board(), 128).seconds == pytest.approx(
         1 - MARGIN
     )
+    for short in ("movetime 50", "wtime 1500"):
+        assert read_limits(short.split(), chess.Board(), 128).seconds == 0.025, "not at once"
     board = chess.Board()
     board.push_san("e4")
     for more, seconds in (

@@ -520,7 +520,7 @@ def test_a_terminal_has_live_bars_of_a_run_and_a_line_an_iteration(no_color):
     assert "Iteration 1 | playing | 1m 12s of 3m 00s | about 1m 48s left" in plain
     assert "300/600 positions | 4/s" in plain and "Generating" not in plain
     assert iteration_line(make_report(1)) in plain
-    assert "300 puzzles, by policy: 9 % untrained (95 % interval 7 to 11 %)" in plain
+    assert "300 puzzles, by policy: 9 % before training (95 % interval 7 to 11 %)" in plain
     assert bool(re.search(COLOUR, stream.getvalue())) is not no_color
 
 

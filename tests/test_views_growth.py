@@ -39,10 +39,7 @@ def test_a_run_shows_its_own_snapshots_evenly_the_untrained_one_first_and_the_la
             network.policy.weight, load_network(run, iteration, "cpu")[0].policy.weight
         )
     slider = growth(networks, position(MATE), played).widget.children[0]
-    names = [
-        "nothing (untrained)",
-        *(f"{iteration},000 positions" for iteration in networks if iteration),
-    ]
+    names = ["nothing yet", *(f"{iteration},000 positions" for iteration in networks if iteration)]
     assert [name for name, _ in slider.options] == names
     short, _ = networks_to_show(own_run(tmp_path / "short", (0, 2)))
     assert list(short) == [0, 2]

@@ -107,6 +107,12 @@ def test_losses_are_those_above_the_targets_own_entropy_on_an_axis_that_shows_ch
     assert names(axis) == ["policy, to targets", "value"]
 
 
+def test_a_network_without_spikes_says_so_in_place_of_its_firing():
+    figures = small("firing", make_report(firing_rates={})), small("firing")
+    titles = [axis.get_title(loc="left") for axis in figures]
+    assert titles == ["No spikes measured", "Firing rates"]
+
+
 def test_firing_is_drawn_by_block_and_of_many_layers_some():
     rates = {
         "blocks.0.neurons1": 0.1,
@@ -167,9 +173,9 @@ def test_matches_against_one_opponent_stand_together_with_score_interval_and_cou
     (axis,) = figure.axes
     assert texts(axis) == ["94.0 % [90.0, 97.0]   +176 =24 -0"] * 4
     assert [label.get_text() for label in axis.get_yticklabels()] == [
-        "untrained against random",
+        "before training against random",
         "iteration 7 against random",
-        "untrained against greedy",
+        "before training against greedy",
         "iteration 7 against greedy",
     ]
     assert {bar.get_alpha() for bar in axis.patches} == {None}, "dark pages do not shine through"

@@ -130,6 +130,23 @@ class TestLocalPool(PoolContract):
                 with pytest.raises(WorkerError, match="no worker is left"):
                     pool.play([3, 3], call)
 
+    def test_a_worker_whose_device_never_works_again_is_left_alone(self, messages):
+        """So that no iteration of a long night loads torch once more, and says so."""
+
+        def tried() -> int:
+            return sum("could not start" in text for text in messages)
+
+        with self.pool_of(messages=messages, trouble={}) as pool:
+            pool._settings["trouble"]["left"] = "broken"
+            os.kill(pool._slots[0].process.process.pid, signal.SIGKILL)
+            deadline = time.monotonic() + 60
+            while tried() < MAX_RESTARTS and time.monotonic() < deadline:
+                assert played(pool, [3, 3], 1) == shares([3, 3], 1)
+            for call in range(2, 5):
+                assert pool._slots[0].process is None, "it is not tried once more"
+                assert played(pool, [3, 3], call) == shares([3, 3], call)
+        assert tried() == MAX_RESTARTS and "1 of 2 workers continue" in messages[-1]
+
     def test_a_worker_that_dies_at_its_start_is_tried_again(self, messages, tmp_path):
         with self.pool_of(
             messages=messages, trouble={"start": "dies once"}, mark=str(tmp_path / "died")

@@ -2,7 +2,6 @@
 
 import sys
 import time
-from dataclasses import fields
 
 from ..chances import Calibration, calibration, said_and_played
 from ..devices import detect_device
@@ -44,12 +43,10 @@ def calibrate_run(
         raise ConfigError(f"{game.title} pays points: expected a game that is won, drawn or lost")
     iteration, path = find_snapshot(run, snapshot)
     settings = load_checkpoint(path).part("config")
-    search = {
-        field.name: settings[field.name] for field in fields(SearchConfig) if field.name in settings
-    }
+    search = {name: settings[name] for name in vars(SearchConfig()) if name in settings}
     player = network_player(run, iteration, game, SearchConfig(**search))
     boards = min(games, usual_boards(game.device.type))
-    parts: list[GameRecords] = []
+    parts = []
     started = time.monotonic()
 
     def collect(done: int, plies: int, new: GameRecords) -> bool:

@@ -146,7 +146,7 @@ def engine_settings(
     settings = dict(parse_qsl(query.replace("+", "%2B"), keep_blank_values=True))
     if not path or (query and not settings):
         raise ConfigError(f"invalid engine {spec!r}: expected engine:PATH or {example}")
-    limit: dict[str, Any] = {}
+    limit = {}
     for name in [name for name in settings if name in limits]:
         value = settings.pop(name)
         with suppress(ValueError):

@@ -58,7 +58,8 @@ def evaluate_run(
     if folder is not None:
         try:
             for result in results:
-                folder.save(result)
+                if result.games:
+                    folder.save(result)
         except ConfigError as error:  # the games are lost, their results are not
             raise ConfigError("\n".join([*map(str, results), str(error)])) from error
     return results
@@ -87,7 +88,7 @@ def find_players(
     spec.
     """
     specs = [specs] if isinstance(specs, str) else specs
-    players: dict[str, Player] = {}
+    players = {}
     with ExitStack() as opened:
         for spec in dict.fromkeys(specs):
             players[spec] = find_player(spec, game, search)

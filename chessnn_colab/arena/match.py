@@ -156,7 +156,7 @@ class Openings:
         self._began = time.monotonic()
         by_opening = groupby(keys, key=lambda key: opening_of(matches, key))
         self.waiting = [list(games) for _, games in by_opening]
-        self.started: list[list[Key]] = []
+        self.started = []
 
     @property
     def elapsed(self) -> float:
@@ -168,7 +168,7 @@ class Openings:
 
         seconds_for: how long those that are being played and these take together.
         """
-        games: list[Key] = []
+        games = []
         while self.waiting and playing + len(games) < self.boards:
             together = games + self.waiting[0]
             if self.seconds < math.inf and self.started:  # the first one shows the pace

@@ -133,7 +133,7 @@ class ParallelMatches:
         self.results = runner.results
         openings = runner.openings.waiting
         self.shares = [list(chain(*openings[share::processes])) for share in range(processes)]
-        self.news: dict[int, dict[str, Any]] = {}  # the last of each share, see _news
+        self.news = {}  # the last of each share, see _news
 
     def play(self, watch: Watch) -> None:
         """Play all games; calls `watch` every second or so."""
@@ -215,7 +215,7 @@ class MatchJob:
         ends_at: float,
         seed: int,
     ):
-        self.messages: list[str] = []
+        self.messages = []
         self.device = device
         self.game = make_game(game, max_plies)
         made = [factory(self.game, **settings) for factory, settings in players]
@@ -233,7 +233,7 @@ class MatchJob:
         """Play these games. Their random numbers follow from the matches' own seed."""
         seconds = max(self.ends_at - time.time(), 0.0)
         runner = MatchRunner(self.game, self.matches, self.seed, seconds, games)
-        sent: set[Key] = set()
+        sent = set()
         sent_at = time.monotonic()
         more = True
         while more:

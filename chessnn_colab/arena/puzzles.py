@@ -35,7 +35,7 @@ def solved_puzzles(
     """
     chance = GamesChance(game.device)
     states = arena_game(game.name).states
-    solved: list[bool] = []
+    solved = []
     for first in range(0, len(puzzles), AT_ONCE):
         some = puzzles[first : first + AT_ONCE]
         chance.games = [random.Random(f"0: puzzle {first + row}") for row in range(len(some))]
@@ -54,7 +54,7 @@ def solved_share(
     on_puzzles: Callable[[int, int], None] = lambda tried, solved: None,
 ) -> dict[str, float]:
     """Kind of puzzle -> the share that `player` solves, from 0 to 1 (see solved_puzzles)."""
-    results: dict[str, list[bool]] = {}
+    results = {}
     for puzzle, right in zip(puzzles, solved_puzzles(game, puzzles, player, on_puzzles)):
         results.setdefault(puzzle.kind, []).append(right)
     return {kind: sum(right) / len(right) for kind, right in results.items()}
@@ -78,7 +78,7 @@ def solved_over_run(
     snapshots = sorted(networks(run)) if snapshots is None else snapshots
     total = len(puzzles)
     bars = {iteration: Bar(f"iteration {iteration}", 0, total) for iteration in snapshots}
-    shares: dict[int, dict[str, float]] = {}
+    shares = {}
     started = time.monotonic()
 
     def show(iteration: int, tried: int, solved: int) -> None:

@@ -66,7 +66,7 @@ class MatchRunner:
         # Networks last: then they get the games of every opponent that has just moved.
         self.order = sorted(self.results.times, key=lambda player: player.evaluations)
         self.state: Any = None
-        self.boards: list[Board] = []
+        self.boards = []
         self.seconds_a_move = 0.0  # in the last step
         self.quickest_step = math.inf  # in seconds
 

@@ -95,8 +95,10 @@ def bench_learner(setting: Setting) -> Figures:
         played = play(setting.seconds)
         learning = Learning(setting, plan, network, played.records)
         ways: dict[str, Together | None] = {"updates/s alone": None}
-        if setting.device == "cpu" or setting.config.learners(setting.device, plan) > 1:
-            ways["updates/s together"] = Ranks(pool, range(len(plan.devices)), print).learn
+        several = setting.device == "cpu" or setting.config.learners(setting.device, plan) > 1
+        said = []
+        if several and plan.devices[1:]:
+            ways["updates/s together"] = Ranks(pool, range(len(plan.devices)), said.append).learn
         for way in ways.values():
             learning.updates_per_second(WARM_UP_SECONDS, way)
         rates = {
@@ -106,8 +108,11 @@ def bench_learner(setting: Setting) -> Figures:
     config = learning.config
     learned_per_second = config.batch_size * max(rates.values())
     to_playing = config.sample_reuse * played.moves_per_second / learned_per_second
+    # Where they do not learn together, one learns in their place, and a sentence says why.
+    together = {"updates/s together": said[-1]} if said else {}
     return {
         **rates,
+        **together,
         "learner_share": to_playing / (to_playing + 1),
         "batch": config.batch_size,
         "precision": str(learning.learner.precision).removeprefix("torch."),

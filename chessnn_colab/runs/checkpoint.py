@@ -108,7 +108,7 @@ def load_checkpoint(path: AnyPath, game: str | None = None) -> Checkpoint:
                 "the version that made it"
             )
         metadata = decode_object(described["metadata"])
-        groups: dict[str, dict[str, np.ndarray]] = {}
+        groups = {}
         for group in json.loads(described["groups"]):
             groups[group] = {}
         for full_name, array in safetensors.numpy.load(data).items():
@@ -141,8 +141,8 @@ def _encode_arrays(groups: Groups) -> tuple[dict[str, Any], list[memoryview]]:
 
     Raises CheckpointError naming what cannot be saved.
     """
-    entries: dict[str, Any] = {}
-    contents: list[memoryview] = []
+    entries = {}
+    contents = []
     end = 0
     for group, members in groups.items():
         if "/" in group:

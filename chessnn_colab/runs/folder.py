@@ -212,7 +212,7 @@ class RunFolder:
 
         Raises CheckpointError when all checkpoints are damaged: to begin again would hide that.
         """
-        messages: list[str] = []
+        messages = []
         for iteration in reversed(self.checkpoints()):
             try:
                 checkpoint = load_checkpoint(self.checkpoint_path(iteration))

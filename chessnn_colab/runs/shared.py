@@ -57,14 +57,12 @@ With `chessnn_colab` installed, these and other commands open the file:
 
 ```
 python -m chessnn_colab evaluate model.safetensors --opponent random
-python -m chessnn_colab share model.safetensors page.html   # a page to play against it
 ```
 
 ```python
-from chessnn_colab import play_widget, runs
+from chessnn_colab import runs
 
 network, iteration = runs.load_network("model.safetensors")
-play_widget("model.safetensors")   # a board, in a notebook
 ```
 """
 

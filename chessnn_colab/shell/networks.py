@@ -14,7 +14,7 @@ def add_network_commands(command: AddCommand) -> None:
     share = command(
         "share",
         run_share,
-        "write a run's network to one file that play, evaluate and uci open as a run; to a file "
+        "write a run's network to one file that evaluate, uci and play.ipynb open; to a file "
         "that ends in .html: a page on which anybody plays against it in a browser",
     )
     export = command(

@@ -16,7 +16,7 @@ def add_plan(command: AddCommand) -> None:
     )
     add = plan.add_argument
     add("--gpus", type=int, help="how many (default: what this machine has)")
-    add("--gpu", default="T4", help="T4, A100 or H200, with --gpus (default: T4)")
+    add("--gpu", help="T4, A100 or H200 (default: T4 with --gpus, else this machine's)")
     add("--preset", default="auto", help="cpu, t4, a100 or h100 (default: auto)")
     add("--minutes", type=float, default=60.0, help="of the session (default: 60)")
     add("--game", default="chess")
@@ -35,11 +35,11 @@ def run_plan(options: argparse.Namespace) -> None:
 
     own = ("preset", "minutes", "game", "learner_gpu", "sample_reuse", "batch_size")
     config = TrainConfig(**{name: getattr(options, name) for name in own})
-    if options.gpus is None:
+    if options.gpus is None and options.gpu is None:
         machine = inventory()
         device = detect_device("auto", machine).device
     else:
-        machine = made_up_machine(options.gpus, options.gpu)
+        machine = made_up_machine(1 if options.gpus is None else options.gpus, options.gpu or "T4")
         device = "cuda:0"
     rates = None
     if device == "cpu" and config.preset in ("auto", "cpu"):

@@ -91,5 +91,5 @@ def strength_sentences(points: Sequence[Strength]) -> list[str]:
 
 
 def _share_and_moment(point: Strength) -> str:
-    moment = f"after {duration(point.seconds)}" if point.iteration else "untrained"
+    moment = f"after {duration(point.seconds)}" if point.iteration else "before training"
     return f"{100 * point.share:.0f} % {moment}"

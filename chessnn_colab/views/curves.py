@@ -178,7 +178,8 @@ def draw_firing(axis: Axes, reports: Sequence[Report]) -> None:
         blocks[index]: (np.array([rates.get(blocks[index], np.nan) for rates in by_block]), shade)
         for index, shade in zip(chosen, shades)
     }
-    _draw_history(axis, "Firing rates", reports, lines, ncols=2 if len(blocks) < 5 else 3)
+    title = "Firing rates" if blocks or not reports else "No spikes measured"
+    _draw_history(axis, title, reports, lines, ncols=2 if len(blocks) < 5 else 3)
     axis.yaxis.set_major_formatter(PERCENT)
     axis.set_ylim(0, 1.1 * axis.get_ylim()[1])
 
@@ -188,7 +189,7 @@ SMALL_PANELS = {"losses": draw_losses, "results": draw_results, "firing": draw_f
 
 def block_rates(rates: Mapping[str, float]) -> dict[str, float]:
     """Block -> the mean firing rate of its layers, input first; "last" is the layer after them."""
-    groups: dict[str, list[float]] = {}
+    groups = {}
     for name, rate in rates.items():
         found = re.match(r"blocks\.(\d+)\.", name)
         block = f"block {int(found[1]) + 1}" if found else name.replace("neurons", "last")

@@ -19,7 +19,7 @@ def what_to_expect(config: TrainConfig) -> str:
     machine = inventory()
     device = detect_device(config.device, machine, gpus=config.gpus).device
     plan = config.worker_plan(device, machine)
-    lines: list[str] = []
+    lines = []
     resolved = config.resolve(device, machine, plan, saved_config(config.run), lines.append)
     if reference := reference_for(resolved.to_dict()):
         lines.append(

@@ -55,7 +55,7 @@ def header_html(text: str) -> str:
 
 def name_width(bars: Sequence[Bar]) -> int:
     """CSS pixels for the names of bars."""
-    return 8 * max([18, *(len(bar.name) for bar in bars)])
+    return 8 * max([22, *(len(bar.name) for bar in bars)])
 
 
 def bar_note(bar: Bar) -> str:

@@ -41,7 +41,7 @@ def match_bar(results: Sequence[Any]) -> Figure:
     opponents = list(dict.fromkeys(result.opponent for result in results))
     results = sorted(results, key=lambda result: opponents.index(result.opponent))
     names = [f"{result.player} against {result.opponent}" for result in results]
-    names = [name.replace("iteration 0 ", "untrained ") for name in names]
+    names = [name.replace("iteration 0 ", "before training ") for name in names]
     figure = Figure(figsize=(9.0, 1.5 + 0.55 * len(results)))
     axis = figure.subplots()
     for row, result in enumerate(results):

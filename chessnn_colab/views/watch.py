@@ -27,11 +27,11 @@ def watch_game(
 ) -> HtmlImage:
     """Play one game, shown move by move in a notebook, and return it to be played back.
 
-    player, opponent: as play.find_opponent takes them; `player` moves first. game: if neither is a
-    run. evaluations: of each network, per move; None: as many as in a match. position: where to
-    start (FEN or PGN in chess). plies: how many the game has at most. An interrupt, or a player
-    that fails, ends the game and keeps what was played. Raises ConfigError, RunError,
-    CheckpointError or NotationError.
+    player, opponent: as play.find_opponent takes them; `player` has the side that begins a game.
+    game: if neither is a run. evaluations: of each network, per move; None: as many as in a match.
+    position: where to start (FEN or PGN in chess). plies: how many the game has at most. An
+    interrupt, or a player that fails, ends the game and keeps what was played. Raises ConfigError,
+    RunError, CheckpointError or NotationError.
     """
     games = {own_game(source) for source in (player, opponent)} - {""} or {game}
     if len(games) > 1:
@@ -39,7 +39,7 @@ def watch_game(
             f"{player} and {opponent} play different games: {' and '.join(sorted(games))}"
         )
     (name,) = games
-    sides: list[Opponent] = []
+    sides = []
     with ExitStack() as players:
         for source in (player, opponent):
             side = find_opponent(source, name)

@@ -122,8 +122,9 @@ class Pool:
 
     def _play_out(self, call: PlayCall, deadline: float | None) -> None:
         """Have the workers play what `call` says, until it is done or `deadline` has come."""
-        for slot in self._slots:
-            if slot.process is None:
+        lost = [slot for slot in self._slots if slot.process is None]
+        for slot in lost:
+            if slot.failed_starts < MAX_RESTARTS or len(lost) == len(self._slots):
                 self._start(slot)
         call.hand_out(self._slots)
         while call.waiting or any(slot.share is not None for slot in self._slots):
@@ -295,6 +296,7 @@ class Pool:
             slot.share = None
             self._fail(f"{report}:\n{traceback}")
         else:
+            slot.failed_starts += 1
             self._go_on_without(slot, "could not start", f":\n{traceback}")
 
     def _replace(self, slot: Slot, cause: str) -> None:

@@ -136,7 +136,7 @@ class RayWorker:
         log_to_stderr()
         self._down: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._up: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._early: dict[int, bytes] = {}
+        self._early = {}
         self._next = 0
         threading.Thread(target=self._serve, args=(blueprint, threads), daemon=True).start()
 

@@ -42,6 +42,7 @@ class Slot:
     ticket: int = 0
     given_at: float = 0.0  # when the share was handed out
     deaths: int = 0  # since a share was last finished here
+    failed_starts: int = 0  # since then; after MAX_RESTARTS the others play without it
 
     def empty(self) -> None:
         """The process has ended; there is none until another is started."""
@@ -102,7 +103,7 @@ class PlayCall:
             if len(self.received[share]) == parts:  # else an interrupt has swallowed one
                 self.in_flight[share] = in_flight
             slot.share = None
-            slot.deaths = 0
+            slot.deaths = slot.failed_starts = 0
 
     def take_back(self, slot: Slot) -> str:
         """Have the share of a lost worker played again. Returns it in words, or "" if there is no

@@ -23,6 +23,9 @@ def play():
         os._exit(3)
     if later and trouble == "silence":
         time.sleep(600)
+    while later and trouble == "unsure":
+        say("UNKNOWN key")
+        time.sleep(0.1)
     if later and trouble == "words":
         return say("ERROR no idea")
     if later and trouble == "taken":

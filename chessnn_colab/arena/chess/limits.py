@@ -8,7 +8,7 @@ import chess
 from ...games.chess.notation import parse_move
 from ...search import MOST_SIMULATIONS
 
-MARGIN = 0.05  # seconds of the clock that are kept for everything but thinking
+MARGIN = 0.05  # seconds of a move, at most half, that are kept for all but thinking
 MAX_DIGITS = 18  # of a number after `go`
 MOVES_TO_GO = 30  # moves that the time on the clock must last for, if the command does not say
 NUMBERS = frozenset("wtime btime winc binc movestogo depth nodes mate movetime".split())
@@ -35,10 +35,10 @@ def read_limits(words: list[str], board: chess.Board, num_simulations: int) -> L
     num_simulations: of the largest search if nothing else limits it. Raises ValueError for a number
     that cannot be read, NotationError for a move that is not legal.
     """
-    given: dict[str, int] = {}
+    given = {}
     for word, value in zip(words, [*words[1:], ""]):
         if word in NUMBERS:
-            if not value.lstrip("-").isdecimal() or len(value) > MAX_DIGITS:
+            if not value.removeprefix("-").isdecimal() or len(value) > MAX_DIGITS:
                 raise ValueError(
                     f"go {word} {value!r:.120}: expected a whole number of {MAX_DIGITS} digits at "
                     "most"
@@ -57,12 +57,17 @@ def read_limits(words: list[str], board: chess.Board, num_simulations: int) -> L
     if "infinite" in words:
         limits.until_stopped = True
     elif "movetime" in given:
-        limits.seconds = max(given["movetime"] / 1000 - MARGIN, 0)
+        limits.seconds = _to_think(given["movetime"] / 1000)
     elif mine in given:
         left = given[mine] / 1000
         for_a_move = left / (given.get("movestogo") or MOVES_TO_GO)
         share = for_a_move + 0.8 * given.get(increment, 0) / 1000
-        limits.seconds = max(min(share, left / 2) - MARGIN, 0)
+        limits.seconds = _to_think(min(share, left / 2))
     elif not {"nodes", "depth"} & given.keys():
         limits.num_simulations = num_simulations
     return limits
+
+
+def _to_think(seconds: float) -> float:
+    """Of the seconds for a move, those in which to think."""
+    return max(seconds - MARGIN, seconds / 2, 0)

@@ -78,9 +78,9 @@ class GomocupProcess:
             for ply, action in enumerate(actions)
         ]
         self._say(*(["BOARD", *stones, "DONE"] if stones else ["BEGIN"]))
-        answer = "OK"
-        while answer.split(maxsplit=1)[0] in ("OK", "UNKNOWN"):  # late answers to START and INFO
-            answer = self._answer(patience)
+        answer, ends_at = "OK", time.monotonic() + patience
+        while answer.upper().startswith(("OK", "UNKNOWN")):  # late answers to START and INFO
+            answer = self._answer(patience, ends_at)
         return self._read_move(answer, actions)
 
     def close(self) -> None:
@@ -146,7 +146,7 @@ class GomocupProcess:
 
 
 def _is_ok(answer: str) -> bool:
-    return answer.split()[:1] == ["OK"]
+    return answer.upper().split()[:1] == ["OK"]
 
 
 class GomocupPlayer(ProcessPlayer):

@@ -21,11 +21,17 @@ _NO_RESULT = "*"
 _EXPECTED = 'expected headers like [White "..."] and legal moves like 1. e4 e5'
 # What is not moves: headers and escaped lines outside of comments, and the two kinds of comments.
 _BESIDE = re.compile(r"^[\[%].*|\{[^}]*(?:\}|\Z)|;.*", re.MULTILINE)
-_ALMOST_A_MOVE = re.compile(r"(?<![A-Za-z])[A-Za-z]+[0-9]\w*")
+# Castling in other letters or with other dashes too.
+_ALMOST_A_MOVE = re.compile(
+    r"(?<![A-Za-z])[A-Za-z]+[0-9]\w*|[0Oo\u041e][-\u2010-\u2015\u2212][0Oo\u041e]"
+)
 # A move of a piece that English names otherwise, such as Sf3 or ♘f3, or of one that stands alone.
 _FOREIGN_PIECE = re.compile(
     r"(?:[^\W\d_a-hxKQRBNOP]|[♔-♟]|(?<![\w=])[KQRBN]\s)[a-h]?[1-8]?x?[a-h][1-8]"
 )
+# Empty lines behind headers or a comment, or between moves, where python-chess ends a game. It has
+# ended after a result, and where the next one begins with headers or with its first move.
+_GAP = re.compile(r"(?<=[\]}])\n\n+(?!\[)|(?<!1-0|0-1|1/2)(?<!\*)\n\n+(?!\[|1\.(?!\.))")
 _CUT_SHORT = (UNFINISHED, TRUNCATED)
 
 
@@ -75,9 +81,10 @@ def game_from_pgn(text: str) -> chess.pgn.Game:
         raise NotationError(
             f"PGN of {len(text):,} characters: expected at most {MAX_LENGTH:,} characters"
         )
-    _check_words(text)
+    lines = "\n".join(line.strip() for line in re.split(r"\r\n?|\n", text.lstrip("\ufeff")))
+    _check_words(lines)
     try:
-        parsed = chess.pgn.read_game(io.StringIO(text, newline=None), Visitor=_StrictBuilder)
+        parsed = chess.pgn.read_game(io.StringIO(_GAP.sub("\n", lines)), Visitor=_StrictBuilder)
     except ValueError as error:
         raise NotationError(f"bad PGN: {str(error)[:200]}; {_EXPECTED}") from error
     # Without a move and a header: what python-chess returns for text that is not PGN.
@@ -96,7 +103,7 @@ def _check_words(text: str) -> None:
     """Raise NotationError for a word such as e9, Sf3 or N f3, which looks like a move: python-chess
     skips what it does not know, and reads the last two as f3.
     """
-    moves = _BESIDE.sub(" ", "\n".join(text.lstrip("\ufeff").splitlines()))
+    moves = _BESIDE.sub(" ", text)
     unknown = chess.pgn.MOVETEXT_REGEX.sub(" ", moves)
     if word := _ALMOST_A_MOVE.search(unknown) or _FOREIGN_PIECE.search(moves):
         raise NotationError(f"bad PGN: {word[0]!r:.120} is not a move; {_EXPECTED}")

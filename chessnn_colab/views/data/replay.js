@@ -111,7 +111,7 @@
         square.innerHTML = (now.l.includes(n) ? held.last : '') + (now.k.includes(n) ? held.danger : '') + glyph;
       });
       slider.value = ply;
-      said.textContent = shown.w ? (shown.i ? 'after iteration ' + shown.i : 'untrained') :
+      said.textContent = shown.w ? (shown.i ? 'after iteration ' + shown.i : 'before training') :
         'Ply ' + ply + ' of ' + game.plies.length + ': ' + (shown.m || 'start') +
         (ply === game.plies.length && game.end ? '. ' + game.end : '');
       over.innerHTML = shown.a || '';

@@ -37,6 +37,7 @@ def networks_to_show(own_run: str = "") -> tuple[dict[int, SpikingNetwork], dict
     one network: it comes after those of the four that are of earlier iterations. Raises ConfigError
     for another game, and what load_network raises.
     """
+    own_run = own_run.strip()
     if own_run and (game := run_game(own_run)) != "chess":
         raise ConfigError(f"{own_run} plays {game}: expected a run of chess")
     if own_run and not is_file(own_run):
@@ -99,7 +100,7 @@ def firing_in_words(network: SpikingNetwork, seen: SeenPosition) -> str:
 
 def _name(iteration: int, positions: int | None) -> str:
     if iteration == 0:
-        return "nothing (untrained)"
+        return "nothing yet"
     return f"iteration {iteration}" if positions is None else f"{positions:,} positions"
 
 

@@ -5,7 +5,7 @@ person is told.
 import time
 from collections.abc import Sequence
 
-from ...arena.opponent import NetworkOpponent, Opinion, Opponent
+from ...arena.opponent import NetworkOpponent, Opponent
 from ...errors import ChessnnError, NotationError
 from ...text import counted
 from .. import opinion_html
@@ -46,9 +46,9 @@ class PlayBoard(WidgetOrHtml):
         self.chosen: tuple[int, ...] = ()  # squares clicked of a move that needs more clicks
         self.resigned = False
         self._written = ""  # the game as text, as it was last put into its box
-        self._asked: list[int] = []  # actions among which the person has to choose
-        self._hint: list[Arrow] = []
-        self._opinions: list[Opinion] = []  # the network's, of each position so far
+        self._asked = []  # actions among which the person has to choose
+        self._hint = []
+        self._opinions = []  # the network's, of each position so far
         self._looked = ""  # HTML of what the network's last search tried
         self._thought_until = 0.0  # when the opponent's last thought ended
         self._thought_for = 0.0

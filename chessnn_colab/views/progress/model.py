@@ -58,14 +58,14 @@ class LiveProgress(Progress):
     def __init__(self, face: Face, now: Callable[[], float] = time.monotonic):
         self.face = face
         self._now = now
-        self.messages: list[str] = []
+        self.messages = []
         self.session: Session | None = None
-        self.reports: list[Report] = []  # of the whole run
+        self.reports = []  # of the whole run
         self.matches: MatchProgress | None = None  # what is measured outside of training
         self.ended = False
         self._seconds: float | None = None  # the session's budget
         self._iterations: int | None = None
-        self._points: list[Strength] = []  # measured since the last report
+        self._points = []  # measured since the last report
         self._phase = Bar("starting", 0, 1)
         self._play = MatchProgress((), "position", 0.0)  # self-play, a bar for each worker
         self._learning = False
