@@ -198,7 +198,7 @@ def without_waiting(
     config = network.config
     if config.steps != 1 or config.activation != "spikes":
         raise ConfigError(
-            f"a network with steps={config.steps} of {config.activation}: expected steps=1 of spikes"
+            f"steps={config.steps}, activation={config.activation!r}: expected one step of spikes"
         )
     layers = list(spiking_layers(network).values())
     left: dict[nn.Module, int] = {layer: first + lag * i for i, layer in enumerate(layers)}

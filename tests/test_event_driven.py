@@ -208,7 +208,9 @@ def test_what_cannot_run_so_is_refused(capsys, tmp_path):
         EventDriven(build_network(NetworkConfig(channels=8, blocks=1, activation="relu"), "cpu"))
     several = build_network(NetworkConfig(channels=8, blocks=1, steps=2), "cpu")
     with (
-        pytest.raises(ConfigError, match="steps=2 of spikes: expected steps=1"),
+        pytest.raises(
+            ConfigError, match="steps=2, activation='spikes': expected one step of spikes"
+        ),
         without_waiting(several),
     ):
         several(positions(1))

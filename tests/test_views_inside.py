@@ -143,7 +143,8 @@ def test_the_notebook_goes_on_where_the_answer_does_not_form_in_steps(capsys):
     trained = lively(NetworkConfig(channels=8, blocks=1, activation="relu"))
     cell = cell_with("without_waiting(")
     exec(cell, {"inside": inside, "trained": trained, "seen": position(MATE)})
-    assert capsys.readouterr().out == "a network with steps=1 of relu: expected steps=1 of spikes\n"
+    printed = capsys.readouterr().out
+    assert printed == "steps=1, activation='relu': expected one step of spikes\n"
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import chess
 from ...games.chess.notation import parse_move
 from ...search import MOST_SIMULATIONS
 
-MARGIN = 0.05  # seconds of a move, at most half, that are kept for all but thinking
+MARGIN = 0.05  # seconds of a move's time kept for everything but thinking; at most half of it
 MAX_DIGITS = 18  # of a number after `go`
 MOVES_TO_GO = 30  # moves that the time on the clock must last for, if the command does not say
 NUMBERS = frozenset("wtime btime winc binc movestogo depth nodes mate movetime".split())
