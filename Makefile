@@ -1,7 +1,7 @@
 # make run    train for MINUTES (5) in the notebook, headless, printing progress
 # make lab    the notebook in JupyterLab
 # make quick  the tests of a minute
-# make test   the tests of every change; make reliability, make browser and make gpu run the long ones
+# make test   the tests; make reliability, make browser and make gpu run the long ones
 # make check  formatting, lint and types, as CI checks them
 # make fix    format, and correct what lint can correct by itself
 # make reliability   the promises of docs/promises.md, each with its full count, and what else is too long for every change

@@ -1,5 +1,5 @@
-"""The notebook's jobs from a shell: python -m chessnn_colab COMMAND. Bad input: a sentence on
-stderr, exit code 2.
+"""Train, measure and share networks from a shell: python -m chessnn_colab COMMAND. Bad input: a
+sentence on stderr, exit code 2.
 """
 
 import argparse

@@ -84,7 +84,7 @@ class CheckReport:
 
 
 def check_device(device: str = "auto", game: str = "chess", say: Say = silent) -> CheckReport:
-    """Look, try, time and recommend. say: hears what is under way.
+    """Find, try and time the devices, and recommend. say: hears what is under way.
 
     The report names the devices that do not work. Raises ConfigError for an unknown game, and
     DeviceError only for a `device` that is not there or does not work.

@@ -179,7 +179,8 @@ class TrainConfig(LearnerConfig, SearchConfig):
     )
     max_plies: int | None = setting(
         None,
-        "A longer game is stopped and labelled. By default the game decides: chess 160.",
+        "A longer game is stopped and gets an estimated result. By default the game decides: "
+        "chess 160.",
         SELF_PLAY,
         COUNT,
     )
@@ -188,7 +189,7 @@ class TrainConfig(LearnerConfig, SearchConfig):
         None,
         "How often each position is learned from, on average. By default it is chosen once, when "
         f"a run begins: on GPUs from {LEAST_REUSE:g} to {MOST_REUSE:g}, so that learning takes "
-        "about as long as playing, and on a CPU the most of these.",
+        f"about as long as playing, and on a CPU {MOST_REUSE:g}.",
         LEARNING,
         ABOVE_ZERO,
     )
@@ -201,7 +202,10 @@ class TrainConfig(LearnerConfig, SearchConfig):
         COUNT_FROM_ZERO,
     )
     batch_size: int | None = setting(
-        None, "The positions per update. By default the device decides.", LEARNING, from_up(2)
+        None,
+        "The positions per update. By default the device and the preset decide.",
+        LEARNING,
+        from_up(2),
     )
     replay_capacity: int | None = setting(
         None,

@@ -97,7 +97,7 @@ class WorkerPlan:
 
 
 def inventory() -> Inventory:
-    """Look at this machine. Raises nothing: a GPU that does not even tell its name becomes one of
+    """List the devices of this machine. Raises nothing: a GPU that does not even tell its name becomes one of
     the problems.
     """
     gpus = []

@@ -65,7 +65,7 @@ class Batches:
             )
             batch = self.replay.sample(self.size, generator)
             self.target_entropies.append(_entropy(batch["policy_weights"]))
-            batch["chance"] = generator.random(len(batch["positions"]), np.float32)
+            batch["chance"] = generator.random(self.size, np.float32)
             yield batch, self.learning_rate
         for _ in range(NORM_BATCHES):
             yield self.replay.sample(self.size, generator), None

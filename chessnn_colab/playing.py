@@ -53,7 +53,6 @@ class Playing:
         """After an interrupt, the games of the shares that are finished. Workers that play hand
         over what they have.
         """
-        self.under_way = False
         if self.pool.call.games is not self._shares:  # those of the call before are counted already
             return concatenate_worker_games([], self.game)
         self.pool.stop()

@@ -131,8 +131,8 @@ def choose_reuse(
     """How often a new run learns from each position. say: gets the reason."""
     if device == "cpu" == plan.devices[0]:
         say(
-            f"Each position is learned from {MOST_REUSE:g} times: on a CPU that made it stronger "
-            "than 2 or 4.5 times"
+            f"Each position is learned from {MOST_REUSE:g} times: on a CPU 2 and 4.5 times were "
+            "weaker"
         )
         return MOST_REUSE
     reuse = reuse_for(stated_rates(preset, device, machine, plan, learners))

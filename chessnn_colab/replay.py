@@ -35,11 +35,10 @@ def window_size(played: int, iteration: int, limit: int) -> int:
 
 
 class ReplayBuffer:
-    """Holds the last `capacity` positions in their order of arrival, so that runs repeat
-    exactly.
+    """Holds the latest positions in their order of arrival, so that runs repeat exactly.
 
-    limit: the highest capacity, and the first one (see `resize`). Memory is taken for what is held,
-    and at most half as much again, not for what may be.
+    limit: the most positions that it may hold, and its first `capacity` (see `resize`). Memory is
+    taken for what is held, and at most half as much again, not for what may be.
     """
 
     def __init__(self, limit: int):

@@ -87,8 +87,8 @@ class SearchConfig(Settings):
 
     search: str = setting(
         "two-rung",
-        "How moves are searched in self-play: two-rung or tree. Matches know policy too: the "
-        "network's policy alone.",
+        "How moves are searched in self-play: two-rung or tree. For matches alone: policy, which "
+        "does not look ahead.",
         SEARCH,
         one_of("two-rung", "tree", "policy"),
     )
@@ -266,19 +266,12 @@ def _ask(
         size = min(size, ROW_MULTIPLE * blocks)
     if needed is None or size == len(rows):
         return *recurrent_fn(embedding, rows, action), torch.arange(size, device=rows.device)
-    kept = rows_of(needed, size)
+    kept = (~needed).to(torch.uint8).argsort(stable=True)[:size]  # those needed, then others
     step, embedding = recurrent_fn(embedding, rows[kept], None if action is None else action[kept])
     step = map_tensors(
         lambda part: part.new_zeros(*part.shape[:-1], len(rows)).index_copy(-1, kept, part), step
     )
     return step, embedding, torch.zeros_like(rows).index_copy(0, kept, torch.arange(size))
-
-
-def rows_of(needed: Tensor, size: int) -> Tensor:
-    """int64 [size]: the rows where `needed` (bool [B]) holds, in order, then others. At most `size`
-    are needed.
-    """
-    return (~needed).to(torch.uint8).argsort(stable=True)[:size]
 
 
 def completed_policy(

@@ -218,7 +218,12 @@ class Play:
         if cutting is None:
             return True
         self._cutting = None
-        records = cutting.result()
+        try:
+            records = cutting.result()
+        except MemoryError:  # rows are lost, and fewer boards would not bring them back
+            raise ConfigError(
+                "this machine's memory is full: set boards, workers or replay_capacity lower"
+            ) from None
         return on_progress(self.assembler.games, self.assembler.plies, records)
 
     def in_flight(self) -> Arrays:

@@ -88,7 +88,7 @@ class Trainer:
             )
             self._make_parts(choice.device)
             if latest is not None and config.from_checkpoint:
-                self.progress.message(
+                progress.message(
                     f"The run goes on with its own weights: {config.from_checkpoint!r} "
                     "(from_checkpoint, --from) is for a new run"
                 )
@@ -96,7 +96,7 @@ class Trainer:
                 self.positions_before, sentence = load_initial_weights(
                     config.from_checkpoint, self.network, self.game.name
                 )
-                self.progress.message(sentence)
+                progress.message(sentence)
             self.folder.settle(self.config.to_dict(), CHANGEABLE)
             self._restore_or_begin(latest)
             self.tensorboard = TensorBoard(self.folder.tensorboard_folder, self.iteration)
@@ -138,7 +138,8 @@ class Trainer:
         """Iterate until the budget is spent, or the user interrupts (then True); the last state is
         always saved.
         """
-        logs, say = self.folder.path / "logs", self.progress.message
+        logs = self.folder.path / "logs"
+        say = self.progress.message
         try:
             self._start_run()
             self.pool = self._open_parts.enter_context(
@@ -253,6 +254,7 @@ class Trainer:
         try:
             if self.playing.under_way:
                 self._take(self.playing.keep())
+                self._saved = None  # the games in flight went on
         finally:
             self._save()
 
@@ -319,7 +321,7 @@ class Trainer:
         state.
 
         The number of positions is part of it, so that an interrupted iteration plays other games
-        when begun again.
+        when begun again, where games had ended in it.
         """
         entropy = [self.config.seed, self.iteration, self.total_positions, purpose]
         return int(np.random.SeedSequence(entropy).generate_state(1)[0])

@@ -170,8 +170,8 @@ print(", ".join(f"{name} {float(value):.3f}" for name, value in losses._asdict()
 
 # %% [markdown]
 # ## The loop
-# Play, keep, learn; then the workers get the new weights. After learning, batch
-# norm measures again the means and spreads that the network uses when it plays.
+# Play, keep, learn; then the workers get the new weights. After learning, the means and spreads
+# of batch norm are measured again, because the network uses them when it plays.
 
 # %%
 history = []

@@ -46,12 +46,11 @@ scroll_to_cell(top=True)
 # - `copy_on_drive`, on Colab: a run that this machine has lost is brought back from its copy.
 # - `train_minutes_if_none`: how long to train where "auto" finds no run. That short run gets a
 #   folder of its own (`runs/chess-short`), because a run keeps the size of its first network.
-# - `games`: those of each match; `ladder_games`: those of each pair on the ladder, which has
-#   `ladder_snapshots` versions of the network.
+# - `games`: the games of each match. `ladder_games`: the games of each pair on the ladder.
+#   `ladder_snapshots`: how many versions of the network are on it.
 # - `search`: "two-rung" is the quickest way to look ahead in many games at once; "tree" is that of
 #   the README's tables; "policy" does not look ahead and shows what the network knows by itself.
-# - `minutes_a_cell`: the time limit of the matches; the ladder has the same limit for itself.
-#   Puzzles and the section after them have no limit.
+# - `minutes_a_cell`: the time limit of the matches, and of the ladder once more. Puzzles and the section after them have no limit.
 
 # %% tags=["parameters"]
 # @title What to measure { run: "auto" }
@@ -102,9 +101,8 @@ sample_replay(run)
 
 # %% [markdown]
 # ## Before and after
-# The untrained network and the last one play each of the game's fixed players: in chess a random
-# mover, a player that takes the most valuable piece, and minimax, which looks at its own move and
-# at the reply to it. In 2048 every player plays on its own, and mean scores are compared as text.
+# The untrained network and the last one play each of the game's fixed players: in chess `random`,
+# `greedy` (takes the most valuable piece) and `minimax` (looks at its own move and at the reply). In 2048 every player plays on its own, and mean scores are compared as text.
 
 # %%
 from chessnn_colab import arena, measure, show_matches
@@ -200,14 +198,14 @@ except ChessnnError as error:  # a game without puzzles
 
 # %% [markdown]
 # *With a search that looks ahead, every mate in one and nearly every mate in two is found from the
-# beginning, because the rules are looked at; with "policy" they are learned.*
+# beginning, because the rules find them; with "policy" they are learned.*
 #
-# ## Does what it says happen?
+# ## Do its predictions come true?
 # The network plays itself as it did in training. In each position its search estimates how
 # likely the player to move is to win, to draw and to lose.
 
 # %% cellView="form" jupyter={"source_hidden": true}
-# @title What was said beside what was played
+# @title What was predicted, and what was played
 import matplotlib.pyplot as plt
 
 from chessnn_colab import ChessnnError, apply_style, show, watching

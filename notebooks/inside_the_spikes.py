@@ -391,7 +391,7 @@ if strips:
     print(words)
 
 # %% [markdown]
-# *The arrows on the right board are others. Below it, every channel is silenced alone: the brighter
+# *The right board has other arrows. Below it, every channel is silenced alone: the brighter
 # its square, the more of the probability goes to other moves. A channel of the first layers moves more
 # of it than one of the last two, as a rule, because all later layers read it; yet the single channel
 # that matters most may be in the last layer.*

@@ -49,8 +49,8 @@ scroll_to_cell(top=True)
 #   four of them; "tree" looks further, and takes longer.
 # - `run_folder`: if it has a run, that run is continued with the network that it began with. For
 #   another size write a new name, such as `runs/large`.
-# - `copy_to_drive`, on Colab: a copy in `MyDrive/chessnn_colab` brings the run back when this
-#   machine has lost it.
+# - `copy_to_drive`, on Colab: keeps a copy of the run in `MyDrive/chessnn_colab`. Without it the
+#   run is lost with this machine. On Kaggle use *Save Version* (`docs/troubleshooting.md`).
 # - `match_games`: the games of each match under *Measure*.
 
 # %% cellView="form" tags=["parameters"]
@@ -95,8 +95,8 @@ for report in train(config, make_progress()):
 # %% [markdown]
 # ## Play against it
 # Click a piece, then where it goes, or type a move (e2e4, Nf3); in Gomoku click a free point. The
-# board answers once the cells below have ended. On another day it needs no training, if the run is
-# still on this machine or its copy on Drive: run the cells at the top, *Choose*, and this one.
+# board answers once the cells below have ended. On another day you need not train again, if the
+# run is still on this machine or on Drive: run the cells up to *Choose*, then this one.
 
 # %%
 from chessnn_colab import make_game, play_widget, runs
@@ -111,9 +111,9 @@ else:
 
 # %% [markdown]
 # ## Measure
-# The network before training and after it, each against the game's own players: in chess one that
-# moves at random, one that takes what it can, and one that looks at its own move and at the reply
-# to it. Three minutes at most. For each move the network looks at 48 positions (13 if it has trained
+# The network before training and after it, each against the game's own players: in chess `random`,
+# `greedy` (takes the most valuable piece) and `minimax` (looks at its own move and at the reply).
+# Three minutes at most. For each move the network looks at 48 positions (13 if it has trained
 # for less than four minutes), with the search "two-rung". The README's tables were made with the
 # search "tree", so their scores differ.
 

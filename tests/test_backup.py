@@ -390,13 +390,14 @@ import numpy as np
 from chessnn_colab.runs.backup import Backup
 from chessnn_colab.runs.folder import RunFolder
 
-def train_for_ever(path, drive, channel):
+def train_for_ever(path, drive, channel, kill):
     run = RunFolder.create_or_open(path, {})
     latest = run.latest_checkpoint()
     iteration = latest.iteration if latest else -1
     run.rewind(iteration)
     backup = Backup(run, drive)
-    os.write(channel, b"x")
+    if kill > 0:
+        os.write(channel, b"x")
     while True:
         iteration += 1
         weights = {"a": np.full(10_000, iteration)}
@@ -405,13 +406,15 @@ def train_for_ever(path, drive, channel):
         run.save_checkpoint(iteration, {"weights": weights}, {})
         run.prune()
         assert backup.update() == []
+        if kill == 0 and iteration == 2:  # so that 1 is copied, however slow the disk
+            os.write(channel, b"x")
 
 path, drive, before = Path(sys.argv[1]), Path(sys.argv[2]), -1
 for kill in range(int(sys.argv[3])):
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        train_for_ever(path, drive, writing)
+        train_for_ever(path, drive, writing, kill)
     os.close(writing)
     assert os.read(reading, 1) == b"x"
     time.sleep(random.Random(kill).uniform(0.01, 0.3))

@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 from pathlib import Path
 
 import pytest
@@ -109,16 +110,16 @@ def test_the_process_of_a_part_finds_the_package_from_anywhere(tmp_path, monkeyp
 def test_a_driver_that_does_not_know_a_figure_breaks_nothing(tmp_path, monkeypatch):
     """As of a MIG device."""
     driver = tmp_path / "nvidia-smi"
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     figures: dict = {}
-    with watched(figures):
-        pass
+    with monkeypatch.context() as here, watched(figures):
+        here.setenv("PATH", str(tmp_path))
     assert figures == {}
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     lines = "10, [N/A], 1\\n50, [N/A], 100\\n70, [N/A], 300"
     driver.write_text(f"#!/bin/sh\nprintf '{lines}\\n'; touch {tmp_path}/said; exec sleep 60\n")
     driver.chmod(0o755)
     with watched(figures):
         while not (tmp_path / "said").exists():
-            pass
+            time.sleep(0.01)
     assert figures["nvidia-smi, utilization.gpu"] == 60
     assert math.isnan(figures["nvidia-smi, clocks.sm"])

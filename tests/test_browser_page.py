@@ -241,6 +241,20 @@ def test_a_damaged_page_says_so(show, spoil, words):
     tab.get_by_text(re.compile(f"damaged.*{words}")).wait_for()
 
 
+def test_a_browser_that_runs_no_worker_says_so_to_every_question(show):
+    answers = show(SHIPPED).evaluate(
+        """async () => {
+          window.Worker = class {
+            constructor() { setTimeout(() => this.onerror({message: "blocked"})); }
+            postMessage() {}
+          };
+          const ask = startWorker({}, "");
+          return [await ask({}), await ask({})];
+        }"""
+    )
+    assert answers == [{"error": "This browser cannot run the network: blocked."}] * 2
+
+
 @pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not here")
 def test_the_rules_of_chess_are_those_of_npm(tmp_path):
     done = subprocess.run([sys.executable, ROOT / "tools" / "make_page.py", tmp_path])

@@ -21,7 +21,8 @@ def run(tmp_path) -> RunFolder:
 
 @pytest.mark.parametrize("group", ["weights", "optimizer", "replay"])
 def test_a_flipped_bit_in_any_group_is_found(run, group):
-    path = run.save_checkpoint(3, make_groups(), {})
+    run.save_checkpoint(3, make_groups(), {})
+    path = run.checkpoint_path(3)
     data = path.read_bytes()
     length = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + length])
@@ -37,9 +38,11 @@ def test_a_flipped_bit_in_any_group_is_found(run, group):
 def test_every_damage_of_a_checkpoint_or_snapshot_is_found(run, kind):
     metadata = {"text": "of é"}
     if kind == "checkpoints":
-        path = run.save_checkpoint(3, make_groups(), metadata)
+        run.save_checkpoint(3, make_groups(), metadata)
+        path = run.checkpoint_path(3)
     else:
-        path = run.save_snapshot(3, make_groups()["weights"], metadata)
+        run.save_snapshot(3, make_groups()["weights"], metadata)
+        path = run.snapshots()[3]
     data = path.read_bytes()
     for what, damaged in damaged_copies(data, seed=3):
         path.write_bytes(damaged)

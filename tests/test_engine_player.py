@@ -59,8 +59,9 @@ def player(program, monkeypatch):
     def make(protocol: str, trouble: str, **settings) -> ProcessPlayer:
         path = program(protocol, trouble)
         if protocol == "Gomocup":
+            settings = {"seconds": 0.1, "patience": 30.0, **settings}
             return GomocupPlayer(path, rules("gomoku:9"), **settings)
-        settings = {"limit": {"nodes": 1}, **settings}
+        settings = {"limit": {"nodes": 1}, "patience": 30.0, **settings}
         return EnginePlayer(path, {"Trouble": trouble}, **settings)
 
     return make
@@ -114,9 +115,9 @@ def test_every_board_gets_its_own_move(program):
     positions = ["7k/8/8/8/8/8/8/K6R b - - 0 1", "7k/8/8/8/8/8/8/K6R w - - 0 1"]
     some = [chess.Board(), *map(chess.Board, positions)] * 3
     expected = [action_from_move(min(board.legal_moves, key=str), board) for board in some]
-    assert choose(EnginePlayer(program("UCI"), {}, {"nodes": 1}), some) == expected
+    assert choose(EnginePlayer(program("UCI"), {}, {"nodes": 1}, 30.0), some) == expected
     some = [[], [0], [0, 1], [5, 6]] * 3
-    gomocup = GomocupPlayer(program("Gomocup"), rules("gomoku:9"))
+    gomocup = GomocupPlayer(program("Gomocup"), rules("gomoku:9"), 0.1, 30.0)
     assert choose(gomocup, some) == [0, 1, 2, 0] * 3
 
 
@@ -155,7 +156,10 @@ def test_a_match_counts_and_saves_the_forfeit_with_its_reason(player, tmp_path):
     assert reason == "fake-words: answered 'ERROR no idea', expected a move such as 7,7"
     saved = GamesFolder(arena_game("gomoku:9"), tmp_path).save(result)
     first, second = saved.read_text(encoding="utf-8").strip().split("\n\n")
-    assert f"Forfeit: {reason}" in first and "White wins" in first and "Black wins" in second
+    assert f"Forfeit: {reason}" in first
+    for text, winner in ((first, "White"), (second, "Black")):
+        endings = [line for line in text.splitlines() if line.startswith("Ending: ")]
+        assert endings == [f"Ending: forfeit, {winner} wins"]
 
 
 def test_a_move_has_no_limit_but_the_players_own(player):
@@ -176,14 +180,22 @@ def test_an_engine_that_always_fails_is_given_up(player, monkeypatch):
 
 
 @pytest.mark.parametrize("protocol", ["UCI", "Gomocup"])
-def test_a_move_that_never_comes_does_not_keep_a_match_from_closing(player, protocol):
+def test_a_move_that_never_comes_does_not_keep_a_match_from_closing(player, protocol, monkeypatch):
     silent = player(protocol, "silence", patience=1e6)
     (engine,) = silent._running
+    asked, move = [], silent.move
+
+    def noted(*arguments):
+        asked.append(arguments)
+        return move(*arguments)
+
+    monkeypatch.setattr(silent, "move", noted)
     thinking = threading.Thread(
         target=silent.choose, args=(None, torch.Generator(), boards(protocol, 2))
     )
     thinking.start()
-    time.sleep(1)  # it thinks about its second move
+    while len(asked) < 2:
+        time.sleep(0.01)
     silent.close()
     thinking.join()
     assert exit_code(engine) is not None

@@ -90,7 +90,7 @@ WRITERS = {
     ),
     "sample game": (
         RunError,
-        lambda run, value: run.save_game_sample(1, "1. e4 e5 " * PAGE * value),
+        lambda run, value: run.save_game_sample(1, "1. e4 e5 " * PAGE * value, ".pgn"),
     ),
     "config": (RunError, lambda run, value: run.settle({"text": "x" * PAGE * value}, {"text"})),
 }

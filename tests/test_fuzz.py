@@ -137,12 +137,16 @@ def test_a_broken_move_is_refused_or_legal():
     rng = random.Random(33)
     boards = [chess.Board(fen) for fen in seeds()]
     boards = [board for board in boards if any(board.legal_moves)]
+    taken = 0
     for _ in range(COMMANDS):
         board = rng.choice(boards)
         move = rng.choice(list(board.legal_moves))
         text = broken(rng, [move.uci(), board.san(move)])
         played = read(lambda text, board=board: parse_move(text, board), text)
-        assert played is None or board.is_legal(played), (text, board.fen())
+        if played is not None:
+            taken += 1
+            assert board.is_legal(played), (text, board.fen())
+    assert COMMANDS // 20 < taken < COMMANDS
 
 
 @pytest.fixture(scope="module")
@@ -207,6 +211,7 @@ def test_a_broken_go_is_refused_or_has_limits():
         "infinite",
         "ponder wtime 1 btime 1",
     ]
+    taken = 0
     for _ in range(COMMANDS):
         line = broken(rng, sources)
         try:
@@ -215,5 +220,7 @@ def test_a_broken_go_is_refused_or_has_limits():
             continue
         except Exception as error:
             raise AssertionError(f"{line!r}: {error!r}") from error
+        taken += 1
         assert limits.seconds is None or limits.seconds >= 0, line
         assert all(map(chess.Board().is_legal, limits.moves)), line
+    assert COMMANDS // 20 < taken < COMMANDS

@@ -133,16 +133,15 @@ def full_later(function, inputs) -> Recording:
     return recording
 
 
-@pytest.mark.parametrize("record", [stand_in, full, full_later, None])
+@pytest.mark.parametrize("record", [stand_in, full, full_later])
 def test_a_replayed_update_is_the_update(record, recwarn):
     """With a learning rate and a price that change; and where memory is short none is replayed."""
     game = make_game("chess")
     learner = Learner(probe_network(game), game, LearnerConfig(spike_penalty=0.1))
     expected = Learner(probe_network(game), game, LearnerConfig(spike_penalty=0.1))
-    if record is not None:
-        graphs = graphs_of_updates(learner.device)
-        graphs.on, graphs.record = True, record
-        learner.replays = Replays(graphs)
+    graphs = graphs_of_updates(learner.device)
+    graphs.on, graphs.record = True, record
+    learner.replays = Replays(graphs)
     for number in range(6):
         state = game.starts(32, "random-plies", torch.Generator().manual_seed(number))
         for each in (learner, expected):

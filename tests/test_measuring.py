@@ -76,6 +76,10 @@ def test_measure_plays_before_and_after_prints_and_returns(run, capsys):
     assert "iteration 5 (1 evaluations per move) against random: " in out
 
 
+def test_measure_without_opponents_measures_nothing(run):
+    assert measuring.measure(run, [], device="cpu") == []
+
+
 @pytest.mark.parametrize("seconds, evaluations", [(59.0, 13), (60.0, 48)])
 def test_a_short_measurement_looks_ahead_as_in_training(run, monkeypatch, seconds, evaluations):
     searches = []

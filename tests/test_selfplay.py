@@ -427,6 +427,18 @@ def test_out_of_memory_again_is_an_error_that_says_what_to_set(monkeypatch):
         job_that_runs_out(monkeypatch, above=2).play(Share(400, {}), 0, lambda *_: True)
 
 
+def test_out_of_memory_while_games_are_cut_ends_the_share(monkeypatch):
+    """Rows are lost, so what goes on from there would be wrong."""
+
+    def full(assembler, block):
+        raise MemoryError
+
+    job = job_that_runs_out(monkeypatch, above=100)
+    monkeypatch.setattr(Assembler, "add", full)
+    with pytest.raises(ConfigError, match="memory is full: set boards, workers or replay_cap"):
+        job.play(Share(400, {}), 0, lambda *_: True)
+
+
 def test_other_errors_are_not_taken_for_memory(monkeypatch):
     job = job_that_runs_out(monkeypatch, above=100)
     monkeypatch.setattr(Lockstep, "play_block", lambda lockstep, plies: 1 / 0)

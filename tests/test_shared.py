@@ -5,6 +5,7 @@ sentence.
 import json
 import math
 import os
+import shutil
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from chessnn_colab.network import build_network, to_arrays
 from chessnn_colab.runs.checkpoint import load_checkpoint, save_checkpoint
 from chessnn_colab.runs.files import encode_object
 from chessnn_colab.runs.folder import RATINGS_FILE, RunFolder
-from chessnn_colab.runs.networks import card_of, load_network, run_game
+from chessnn_colab.runs.networks import card_of, find_snapshot, load_network, run_game
 from chessnn_colab.runs.shared import card_lines, share
 from chessnn_colab.views.page import share_page
 
@@ -153,6 +154,17 @@ def test_a_folder_for_a_hub_has_weights_settings_and_a_page_that_says_how_to_loa
         assert str(tmp_path) not in page and "/home/me" not in page
     assert main(["share", run, str(tmp_path / "mine"), "--card"]) == 2
     assert "exists: nothing was written" in capsys.readouterr().err
+
+
+def test_the_best_network_has_a_page_where_the_last_one_is_damaged(run, tmp_path):
+    copy = tmp_path / "run"
+    shutil.copytree(run, copy)
+    rated = [{"snapshot": 0}, {"snapshot": 5}]
+    ratings = {"best": 0, "interrupted": False, "players": rated}
+    (copy / RATINGS_FILE).write_bytes(encode_object(ratings))
+    find_snapshot(str(copy), 5)[1].write_bytes(b"torn")
+    assert main(["share", str(copy), str(tmp_path / "best"), "--card"]) == 0
+    assert "- iteration: 0" in (tmp_path / "best" / "README.md").read_text()
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,13 @@ import subprocess
 import sys
 import time
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
+from chessnn_colab import budget as budgets
 from chessnn_colab import config as config_module
 from chessnn_colab import cpu, device_probe, presets, training
 from chessnn_colab.budget import Budget
@@ -202,6 +204,15 @@ def test_the_price_of_spikes_rises_with_the_positions(tmp_path, monkeypatch):
     assert RunFolder.open(later.run).config["spike_penalty"] == 0.5
 
 
+def test_a_run_from_other_neurons_says_which(run, tmp_path):
+    for name, changes, words in (("same", {}, ""), ("other", {"levels": 4}, "levels=8")):
+        listener = Listener()
+        config = tiny(tmp_path / name, from_checkpoint=str(run[0]), iterations=1, **changes)
+        list(train(config, listener))
+        (line,) = [line for line in listener.messages().splitlines() if "Starting from" in line]
+        assert line.partition("; they learned with ")[2] == words
+
+
 def test_resuming_is_exact(run, tmp_path):
     folder = tmp_path / "halves"
     list(train(tiny(folder, iterations=1)))
@@ -255,6 +266,18 @@ def test_interrupt_keeps_everything_and_the_next_call_goes_on(tmp_path, changes)
     assert RunFolder.open(tmp_path).checkpoints() == [0, 1]
     (report,) = train(tiny(tmp_path, iterations=1))
     assert report.iteration == 2
+
+
+@pytest.mark.parametrize("pool", ["inline", "local"])
+def test_interrupt_keeps_the_plies_of_an_iteration_in_which_no_game_ended(tmp_path, pool):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    config = tiny(tmp_path, positions_per_iteration=32, boards=16, workers=1, pool=pool)
+    (report,) = train(dataclasses.replace(config, iterations=1))
+    assert report.games == 0 and in_flight(tmp_path) == 32
+    assert list(train(config, Listener(finish_selfplay=interrupt))) == []
+    assert in_flight(tmp_path) == 64
 
 
 def test_interrupt_during_learning_counts_the_games_and_leaves_the_untrained_snapshot(
@@ -339,24 +362,26 @@ def test_a_tiny_time_budget_still_makes_an_iteration(tmp_path, pool):
     assert reports[-1].total_positions == sum(report.positions_played for report in reports)
 
 
-def test_budget_by_time():
+def test_budget_by_time(monkeypatch):
+    now = 1000.0
+    monkeypatch.setattr(budgets, "time", SimpleNamespace(monotonic=lambda: now))
     budget = Budget(1.0, None)
     assert not budget.over(1e9), "the first iteration always runs"
-    budget.done, budget.started = 1, time.monotonic() - 59
+    budget.done, budget.started = 1, now - 59
     assert budget.over(30) and not budget.over(1)
     assert budget.learning_rate_factor() == pytest.approx(0.08, abs=0.01)
-    budget.started = time.monotonic() - 10
+    budget.started = now - 10
     assert budget.learning_rate_factor() == 1.0
     budget = Budget(1, None, total_minutes=4)
-    budget.started, budget.seconds_before = time.monotonic() - 30, 60
+    budget.started, budget.seconds_before = now - 30, 60
     assert budget.learning_rate_factor() == 1.0  # 90 of 240 seconds
     budget.seconds_before = 210
     assert budget.learning_rate_factor() == pytest.approx(0.05)
     budget = Budget(1, None)
-    budget.started = time.monotonic() - 10
+    budget.started = now - 10
     # 50 seconds are left; learning takes as long again as playing, or a quarter of it.
-    assert budget.play_deadline(1.0) == pytest.approx(budget.started + 35, abs=0.1)
-    assert budget.play_deadline(0.25) == pytest.approx(budget.started + 50, abs=0.1)
+    assert budget.play_deadline(1.0) == budget.started + 35
+    assert budget.play_deadline(0.25) == budget.started + 50
     budget.reserved = 5.0
     assert budget.deadline == budget.started + 55
 

@@ -34,13 +34,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from chessnn_colab.arena.engine_processes import OUTSIDE_PATH
 from chessnn_colab.arena.evaluate import evaluate_run, find_player, network_player
 from chessnn_colab.arena.players import GamesChance, Player, play_search
 from chessnn_colab.arena.puzzles import solved_share
 from chessnn_colab.arena.registry import arena_game, match_game
 from chessnn_colab.arena.result import MatchResult
 from chessnn_colab.devices import detect_device
+from chessnn_colab.errors import ChessnnError
 from chessnn_colab.runs.files import encode_object, write_atomically
+from chessnn_colab.runs.folder import RunFolder
 from chessnn_colab.runs.networks import find_snapshot, run_game
 from chessnn_colab.search import SearchConfig
 from chessnn_colab.views.progress import watching
@@ -64,8 +67,12 @@ def main() -> int:
         train += ["--seed", str(options.seed), *options.more]
         subprocess.run([*COMMAND, *train], check=True)
     found: dict[str, Any] = {}
-    for found in measured(options):
-        write_atomically(Path(options.run) / FILE, encode_object(found, indent=1))
+    try:
+        for found in measured(options):
+            write_atomically(Path(options.run) / FILE, encode_object(found, indent=1))
+    except ChessnnError as error:
+        print(error, file=sys.stderr)
+        return 2
     print("\n".join([*head_lines(found), "", *table(found)]))
     return 130 if any(match["interrupted"] for match in found["matches"]) else 0
 
@@ -98,8 +105,10 @@ def measured(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
         sys.exit(f"{run} is a run of a game without an opponent: `evaluate` measures it")
     if options.full:
         find_snapshot(run, 0)  # the puzzles at the end need it
-    lines = (Path(run) / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-    last = json.loads(lines[-1])
+    reports = RunFolder.open(run).read_reports()
+    if not reports:
+        sys.exit(f"{run} has no finished iteration yet: let it train first")
+    last = reports[-1]
     settings = json.loads((Path(run) / "config.json").read_text(encoding="utf-8"))
     totals = ("iteration", "total_positions", "total_games", "total_updates", "seconds")
     found: dict[str, Any] = {
@@ -165,10 +174,12 @@ def planned(options: argparse.Namespace) -> Iterator[Planned]:
 def against_programs(options: argparse.Namespace, search: SearchConfig) -> Iterator[Planned]:
     """The matches against Maia and Stockfish, where they are."""
     if options.maia:
-        spec = f"engine:{Path(options.maia).resolve()}?nodes=1"
+        maia = Path(options.maia)  # or a name on PATH
+        spec = f"engine:{maia.resolve() if maia.exists() else maia}?nodes=1"
         for rating in RATINGS:
             yield Planned(spec, RATING_GAMES, search, rating=rating)
-    if stockfish := shutil.which(options.stockfish):
+    known = options.stockfish
+    if stockfish := shutil.which(known) or shutil.which(known, path=OUTSIDE_PATH):
         for level in LEVELS:
             spec = f"engine:{stockfish}?nodes=1000&Skill Level={level}"
             yield Planned(spec, LEVEL_GAMES, search)

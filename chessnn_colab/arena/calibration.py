@@ -66,6 +66,6 @@ def calibrate_run(
     ended = ended_by_rules(records, game)
     if not ended.any():
         raise ConfigError(
-            f"the rules ended none of {counted(games, 'game')}: expected one or more; raise games"
+            f"the rules ended none of {counted(games, 'game')}, so there is no result: raise games"
         )
     return calibration(*said_and_played(records, ended))

@@ -57,7 +57,7 @@ class ProcessPlayer(Player):
         self.restarts = 0
         self.title = Path(self.path).name
         self._threads = ThreadPoolExecutor(PROCESSES, thread_name_prefix="engine")
-        self._running: list[Any] = []  # the processes that may still run
+        self._running = []  # the processes that may still run
         try:
             # In a thread: an interrupt of this one loses no process.
             engine = self._threads.submit(self.start).result()

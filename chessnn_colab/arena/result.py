@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..runs.files import null_for_nan
 from ..text import counted
 
 FORFEIT = "forfeit"
@@ -74,11 +75,8 @@ class PlayedGames:
     def to_dict(self) -> dict[str, Any]:
         """The figures as plain data; None for those that are infinite or need more games."""
         figures = ("player", "games", "interrupted", "endings", "average_plies", "evaluations")
-        return {
-            **{name: getattr(self, name) for name in (*figures, "milliseconds_a_move")},
-            "games_asked": self.asked,
-            "interval": [finite(bound) for bound in self.interval],
-        }
+        found = {name: getattr(self, name) for name in (*figures, "milliseconds_a_move")}
+        return null_for_nan({**found, "games_asked": self.asked, "interval": self.interval})
 
     def shortfall(self) -> list[str]:
         """A line about the games that were not played."""
@@ -165,15 +163,14 @@ class MatchResult(PlayedGames):
         """
         figures = ("opponent", "opponent_evaluations", "opponent_milliseconds_a_move")
         figures += ("wins", "draws", "losses", "results_by_ending", "forfeits")
-        low, high = self.elo_interval
-        return {
-            **super().to_dict(),
+        found = {
             **{name: getattr(self, name) for name in figures},
-            "score": finite(self.score),
-            "elo": finite(elo_difference(self.score)),
-            "elo_interval": [finite(low), finite(high)],
+            "score": self.score,
+            "elo": elo_difference(self.score),
+            "elo_interval": self.elo_interval,
             "repeated_games": self.games - len(self.distinct()),
         }
+        return {**super().to_dict(), **null_for_nan(found)}
 
     def __str__(self) -> str:
         if not self.games:
@@ -271,8 +268,3 @@ def student_95(freedom: int) -> float:
     from scipy.special import stdtrit  # here, because workers and training need none of it
 
     return float(stdtrit(freedom, 0.5 + 0.95 / 2))
-
-
-def finite(value: float) -> float | None:
-    """The value, or None for an infinite one and for NaN: JSON has neither."""
-    return value if math.isfinite(value) else None

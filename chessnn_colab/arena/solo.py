@@ -5,8 +5,9 @@ import statistics
 from dataclasses import dataclass
 from typing import Any
 
+from ..runs.files import null_for_nan
 from ..text import counted
-from .result import PlayedGames, finite, student_95
+from .result import PlayedGames, student_95
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,13 +39,13 @@ class SoloGames(PlayedGames):
 
     def to_dict(self) -> dict[str, Any]:
         """The figures as plain data; None for those that need more games."""
-        return {
-            **super().to_dict(),
-            "mean_score": finite(self.score),
+        found = {
+            "mean_score": self.score,
             "median": statistics.median(self.scores) if self.played else None,
             "best": max(self.scores, default=None),
             "reached": self.reached,
         }
+        return {**super().to_dict(), **null_for_nan(found)}
 
     def __str__(self) -> str:
         if not self.played:

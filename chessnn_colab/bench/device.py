@@ -21,7 +21,7 @@ import numpy as np
 from ..devices import detect_device
 from ..errors import ConfigError, error_line
 from ..install import HERE
-from ..runs.files import refused
+from ..runs.files import refused, write_atomically
 from ..settings import ABOVE_ZERO, one_of, require
 from ..text import duration
 from .setting import Figures
@@ -103,7 +103,7 @@ def measured(command: list[str], limit: float) -> Figures:
     """
     paths = f"{HERE}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
     started = time.monotonic()
-    driver: Figures = {}
+    driver = {}
     try:
         with watched(driver):
             done = subprocess.run(
@@ -150,9 +150,9 @@ def write(folder: Path, name: str, figures: Figures) -> None:
     file = folder / "device.json"
     kept = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     kept[name] = figures
-    file.write_text(json.dumps(kept, indent=1), encoding="utf-8")
+    write_atomically(file, json.dumps(kept, indent=1).encode())
     rows = [row for part in PARTS for row in rows_of(part, kept.get(part, {}))]
-    file.with_suffix(".md").write_text("\n".join([*HEAD, *rows, ""]), encoding="utf-8")
+    write_atomically(file.with_suffix(".md"), "\n".join([*HEAD, *rows, ""]).encode())
 
 
 def rows_of(name: str, figures: Figures) -> list[str]:

@@ -49,7 +49,7 @@ class Noted(Progress):
 
     def __init__(self) -> None:
         self.began = time.monotonic()
-        self.seconds: Figures = {}
+        self.seconds = {}
 
     def note(self, what: str) -> None:
         """`what` happens now."""

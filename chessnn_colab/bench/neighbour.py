@@ -45,8 +45,9 @@ def bench_neighbour(setting: Setting) -> Figures:
             "rules": lambda seconds: positions_per_second(setting.game, seconds),
             "self_play": lambda seconds: play(seconds).moves_per_second,
             "learner": learning.updates_per_second,
-            "match": lambda seconds: _match_pace(setting),
         }
+        if setting.game.num_players == 2:
+            paces["match"] = lambda seconds: _match_pace(setting)
         return _alternated(paces, setting.seconds / (3 * CYCLES))
 
 
@@ -58,7 +59,7 @@ def _alternated(paces: dict[str, Pace], seconds: float) -> Figures:
         for count, cycles in turns.items():
             with neighbours(count):
                 cycles.append({name: pace(seconds) for name, pace in paces.items()})
-    figures: Figures = {}
+    figures = {}
     for name in paces:
         figures[f"{name}_per_second"] = statistics.median(idle[name] for idle in turns[0])
         for count, suffix in SUFFIXES.items():

@@ -89,7 +89,7 @@ def bench(
     if device == "cpu":
         keep_freed_memory()
     names = list(BENCHES) if name == "all" else [name]
-    figures: Figures = {}
+    figures = {}
     started = time.monotonic()
 
     def show() -> None:

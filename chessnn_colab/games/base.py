@@ -307,12 +307,13 @@ def move_list(game: Game, moves: Moves, **headers: str) -> str:
         for action in actions:
             last = game.step(last, torch.tensor([action], device=game.device))
     winner = f", {game.player_names[0 if result > 0 else 1]} wins" if result else ", no winner"
+    ended_by = headers.pop("Ending", game.endings[ending])
     return "\n".join(
         [
             f"Game: {game.name}",
             *[f"{name}: {value}" for name, value in headers.items()],
             f"Start: {' '.join(map(str, game.pack(start)[0].tolist()))}",
-            f"Ending: {game.endings[ending]}{winner if game.num_players > 1 else ''}",
+            f"Ending: {ended_by}{winner if game.num_players > 1 else ''}",
             f"Actions: {' '.join(map(str, actions))}",
             *game.to_text(last),
         ]

@@ -39,8 +39,7 @@ def drive_copy(run: AnyPath) -> str:
 
 
 def bring_back(run: AnyPath, from_drive: bool) -> None:
-    """Where `from_drive` and this machine has no checkpoint of `run`, bring it back from Drive, if
-    it is there.
+    """With `from_drive`, restore `run` from Drive where this machine has no checkpoint of it.
 
     Prints what it does. Raises ConfigError, RunError or CheckpointError.
     """

@@ -159,11 +159,11 @@ def absolute(path: AnyPath) -> Path:
 
 
 def encode_object(values: Mapping[str, Any], indent: int | None = None) -> bytes:
-    """Return `values` as JSON that ends with a line end; on one line without `indent`.
+    """Return `values` as JSON that ends with a line end, null for NaN; on one line without `indent`.
 
     Raises TypeError or ValueError for what JSON cannot hold.
     """
-    return (json.dumps(values, indent=indent) + "\n").encode("ascii")
+    return (json.dumps(null_for_nan(values), indent=indent) + "\n").encode("ascii")
 
 
 def null_for_nan(values: Any) -> Any:

@@ -178,7 +178,7 @@ class RunFolder:
                 f"a line of {self.path / METRICS_FILE} is no whole report: {error}. Remove it"
             ) from error
 
-    def save_game_sample(self, iteration: int, text: str, suffix: str = ".pgn") -> None:
+    def save_game_sample(self, iteration: int, text: str, suffix: str) -> None:
         """Write games/NNNNNN and `suffix`. Raises RunError."""
         self._require_lock()
         path = self.games_folder / f"{iteration:06d}{suffix}"
@@ -187,14 +187,13 @@ class RunFolder:
 
     # --- checkpoints
 
-    def save_checkpoint(self, iteration: int, groups: Groups, metadata: Mapping[str, Any]) -> Path:
-        """Write checkpoints/NNNNNN.safetensors (checkpoint.save_checkpoint); return its path."""
+    def save_checkpoint(self, iteration: int, groups: Groups, metadata: Mapping[str, Any]) -> None:
+        """Write checkpoints/NNNNNN.safetensors (see checkpoint.save_checkpoint)."""
         self._require_lock()
         path = self.checkpoint_path(iteration)
         began = time.monotonic()
         save_checkpoint(path, groups, {**metadata, "iteration": iteration})
         self._saving += time.monotonic() - began
-        return path
 
     def may_save(self) -> bool:
         """False while checkpoints have taken more than SAVE_SHARE of the time since the run was
@@ -265,12 +264,11 @@ class RunFolder:
 
     # --- snapshots
 
-    def save_snapshot(self, iteration: int, weights: Arrays, metadata: Mapping[str, Any]) -> Path:
-        """Write snapshots/NNNNNN.safetensors, a checkpoint of weights alone; return its path."""
+    def save_snapshot(self, iteration: int, weights: Arrays, metadata: Mapping[str, Any]) -> None:
+        """Write snapshots/NNNNNN.safetensors, a checkpoint of weights alone."""
         self._require_lock()
         path = self.snapshots_folder / f"{iteration:06d}{SUFFIX}"
         save_checkpoint(path, {"weights": weights}, {**metadata, "iteration": iteration})
-        return path
 
     def snapshots(self) -> dict[int, Path]:
         """Return iteration -> snapshot file, oldest first."""

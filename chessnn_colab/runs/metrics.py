@@ -15,7 +15,6 @@ from .files import (
     encode_object,
     flush,
     flush_folder,
-    null_for_nan,
     read_whole,
     refused,
     write_atomically,
@@ -30,7 +29,7 @@ def append_report(folder: Path, report: Mapping[str, Any]) -> None:
     RunError when the system refuses.
     """
     path = folder / METRICS_FILE
-    line = _encode(report)
+    line = encode_object(report)
     with refused(f"cannot write a report to {path}"):
         with open(path, "ab+") as file:
             size = file.tell()
@@ -58,7 +57,7 @@ def drop_reports_after(folder: Path, iteration: int) -> None:
         return
     path = folder / METRICS_FILE
     with refused(f"cannot rewrite {path}", "; it is unchanged"):
-        write_atomically(path, *map(_encode, kept))
+        write_atomically(path, *map(encode_object, kept))
 
 
 def _whole_lines(path: Path) -> list[bytes]:
@@ -68,10 +67,6 @@ def _whole_lines(path: Path) -> list[bytes]:
     except FileNotFoundError:
         return []
     return [line for line in data.splitlines(keepends=True) if line.endswith(b"\n")]
-
-
-def _encode(report: Mapping[str, Any]) -> bytes:
-    return encode_object(null_for_nan(report))
 
 
 def _decode(path: Path, number: int, line: bytes) -> dict[str, Any]:

@@ -104,11 +104,11 @@ def share_folder(run: AnyPath, folder: AnyPath, snapshot: int | None = None) -> 
     about = {"iteration": card["iteration"], **figures, **figures.get("strength", {})}
     lines = "\n".join(f"- {line}" for line in card_lines(about) if "{" not in line)
     lines = re.sub(r"\d+\.\d{3,}", lambda found: f"{float(found[0]):.2f}", lines)
-    network, _ = load_network(run, snapshot, "cpu")
+    network, _ = load_network(run, card["iteration"], "cpu")
     kind = network.config.activation.replace("spikes", "spiking")
     with refused(f"cannot write {target}", kind=CheckpointError):
         target.mkdir(parents=True)
-        share(run, target / "model.safetensors", snapshot)
+        share(run, target / "model.safetensors", card["iteration"])
         settings = json.dumps(card.get("settings", {}), indent=1)
         write_atomically(target / "config.json", settings.encode())
         facts = {"game": card["game"], "name": target.name, "version": __version__, "kind": kind}

@@ -38,19 +38,22 @@ class Counts(NamedTuple):
 
 def load_initial_weights(other: str, network: SpikingNetwork, game: str) -> tuple[int, str]:
     """Give `network` the last weights of another run, of the same shape. Returns the number of
-    positions that they have been trained with, and a sentence.
+    positions that they have been trained with, and a sentence, which names other neurons.
 
     Raises RunError or CheckpointError when they cannot be read, ConfigError when they do not fit.
     """
     iteration, path = find_snapshot(other)
     checkpoint = load_checkpoint(path, game)
-    weights, _ = saved_network(path, checkpoint)
+    weights, config = saved_network(path, checkpoint)
     with as_checkpoint_error(path):
         counts = _counts(checkpoint.metadata)
         positions = counts.positions_before + counts.total_positions
     load_arrays(network, weights)
+    differ = config.to_dict().items() - network.config.to_dict().items()
+    learned = "".join(f"; they learned with {name}={value}" for name, value in sorted(differ))
     return positions, (
         f"Starting from the weights of {other}, iteration {iteration}, {positions:,} positions"
+        f"{learned}"
     )
 
 

@@ -15,7 +15,7 @@ def add_bench(command: AddCommand) -> None:
     bench.add_argument(
         "name",
         help="rules, self-play, learner, ... (docs/speed.md), or all; or device, which checks and "
-        "measures a device in a few minutes",
+        "measures a device in nine minutes",
     )
     bench.add_argument("--device", default="auto")
     bench.add_argument("--preset", help="cpu, t4, ... (default: cpu; device: as in training)")

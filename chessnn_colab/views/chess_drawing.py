@@ -168,7 +168,7 @@ class ChessDrawing(Drawing):
 
     def _begin(self, board: chess.Board) -> None:
         self.board = board
-        self.actions: list[int] = []
+        self.actions = []
 
 
 def read_pgn(pgn_text: str) -> tuple[ChessDrawing, Mapping[str, str]]:

@@ -53,6 +53,8 @@ def measure(
         results = evaluate_run(
             str(run), opponents, games, search, snapshots, 0, device, None, watch, seconds
         )
+    if not results:
+        return results
     shared = set.intersection(*(set(result.shortfall()) for result in results))
     in_bars = (
         watch.face.keeps_bars

@@ -37,11 +37,7 @@ class EnginePlayer(ProcessPlayer):
     )
 
     def __init__(
-        self,
-        path: str,
-        options: Mapping[str, Any],
-        limit: Mapping[str, Any] = DEFAULT_LIMIT,
-        patience: float = PATIENCE,
+        self, path: str, options: Mapping[str, Any], limit: Mapping[str, Any], patience: float
     ):
         """options: UCI options by name, such as {"Skill Level": 0}. limit: of each move, in nodes,
         depth or time (seconds). The rest is ProcessPlayer's. Raises ConfigError, also when the

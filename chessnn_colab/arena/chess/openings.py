@@ -25,8 +25,9 @@ def opening_actions(opening: Opening) -> list[int]:
     board = chess.Board()
     actions = []
     for move in opening.moves:
-        actions.append(action_from_move(board.parse_san(move), board))
-        board.push_san(move)
+        parsed = board.parse_san(move)
+        actions.append(action_from_move(parsed, board))
+        board.push(parsed)
     return actions
 
 

@@ -155,9 +155,7 @@ class GomocupPlayer(ProcessPlayer):
     protocol = "Gomocup"
     hint = ", such as ./pbrain-embryo"
 
-    def __init__(
-        self, path: str, game: type[Gomoku], seconds: float = SECONDS, patience: float = PATIENCE
-    ):
+    def __init__(self, path: str, game: type[Gomoku], seconds: float, patience: float):
         """seconds: time limit per move sent to the engine. The rest is ProcessPlayer's."""
         self.game = game
         self.seconds = seconds

@@ -340,16 +340,18 @@ function startWorker(data, weights) {
   const code = `"use strict";${find("#engine").textContent}`;
   const worker = new Worker(URL.createObjectURL(new Blob([code], {type: "text/javascript"})));
   const open = new Map();
-  let first = {data, weights}, count = 0;
+  let first = {data, weights}, count = 0, fault = null;
   worker.onmessage = ({data: answer}) => {
     if (!answer.error) first = {};
     open.get(answer.id)(answer);
     open.delete(answer.id);
   };
   worker.onerror = event => {
-    for (const resolve of open.values()) resolve({error: `This browser cannot run the network: ${event.message || "no worker thread"}.`});
+    fault = {error: `This browser cannot run the network: ${event.message || "no worker thread"}.`};
+    for (const resolve of open.values()) resolve(fault);
   };
   return question => new Promise(resolve => {
+    if (fault) return resolve(fault);
     open.set(++count, resolve);
     worker.postMessage({...question, ...first, id: count});
   });
