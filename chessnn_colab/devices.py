@@ -97,8 +97,8 @@ class WorkerPlan:
 
 
 def inventory() -> Inventory:
-    """List the devices of this machine. Raises nothing: a GPU that does not even tell its name becomes one of
-    the problems.
+    """List the devices of this machine. Raises nothing: a GPU that does not even tell its name
+    becomes one of the problems.
     """
     gpus = []
     problems = []

@@ -222,7 +222,7 @@ class Play:
             records = cutting.result()
         except MemoryError:  # rows are lost, and fewer boards would not bring them back
             raise ConfigError(
-                "this machine's memory is full: set boards, workers or replay_capacity lower"
+                "this machine's memory is full: set boards, workers, replay_capacity or games lower"
             ) from None
         return on_progress(self.assembler.games, self.assembler.plies, records)
 

@@ -253,8 +253,8 @@ class Trainer:
         """
         try:
             if self.playing.under_way:
+                self._saved = None  # the games in flight have gone on
                 self._take(self.playing.keep())
-                self._saved = None  # the games in flight went on
         finally:
             self._save()
 

@@ -50,7 +50,8 @@ scroll_to_cell(top=True)
 #   `ladder_snapshots`: how many versions of the network are on it.
 # - `search`: "two-rung" is the quickest way to look ahead in many games at once; "tree" is that of
 #   the README's tables; "policy" does not look ahead and shows what the network knows by itself.
-# - `minutes_a_cell`: the time limit of the matches, and of the ladder once more. Puzzles and the section after them have no limit.
+# - `minutes_a_cell`: the time limit of the matches. The ladder has a limit of its own, as long.
+#   Puzzles and the section after them have no limit.
 
 # %% tags=["parameters"]
 # @title What to measure { run: "auto" }
@@ -102,7 +103,8 @@ sample_replay(run)
 # %% [markdown]
 # ## Before and after
 # The untrained network and the last one play each of the game's fixed players: in chess `random`,
-# `greedy` (takes the most valuable piece) and `minimax` (looks at its own move and at the reply). In 2048 every player plays on its own, and mean scores are compared as text.
+# `greedy` (takes the most valuable piece) and `minimax` (looks at its own move and at the reply).
+# In 2048 every player plays on its own, and mean scores are compared as text.
 
 # %%
 from chessnn_colab import arena, measure, show_matches

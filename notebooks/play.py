@@ -66,8 +66,8 @@ plies_to_watch = 300  # @param {type:"slider", min:10, max:600, step:10}
 # You can also type moves (`e4`, `Nf3`, `O-O`). *What it thinks* draws its likeliest moves as
 # arrows, its opinion of who wins as a bar, and that opinion over the game. Below that it shows
 # where the search for its last move looked: the moves that it tried with the replies it foresaw,
-# and how often it looked at each. Beside each move stand the score that it expects (a draw is
-# half), and whether it is proven won or lost. The box beside the board is the game as text: copy it to
+# and how often it looked at each. Beside each move stands the score that it expects (a draw is
+# half), or that it is proven won or lost. The box beside the board is the game as text: copy it to
 # keep it, or paste a position (FEN) or a game (PGN) and press Load.
 # This board does not answer while the cell below plays a game.
 

@@ -78,16 +78,18 @@ def test_the_network_that_network_benchs_with_is_the_same_network(levels, steps)
     assert close.float().mean() > 0.9 and found.prior_logits.std() > 0
 
 
-def test_a_busy_neighbour_is_measured_beside_every_part(capsys, monkeypatch):
+@pytest.mark.parametrize("game, parts", [("tictactoe", 4), ("2048", 3)])
+def test_a_busy_neighbour_is_measured_beside_every_part(capsys, monkeypatch, game, parts):
+    """In a game for one player there is no match."""
     monkeypatch.setattr(neighbour, "CYCLES", 1)
     monkeypatch.setattr(neighbour, "FIRST_GAMES_SECONDS", 0.3)
     monkeypatch.setattr(workers, "WARM_UP_SECONDS", 0.1)
     monkeypatch.setattr(neighbour, "MATCH_GAMES", 2)
     monkeypatch.setattr(neighbour, "inventory", lambda: Inventory((), False, 1))
-    arguments = "bench neighbour --game tictactoe --seconds 0.3 --json --device cpu"
+    arguments = f"bench neighbour --game {game} --seconds 0.3 --json --device cpu"
     assert main(arguments.split()) == 0
     result = json.loads(capsys.readouterr().out.splitlines()[-1])
-    for part in ("rules", "self_play", "learner", "match"):
+    for part in ("rules", "self_play", "learner", "match")[:parts]:
         assert result[f"{part}_per_second"] > 0
         for suffix in ("", "_two"):
             assert result[f"{part}_ratio{suffix}"] > 0

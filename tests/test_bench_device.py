@@ -111,8 +111,10 @@ def test_a_driver_that_does_not_know_a_figure_breaks_nothing(tmp_path, monkeypat
     """As of a MIG device."""
     driver = tmp_path / "nvidia-smi"
     figures: dict = {}
-    with monkeypatch.context() as here, watched(figures):
+    with monkeypatch.context() as here:
         here.setenv("PATH", str(tmp_path))
+        with watched(figures):
+            pass
     assert figures == {}
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     lines = "10, [N/A], 1\\n50, [N/A], 100\\n70, [N/A], 300"

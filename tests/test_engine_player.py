@@ -194,8 +194,9 @@ def test_a_move_that_never_comes_does_not_keep_a_match_from_closing(player, prot
         target=silent.choose, args=(None, torch.Generator(), boards(protocol, 2))
     )
     thinking.start()
-    while len(asked) < 2:
+    while len(asked) < 2 and thinking.is_alive():
         time.sleep(0.01)
+    time.sleep(0.2)  # now it thinks about its second move
     silent.close()
     thinking.join()
     assert exit_code(engine) is not None

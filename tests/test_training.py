@@ -274,10 +274,8 @@ def test_interrupt_keeps_the_plies_of_an_iteration_in_which_no_game_ended(tmp_pa
         raise KeyboardInterrupt
 
     config = tiny(tmp_path, positions_per_iteration=32, boards=16, workers=1, pool=pool)
-    (report,) = train(dataclasses.replace(config, iterations=1))
-    assert report.games == 0 and in_flight(tmp_path) == 32
     assert list(train(config, Listener(finish_selfplay=interrupt))) == []
-    assert in_flight(tmp_path) == 64
+    assert in_flight(tmp_path) == 32
 
 
 def test_interrupt_during_learning_counts_the_games_and_leaves_the_untrained_snapshot(

@@ -175,7 +175,7 @@ def against_programs(options: argparse.Namespace, search: SearchConfig) -> Itera
     """The matches against Maia and Stockfish, where they are."""
     if options.maia:
         maia = Path(options.maia)  # or a name on PATH
-        spec = f"engine:{maia.resolve() if maia.exists() else maia}?nodes=1"
+        spec = f"engine:{maia.resolve() if maia.is_file() else maia}?nodes=1"
         for rating in RATINGS:
             yield Planned(spec, RATING_GAMES, search, rating=rating)
     known = options.stockfish

@@ -31,8 +31,8 @@ Pace = Callable[[float], float]  # seconds to measure -> work per second
 
 
 def bench_neighbour(setting: Setting) -> Figures:
-    """The pace of rules, self-play on workers, learner and a match: idle, and as ratios beside one
-    and two neighbours.
+    """The pace of rules, self-play on workers, learner and, in a game for two, a match: idle, and
+    as ratios beside one and two neighbours.
 
     `NAME_ratio` is beside one, `NAME_ratio_two` beside two: medians over CYCLES cycles. A neighbour
     is a process that keeps one core busy.

@@ -296,7 +296,8 @@ class Moves(NamedTuple):
 
 
 def move_list(game: Game, moves: Moves, **headers: str) -> str:
-    """A game as plain text: headers, start, actions, the last position (see registry.game_text).
+    """A game as plain text: headers, start, actions, the last position (see registry.game_text). A
+    header "Ending" takes the place of the game's own.
 
     The start is in the words of `pack`, with the key of its chance, so that the game can be played
     again.

@@ -159,7 +159,8 @@ def absolute(path: AnyPath) -> Path:
 
 
 def encode_object(values: Mapping[str, Any], indent: int | None = None) -> bytes:
-    """Return `values` as JSON that ends with a line end, null for NaN; on one line without `indent`.
+    """Return `values` as JSON that ends with a line end; on one line without `indent`. NaN and
+    infinity become null.
 
     Raises TypeError or ValueError for what JSON cannot hold.
     """

@@ -49,8 +49,11 @@ def load_initial_weights(other: str, network: SpikingNetwork, game: str) -> tupl
         counts = _counts(checkpoint.metadata)
         positions = counts.positions_before + counts.total_positions
     load_arrays(network, weights)
-    differ = config.to_dict().items() - network.config.to_dict().items()
-    learned = "".join(f"; they learned with {name}={value}" for name, value in sorted(differ))
+    learned = "".join(
+        f"; they learned with {name}={getattr(config, name)}"
+        for name in ("activation", "levels", "reset", "steps")
+        if getattr(config, name) != getattr(network.config, name)
+    )
     return positions, (
         f"Starting from the weights of {other}, iteration {iteration}, {positions:,} positions"
         f"{learned}"
