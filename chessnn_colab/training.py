@@ -117,8 +117,9 @@ class Trainer:
         self.rules = make_game(config.game, config.max_plies)  # on the CPU, where records are
         self.learner = Learner(self.network, self.game, config)
         self.replay = ReplayBuffer(config.replay_capacity)
-        workers = len(self.plan.devices)
-        self.playing = Playing(self.game, config.positions_per_iteration, workers, self.progress)
+        self.playing = Playing(
+            self.game, config.positions_per_iteration, len(self.plan.devices), self.progress
+        )
         self.probe = StrengthProbe(
             config.measure_strength, config.game, device, self.budget, self.progress
         )
