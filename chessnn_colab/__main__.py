@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .config import TrainConfig
-from .errors import ChessnnError, Interrupted
+from .errors import ChessnnError, ConfigError, Interrupted
 from .settings import GROUPS
 from .shell.bench import add_bench
 from .shell.measuring import add_measuring_commands
@@ -132,6 +132,8 @@ def run_train(options: argparse.Namespace) -> None:
 
     names = [field.name for field in dataclasses.fields(TrainConfig)]
     config = TrainConfig(**{name: getattr(options, name) for name in names})
+    if config.search != "tree" and config.num_simulations != TrainConfig.num_simulations:
+        raise ConfigError("--num-simulations is a size of --search tree: give both, or neither")
     reports = train(config, make_progress())
     try:
         while True:

@@ -105,6 +105,7 @@ def test_a_run_without_a_name_goes_to_its_games_own_folder():
         ["evaluate", "RUN", "--games", HUGE],
         ["evaluate", "RUN", "--search", "tree", "--num-simulations", HUGE],
         ["train", "--run", "NEW", "--seed", HUGE],
+        ["train", "--run", "NEW", "--num-simulations", "400"],
         ["plan", "--gpus", HUGE],
         ["bench", "coffee"],
         ["bench", "rules", "--seconds", "0"],

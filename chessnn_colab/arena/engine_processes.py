@@ -71,7 +71,7 @@ class ProcessPlayer(Player):
             ) from None
         self.name = f"{self.title} ({settings})"
         # The processes that wait for a position; None: one that has yet to start.
-        self._engines: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._engines = queue.SimpleQueue()
         for process in (engine, *[None] * (PROCESSES - 1)):
             self._engines.put(process)
 

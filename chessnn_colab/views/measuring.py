@@ -43,7 +43,9 @@ def measure(
     CheckpointError.
     """
     if seconds is None:
-        seconds = measuring_seconds(run)
+        reports = RunFolder.open(run).read_reports()
+        trained = reports[-1]["seconds"] if reports else 0.0
+        seconds = min(MAX_SECONDS, SHARE_OF_TRAINING * trained)
     if search is None:
         candidates, survivors = (8, 4) if seconds < QUICK_SECONDS else (None, None)
         search = play_search("two-rung", candidates, survivors)
@@ -68,11 +70,3 @@ def measure(
     for line in shared:
         print(f"Each: {line.strip()}")
     return results
-
-
-def measuring_seconds(run: AnyPath) -> float:
-    """How long to measure a run: a quarter of the time that it has trained, three minutes at
-    most.
-    """
-    reports = RunFolder.open(run).read_reports()
-    return min(MAX_SECONDS, SHARE_OF_TRAINING * (reports[-1]["seconds"] if reports else 0.0))

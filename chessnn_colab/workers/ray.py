@@ -134,7 +134,7 @@ class RayWorker:
 
     def __init__(self, blueprint: bytes, threads: int):
         log_to_stderr()
-        self._down: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._down = queue.SimpleQueue()
         self._up: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._early = {}
         self._next = 0
