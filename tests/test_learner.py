@@ -179,7 +179,7 @@ def test_an_update_that_float16_cannot_make_is_told_and_not_counted():
     said = []
     progress = Progress()
     progress.message = said.append
-    found = learn(learner, replay, 4, 8, Budget(None, 1), progress, np.random.default_rng(0))
+    found = learn(learner, replay, 4, 32, Budget(None, 1), progress, np.random.default_rng(0))
     assert 0 < found["updates"] == learner.updates < 4
     assert np.isfinite(found["loss"])
     assert said[0].startswith(f"{4 - found['updates']} of 4 updates were left out: in float16")

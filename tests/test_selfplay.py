@@ -435,7 +435,7 @@ def test_out_of_memory_while_games_are_cut_ends_the_share(monkeypatch):
 
     job = job_that_runs_out(monkeypatch, above=100)
     monkeypatch.setattr(Assembler, "add", full)
-    with pytest.raises(ConfigError, match="memory is full: set boards, workers or replay_cap"):
+    with pytest.raises(ConfigError, match="memory is full: set boards, workers, replay_cap"):
         job.play(Share(400, {}), 0, lambda *_: True)
 
 
