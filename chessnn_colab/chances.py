@@ -50,7 +50,8 @@ def said_and_played(records: GameRecords, counted: np.ndarray) -> tuple[np.ndarr
     """float32 [N, 3] twice, for the player to move: the chances that the search said in each
     position of some games, and the outcome of its game, 1 in its column.
 
-    counted: bool [G], the games, which must have ended by the rules. Players move in turn.
+    counted: bool [G], the games. The outcome of one that the rules did not end is an estimate.
+    Players move in turn.
     """
     last = np.repeat(records.offsets[1:] - 1, records.game_lengths)
     outcome = records.value_targets[last].astype(np.float32)

@@ -20,7 +20,7 @@ from .cpu import limit_threads
 from .device_probe import probe_for
 from .devices import detect_device, inventory
 from .games.registry import make_game, text_suffix
-from .iteration import ended_by_rules, sample_game, summary_of_games
+from .iteration import sample_game, summary_of_games
 from .learner import Learner
 from .learning import firing_rates, learn
 from .memory import keep_freed_memory
@@ -274,7 +274,8 @@ class Trainer:
         self.total_games += int((records.endings > 0).sum())
         self.total_positions += new
         if not self.game.score_limit:
-            compared = said_and_played(records, ended_by_rules(records, self.game))
+            # Those that the cap ends too, with estimates: most of them would be drawn.
+            compared = said_and_played(records, records.endings > 0)
             self.learner.correction = self.learner.correction.after(*compared)
 
     def _learn(self, new_positions: int) -> dict[str, Any]:

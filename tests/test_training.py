@@ -23,6 +23,7 @@ from chessnn_colab import budget as budgets
 from chessnn_colab import config as config_module
 from chessnn_colab import cpu, device_probe, presets, training
 from chessnn_colab.budget import Budget
+from chessnn_colab.chances import Correction
 from chessnn_colab.config import TrainConfig, saved_config
 from chessnn_colab.cpu import use_threads
 from chessnn_colab.devices import Gpu, Inventory, WorkerPlan, inventory
@@ -202,6 +203,20 @@ def test_the_price_of_spikes_rises_with_the_positions(tmp_path, monkeypatch):
     assert prices == [0.5 * min(max(count / 200, 1), 3) for count in played]
     assert prices[0] == 0.5 < prices[2] < prices[3] < prices[-1] == 1.5
     assert RunFolder.open(later.run).config["spike_penalty"] == 0.5
+
+
+def test_games_that_the_cap_ends_count_when_chances_are_corrected(tmp_path, monkeypatch):
+    """Without them the network would say too few draws: long games are mostly drawn."""
+    counted = []
+
+    def noted(correction, said, played):
+        counted.append(len(said))
+        return correction
+
+    monkeypatch.setattr(Correction, "after", noted)
+    reports = list(train(tiny(tmp_path)))
+    assert counted == [report.plies for report in reports]
+    assert all(report.endings["truncated"] for report in reports)
 
 
 def test_a_run_from_other_neurons_says_which(run, tmp_path):
