@@ -162,7 +162,9 @@ class WholeBatchNorm(nn.BatchNorm2d):
         if not self.training:
             return super().forward(x)
         # torch 2.10 does not say what it returns.
-        return NormalizeWholeBatch.apply(x, self.weight, self.bias, self)  # pyright: ignore[reportReturnType]
+        return NormalizeWholeBatch.apply(  # pyright: ignore[reportReturnType]
+            x, self.weight, self.bias, self
+        )
 
 
 class NormalizeWholeBatch(torch.autograd.Function):

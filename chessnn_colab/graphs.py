@@ -36,7 +36,8 @@ def map_tensors(function: Function, *trees: Any) -> Any:
         return type(first)(*parts) if hasattr(first, "_fields") else tuple(parts)
     if dataclasses.is_dataclass(first):
         values = [vars(tree) for tree in trees]
-        return dataclasses.replace(first, **map_tensors(function, *values))  # pyright: ignore[reportArgumentType]
+        mapped = map_tensors(function, *values)
+        return dataclasses.replace(first, **mapped)  # pyright: ignore[reportArgumentType]
     return first
 
 

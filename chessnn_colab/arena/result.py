@@ -164,13 +164,14 @@ class MatchResult(PlayedGames):
         figures = ("opponent", "opponent_evaluations", "opponent_milliseconds_a_move")
         figures += ("wins", "draws", "losses", "results_by_ending", "forfeits")
         found = {
+            **super().to_dict(),
             **{name: getattr(self, name) for name in figures},
             "score": self.score,
             "elo": elo_difference(self.score),
             "elo_interval": self.elo_interval,
             "repeated_games": self.games - len(self.distinct()),
         }
-        return {**super().to_dict(), **null_for_nan(found)}
+        return null_for_nan(found)
 
     def __str__(self) -> str:
         if not self.games:

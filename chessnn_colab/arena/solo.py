@@ -40,12 +40,13 @@ class SoloGames(PlayedGames):
     def to_dict(self) -> dict[str, Any]:
         """The figures as plain data; None for those that need more games."""
         found = {
+            **super().to_dict(),
             "mean_score": self.score,
             "median": statistics.median(self.scores) if self.played else None,
             "best": max(self.scores, default=None),
             "reached": self.reached,
         }
-        return {**super().to_dict(), **null_for_nan(found)}
+        return null_for_nan(found)
 
     def __str__(self) -> str:
         if not self.played:
