@@ -94,7 +94,7 @@ def advice(facts: Facts, troubles: Sequence[str] = ()) -> tuple[str, ...]:
         texts.append(
             "torch was imported before chessnn_colab, so its threads wait for each other in a way "
             "that a busy neighbour slows down several times: import chessnn_colab first, or set "
-            "GOMP_SPINCOUNT=1000 before Python starts."
+            "GOMP_SPINCOUNT=1000 (on a Mac KMP_BLOCKTIME=1) before Python starts."
         )
     return tuple(texts)
 

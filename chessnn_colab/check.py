@@ -10,7 +10,7 @@ from .advice import Facts, advice, gather_facts, versions
 from .clock import seconds_per_call
 from .config import TrainConfig
 from .cpu import usable_cores, use_threads
-from .device_probe import COMPARED, batch_of, probe
+from .device_probe import COMPARED, batch_of, probe_for
 from .devices import MAX_CPU_WORKERS, DeviceChoice, WorkerPlan, detect_device, plan_workers, present
 from .errors import first_line
 from .games.registry import make_game
@@ -93,12 +93,14 @@ def check_device(device: str = "auto", game: str = "chess", say: Say = silent) -
     facts = gather_facts()
     machine = facts.machine
     say("Looking for a device that works")
-    choice = detect_device(device, machine, functools.partial(probe, game=game))
+    choice = detect_device(device, machine, probe_for(game, machine))
     timed = present(machine) if device == "auto" else dict.fromkeys((choice.device, "cpu"))
     speeds = []
     for name in timed:
         say(f"Timing {name}")
         speeds.append(time_network(name, game))
+        if name == "mps":
+            torch.mps.empty_cache()  # a worker takes as much again
     rates = speeds[-1].rates if choice.device == "cpu" else None
     return CheckReport(
         versions=versions(),

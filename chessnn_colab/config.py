@@ -46,11 +46,10 @@ from .settings import (
     SELF_PLAY,
     WORKERS,
     Check,
-    from_up,
     one_of,
     require,
     setting,
-    up_to,
+    whole,
 )
 from .text import Say, counted, silent
 from .workers.local import InlinePool, LocalPool
@@ -205,7 +204,7 @@ class TrainConfig(LearnerConfig, SearchConfig):
         None,
         "The positions per update. By default the device and the preset decide.",
         LEARNING,
-        from_up(2),
+        whole(2),
     )
     replay_capacity: int | None = setting(
         None,
@@ -221,7 +220,7 @@ class TrainConfig(LearnerConfig, SearchConfig):
         "The number of processes that play. By default one for each GPU, or for each core. "
         "Several workers share a GPU when there are more workers than GPUs.",
         WORKERS,
-        up_to(MOST_WORKERS),
+        whole(most=MOST_WORKERS),
     )
     gpus: tuple[int, ...] | None = setting(
         None,
@@ -260,6 +259,9 @@ class TrainConfig(LearnerConfig, SearchConfig):
         super().__post_init__()
         if isinstance(self.gpus, list):  # from JSON
             object.__setattr__(self, "gpus", tuple(self.gpus))
+        for name in ("run", "copy_to", "from_checkpoint"):
+            if (folder := getattr(self, name)) is not None:
+                object.__setattr__(self, name, str(folder))
         game = rules(self.game)
         object.__setattr__(self, "game", game.name)  # gomoku:15 is named gomoku
         if self.run == "auto":
@@ -435,9 +437,8 @@ class TrainConfig(LearnerConfig, SearchConfig):
         if self.pool == "ray":
             from .workers.ray import RayPool  # Ray is an extra
 
-            address = self.address
             return RayPool(
-                SelfPlay, settings, plan, address=address, on_message=say, on_start=on_start
+                SelfPlay, settings, plan, address=self.address, on_message=say, on_start=on_start
             )
         return LocalPool(SelfPlay, settings, plan, logs=logs, on_message=say, on_start=on_start)
 

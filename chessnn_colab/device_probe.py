@@ -100,6 +100,12 @@ def probe_network(game: Game) -> SpikingNetwork:
     return network
 
 
+def _tensors(game: Game, state: Any) -> list[Tensor]:
+    """All of `state` and what follows from it, on the CPU."""
+    parts = [*vars(state).values(), game.legal_action_mask(state), game.pack(state)]
+    return [part.cpu() for part in parts]
+
+
 def _compare_rules(here: Game, there: Game) -> tuple[Any, Any]:
     """The states after PLIES random plies on the CPU and on the device, equal after each."""
     generator = torch.Generator().manual_seed(0)
@@ -109,7 +115,7 @@ def _compare_rules(here: Game, there: Game) -> tuple[Any, Any]:
         action = random_actions(here.legal_action_mask(state), generator)
         state = here.step(state, action)
         remote = there.step(remote, action.to(there.device))
-        if not torch.equal(here.pack(state), there.pack(remote).cpu()):
+        if not all(map(torch.equal, _tensors(here, state), _tensors(there, remote))):
             raise RuntimeError(
                 f"the rules of {here.name} come out wrong there, after {ply + 1} random plies"
             )
@@ -233,13 +239,14 @@ def _compare_policies(
     game, state: on the CPU. In a game of chance the devices draw different numbers, so there the
     two policies are not compared.
     """
+    wrong = f"the search {search} comes out wrong there"
     mask = game.legal_action_mask(state)
     action = found.action.cpu()
     weights = found.action_weights.cpu()
     if not (weights.sum(1) - 1).abs().max() < 1e-3:  # this finds NaN too
-        raise RuntimeError(f"the search {search} comes out wrong there: weights do not sum to one")
+        raise RuntimeError(f"{wrong}: weights do not sum to one")
     if not mask.gather(1, action.unsqueeze(1)).all():
-        raise RuntimeError(f"the search {search} comes out wrong there: moves are not legal")
+        raise RuntimeError(f"{wrong}: moves are not legal")
     if game.chance:
         return
     best = expected.action_weights.topk(2, dim=1).values
@@ -248,6 +255,5 @@ def _compare_policies(
     same = chosen[0] == chosen[1]
     if clear.any() and not same[clear].float().mean() >= AGREEMENT:
         raise RuntimeError(
-            f"the search {search} comes out wrong there: of {int(clear.sum())} clear moves "
-            f"{int(same[clear].sum())} are the CPU's"
+            f"{wrong}: of {int(clear.sum())} clear moves {int(same[clear].sum())} are the CPU's"
         )

@@ -81,7 +81,7 @@ def _pip_install(missing: list[str]) -> None:
         reason = next((line for line in lines if line.lower().startswith("error")), lines[-1])
         raise InstallError(
             f"pip could not install {', '.join(missing)}: {reason}. Look at the network "
-            "connection, and run this again"
+            "connection (on Kaggle: Settings, Internet on), and run this again"
         )
 
 

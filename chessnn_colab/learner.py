@@ -103,9 +103,11 @@ class Learner:
         time_convolutions(self.device)
 
     def update(self, batch: Arrays, learning_rate: float | None = None) -> Losses:
-        """One AdamW step on a batch from replay. The losses come back as device scalars, detached.
+        """One AdamW step on a batch from replay (see ReplayBuffer.sample). The losses come back as
+        device scalars, detached.
 
-        An entry "chance" of the batch picks symmetric images (see `augmented`).
+        learning_rate: of this step; None: the config's. An entry "chance" of the batch, float32 [B]
+        in [0, 1), picks symmetric images (see `augmented`).
         """
         for group in self.optimizer.param_groups:
             group["lr"] = self.learning_rate if learning_rate is None else learning_rate
@@ -204,7 +206,7 @@ class Learner:
 
     def policy_and_value(self, state: Any, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Log probabilities [B, m] of `targets`, the policy's entropy [B] over legal actions, and
-        WDL logits [B, 3].
+        the value's logits (see SpikingNetwork.features_and_value).
 
         A target that is not legal, which fills a spare place, has 0 and teaches nothing. A CPU
         computes the logits of the legal actions alone. Elsewhere their number would keep the host

@@ -92,7 +92,8 @@ class StartQueue:
         put(self.sample_until, limits)
         map_tensors(put, self.state, kind(**fields))
         self.end += len(limits)
-        self.end_on_device.fill_(self.end)
+        # MPS keeps a graph for each value that is filled in.
+        self.end_on_device.zero_().add_(self.end)
 
 
 class Lockstep:

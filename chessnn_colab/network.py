@@ -78,7 +78,7 @@ class SpikingNetwork(nn.Module):
 
     def features_and_value(self, observation: Tensor) -> tuple[Tensor, Tensor]:
         """The last neurons' spikes per time step, float32 [B, channels, H, W], and the value head's
-        logits [B, 3].
+        logits: [B, 3] for a win, a draw and a loss, or [B, bins] of a score.
 
         Ask for the policy logits afterwards (prior_logits, prior_logits_at), only for what you
         need.

@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .errors import ConfigError
-from .settings import FROM_ZERO, Check, Settings, one_of, up_to
+from .settings import FROM_ZERO, Check, Settings, one_of, whole
 
 # Of any size of a network: a larger one is a slip of the hand, or a file made to harm.
 LARGEST = 10_000
-SIZE = up_to(LARGEST)
+SIZE = whole()
 
 
 def _checked(default: Any, check: Check = SIZE) -> Any:

@@ -13,7 +13,7 @@ from .presets import Rates, stated_rates
 from .replay import window_size
 from .report import TIME_SHARE
 from .runs.folder import SAVE_SHARE
-from .settings import one_of, require, up_to
+from .settings import one_of, require, whole
 from .text import counted, duration, percent
 
 CARDS = {"T4": (14.6, (7, 5)), "A100": (40, (8, 0)), "H200": (141, (9, 0))}  # GiB, capability
@@ -131,7 +131,7 @@ def plan_run(
 
 def made_up_machine(gpus: int, kind: str) -> Inventory:
     """A machine with so many GPUs, like one of CARDS. Raises ConfigError."""
-    require("gpus", gpus, up_to(MOST_GPUS))
+    require("gpus", gpus, whole(most=MOST_GPUS))
     require("gpu", kind, one_of(*CARDS))
     gibibytes, capability = CARDS[kind]
     cards = (Gpu(number, kind, int(gibibytes * 2**30), capability, True) for number in range(gpus))

@@ -7,6 +7,7 @@ import numpy as np
 from .errors import ConfigError, RecordsError
 from .in_flight import Arrays
 from .records import GameRecords
+from .settings import COUNT, require
 
 # What is learned from, of the records.
 FIELDS = ("positions", "policy_actions", "policy_weights", "value_targets")
@@ -42,8 +43,7 @@ class ReplayBuffer:
     """
 
     def __init__(self, limit: int):
-        if limit < 1:
-            raise ConfigError(f"replay capacity {limit}: expected a whole number from 1 up")
+        require("replay_capacity", limit, COUNT)
         self.limit = self.capacity = limit
         self._arrays: Arrays = {}  # a ring of `_room` positions
         self._room = 0
@@ -89,7 +89,7 @@ class ReplayBuffer:
 
     def sample(self, batch_size: int, generator: np.random.Generator) -> Arrays:
         """`batch_size` positions drawn with replacement, as arrays [batch_size, ...] named after
-        FIELDS.
+        FIELDS. Raises ConfigError while it is empty.
         """
         if not self._size:
             raise ConfigError("the replay is empty: add games before sampling")

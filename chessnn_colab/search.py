@@ -18,9 +18,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from .errors import ConfigError
 from .graphs import map_tensors
-from .settings import COUNT, FROM_ZERO, SEARCH, Settings, one_of, setting, up_to
+from .settings import COUNT, FROM_ZERO, SEARCH, Settings, one_of, require, setting, whole
 from .shapes import check_shape
 
 MOST_SIMULATIONS = 4096  # of a tree, because it is in memory whole
@@ -99,7 +98,7 @@ class SearchConfig(Settings):
         4, "two-rung: the candidates whose best reply is evaluated too.", SEARCH, COUNT
     )
     num_simulations: int = setting(
-        32, "tree: the evaluations after the root's.", SEARCH, up_to(MOST_SIMULATIONS)
+        32, "tree: the evaluations after the root's.", SEARCH, whole(most=MOST_SIMULATIONS)
     )
     value_scale: float = setting(
         0.3,
@@ -117,11 +116,8 @@ class SearchConfig(Settings):
 
     def __post_init__(self):
         super().__post_init__()
-        if self.survivors > self.candidates:
-            raise ConfigError(
-                f"candidates={self.candidates}, survivors={self.survivors}: "
-                "expected 1 <= survivors <= candidates"
-            )
+        most = whole(most=self.candidates)
+        require("survivors", self.survivors, most, f" of candidates={self.candidates}")
 
     @property
     def evaluations(self) -> int:

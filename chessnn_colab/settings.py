@@ -32,30 +32,22 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and -LARGEST <= value <= LARGEST
 
 
-def from_up(least: int) -> Check:
-    """The check of a setting that is a whole number from `least` up."""
+def whole(least: int = 1, most: int = LARGEST) -> Check:
+    """The check of a setting that is a whole number from `least` to `most`."""
     return Check(
-        lambda value: isinstance(value, int) and least <= value <= LARGEST,
-        f"a whole number from {least} up to {LARGEST:,}",
+        lambda value: type(value) is int and least <= value <= most,
+        f"a whole number from {least} to {most:,}",
     )
 
 
-COUNT = from_up(1)
-COUNT_FROM_ZERO = from_up(0)
+COUNT = whole()
+COUNT_FROM_ZERO = whole(0)
 ABOVE_ZERO = Check(
     lambda value: _is_number(value) and value > 0, f"more than 0, and at most {LARGEST:,}"
 )
 FROM_ZERO = Check(
     lambda value: _is_number(value) and value >= 0, f"a number from 0 up to {LARGEST:,}"
 )
-
-
-def up_to(most: int) -> Check:
-    """The check of a setting that is a whole number from 1 to `most`."""
-    return Check(
-        lambda value: type(value) is int and 1 <= value <= most,
-        f"a whole number from 1 to {most:,}",
-    )
 
 
 def one_of(*words: str) -> Check:

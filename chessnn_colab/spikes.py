@@ -271,7 +271,9 @@ def silenced(network: SpikingNetwork, layer: str, channel: int | None = None) ->
 
 
 def estimate_energy(network: SpikingNetwork, observation: Tensor) -> Energy:
-    """Count the operations of one evaluation, averaged over the batch.
+    """Count the operations of one evaluation, averaged over a batch.
+
+    observation: float32 [B, planes, H, W].
 
     A convolution fed by spikes adds a weight for each spike and multiplies nothing. So does the
     stem, because the planes are binary. The heads read rates and multiply.

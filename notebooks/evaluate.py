@@ -46,11 +46,11 @@ scroll_to_cell(top=True)
 # - `copy_on_drive`, on Colab: a run that this machine has lost is brought back from its copy.
 # - `train_minutes_if_none`: how long to train where "auto" finds no run. That short run gets a
 #   folder of its own (`runs/chess-short`), because a run keeps the size of its first network.
-# - `games`: the games of each match. `ladder_games`: the games of each pair on the ladder.
+# - `games`: the games of each match, and of *Do its predictions come true?* `ladder_games`: the games of each pair on the ladder.
 #   `ladder_snapshots`: how many versions of the network are on it.
 # - `search`: "two-rung" is the quickest way to look ahead in many games at once; "tree" is that of
 #   the README's tables; "policy" does not look ahead and shows what the network knows by itself.
-# - `minutes_a_cell`: the time limit of the matches. The ladder has a limit of its own, as long.
+# - `minutes_a_cell`: the time limit of the matches. The ladder has the same limit again.
 #   Puzzles and the section after them have no limit.
 
 # %% tags=["parameters"]
@@ -92,8 +92,8 @@ display(run_story(run))
 
 # %% [markdown]
 # ## Games it played against itself
-# Press Play, click a move, or use the arrow keys. Early games wander. In chess, look for pieces
-# that are taken back, and for mates.
+# Press Play, click a move, or use the arrow keys. Of each iteration you see the longest game that was
+# won. Early games wander. In chess, look for pieces that are captured in return, and for mates.
 
 # %%
 from chessnn_colab import sample_replay
@@ -162,14 +162,15 @@ if ladder:
         "The ratings above, against games of self-play and minutes of training",
     )
 if not for_two:
-    print(f"{game} is for one player: there is no ladder, because nobody plays against anybody.")
+    print(f"{game} is for one player: there is no ladder, because each game has one player.")
 
 # %% [markdown]
 # *Fixed players are level lines. When the last points lie within each other's intervals, more training
 # did not help, or more games are needed to see it.*
 #
 # ## Puzzles
-# For chess and Gomoku, and the snapshots of the ladder. In chess: a hundred positions each with a
+# For chess and Gomoku, and the snapshots of the ladder (all there are, if you stopped it before its
+# first result). In chess: a hundred positions each with a
 # mate in one, a mate in two, and a piece that hangs, with the network's first move checked against
 # all solutions. Puzzles tell snapshots apart sooner than matches do, because their result does not
 # depend on chance.
@@ -232,7 +233,7 @@ def draw_fifths(fifths):
             axis.text(place, 1.02, "said" if word == "predicted" else word, ha="center", size=9)
     middles = [3 * number + 0.5 for number in range(len(fifths))]
     axis.set_xticks(middles, ["least", *[""] * (len(fifths) - 2), "most"][: len(fifths)])
-    axis.set(xlim=(-2, None), ylim=(0, 1.1), yticks=[], ylabel="share of games", xlabel=FIFTHS)
+    axis.set(xlim=(-2, None), ylim=(0, 1.1), yticks=[], ylabel="share of positions", xlabel=FIFTHS)
     axis.grid(False)
     return figure
 
@@ -248,7 +249,7 @@ except ChessnnError as error:  # a game for one player, or too few games that th
 
 # %% [markdown]
 # *Blue is wins, grey draws, orange losses. Five equal parts of the positions, from those where it
-# expected least to those where it expected most. The more alike two bars are, the better its chances can be trusted.*
+# expected least to those where it expected most. The more alike two bars are, the better its chances can be trusted. With few games, such as 40, they also differ by chance.*
 #
 # ## Look inside
 # The position where a game begins, and what the network fires there.
@@ -289,7 +290,7 @@ figure, axis = plt.subplots(figsize=(7.5, 1.2 + 0.32 * len(rates)))
 silent = [rate < 0.001 for rate in rates.values()]  # such a layer passes next to nothing on
 colours = ["#D55E00" if quiet else "#2A8FD0" for quiet in silent]
 bars = axis.barh(list(rates), list(rates.values()), height=0.66, color=colours)
-texts = [f"{100 * rate:.3g} %{', silent' * quiet}" for rate, quiet in zip(rates.values(), silent)]
+texts = [f"{100 * rate:.3g} %{', nearly silent' * quiet}" for rate, quiet in zip(rates.values(), silent)]
 axis.bar_label(bars, texts, padding=4)
 axis.set_xlim(0, 1.25 * max(0.04, *rates.values()))
 axis.xaxis.set_major_formatter("{x:.0%}")
@@ -304,9 +305,9 @@ show(inside.energy_bars(energy), energy.verdict)
 Markdown(energy.verdict)
 
 # %% [markdown]
-# *First picture: a row is a neuron of the last layer, a column its first spike, its second, and so
-# on; what is bright is fired. Second: how often each layer fires; a layer near zero sends
-# almost nothing to the next layer. Third: the energy of an evaluation, beside networks of the same
+# *Below the board: a row is a neuron of the last layer, a column its first spike, its second, and so
+# on; what is bright is fired. Then: how often each layer fires; a layer near zero sends
+# almost nothing to the next layer. Last: the energy of an evaluation, beside networks of the same
 # shape without spikes.*
 #
 # ## Every curve in TensorBoard

@@ -186,6 +186,7 @@ for axis, (title, board) in zip(axes, boards.items()):
             axis.text(file, rank, f"{value:.2g}", ha="center", va="center", size=7, color=colour)
     axis.set(title=title, xticks=range(8), yticks=range(8))
     axis.set(xticklabels=list("abcdefgh"), yticklabels=range(1, 9))
+    axis.grid(False)
 show(figure, f"{' and '.join(boards)}; {first_spikes[channel].sum():.0f} spikes in all")
 
 # %% [markdown]
@@ -336,7 +337,7 @@ def draw_silenced(layer, channel):
     with inside.silenced(trained, layer, channel - 1 if channel else None):
         thought = inside.opinion(trained, seen)
     words = f"Silenced: {moved(unchanged, thought):.0%} of the probability moved."
-    boards = {"Whole.": unchanged, words: thought}
+    boards = {"Nothing silenced.": unchanged, words: thought}
     return side_by_side(inside.thought_html(seen, one, text) for text, one in boards.items())
 
 

@@ -50,7 +50,7 @@ scroll_to_cell(top=True)
 #   weakest and quickest.
 # - `opponent`: who plays against the network in the section *Watch*: another run, `random`, and in
 #   chess also `greedy`, `minimax` or `engine:/path/to/stockfish`.
-# - `plies_to_watch`: *Watch* ends after so many moves of both sides together.
+# - `plies_to_watch`: *Watch* stops after this many moves, both sides counted.
 
 # %% tags=["parameters"]
 # @title Who plays { run: "auto" }
@@ -62,12 +62,12 @@ plies_to_watch = 300  # @param {type:"slider", min:10, max:600, step:10}
 
 # %% [markdown]
 # ## Play
-# Two clicks make a move: dots show where a piece can go. In Gomoku and tic-tac-toe it is one click.
-# You can also type moves (`e4`, `Nf3`, `O-O`). *What it thinks* draws its likeliest moves as
-# arrows, its opinion of who wins as a bar, and that opinion over the game. Below that it shows
-# where the search for its last move looked: the moves that it tried with the replies it foresaw,
-# and how often it looked at each. Beside each move stands the score that it expects (a draw is
-# half), or that it is proven won or lost. The box beside the board is the game as text: copy it to
+# Two clicks make a move: dots and rings show where a piece can go. In Gomoku and tic-tac-toe it is
+# one click. You can also type moves (`e4`, `Nf3`, `O-O`). *What it thinks* draws as arrows the moves
+# that the network finds likeliest for the side to move, as a bar its opinion of who wins, and that
+# opinion over the game. Below that it shows where the search for its last move looked: the moves
+# that it tried with the replies it foresaw, and how often it looked at each (`visits`). Beside each
+# move stand the points that it expects (a draw is half), or that the rules prove it won or lost. The box beside the board is the game as text: copy it to
 # keep it, or paste a position (FEN) or a game (PGN) and press Load.
 # This board does not answer while the cell below plays a game.
 
@@ -85,7 +85,8 @@ play_widget(found.run, human=you_play, evaluations=evaluations)
 # %% [markdown]
 # ## Watch
 # Each move as it is played, and then the game to play back: press Play, click a move, or use the
-# arrow keys. The stop button ends the game and keeps it.
+# arrow keys. The stop button ends the game and keeps it. The same players with the same settings
+# play the same game again.
 
 # %%
 from chessnn_colab import watch_game

@@ -3,8 +3,8 @@
 #
 # ![A board after a game of the network against itself, the spikes of its last layer on that board, and its scores in matches over the positions it has played](../docs/learned.png)
 #
-# Press **Run all**: without a single game of people this computer teaches itself chess in twenty
-# minutes, you watch it get better, and then you play against it. The stop button keeps everything;
+# Press **Run all**: without seeing one game played by people, this computer teaches itself chess in
+# twenty minutes, you watch it get better, and then you play against it. The stop button keeps everything;
 # *Run all* continues from there.
 
 # %% cellView="form" jupyter={"source_hidden": true} tags=["fetch"]
@@ -74,8 +74,8 @@ unfold(report.line, report)
 # <a name="Train"></a>
 # ## Train
 # Bars move as positions are played. After every iteration the curves grow, one of its games plays by itself
-# (pause it, or choose an earlier one), and below it you see what the network now thinks of one
-# position, always the same.
+# (pause it, or choose an earlier one). In chess you also see, below it, what the network now thinks of
+# one position, always the same. After the end a picture stays; `evaluate.ipynb` plays the games.
 
 # %%
 from IPython.display import display

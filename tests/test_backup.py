@@ -203,7 +203,8 @@ def test_a_slow_drive_does_not_hold_up_training_and_keeps_what_it_reads(run, dri
         save(run, iteration)
         assert opened.update() == []
     assert run.checkpoints() == [0, 4, 5]
-    assert opened.close(seconds=0.1)[-1].endswith("Train with it again to complete it")
+    monkeypatch.setattr(backup, "CLOSE_SECONDS", 0.1)
+    assert opened.close()[-1].endswith("Train with it again to complete it")
     go.set()
     opened._thread.join()
     assert RunFolder.open(drive).checkpoints() == [0]

@@ -102,7 +102,7 @@ def test_the_process_of_a_part_finds_the_package_from_anywhere(tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PYTHONPATH", raising=False)
     failed = measured(["bench", "nothing"], 60)
-    assert failed["error"].startswith("chessnn_colab: unknown bench 'nothing'")
+    assert failed["error"].startswith("chessnn_colab: bench='nothing': expected one of all, rules")
     assert failed["printed"] == [failed["error"]] and failed["seconds"] > 0
     assert measured(["bench", "rules"], 0.1) == {"error": "it took longer than 0 s"}
 

@@ -214,7 +214,7 @@ def test_a_promotion_a_wrong_move_and_the_way_back(show):
     tab.evaluate(PLAIN_OPPONENT, drawing.actions)
     tab.keyboard.type("Ke3")
     tab.keyboard.press("Enter")
-    assert "“Ke3” is no legal move here" in says(tab)
+    assert "“Ke3” is not a legal move here" in says(tab)
     tab.get_by_role("button", name="Flip the board").click()
     tab.get_by_role("button", name="c7, white pawn").focus()
     for key in ("Enter", "ArrowDown", "ArrowRight", "Enter"):  # to b8, seen from Black's side

@@ -1,5 +1,7 @@
 """The probe of a device: what works passes, and each fault made here on purpose is found."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -63,10 +65,26 @@ def test_wrong_gradients_are_found(on_device, part, factor):
         probe("cpu")
 
 
-def test_wrong_rules_are_found_at_the_first_ply(on_device):
-    def spoil(game: Chess) -> None:
-        game.step = lambda state, action: game.init(module.BOARDS)
+def one_more_move(game: Chess) -> None:
+    mask = game.legal_action_mask
+    action = torch.tensor([0])
+    game.legal_action_mask = lambda state: mask(state).index_fill(1, action, True)
 
+
+def wrong_step(game: Chess) -> None:
+    game.step = lambda state, action: game.init(module.BOARDS)
+
+
+def wrong_past(game: Chess) -> None:
+    """The board is right, and what repeats is not."""
+    step = game.step
+    game.step = lambda state, action: replace(
+        after := step(state, action), history=after.history + 1
+    )
+
+
+@pytest.mark.parametrize("spoil", [wrong_step, one_more_move, wrong_past])
+def test_wrong_rules_are_found_at_the_first_ply(on_device, spoil):
     on_device(spoil_rules=spoil)
     with pytest.raises(RuntimeError, match="the rules of chess come out wrong there, after 1 rand"):
         probe("cpu")

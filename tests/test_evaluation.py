@@ -80,7 +80,7 @@ def test_searches_take_their_own_sizes():
         (("policy", 4), "no candidates: expected no size"),
         (("two-rung", None, None, 30), "no num_simulations: expected candidates and survivors"),
         (("tree", None, 3), "no survivors: expected num_simulations"),
-        (("two-rung", 2, 3), "survivors <= candidates"),
+        (("two-rung", 2, 3), "survivors=3 of candidates=2"),
     ],
 )
 def test_sizes_of_another_search_are_refused(arguments, words):

@@ -6,7 +6,11 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from chessnn_colab.runs.networks import find_network
+import pytest
+
+from chessnn_colab.errors import CheckpointError
+from chessnn_colab.runs.checkpoint import load_checkpoint, save_checkpoint
+from chessnn_colab.runs.networks import find_network, load_network
 from tests.small_run import CONFIG, make_run
 
 
@@ -42,6 +46,16 @@ def test_the_newest_trained_run_of_chess_is_taken_and_what_is_asked_for_comes_fi
         find_network(old, tmp_path).run == old
         and find_network(f"{old}@1", tmp_path).run == f"{old}@1"
     )
+
+
+def test_the_file_of_a_checkpoint_is_refused_because_its_weights_are_not_those_that_play(tmp_path):
+    run = Path(make_run(tmp_path / "run", (1,)))
+    checkpoint = load_checkpoint(run / "snapshots/000001.safetensors")
+    file = tmp_path / "checkpoint.safetensors"
+    groups = {**checkpoint.groups, "optimizer": {}}
+    save_checkpoint(file, groups, checkpoint.metadata)
+    with pytest.raises(CheckpointError, match="it is a run's checkpoint: name the run's folder"):
+        load_network(file)
 
 
 def test_a_run_without_the_network_asked_for_says_what_it_has(tmp_path):

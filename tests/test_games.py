@@ -56,7 +56,9 @@ def test_a_game_describes_itself(game):
     assert min(game.start_shares.values()) >= 0 and sum(
         game.start_shares.values()
     ) == pytest.approx(1)
-    assert 0 < game.discount <= 1 and game.self_play_plies >= 1 and game.max_plies == CAP
+    assert 0 < game.discount <= 1 and (game.num_players == 1 or game.discount < 1)
+    assert game.sampling_plies >= 1 and game.self_play_plies >= 1 and game.max_plies == CAP
+    assert game.num_players == 2 or "standard" in game.start_shares
     assert game.device == torch.device("cpu") and len(game.observation_shape) == 3
     config = TrainConfig(game=game.name).network_config(game)
     assert config.actions == game.num_actions and config.jumps == game.jumps
@@ -116,6 +118,11 @@ def test_values_are_in_range(game, state):
     assert (game.score_limit > 0) == (game.num_players == 1)
     if game.num_players == 2:
         assert (state.rewards.sum(1) == 0).all() and (state.rewards[state.truncated] == 0).all()
+        assert set(state.rewards.unique().tolist()) <= {-1.0, 0.0, 1.0}
+        open_games = select(state, ~finished(state))
+        after = game.step(open_games, random_actions(game, open_games, torch.Generator()))
+        turns = open_games.current_player + after.current_player
+        assert (turns[~finished(after)] == 1).all(), "players move in turn"
 
 
 def test_a_game_ends_at_its_cap_if_not_before(game):

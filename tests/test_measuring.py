@@ -287,7 +287,7 @@ def test_watch_prints_once_into_a_pipe_and_the_last_so_many(trained, capsys):
     assert "26 %" in lines[2] and "2.31" in lines[2] and "3m 00s" in lines[2]
     assert "2,400 games" in lines[-2] and "loss 3.29, 2,707 positions/s" in lines[-1]
     assert main(["watch", trained, "--last", "0"]) == 2
-    assert "last=0: expected a whole number from 1 up" in capsys.readouterr().err
+    assert "last=0: expected a whole number from 1 to" in capsys.readouterr().err
 
 
 def test_watch_and_tensorboard_leave_out_what_an_iteration_without_a_game_has_not(tmp_path, capsys):

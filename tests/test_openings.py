@@ -5,7 +5,10 @@ from pathlib import Path
 
 import chess
 
-from chessnn_colab.arena.chess.openings import BOOK, board_after
+from chessnn_colab.arena.chess.game import CHESS
+from chessnn_colab.arena.chess.openings import BOOK
+from chessnn_colab.arena.result import Opening
+from chessnn_colab.games.registry import make_game
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
 from make_tactics import VALUES, best_exchange
@@ -17,6 +20,10 @@ def balance(board: chess.Board) -> int:
         value * (len(board.pieces(kind, board.turn)) - len(board.pieces(kind, not board.turn)))
         for kind, value in VALUES.items()
     )
+
+
+def board_after(opening: Opening) -> chess.Board:
+    return CHESS.start(make_game("chess"), [opening])[1][0]
 
 
 def test_the_book_is_varied():

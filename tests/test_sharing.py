@@ -206,7 +206,7 @@ def test_processes_come_where_they_pay(monkeypatch):
     assert found(*[4] * 100) == 2, "there are two openings"
     assert found(4000, seconds=5.0) == 1 and found(4000, device=torch.device("mps")) == 1
     assert found(4000, other=program) == 1
-    with pytest.raises(ConfigError, match="processes=0: expected a whole number from 1 up"):
+    with pytest.raises(ConfigError, match="processes=0: expected a whole number from 1 to"):
         play_matches(game, [Match(fixed, fixed, 2)], processes=0)
 
 

@@ -157,6 +157,8 @@ def test_a_click_while_it_thinks_is_not_taken_for_a_move(monkeypatch, queued):
     now[0] += 1
     click(view, "d2", "d4")
     assert len(moves(view)) == 4
+    view.controls.entry._handle_custom_msg({"event": "submit"}, [])  # it was waiting there, too
+    assert len(moves(view)) == 4 and "while the opponent was thinking" in said(view)
 
 
 # Typing
@@ -239,6 +241,9 @@ def test_resigning_ends_the_game_and_says_so_in_its_text():
     assert not view.enter("d4")
     view.resign()
     assert "This game is over" in said(view)
+    view.take_back()
+    assert len(moves(view)) == 2 and "The game goes on" in said(view) and view.enter("d4")
+    view.resign()
     view.new_game()
     assert not view.resigned and view.enter("d4")
 

@@ -13,7 +13,7 @@ from ..runs.checkpoint import load_checkpoint
 from ..runs.networks import find_snapshot, run_game
 from ..search import SearchConfig
 from ..selfplay import Play
-from ..settings import COUNT_FROM_ZERO, require, up_to
+from ..settings import COUNT_FROM_ZERO, require, whole
 from ..text import counted
 from .evaluate import network_player
 from .match import MOST_GAMES
@@ -37,7 +37,7 @@ def calibrate_run(
     last. Raises ConfigError for a game that pays points, Interrupted, and what load_network raises.
     """
     game = match_game(run_game(run), detect_device(device).device)
-    require("games", games, up_to(MOST_GAMES))
+    require("games", games, whole(most=MOST_GAMES))
     require("seed", seed, COUNT_FROM_ZERO)
     if game.score_limit:
         raise ConfigError(f"{game.title} pays points: expected a game that is won, drawn or lost")

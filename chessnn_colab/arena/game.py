@@ -33,23 +33,24 @@ def data_lines(module: str, file: str) -> list[str]:
 
 @dataclass(frozen=True)
 class ArenaGame:
-    """The parts of one game's matches. The game does not have a part that is None. By default it
-    has no board objects, and matches begin from its standard start.
+    """The parts of one game's matches. The game does not have a part that is None. By default
+    matches begin from its standard start, and a board object is the list of its actions.
     """
 
     game: str
     # Name, as `--opponent` takes it -> a function that makes the player of a Game.
     players: Mapping[str, Callable[[Any], Player]]
     max_plies: int | None = None  # plies after which a match game is drawn; None: the game's limit
+    # The openings; more than the standard start need `opening_actions` and `states`.
     book: Sequence[Opening] = (Opening("start position", ()),)
-    # The board object after an opening, for players that want boards.
-    board_after: Callable[[Opening], Any] = lambda opening: None
-    # Board objects and the Game -> a state with a row for each.
-    states: Callable[[Sequence[Any], Any], Any] = lambda boards, game: game.init(len(boards))
-    push: Callable[[Any, int], None] = lambda board, action: None  # plays it on a board object
-    engine: Callable[[str], Player] | None = None  # the player for "engine:PATH"
     # The actions that lead from the standard start to the position after an opening.
     opening_actions: Callable[[Opening], Sequence[int]] = lambda opening: ()
+    # A board object in the standard start, for players that want boards.
+    new_board: Callable[[], Any] = list
+    push: Callable[[Any, int], None] = list.append  # plays an action on a board object
+    # Board objects and the Game -> a state with a row for each.
+    states: Callable[[Sequence[Any], Any], Any] = lambda boards, game: game.init(len(boards))
+    engine: Callable[[str], Player] | None = None  # the player for "engine:PATH"
     puzzles: Callable[[Any], Sequence[Puzzle]] | None = None  # of a Game
     # A run shows what its network thinks of this position after every iteration. Its name says what
     # there is to see, as in "Does it see that ...?".
@@ -57,7 +58,12 @@ class ArenaGame:
 
     def start(self, game: Game, openings: Sequence[Opening]) -> tuple[Any, list[Any]]:
         """The positions after `openings`: a state with a row for each, and their board objects."""
-        boards = [self.board_after(opening) for opening in openings]
+        boards = []
+        for opening in openings:
+            board = self.new_board()
+            for action in self.opening_actions(opening):
+                self.push(board, action)
+            boards.append(board)
         return self.states(boards, game), boards
 
     def require(self, part: str) -> Any:

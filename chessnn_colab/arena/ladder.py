@@ -16,6 +16,7 @@ from ..runs.files import encode_object, refused, write_atomically
 from ..runs.folder import RATINGS_FILE, RunFolder
 from ..runs.networks import run_game
 from ..search import SearchConfig
+from ..settings import require, whole
 from .evaluate import find_players, network_player
 from .match import Match
 from .parallel import play_matches
@@ -193,10 +194,7 @@ def spread(iterations: Sequence[int], count: int) -> list[int]:
 
     Raises ConfigError for a count below 2, RunError when there are no iterations.
     """
-    if count < 2:
-        raise ConfigError(
-            f"snapshots={count}: expected 2 or more, the untrained network and the last"
-        )
+    require("snapshots", count, whole(2))
     if not iterations:
         raise RunError("the run has no snapshot of its weights yet; let it train for an iteration")
     places = np.linspace(0, len(iterations) - 1, min(count, len(iterations))).round().astype(int)

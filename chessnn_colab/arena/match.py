@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from ..settings import Check, require, up_to
+from ..settings import Check, require, whole
 from .players import Player
 from .progress import Bar
 from .result import MatchGame, MatchResult
@@ -43,7 +43,7 @@ class Match:
     games: int
 
     def __post_init__(self):
-        require("games", self.games, up_to(MOST_GAMES) if self.opponent is None else PAIRS)
+        require("games", self.games, whole(most=MOST_GAMES) if self.opponent is None else PAIRS)
 
     @property
     def players(self) -> tuple[Player, ...]:

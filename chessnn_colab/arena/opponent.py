@@ -14,7 +14,7 @@ from ..games.base import Game, concatenate
 from ..graphs import map_tensors
 from ..network import SpikingNetwork
 from ..search import ILLEGAL, MOST_SIMULATIONS, SearchConfig
-from ..settings import require, up_to
+from ..settings import require, whole
 from .players import NO_MOVE, NetworkPlayer, Player, play_search
 
 
@@ -97,7 +97,7 @@ def search_of(evaluations: int) -> SearchConfig:
     """The search with this number of network evaluations per move; 1 is the policy alone.
     Raises ConfigError.
     """
-    require("evaluations", evaluations, up_to(MOST_SIMULATIONS))
+    require("evaluations", evaluations, whole(most=MOST_SIMULATIONS))
     return (
         play_search("policy")
         if evaluations == 1

@@ -14,10 +14,9 @@ import torch
 from ..arena.progress import Bar, MatchProgress, Watch, unwatched
 from ..config import TrainConfig
 from ..devices import detect_device, inventory, time_convolutions
-from ..errors import ConfigError
 from ..memory import keep_freed_memory
 from ..search import SearchConfig
-from ..settings import ABOVE_ZERO, COUNT, require
+from ..settings import ABOVE_ZERO, COUNT, one_of, require
 from .device_parts import bench_check, bench_ply, bench_precision, bench_train
 from .launches import bench_launches
 from .neighbour import bench_neighbour
@@ -65,8 +64,7 @@ def bench(
     unknown name or search, and for seconds and boards that are not positive.
     """
     benches = BENCHES | ALONE
-    if name not in ("all", *benches):
-        raise ConfigError(f"unknown bench {name!r}: expected one of {', '.join(benches)}, or all")
+    require("bench", name, one_of("all", *benches))
     require("seconds", seconds, ABOVE_ZERO)
     if boards is not None:
         require("boards", boards, COUNT)

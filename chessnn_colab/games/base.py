@@ -28,9 +28,13 @@ class Game(Protocol):
     - `current_player`: int64 [B], whose turn it is, 0 for the first mover;
     - `terminated`: bool [B], ended by the rules;
     - `truncated`: bool [B], stopped at the ply cap;
-    - `rewards`: float32 [B, num_players], what the last ply paid each player;
+    - `rewards`: float32 [B, num_players], what the last ply paid each player; of two, -1, 0 or 1;
     - `ending`: int64 [B], index into the game's `endings`;
     - `plies_played`: int64 [B], plies since this game's own start; the cap counts these.
+
+    Two players move in turn; to pass is an action. Where num_actions is a multiple of the squares,
+    action = plane * squares + square. One player's starts have the kind "standard". forced_wins
+    also uses `forcing_actions`, where a game has it.
     """
 
     name: str  # in games.registry
@@ -47,8 +51,10 @@ class Game(Protocol):
     start_shares: Mapping[str, float]
     # Plies after which self-play stops a game. A run may set this (`max_plies`).
     self_play_plies: int
-    sampling_plies: int  # a game samples its moves until a random ply below this
-    discount: float  # what a win is worth to the search one ply later; of points, in targets too
+    sampling_plies: int  # from 1: a game samples its moves until a random ply below this
+    # What a win is worth to the search one ply later, below 1 for two players; of points, in
+    # targets too.
+    discount: float
     # 1: value targets are the outcome alone; below 1: mixed with estimates of the next plies. These
     # are guessed_chances, or what the search said in a game without them.
     td_lambda: float = 1.0

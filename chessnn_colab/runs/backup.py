@@ -22,7 +22,7 @@ from .config_file import CONFIG_FILE
 from .files import AnyPath, copy_verified, reason, refused
 from .folder import CARD_FILE, RATINGS_FILE, RunFolder, folder_path
 
-CLOSE_SECONDS = 120.0
+CLOSE_SECONDS = 120
 # Everything but the checkpoints and config.json. Reports come before checkpoints, so that the copy
 # misses none.
 _FILES = (
@@ -74,16 +74,16 @@ class Backup:
             self._thread.join(max(seconds, 0))
             self._behind |= self._copying
 
-    def close(self, say: Say = silent, seconds: float = CLOSE_SECONDS) -> list[str]:
-        """Finish copying, in at most `seconds`, and unlock the copy. Returns what went wrong.
+    def close(self, say: Say = silent) -> list[str]:
+        """Finish copying, in at most CLOSE_SECONDS, and unlock the copy. Returns what went wrong.
 
         say: told before, where there is something to wait for.
         """
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + CLOSE_SECONDS
         if self._copying or self._behind:
-            say(f"Finishing the copy {self._copy.path}, {seconds:.0f} seconds at most ...")
+            say(f"Finishing the copy {self._copy.path}, {CLOSE_SECONDS} seconds at most ...")
         try:
-            self.wait(seconds)
+            self.wait(CLOSE_SECONDS)
             if self._behind and self._copy.held and not self._copying:
                 self._begin()
                 self.wait(deadline - time.monotonic())

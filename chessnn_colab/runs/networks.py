@@ -80,7 +80,10 @@ def networks(run: AnyPath) -> dict[int, Path]:
             )
         return found
     path = absolute(run)
-    iteration = load_checkpoint(path).metadata.get("iteration")
+    checkpoint = load_checkpoint(path)
+    if "optimizer" in checkpoint.groups:
+        raise unusable(path, "it is a run's checkpoint: name the run's folder, or a snapshot of it")
+    iteration = checkpoint.metadata.get("iteration")
     if type(iteration) is not int or iteration < 0:
         raise unusable(path, f"its iteration is {iteration!r:.60}, expected a whole number")
     return {iteration: path}
@@ -146,7 +149,7 @@ def load_network(
 
     snapshot: the iteration to load; None is the last one saved. Raises RunError when there is no
     such run or snapshot, CheckpointError when the file is damaged or its network is for another
-    board than its game's.
+    board than its game's, DeviceError for a device that is not there.
     """
     iteration, path = find_snapshot(run, snapshot)
     name = run_game(run)

@@ -23,9 +23,10 @@ from ..text import duration
 from .columns import strength_sentences
 from .curves import draw_firing, draw_strength
 from .played import played_game
+from .plots import ARITHMETIC, draw_designs
 from .reference import reference_for
 from .story import headline
-from .style import BLUE, ORANGE, draw_bars, figure_png, styled
+from .style import figure_png, styled
 from .svg_image import draw_board
 
 PAPER = "#FFFFFF"  # of the file; in a notebook the page shines through
@@ -74,16 +75,10 @@ def _draw_energy(axis: Axes, run: str) -> None:
     network, _ = load_network(run, device="cpu")
     game = make_game(run_game(run))
     energy = estimate_energy(network, game.observe(energy_positions(game)))
-    bars = {"spikes": (0, BLUE), "ReLU": (2, ORANGE), "ReLU, int8": (3, ORANGE)}
-    if not energy.spiking:
-        del bars["spikes"]
-    places, colours = zip(*bars.values())
-    values = [energy.designs[place].arithmetic_nanojoules / 1000 for place in places]
-    texts = [f"{value:.3g} µJ" for value in values]
-    axis.set_title("Energy of an evaluation, arithmetic alone", fontsize=8)
-    draw_bars(axis, list(bars), values, texts, colours)
+    joules = draw_designs(axis, energy.designs[0 if energy.spiking else 2 : 4], ARITHMETIC)
+    axis.set_title("Arithmetic of an evaluation (twin: without spikes)", fontsize=8)
     axis.set_xticks([])
-    axis.set_xlim(0, 1.6 * max(values))
+    axis.set_xlim(0, 1.6 * max(joules))
 
 
 def energy_positions(game: Any) -> Any:

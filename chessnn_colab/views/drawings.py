@@ -1,6 +1,6 @@
 """Which games have a board to click on.
 
-A game gets a board by a line in DRAWINGS. A game of stones on a grid needs no more than that line.
+A game gets a board by a line in DRAWINGS; docs/games.md says what a game of stones needs besides.
 """
 
 from ..errors import ConfigError

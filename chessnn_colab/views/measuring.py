@@ -44,8 +44,7 @@ def measure(
     """
     if seconds is None:
         reports = RunFolder.open(run).read_reports()
-        trained = reports[-1]["seconds"] if reports else 0.0
-        seconds = min(MAX_SECONDS, SHARE_OF_TRAINING * trained)
+        seconds = min(MAX_SECONDS, SHARE_OF_TRAINING * (reports[-1]["seconds"] if reports else 0.0))
     if search is None:
         candidates, survivors = (8, 4) if seconds < QUICK_SECONDS else (None, None)
         search = play_search("two-rung", candidates, survivors)

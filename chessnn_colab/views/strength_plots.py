@@ -91,6 +91,7 @@ def training_curves(
     amounts = {0: (0.0, 0.0)}
     for report in RunFolder.open(run).reports():
         amounts[report.iteration] = (report.total_games, report.seconds / 60)
+    first = next(iter(lines), "")
     figure = Figure(figsize=(10.0, 3.8))
     panels = figure.subplots(1, 2, sharey=True)
     for column, axis in enumerate(panels):
@@ -98,8 +99,7 @@ def training_curves(
             known = [iteration for iteration in sorted(values) if iteration in amounts]
             x = [amounts[iteration][column] for iteration in known]
             y = [values[iteration] for iteration in known]
-            of_line = errors if name == next(iter(lines)) else None
-            bars = [of_line[iteration] for iteration in known] if of_line else None
+            bars = [errors[iteration] for iteration in known] if errors and name == first else None
             axis.errorbar(x, y, yerr=bars, label=name, marker=marker, ms=5, lw=1.8, capsize=4)
     panels[0].set(xlabel="games of self-play", ylabel=label)
     panels[0].xaxis.set_major_formatter("{x:,g}")

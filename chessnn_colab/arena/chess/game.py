@@ -9,7 +9,7 @@ from ..result import Opening
 from .engine import parse_engine
 from .greedy import GreedyPlayer
 from .minimax import MinimaxPlayer
-from .openings import BOOK, board_after, opening_actions
+from .openings import BOOK, opening_actions
 from .tactics import load_puzzles
 
 
@@ -23,11 +23,11 @@ CHESS = ArenaGame(
     players={"random": RandomPlayer, "greedy": GreedyPlayer, "minimax": MinimaxPlayer},
     max_plies=300,
     book=BOOK,
-    board_after=board_after,
-    states=state_from_boards,
-    push=push,
-    engine=parse_engine,
     opening_actions=opening_actions,
+    new_board=chess.Board,
+    push=push,
+    states=state_from_boards,
+    engine=parse_engine,
     puzzles=load_puzzles,
     one_position=Opening("White's knight can take the queen", ("e4", "e5", "Nf3", "Qh4")),
 )

@@ -12,16 +12,8 @@ from ..game import data_lines
 from ..result import Opening
 
 
-def board_after(opening: Opening) -> chess.Board:
-    """The position after an opening in SAN, with its moves in the board's past."""
-    board = chess.Board()
-    for move in opening.moves:
-        board.push_san(move)
-    return board
-
-
 def opening_actions(opening: Opening) -> list[int]:
-    """The actions that lead there from the standard start."""
+    """The actions of an opening in SAN, from the standard start."""
     board = chess.Board()
     actions = []
     for move in opening.moves:

@@ -4,23 +4,14 @@ import functools
 from functools import partial
 
 from ...games.gomoku.notation import parse_cell
-from ...games.gomoku.rules import Gomoku
 from ...games.registry import rules
 from ..game import ArenaGame
 from ..players import RandomPlayer
-from ..result import Opening
 from .alphabeta import AlphaBetaPlayer
 from .engine import parse_engine
 from .heuristic import HeuristicPlayer
 from .openings import book
 from .tactics import SUITE_SIZE, load_puzzles
-
-
-def board_after(game: Gomoku | type[Gomoku], opening: Opening) -> list[int]:
-    """The actions of `opening`, which stand for the position after it: the board objects of
-    Gomoku are lists of actions. game: the rules, or their class.
-    """
-    return [parse_cell(move, game.size) for move in opening.moves]
 
 
 @functools.cache
@@ -38,10 +29,8 @@ def gomoku_game(name: str) -> ArenaGame:
             "alphabeta4": partial(AlphaBetaPlayer, depth=4),
         },
         book=book(variant.size),
-        board_after=partial(board_after, variant),
+        opening_actions=lambda opening: [parse_cell(move, variant.size) for move in opening.moves],
         states=lambda boards, game: game.after(boards),
-        push=list.append,
         engine=partial(parse_engine, variant),
-        opening_actions=partial(board_after, variant),
         puzzles=load_puzzles if variant.size >= SUITE_SIZE else None,
     )

@@ -149,7 +149,7 @@ class ChessGame extends Game {
     let found = written.map(plain).indexOf(plain(text));
     if (found < 0) found = squares.indexOf(plain(text).toLowerCase());
     if (found >= 0) return this.moves[found].action;
-    throw new Error(`“${text}” is no legal move here. Type one such as ${squares[0]} or ${written[0]}.`);
+    throw new Error(`“${text}” is not a legal move here. Type one such as ${squares[0]} or ${written[0]}.`);
   }
 }
 

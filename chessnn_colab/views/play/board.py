@@ -27,14 +27,14 @@ TAKEN_BACK = "Your last move is taken back; nothing else is lost."
 class PlayBoard(WidgetOrHtml):
     """A game between a person and an opponent; made by `play_widget`.
 
-    `drawing` is the game so far. Nothing that a person clicks or types can lose it.
+    `drawing` is the game so far. Only *New game* and *Load* end it.
     """
 
     script = "keys.js"
     silent = (
         "The kernel does not answer: it is busy, or it was restarted. After a restart, copy the "
         "game as text from beside the board, run the first cells (to fetch, to install, to choose) "
-        "and this one, paste the text and press Load."
+        "and this one, choose your side, paste the text and press Load."
     )
 
     def __init__(self, drawing: Drawing, opponent: Opponent, human: int):
@@ -107,7 +107,9 @@ class PlayBoard(WidgetOrHtml):
             self._play(self._asked[number])
 
     def take_back(self) -> None:
-        """Undo the person's last move and the answer to it."""
+        """Undo the person's last move and the answer to it; or that the person resigned."""
+        if self.resigned:
+            return self._begin("The game goes on. Your move.")
         moves = len(self.drawing.actions)
         own_first = (self.drawing.turn + moves) % 2 == self.human  # this side made the first move
         needed = 1 if own_first else 2
@@ -187,9 +189,9 @@ class PlayBoard(WidgetOrHtml):
         """Whether the game has ended."""
         return self.resigned or bool(self.drawing.ending())
 
-    def _waited(self) -> bool:
-        """True if this click was queued while the opponent was thinking and so was meant for the
-        previous position.
+    def waited(self) -> bool:
+        """True if this click or key was queued while the opponent was thinking and so was meant for
+        the previous position.
         """
         now = time.monotonic()
         if self._thought_for < LONG_THOUGHT or now - self._thought_until > QUEUED:
@@ -199,7 +201,7 @@ class PlayBoard(WidgetOrHtml):
         return True
 
     def _may_move(self) -> bool:
-        if self._waited():
+        if self.waited():
             return False
         if self.over:
             self._draw(GAME_OVER)

@@ -7,7 +7,7 @@ import sys
 from contextlib import closing
 from typing import TextIO
 
-from ...errors import ConfigError
+from ...settings import one_of, require
 from ..front_end import has_widget_front_end
 from .model import Face, LiveProgress
 from .text import TextFace
@@ -15,18 +15,17 @@ from .text import TextFace
 FACES = ("text", "terminal", "widgets", "silent")
 
 
-def make_progress(kind: str | None = None, stream: TextIO | None = None) -> LiveProgress:
-    """The progress called `kind`: "text", "terminal", "widgets" (the panel of a notebook) or
-    "silent". train() takes it, and every function with a parameter `watch`; the caller closes it.
+def make_progress(stream: TextIO | None = None) -> LiveProgress:
+    """The progress that train() takes, and every function with a parameter `watch`; the caller
+    closes it.
 
-    Without a kind, the environment variable CHESSNN_UI names it. Without that, it is a notebook's
-    panel where one can be drawn, a terminal's live lines in a terminal, else text. stream: where
-    lines go; None is sys.stdout. Raises ConfigError for any other name.
+    The environment variable CHESSNN_UI names it: "text", "terminal", "widgets" (the panel of a
+    notebook) or "silent". Without that, it is a notebook's panel where one can be drawn, a
+    terminal's live lines in a terminal, else text. stream: where lines go; None is sys.stdout.
+    Raises ConfigError for any other name.
     """
-    source = "progress" if kind else "CHESSNN_UI"
-    name = kind or os.environ.get("CHESSNN_UI") or _face_for_this_place(stream)
-    if name not in FACES:
-        raise ConfigError(f"unknown {source} {name!r}: expected one of {', '.join(FACES)}")
+    name = os.environ.get("CHESSNN_UI") or _face_for_this_place(stream)
+    require("CHESSNN_UI", name, one_of(*FACES))
     if name == "widgets":
         from .notebook import NotebookFace  # a terminal needs neither IPython nor matplotlib
 
@@ -40,7 +39,7 @@ def make_progress(kind: str | None = None, stream: TextIO | None = None) -> Live
 
 def watching(stream: TextIO | None = None) -> closing[LiveProgress]:
     """`make_progress` for a with statement, which closes it."""
-    return closing(make_progress(stream=stream))
+    return closing(make_progress(stream))
 
 
 def _face_for_this_place(stream: TextIO | None) -> str:

@@ -106,7 +106,7 @@ class LiveProgress(Progress):
         self._write(f"Generating {positions} on {counted(len(bars), 'worker')}")
         self._write(f"Positions per worker: {list(positions_per_worker)}")
         self._show_play(bars)
-        if first and any(device.startswith("GPU") for device in devices):
+        if first and any("GPU" in device for device in devices):
             self._write("Choosing kernels, once: the first plies on a GPU are slow")
             self._show(Bar(CHOOSING, 0, 1, "the first plies on a GPU are slow"))
 
