@@ -191,7 +191,7 @@ def test_the_page_of_a_hub_says_what_kind_of_network_it_is(tmp_path, activation,
         (["RUN", "NOTHING/deep/file"], "cannot save checkpoint"),
         (["RUN", "NOTHING/deep/page.html"], "cannot write the page"),
         (["RUN", "TAKEN/folder", "--card"], "cannot write "),
-        (["TILES", "PAGE"], "'2048' has no board to click on: expected one of chess"),
+        (["TILES", "PAGE"], "game='2048': expected one of chess, gomoku, tictactoe"),
     ],
 )
 def test_what_cannot_be_shared_is_a_sentence(run, tmp_path, capsys, arguments, words):

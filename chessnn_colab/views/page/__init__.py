@@ -17,16 +17,18 @@ from typing import Any
 import numpy as np
 
 from ...errors import CheckpointError
-from ...games.registry import make_game
+from ...games.registry import family, make_game
 from ...network import SpikingNetwork, actor_copy, to_arrays
 from ...runs.files import AnyPath, absolute, refused, write_atomically
 from ...runs.networks import is_file, load_network
 from ...runs.shared import card_of_run, new_file
+from ...settings import one_of, require
 from ..drawing import Drawing
 from ..drawings import make_drawing
 from ..picture import MARKS
 
 LARGEST = 3_500_000  # bytes of float32 weights; where there are more, they become float16
+PAGE_GAMES = ("chess", "gomoku", "tictactoe")  # whose rules rules.js has
 ENGINE = ("rules.js", "network.js", "search.js")  # what the page's worker thread runs
 GAME_FACTS = ("name", "title", "player_names", "discount")
 DRAWING_FACTS = ("rows", "columns", "names", "grounds", "glyphs", "alarm")
@@ -36,12 +38,14 @@ def share_page(run: AnyPath, file: AnyPath, snapshot: int | None = None) -> str:
     """Write one network of a run, or of a shared file, as a page. Returns a sentence about it.
 
     snapshot: its iteration; None is the best, as far as that is known. Raises ConfigError for a
-    game without a board to click on (2048), RunError and CheckpointError as load_network does,
+    game whose rules the page does not have (2048), RunError and CheckpointError as load_network does,
     CheckpointError when `file` exists or cannot be written.
     """
     target = new_file(file)
     card = card_of_run(run, snapshot)
-    drawing = make_drawing(make_game(str(card["game"])))
+    game = make_game(str(card["game"]))
+    require("game", family(game.name), one_of(*PAGE_GAMES))
+    drawing = make_drawing(game)
     network, _ = load_network(run, card["iteration"], "cpu")
     path = absolute(run)
     name = path.stem if is_file(run) else path.name
