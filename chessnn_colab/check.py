@@ -93,13 +93,13 @@ def check_device(device: str = "auto", game: str = "chess", say: Say = silent) -
     facts = gather_facts()
     machine = facts.machine
     say("Looking for a device that works")
-    choice = detect_device(device, machine, probe_for(game, machine))
+    choice = detect_device(device, machine, probe_for(config.game, machine))
     timed = present(machine) if device == "auto" else dict.fromkeys((choice.device, "cpu"))
     speeds = []
     for name in timed:
         say(f"Timing {name}")
         speeds.append(time_network(name, game))
-        if name == "mps":
+        if name == "mps" and speeds[-1].rates:
             torch.mps.empty_cache()  # a worker takes as much again
     rates = speeds[-1].rates if choice.device == "cpu" else None
     return CheckReport(

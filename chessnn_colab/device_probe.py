@@ -102,8 +102,8 @@ def probe_network(game: Game) -> SpikingNetwork:
 
 def _tensors(game: Game, state: Any) -> list[Tensor]:
     """All of `state` and what follows from it, on the CPU."""
-    parts = [*vars(state).values(), game.legal_action_mask(state), game.pack(state)]
-    return [part.cpu() for part in parts]
+    follows = game.legal_action_mask(state), game.pack(state)
+    return [tensor.cpu() for tensor in (*vars(state).values(), *follows)]
 
 
 def _compare_rules(here: Game, there: Game) -> tuple[Any, Any]:
@@ -133,6 +133,7 @@ def _compare_games(name: str, device: str, network: SpikingNetwork, copy: Spikin
     """Raise RuntimeError where games of self-play by `copy` on a device begin otherwise than those
     by `network` on the CPU, or do not go on by the rules.
     """
+    wrong = "self-play comes out wrong there"
     here = make_game(name, SHORT, "cpu")
     found = short_games(make_game(name, SHORT, device), copy)
     started = []
@@ -140,16 +141,16 @@ def _compare_games(name: str, device: str, network: SpikingNetwork, copy: Spikin
         numbers, first = np.unique(block["number"], return_index=True)
         started.append(block["position"].reshape(-1, here.packed_words)[first])
         if not np.array_equal(numbers, np.arange(len(numbers))):
-            raise RuntimeError("self-play comes out wrong there: a game is missing")
+            raise RuntimeError(f"{wrong}: a game is missing")
     shared = min(map(len, started))
     if not np.array_equal(started[0][:shared], started[1][:shared]):
-        raise RuntimeError("self-play comes out wrong there: games do not begin as on the CPU")
+        raise RuntimeError(f"{wrong}: games do not begin as on the CPU")
     goes_on = found["number"][1:] == found["number"][:-1]
     position = torch.from_numpy(found["position"][:-1][goes_on])
     action = torch.from_numpy(found["action"][:-1][goes_on].astype(np.int64))
     after = here.pack(here.step(here.unpack(position), action)).numpy()
     if not here.chance and not np.array_equal(after, found["position"][1:][goes_on]):
-        raise RuntimeError("self-play comes out wrong there: games do not go on by the rules")
+        raise RuntimeError(f"{wrong}: games do not go on by the rules")
 
 
 def short_games(game: Game, network: SpikingNetwork) -> Arrays:

@@ -8,7 +8,7 @@ from .settings import FROM_ZERO, Check, Settings, one_of, whole
 
 # Of any size of a network: a larger one is a slip of the hand, or a file made to harm.
 LARGEST = 10_000
-SIZE = whole()
+SIZE = whole(most=LARGEST)
 
 
 def _checked(default: Any, check: Check = SIZE) -> Any:

@@ -50,7 +50,7 @@ scroll_to_cell(top=True)
 #   `ladder_snapshots`: how many versions of the network are on it.
 # - `search`: "two-rung" is the quickest way to look ahead in many games at once; "tree" is that of
 #   the README's tables; "policy" does not look ahead and shows what the network knows by itself.
-# - `minutes_a_cell`: the time limit of the matches. The ladder has the same limit again.
+# - `minutes_a_cell`: the time limit of the matches. The ladder has a limit of its own, of as many minutes.
 #   Puzzles and the section after them have no limit.
 
 # %% tags=["parameters"]
@@ -92,8 +92,8 @@ display(run_story(run))
 
 # %% [markdown]
 # ## Games it played against itself
-# Press Play, click a move, or use the arrow keys. Of each iteration you see the longest game that was
-# won. Early games wander. In chess, look for pieces that are captured in return, and for mates.
+# Press Play, click a move, or use the arrow keys. Of some iterations you see one game: the
+# longest that was won, where there is one. Early games wander. In chess, look for pieces that are captured in return, and for mates.
 
 # %%
 from chessnn_colab import sample_replay

@@ -67,7 +67,8 @@ plies_to_watch = 300  # @param {type:"slider", min:10, max:600, step:10}
 # that the network finds likeliest for the side to move, as a bar its opinion of who wins, and that
 # opinion over the game. Below that it shows where the search for its last move looked: the moves
 # that it tried with the replies it foresaw, and how often it looked at each (`visits`). Beside each
-# move stand the points that it expects (a draw is half), or that the rules prove it won or lost. The box beside the board is the game as text: copy it to
+# move stand the points that the network expects (a draw is half), or a note that the rules prove the
+# move won or lost. The box beside the board is the game as text: copy it to
 # keep it, or paste a position (FEN) or a game (PGN) and press Load.
 # This board does not answer while the cell below plays a game.
 
@@ -86,7 +87,7 @@ play_widget(found.run, human=you_play, evaluations=evaluations)
 # ## Watch
 # Each move as it is played, and then the game to play back: press Play, click a move, or use the
 # arrow keys. The stop button ends the game and keeps it. The same players with the same settings
-# play the same game again.
+# play the same game again; an engine may not.
 
 # %%
 from chessnn_colab import watch_game

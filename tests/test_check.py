@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 import pytest
 import torch
 
-from chessnn_colab import check
+from chessnn_colab import check, device_probe
 from chessnn_colab.advice import Facts, advice, driver_gpu, find_place, gather_facts, versions
 from chessnn_colab.check import Speed, check_device, time_network
 from chessnn_colab.config import TrainConfig
@@ -194,17 +194,18 @@ def test_a_network_that_does_not_run_is_reported(monkeypatch):
 
 
 def test_every_device_is_compared_and_timed(monkeypatch):
-    machine = Inventory(T4.gpus, True, 2)
+    machine, given_back = Inventory(T4.gpus, True, 2), []
     facts = replace(CUDA_BUILD, torch_version="2.14.0", machine=machine)
     paces = {"cuda:0": None, "mps": Rates(40, 40), "cpu": Rates(200, 600)}
     monkeypatch.setattr(check, "gather_facts", lambda: facts)
-    monkeypatch.setattr(check, "probe", lambda device, game: None)
+    monkeypatch.setattr(device_probe, "probe", lambda device, **_: None)
+    monkeypatch.setattr(torch.mps, "empty_cache", lambda: given_back.append("mps"))
     monkeypatch.setattr(
         check, "time_network", lambda device, game: Speed(device, paces[device], "broken")
     )
     found = check_device()
     assert [speed.device for speed in found.speeds] == ["cuda:0", "mps", "cpu"]
-    assert "none: ready to train" in str(found)
+    assert given_back == ["mps"] and "none: ready to train" in str(found)
     assert found.line == f"Training will use {found.choice}: ready to train"
     assert "with the CPU: 24 random plies on 64 boards bit for bit, every gradient" in str(found)
     assert found.outlook == plan_run(TrainConfig(), "cuda:0", machine).line
@@ -217,12 +218,12 @@ def test_without_a_working_gpu_the_outlook_is_the_cpus(monkeypatch):
     facts = replace(CUDA_BUILD, machine=Inventory(T4.gpus, False, 2))
     paces = {"cuda:0": None, "cpu": Rates(200, 600)}
 
-    def only_the_cpu(device, game):
+    def only_the_cpu(device, **_):
         if device != "cpu":
             raise RuntimeError("broken")
 
     monkeypatch.setattr(check, "gather_facts", lambda: facts)
-    monkeypatch.setattr(check, "probe", only_the_cpu)
+    monkeypatch.setattr(device_probe, "probe", only_the_cpu)
     monkeypatch.setattr(
         check, "time_network", lambda device, game: Speed(device, paces[device], "broken")
     )

@@ -48,6 +48,7 @@ NETWORKS = {
     "others' jumps": {"jumps": [[0.5, 1]] * 73},
     "huge": {"channels": 10**12},
     "large": {"channels": 10_000},
+    "too many steps": {"steps": 10_001},
     "many": {"blocks": 300},
     "another": {"blocks": 2},
     "an activation in a list": {"activation": ["relu"]},

@@ -244,8 +244,11 @@ def test_resigning_ends_the_game_and_says_so_in_its_text():
     view.take_back()
     assert len(moves(view)) == 2 and "The game goes on" in said(view) and view.enter("d4")
     view.resign()
+    view.play_as(1)  # for the next game, or from here on
+    view.take_back()
+    assert len(moves(view)) == 5 and view.drawing.turn == 1 == view._seat
     view.new_game()
-    assert not view.resigned and view.enter("d4")
+    assert not view.resigned and len(moves(view)) == 1
 
 
 def test_a_choice_that_was_left_is_forgotten():

@@ -28,13 +28,14 @@ class Game(Protocol):
     - `current_player`: int64 [B], whose turn it is, 0 for the first mover;
     - `terminated`: bool [B], ended by the rules;
     - `truncated`: bool [B], stopped at the ply cap;
-    - `rewards`: float32 [B, num_players], what the last ply paid each player; of two, -1, 0 or 1;
+    - `rewards`: float32 [B, num_players], what the last ply paid each player; in a game
+      for two -1, 0 or 1;
     - `ending`: int64 [B], index into the game's `endings`;
     - `plies_played`: int64 [B], plies since this game's own start; the cap counts these.
 
     Two players move in turn; to pass is an action. Where num_actions is a multiple of the squares,
-    action = plane * squares + square. One player's starts have the kind "standard". forced_wins
-    also uses `forcing_actions`, where a game has it.
+    action = plane * squares + square. A game for one player has the start kind "standard".
+    forced_wins also uses `forcing_actions`, where a game has it.
     """
 
     name: str  # in games.registry

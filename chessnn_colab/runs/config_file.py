@@ -48,6 +48,11 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise RunError(f"{folder} is not a run folder: it has no {CONFIG_FILE}") from error
     except (OSError, ValueError) as error:
         raise RunError(f"{folder / CONFIG_FILE} cannot be read: {error}") from error
+    if "seal" in values:
+        raise RunError(
+            f"{folder} holds a run of an earlier version, which this version cannot read: "
+            "choose another run folder, or train this one with the version that made it"
+        )
     return values
 
 

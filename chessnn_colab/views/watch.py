@@ -51,18 +51,19 @@ def watch_game(
         drawing = make_drawing(sides[0].game)
         if position:
             drawing.load(position)
-        end = _play(drawing, sides, plies)
-    print(f"{_names(sides)}: {end} {len(drawing.actions)} plies.")
-    return game_replay(Played(drawing, _names(sides), end))
+        names = " - ".join(side.name for side in sides)
+        end = _play(drawing, sides, names, plies)
+    print(f"{names}: {end} {len(drawing.actions)} plies.")
+    return game_replay(Played(drawing, names, end))
 
 
-def _play(drawing: Drawing, sides: list[Opponent], plies: int) -> str:
+def _play(drawing: Drawing, sides: list[Opponent], names: str, plies: int) -> str:
     """Play to the end, drawing the position before each ply; returns how the game ended."""
     show = Place().show if has_widget_front_end() else lambda page: None
     try:
         while not drawing.ending() and len(drawing.actions) < plies:
             side = sides[drawing.turn]
-            show(_position_html(drawing, _names(sides), f"{side.name} is thinking."))
+            show(_position_html(drawing, names, f"{side.name} is thinking."))
             drawing.push(side.choose(drawing.state(), drawing.board))
     except KeyboardInterrupt:
         return "Interrupted."
@@ -71,10 +72,6 @@ def _play(drawing: Drawing, sides: list[Opponent], plies: int) -> str:
     finally:
         show("")  # the replay comes below
     return drawing.ending() or "Stopped."
-
-
-def _names(sides: list[Opponent]) -> str:
-    return " - ".join(side.name for side in sides)
 
 
 def _position_html(drawing: Drawing, title: str, message: str) -> str:

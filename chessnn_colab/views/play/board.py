@@ -18,7 +18,7 @@ from .controls import Controls, moves_html
 LONG_THOUGHT = 0.3  # seconds: only after a thought of this length or more may a click have waited
 QUEUED = 0.12  # seconds after such a thought in which clicks were made before the answer was seen
 HINT_COLOUR = "#b45309"
-GAME_OVER = "This game is over. Start a new one, or take a move back."
+GAME_OVER = "This game is over. Start a new one, or press Take back."
 UNCHANGED = "The game stands as it was."
 TRY_AGAIN = "Load or New game tries again."
 TAKEN_BACK = "Your last move is taken back; nothing else is lost."
@@ -27,7 +27,7 @@ TAKEN_BACK = "Your last move is taken back; nothing else is lost."
 class PlayBoard(WidgetOrHtml):
     """A game between a person and an opponent; made by `play_widget`.
 
-    `drawing` is the game so far. Only *New game* and *Load* end it.
+    `drawing` is the game so far. Only *New game* and *Load* replace it.
     """
 
     script = "keys.js"
@@ -107,7 +107,9 @@ class PlayBoard(WidgetOrHtml):
             self._play(self._asked[number])
 
     def take_back(self) -> None:
-        """Undo the person's last move and the answer to it; or that the person resigned."""
+        """Undo the person's last move and the answer to it. After the person has resigned, go on
+        instead, with the side that is chosen now.
+        """
         if self.resigned:
             return self._begin("The game goes on. Your move.")
         moves = len(self.drawing.actions)

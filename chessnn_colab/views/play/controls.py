@@ -83,7 +83,7 @@ class Controls:
         """
         if content.get("event") == "submit" and not play.waited():
             loop = asyncio.get_running_loop()
-            loop.call_later(SETTLES, lambda: self.entry.value and play.enter(self.entry.value))
+            loop.call_later(SETTLES, lambda: play.enter(self.entry.value))
 
     def draw(
         self, play: Any, message: str, arrows: Sequence[Arrow], told: str | None, busy: bool
