@@ -11,9 +11,9 @@
 # make colab         write dist/run_all.ipynb, one file to upload to Colab or Kaggle, or to open in an empty folder
 # make page          fetch the rules of chess (chess.js, by npm) that the page for friends carries
 # make browser       every test in a real browser, with screenshots in the folder screenshots
-# make shipped MACHINE="two cores of ..."    train the networks that come with the package, their curve and the README's picture
+# make shipped MACHINE="two cores of ..."    train the four networks of one run that come with the package, their curve and the README's picture
 # make strength RUN=runs/chess MAIA=maia.py   measure a run: matches with every opponent that is here, and puzzles
-# make repository URL=https://github.com/you/your-fork   point the badge and the install cell there
+# make repository URL=https://github.com/you/your-fork   put Colab badges and the address into README and notebooks
 PYTHON ?= python3
 MINUTES ?= 5
 RUN ?= runs/chess
