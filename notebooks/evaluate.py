@@ -290,7 +290,7 @@ figure, axis = plt.subplots(figsize=(7.5, 1.2 + 0.32 * len(rates)))
 silent = [rate < 0.001 for rate in rates.values()]  # such a layer passes next to nothing on
 colours = ["#D55E00" if quiet else "#2A8FD0" for quiet in silent]
 bars = axis.barh(list(rates), list(rates.values()), height=0.66, color=colours)
-texts = [f"{100 * rate:.3g} %{', nearly silent' * quiet}" for rate, quiet in zip(rates.values(), silent)]
+texts = [f"{100 * rate:.3g} %{', weak' * quiet}" for rate, quiet in zip(rates.values(), silent)]
 axis.bar_label(bars, texts, padding=4)
 axis.set_xlim(0, 1.25 * max(0.04, *rates.values()))
 axis.xaxis.set_major_formatter("{x:.0%}")
