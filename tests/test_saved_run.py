@@ -169,12 +169,12 @@ def refuse_resume(trained: Path, run: Path, groups: dict, metadata: dict) -> Non
     assert path.read_bytes() == before
 
 
-def test_starting_from_a_checkpoint_without_weights(trained, tmp_path):
-    checkpoint = load_checkpoint(trained / "checkpoints" / "000001.safetensors")
+def test_starting_from_a_snapshot_without_weights(trained, tmp_path):
+    snapshot = load_checkpoint(trained / "snapshots" / "000001.safetensors")
     save_checkpoint(
         tmp_path / "other.safetensors",
-        changed(checkpoint.groups, "weights", None),
-        checkpoint.metadata,
+        changed(snapshot.groups, "weights", None),
+        snapshot.metadata,
     )
     config = tiny(tmp_path / "run", from_checkpoint=str(tmp_path / "other.safetensors"))
     with pytest.raises(
