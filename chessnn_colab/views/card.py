@@ -76,7 +76,7 @@ def _draw_energy(axis: Axes, run: str) -> None:
     game = make_game(run_game(run))
     energy = estimate_energy(network, game.observe(energy_positions(game)))
     joules = draw_designs(axis, energy.designs[0 if energy.spiking else 2 : 4], ARITHMETIC)
-    axis.set_title("Energy of an evaluation, arithmetic", fontsize=8)
+    axis.set_title("Energy, arithmetic alone", fontsize=8)
     axis.set_xticks([])
     axis.set_xlim(0, 1.6 * max(joules))
 
