@@ -172,9 +172,7 @@ def refuse_resume(trained: Path, run: Path, groups: dict, metadata: dict) -> Non
 def test_starting_from_a_snapshot_without_weights(trained, tmp_path):
     snapshot = load_checkpoint(trained / "snapshots" / "000001.safetensors")
     save_checkpoint(
-        tmp_path / "other.safetensors",
-        changed(snapshot.groups, "weights", None),
-        snapshot.metadata,
+        tmp_path / "other.safetensors", changed(snapshot.groups, "weights", None), snapshot.metadata
     )
     config = tiny(tmp_path / "run", from_checkpoint=str(tmp_path / "other.safetensors"))
     with pytest.raises(
