@@ -172,7 +172,7 @@ def test_without_a_lost_rank_the_others_begin_again(
         ranks.learn(new_learner(), batches, nothing)  # the first time a worker is slow
         ranks.seconds = 5.0
         # For one that began to wait for the stopped one later than the other, on a busy machine.
-        monkeypatch.setattr(LearnCall, "stop_seconds", 12.0)
+        monkeypatch.setattr(LearnCall, "stop_seconds", 20.0)
     pid = pool._slots[1].process.process.pid
     lose = at_update(update, lambda: os.kill(pid, cause))
     learner = new_learner()
