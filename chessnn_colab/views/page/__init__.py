@@ -38,8 +38,8 @@ def share_page(run: AnyPath, file: AnyPath, snapshot: int | None = None) -> str:
     """Write one network of a run, or of a shared file, as a page. Returns a sentence about it.
 
     snapshot: its iteration; None is the best, as far as that is known. Raises ConfigError for a
-    game whose rules the page does not have (2048), RunError and CheckpointError as load_network does,
-    CheckpointError when `file` exists or cannot be written.
+    game whose rules the page does not have (2048), RunError and CheckpointError as load_network
+    does, CheckpointError when `file` exists or cannot be written.
     """
     target = new_file(file)
     card = card_of_run(run, snapshot)
