@@ -255,14 +255,14 @@ class TrainConfig(LearnerConfig, SearchConfig):
         WORKERS,
     )
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         super().__post_init__()
         if isinstance(self.gpus, list):  # from JSON
             object.__setattr__(self, "gpus", tuple(self.gpus))
         for name in ("run", "copy_to", "from_checkpoint"):
             if (folder := getattr(self, name)) is not None:
                 object.__setattr__(self, name, str(folder))
-        game = rules(self.game)
+        game = rules(str(self.game))
         object.__setattr__(self, "game", game.name)  # gomoku:15 is named gomoku
         if self.run == "auto":
             object.__setattr__(self, "run", own_folder(game.name))

@@ -1,6 +1,5 @@
 """How this process uses the CPU: its cores and its threads."""
 
-import math
 import os
 import statistics
 from collections.abc import Iterator
@@ -59,8 +58,7 @@ class ThreadTrial:
     def __init__(self, max_threads: int):
         self.count = max_threads
         self._seconds = []
-        self._best_seconds = math.inf
-        self._best_count = max_threads
+        self._medians = {}  # number of threads -> seconds
         self._decided = max_threads == 1
 
     def took(self, seconds: float) -> None:
@@ -70,13 +68,8 @@ class ThreadTrial:
         self._seconds.append(seconds)
         if len(self._seconds) < TRIED_CALLS:
             return
-        median = statistics.median(self._seconds)
+        self._medians[self.count] = statistics.median(self._seconds)
         self._seconds = []
-        if median >= self._best_seconds:
-            self.count = self._best_count
-            self._decided = True
-            return
-        self._best_seconds = median
-        self._best_count = self.count
-        self._decided = self.count == 1
-        self.count = max(self.count // 2, 1)
+        fastest = min(self._medians, key=self._medians.__getitem__)
+        self._decided = fastest != self.count or self.count == 1
+        self.count = fastest if self._decided else self.count // 2

@@ -65,7 +65,9 @@ class Ranks:
             if call.reason and not (call.lost and self._have_met):
                 self._give_up(call.reason)
             elif self._failures > MAX_RESTARTS:
-                self._give_up(f"{self._failures} times in a row one of them was lost")
+                self._give_up(
+                    call.reason or f"{self._failures} times in a row one of them was lost"
+                )
             else:
                 self._say(
                     "The learning of this iteration begins again without the worker that is lost"

@@ -56,7 +56,7 @@ class GameRecords:
         np.ndarray
     )  # int8 [G] +1 the first player won, 0 draw, -1 the second; 0 in games with points
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         for name, (dtype, dimensions, by_game) in _LAYOUT.items():
             array = getattr(self, name)
             own = np.dtype(dtype), dimensions

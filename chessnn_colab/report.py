@@ -65,7 +65,8 @@ class Report:
     firing_rates: dict[str, float] = field(default_factory=dict)
     seconds_selfplay: float = 0.0
     seconds_learning: float = 0.0
-    draws_per_position: float = 0.0  # how often a new position is learned from, on average
+    # How often a new position is learned from, on average; it says nothing where no game has ended.
+    draws_per_position: float = 0.0
     window: int = 0  # the positions that the replay may keep
     total_games: int = 0
     total_positions: int = 0

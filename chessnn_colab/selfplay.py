@@ -189,7 +189,6 @@ class Play:
         affordable = max(1, EVALUATIONS_A_BLOCK // actor.config.evaluations)
         self.plies_a_block = min(PLIES_A_BLOCK, affordable)
         self.assembler = Assembler(actor.game, version, games)
-        self.board_plies = 0  # boards times plies; less than that where boards had no game
         self._cutting: Future[GameRecords] | None = None
 
     def run(self, positions: int, on_progress: OnProgress) -> None:
@@ -203,7 +202,6 @@ class Play:
         while goes_on and left > 0 and played:
             plies = min(self.plies_a_block, math.ceil(left / boards))
             block = self.lockstep.play_block(plies)
-            self.board_plies += plies * boards
             played = int((block["number"] >= 0).sum())
             left -= played
             goes_on = self.hand_over(on_progress)

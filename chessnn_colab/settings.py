@@ -72,7 +72,7 @@ def require(name: str, value: Any, check: Check, where: str = "") -> None:
 class Settings:
     """Base of the configs. Raises ConfigError for the first setting that fails its check."""
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         for entry in fields(self):
             value = getattr(self, entry.name)
             check = entry.metadata.get("check")

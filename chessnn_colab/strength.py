@@ -135,8 +135,7 @@ class StrengthProbe:
         for index, measure in enumerate(self.measures):
             beaten = measure.name == point.measure and point.share >= BEATEN
             if beaten and point.iteration and measure.harder is not None:
-                spent = measure.spent
-                self.measures[index] = replace(measure.harder, spent=spent)
+                self.measures[index] = replace(measure.harder, spent=measure.spent)
                 return True
         return False
 

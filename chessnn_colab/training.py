@@ -116,6 +116,8 @@ class Trainer:
         self.network = build_network(config.network_config(self.game), device, config.seed)
         self.rules = make_game(config.game, config.max_plies)  # on the CPU, where records are
         self.learner = Learner(self.network, self.game, config)
+        # Else its recordings keep a GPU's memory until Python collects the learner.
+        self._open_parts.callback(self.learner.replays.forget)
         self.replay = ReplayBuffer(config.replay_capacity)
         self.playing = Playing(
             self.game, config.positions_per_iteration, len(self.plan.devices), self.progress

@@ -182,7 +182,7 @@ for _ in range(iterations):  # run this cell again, and it continues
     for done in range(1, updates + 1):
         print(f"iteration {version}: update {done} of {updates}", end="\r")
         batch = replay.sample(config.batch_size, generator)
-        # Each position is learned as it is or as its mirror image.
+        # Each position is learned as it is or as one of its mirror images, where the game has any.
         batch["chance"] = generator.random(config.batch_size, np.float32)
         losses = learner.update(batch)
         history.append((float(losses.policy_loss), float(losses.value_loss)))

@@ -42,9 +42,9 @@ scroll_to_cell(top=True)
 # %% [markdown]
 # ## Choose
 # The position to look at, as FEN. `own_run` may be a run folder of yours: you then see its own
-# networks, from the untrained one to the last. Or it may be a file that somebody shared: its
-# network then takes the place of the last of the four. `probe_positions` are played for the
-# section on what each layer knows.
+# networks, from the first one to the last. Or it may be a file that somebody shared: its network
+# then comes after those of the four that are of earlier iterations. `probe_positions` are played
+# for the section on what each layer knows.
 
 # %% tags=["parameters"]
 # @title Look at { run: "auto" }
@@ -204,7 +204,7 @@ inside.firing_view(trained, seen)
 # channels draw pieces, some draw empty squares or an edge, some fire everywhere.*
 #
 # ## How it learned
-# One position and several moments of one run: move the slider. The text below each board gives the
+# One position and several moments of a run: move the slider. The text below each board gives the
 # firing rate (spikes as a share of those possible) and the number of silent layers. Look at these
 # two figures first.
 

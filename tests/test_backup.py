@@ -203,8 +203,9 @@ def test_a_slow_drive_does_not_hold_up_training_and_keeps_what_it_reads(run, dri
         save(run, iteration)
         assert opened.update() == []
     assert run.checkpoints() == [0, 4, 5]
-    monkeypatch.setattr(backup, "CLOSE_SECONDS", 0.1)
-    assert opened.close()[-1].endswith("Train with it again to complete it")
+    with monkeypatch.context() as patch:
+        patch.setattr(backup, "CLOSE_SECONDS", 0.1)
+        assert opened.close()[-1].endswith("Train with it again to complete it")
     go.set()
     opened._thread.join()
     assert RunFolder.open(drive).checkpoints() == [0]
@@ -316,6 +317,18 @@ def test_a_copy_does_not_take_the_place_of_later_networks(run, drive):
     assert contents(run.path) == kept
 
 
+def test_a_copy_that_lost_its_checkpoints_is_not_begun_anew(run, drive):
+    save(run, 1)
+    copy(run, drive)
+    run.close()
+    shutil.rmtree(run.path)
+    shutil.rmtree(drive / "checkpoints")
+    kept = contents(drive)
+    with pytest.raises(RunError, match="snapshots, and no checkpoint to go on from"):
+        restored(run.path, drive)
+    assert not run.path.exists() and contents(drive) == kept
+
+
 def test_there_may_be_nothing_to_restore(tmp_path, drive):
     assert not restored(tmp_path / "run", drive)
     RunFolder.create_or_open(drive, CONFIG).close()
@@ -342,6 +355,42 @@ def test_a_restore_that_was_cut_short_is_done_again(run, drive, monkeypatch):
                 restored(run.path, drive)
     assert "iteration 1" in restored(run.path, drive)
     assert RunFolder.open(run.path).latest_checkpoint().iteration == 1
+
+
+def test_a_restore_that_was_cut_short_is_done_again_where_the_copy_has_later_networks(
+    run, drive, monkeypatch
+):
+    save(run, 1)
+    copy(run, drive)
+    save(run, 2)
+    shutil.copy(run.path / "snapshots" / "000002.safetensors", drive / "snapshots")
+    run.close()
+    shutil.rmtree(run.path)
+
+    def full_for_checkpoints(source, target):
+        if source.parent.name == "checkpoints":
+            no_space()
+        original(source, target)
+
+    original = backup.copy_verified
+    with monkeypatch.context() as patch:
+        patch.setattr(backup, "copy_verified", full_for_checkpoints)
+        with pytest.raises(RunError, match="No space left on device"):
+            restored(run.path, drive)
+    assert "iteration 1" in restored(run.path, drive)
+
+
+def test_networks_after_the_runs_last_checkpoint_leave_its_copy(run, drive):
+    """Else they would come back one day as this run's."""
+    save(run, 1)
+    copy(run, drive)
+    save(run, 2)
+    shutil.copy(run.path / "snapshots" / "000002.safetensors", drive / "snapshots")
+    shutil.rmtree(run.path / "checkpoints")
+    run.rewind(1)
+    save(run, 1)
+    copy(run, drive)
+    assert sorted(RunFolder.open(drive).snapshots()) == [0, 1]
 
 
 def test_a_damaged_checkpoint_of_the_copy_gives_way_to_the_one_before(run, drive):

@@ -255,6 +255,23 @@ def test_a_browser_that_runs_no_worker_says_so_to_every_question(show):
     assert answers == [{"error": "This browser cannot run the network: blocked."}] * 2
 
 
+def test_what_went_wrong_stays_when_somebody_clicks(show):
+    tab = show(SHIPPED)
+    tab.locator("#chances .bar span").first.wait_for()
+    tab.evaluate(
+        """() => {
+          find('.squares').replaceChildren();
+          const data = JSON.parse(find('#data').textContent);
+          new Match(data, async ({play}) => play ? {error: 'It broke.'} : {});
+        }"""
+    )
+    for name in ("e2, white pawn", "e4"):
+        tab.get_by_role("button", name=name, exact=True).click()
+    tab.get_by_text("It broke.").wait_for()
+    tab.get_by_role("button", name="e4, white pawn").click()
+    assert says(tab) == "It broke."
+
+
 @pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not here")
 def test_the_rules_of_chess_are_those_of_npm(tmp_path):
     done = subprocess.run([sys.executable, ROOT / "tools" / "make_page.py", tmp_path])

@@ -80,6 +80,8 @@ def test_a_gpu_that_the_driver_shows_and_torch_does_not():
     assert "torch 2.11.0+cu128 (CUDA 12.8) cannot use it: update the NVIDIA driver" in text
     [text] = advice(replace(hidden, visible_devices=""))
     assert "CUDA_VISIBLE_DEVICES='' hides it from torch: unset it" in text
+    [text] = advice(replace(hidden, visible_devices="0"))
+    assert "update the NVIDIA driver" in text, "that value need not be the reason"
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,7 @@ def test_help_shows_the_settings_in_groups_with_a_sentence_each(capsys):
 
 
 def test_a_run_without_a_name_goes_to_its_games_own_folder():
+    assert TrainConfig(game=2048, device="cpu").run == "runs/2048"
     assert TrainConfig().run == "runs/chess" and TrainConfig(game="gomoku:9").run == "runs/gomoku-9"
     assert TrainConfig(run="runs/mine", game="gomoku:9").run == "runs/mine"
 

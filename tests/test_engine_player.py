@@ -2,6 +2,7 @@
 match.
 """
 
+import os
 import shutil
 import sys
 import threading
@@ -242,6 +243,29 @@ def test_an_engine_that_only_chats_does_not_start(player, monkeypatch):
     monkeypatch.setattr(gomocup_module, "START_SECONDS", 1.0)
     with pytest.raises(ConfigError, match="does not start as a Gomocup engine.*no answer within 1"):
         player("Gomocup", "chat")
+
+
+@pytest.mark.parametrize("protocol", GAMES)
+def test_an_interrupt_of_this_program_does_not_reach_an_engine(player, protocol):
+    """Jupyter's Stop goes to a kernel's whole group of processes, whichever cell runs."""
+    quiet = player(protocol, "none")
+    engine = quiet._engines.get()
+    quiet._engines.put(engine)
+    uci = protocol == "UCI"
+    pid = engine.transport.get_pid() if uci else engine._process.pid
+    assert os.getpgid(pid) != os.getpgid(0)
+    quiet.close()
+
+
+def test_an_event_loop_that_starts_no_programs_is_named(player, monkeypatch):
+    """That of ipykernel 6 on Windows."""
+
+    def refuse(*_, **__):
+        raise NotImplementedError
+
+    monkeypatch.setattr(chess.engine.SimpleEngine, "popen_uci", refuse)
+    with pytest.raises(ConfigError, match="does not start as a UCI engine .*NotImplementedError"):
+        player("UCI", "none")
 
 
 @pytest.mark.parametrize("protocol", GAMES)

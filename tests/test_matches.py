@@ -245,7 +245,7 @@ def test_an_interrupt_keeps_the_games_that_ended(monkeypatch):
     results = play_matches(game, [Match(Impatient(game), RandomPlayer(game), 60)])
     assert 0 < results[0].games < 60 and results[0].interrupted and results[0].asked == 60
     assert results[0].wins + results[0].draws + results[0].losses == results[0].games
-    assert f"interrupted: {results[0].games} of 60 games had ended; short games end first" in str(
+    assert f"ended early: {results[0].games} of 60 games had ended; short games end first" in str(
         results[0]
     )
     whole = play_match(game, RandomPlayer(game), RandomPlayer(game), 60)

@@ -23,6 +23,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from chessnn_colab import chances
 from chessnn_colab.__main__ import main
 from chessnn_colab.arena import parallel, runner
+from chessnn_colab.arena.result import FORFEIT
 from chessnn_colab.chances import Calibration
 from chessnn_colab.errors import ChessnnError
 from chessnn_colab.runs.folder import RunFolder
@@ -115,6 +116,19 @@ def test_measure_says_once_what_bars_do_not_show_and_how_many_games_there_was_ti
     out = capsys.readouterr().out
     assert "Each" not in out, "the other match was played whole"
     assert "  there was time for 4 of 40 games\n" in out, "which no bar says"
+
+
+def test_a_notebook_hears_why_a_game_was_forfeited(run, monkeypatch, capsys):
+    """Its bars count such a game as won."""
+    whole = measuring.evaluate_run(run, ["random"], 4, POLICY, (0, None), device="cpu")
+    lost = replace(whole[1].played[0], ending=FORFEIT, reason="fake: no move within 30 s")
+    broken = replace(whole[1], played=(lost, *whole[1].played[1:]))
+    monkeypatch.setattr(Face, "keeps_bars", True)
+    monkeypatch.setenv("CHESSNN_UI", "silent")
+    for results in ([broken], [whole[0], broken]):
+        monkeypatch.setattr(measuring, "evaluate_run", lambda *_, found=results: found)
+        measuring.measure(run, ["random"], games=4, search=POLICY, seconds=60, device="cpu")
+        assert "forfeit: fake: no move within 30 s\n" in capsys.readouterr().out
 
 
 def test_the_figure_of_matches_says_the_results_in_words(run, monkeypatch):
@@ -226,7 +240,7 @@ def test_a_real_ctrl_c_on_a_real_terminal(run):
         os.close(master)
     end = said[-5000:].decode(errors="replace")
     assert (code, sent) == (130, True), end
-    assert "against random" in end and re.search(r"interrupted: \d+ of 200000 games had ended", end)
+    assert "against random" in end and re.search(r"ended early: \d+ of 200000 games had ended", end)
     assert b"Traceback" not in said
 
 

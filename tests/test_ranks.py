@@ -224,6 +224,21 @@ def test_a_worker_that_is_always_lost_leaves_it_to_one_learner(
     assert len(said) == 4 and "4 times in a row one of them was lost" in said[-1]
 
 
+def test_ranks_that_met_and_give_up_say_why_one_ended(pool, ranks, batches, said, monkeypatch):
+    def fail(call, *_):
+        call.reason = "out of memory on cuda:1"
+        call.end(call.slots)
+        call.lost = 1
+        while call.busy:
+            pool.wait()
+
+    monkeypatch.setattr(ranks, "_follow", fail)
+    monkeypatch.setattr(ranks, "_have_met", True)
+    ranks.seconds = 1.0
+    assert ranks.learn(new_learner(), batches, nothing) is None
+    assert len(said) == 4 and "together (out of memory on cuda:1)" in said[-1]
+
+
 def test_where_one_rank_cannot_meet_the_others_they_try_once(
     pool, ranks, batches, said, monkeypatch
 ):

@@ -64,6 +64,13 @@ def test_a_path_that_cannot_be_a_run_folder(tmp_path):
     assert os.listdir(tmp_path) == ["file"]
 
 
+def test_a_drive_that_is_not_there(monkeypatch):
+    """Such as Z: on Windows: none of the folders above exists either."""
+    monkeypatch.setattr(Path, "exists", lambda path: False)
+    with pytest.raises(RunError, match="is a file, or on no drive"):
+        RunFolder.open("/z/run")
+
+
 def test_a_run_that_does_not_exist(tmp_path):
     with pytest.raises(RunError, match="no such folder"):
         RunFolder.open(tmp_path / "none")

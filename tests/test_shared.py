@@ -167,6 +167,13 @@ def test_the_best_network_has_a_page_where_the_last_one_is_damaged(run, tmp_path
     assert "- iteration: 0" in (tmp_path / "best" / "README.md").read_text()
 
 
+def test_a_strangers_card_does_not_name_the_game_of_a_page(file, tmp_path):
+    rewritten(file, card={"game": "tictactoe\n# mine"})
+    assert main(["share", str(file), str(tmp_path / "hub"), "--card"]) == 0
+    page = (tmp_path / "hub" / "README.md").read_text()
+    assert "chess" in page and "# mine" not in page
+
+
 @pytest.mark.parametrize(
     "activation, kind", [("spikes", "spiking"), ("relu", "relu"), ("clipped", "clipped")]
 )

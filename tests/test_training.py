@@ -495,9 +495,14 @@ def test_a_run_that_lost_its_checkpoints_is_not_begun_anew(run, tmp_path):
     shutil.copytree(run[0], tmp_path / "run")
     shutil.rmtree(tmp_path / "run" / "checkpoints")
     kept = sorted(path.name for path in (tmp_path / "run").rglob("*"))
-    with pytest.raises(RunError, match="has snapshots, and no checkpoint to go on from"):
+    with pytest.raises(RunError, match="has snapshots or reports, and no checkpoint to go on from"):
         list(train(tiny(tmp_path / "run", iterations=1)))
     assert set(kept) <= {path.name for path in (tmp_path / "run").rglob("*")}
+    shutil.rmtree(tmp_path / "run" / "snapshots")
+    reports = (tmp_path / "run" / "metrics.jsonl").read_text()
+    with pytest.raises(RunError, match="has snapshots or reports"):
+        list(train(tiny(tmp_path / "run", iterations=1)))
+    assert (tmp_path / "run" / "metrics.jsonl").read_text() == reports != ""
 
 
 def test_value_targets_go_on_where_the_run_was_that_gave_the_weights(run, tmp_path, monkeypatch):

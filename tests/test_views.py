@@ -15,6 +15,8 @@ from chessnn_colab.errors import ConfigError
 from chessnn_colab.report import Session
 from chessnn_colab.views import progress
 from chessnn_colab.views.columns import detail_lines, iteration_line
+from chessnn_colab.views.progress import model as progress_model
+from chessnn_colab.views.progress import notebook
 from chessnn_colab.views.progress.model import Face, LiveProgress
 from chessnn_colab.views.progress.notebook import NotebookFace
 from chessnn_colab.views.progress.terminal import TerminalFace
@@ -26,13 +28,20 @@ COLOUR = r"\x1b\[(?:[0-9;]*;)?[39][0-7]m"
 
 
 class Clock:
-    """A clock that tests move by hand; seconds."""
+    """In place of `time`: a clock that tests move by hand; seconds."""
 
     def __init__(self) -> None:
         self.now = 100.0
 
-    def __call__(self) -> float:
+    def monotonic(self) -> float:
         return self.now
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch):
+    clock = Clock()
+    for module in (progress_model, notebook):
+        monkeypatch.setattr(module, "time", clock)
 
 
 class Terminal(io.StringIO):
@@ -47,13 +56,13 @@ def session(**changes) -> Session:
 
 
 def text_progress() -> tuple[LiveProgress, io.StringIO, Clock]:
-    stream, clock = io.StringIO(), Clock()
-    return LiveProgress(TextFace(stream), clock), stream, clock
+    stream, clock = io.StringIO(), progress_model.time
+    return LiveProgress(TextFace(stream)), stream, clock
 
 
 def live(**changes) -> tuple[LiveProgress, Clock]:
-    clock = Clock()
-    model = LiveProgress(Face(), clock)
+    clock = progress_model.time
+    model = LiveProgress(Face())
     model.start_run(session(**changes))
     return model, clock
 
@@ -157,8 +166,8 @@ def test_a_worker_that_has_finished_is_green_with_a_tick_and_one_that_was_cut_sa
 ):
     monkeypatch.setenv("TERM", "xterm-256color")
     for face in (NotebookFace(), TerminalFace(stream := Terminal())):
-        clock = Clock()
-        model = LiveProgress(face, clock)
+        clock = progress_model.time
+        model = LiveProgress(face)
         model.start_run(session(workers=2))
         model.start_selfplay([3_000, 3_000], ["CPU", "CPU"])
         clock.now += 10
@@ -366,6 +375,9 @@ def test_a_run_below_the_curve_of_a_normal_one_says_so_once_and_what_to_look_at_
         "Weaker than a normal run by now (puzzles, by policy)"
     ]
     assert "the normal run's 2,862" in model.messages[0]
+    soon = replace(late, measure="games against greedy", seconds=200.0)
+    model.measured([soon])
+    assert len(model.messages) == 1, "the normal run had not played greedy by then"
     other, _ = live(config={"game": "gomoku", "preset": "cpu", "search": "two-rung"})
     other.measured([late])
     assert not other.messages, "no curve of its game"
@@ -394,8 +406,8 @@ def places(monkeypatch) -> list:
 
 
 def panel(**changes) -> tuple[LiveProgress, Clock]:
-    clock = Clock()
-    model = LiveProgress(NotebookFace(clock), clock)
+    clock = progress_model.time
+    model = LiveProgress(NotebookFace())
     model.start_run(session(**changes))
     return model, clock
 
@@ -427,8 +439,8 @@ def test_the_panel_keeps_its_place_and_its_height(places):
 
 def test_the_bars_of_a_page_with_widgets_are_widgets_until_the_end(places, monkeypatch):
     monkeypatch.setattr("chessnn_colab.views.progress.notebook.has_widget_front_end", lambda: True)
-    clock = Clock()
-    model = LiveProgress(face := NotebookFace(), clock)
+    clock = progress_model.time
+    model = LiveProgress(face := NotebookFace())
     model(matches(10, 0, 0))
     clock.now += 1
     model(replace(matches(40, 22, 0), bars=(*matches(40, 22).bars, Bar("<a>", 1, 2, lost=True))))
@@ -505,8 +517,8 @@ def no_color(request, monkeypatch) -> bool:
 
 
 def test_a_terminal_has_live_bars_of_a_run_and_a_line_an_iteration(no_color):
-    stream, clock = Terminal(), Clock()
-    model = LiveProgress(TerminalFace(stream), clock)
+    stream, clock = Terminal(), progress_model.time
+    model = LiveProgress(TerminalFace(stream))
     model.message("Primary training device: cpu")
     model.start_run(session())
     model.measured([make_strength(0)])
@@ -525,8 +537,8 @@ def test_a_terminal_has_live_bars_of_a_run_and_a_line_an_iteration(no_color):
 
 
 def test_a_terminal_has_bars_of_matches_and_nothing_left_behind(no_color):
-    stream, clock = Terminal(), Clock()
-    model = LiveProgress(TerminalFace(stream), clock)
+    stream, clock = Terminal(), progress_model.time
+    model = LiveProgress(TerminalFace(stream))
     for step in range(3):
         clock.now += 1
         model(matches(10 * step, 0, 0))

@@ -155,15 +155,17 @@ ROWS = (
 def main(word: str = "") -> int:
     """Run the rows that have `word` in them; the number of those that failed is the exit code."""
     failed = 0
+    rows = [row for row in ROWS if word in row.promise]
+    if not rows:
+        sys.exit(f"no row has {word!r}: expected a word of {'; '.join(r.promise for r in ROWS)}")
     print("| promise | test | measured | seconds |\n|---|---|---|---|")
-    for row in ROWS:
-        if word in row.promise:
-            passed, said, seconds = tested(row)
-            failed += not passed
-            tests = ", ".join(
-                word for tests in row.tests for word in tests.split() if word.endswith(".py")
-            )
-            print(f"| {row.promise} | {tests} | {said} | {seconds:.0f} |", flush=True)
+    for row in rows:
+        passed, said, seconds = tested(row)
+        failed += not passed
+        tests = ", ".join(
+            word for tests in row.tests for word in tests.split() if word.endswith(".py")
+        )
+        print(f"| {row.promise} | {tests} | {said} | {seconds:.0f} |", flush=True)
     return failed
 
 
@@ -191,7 +193,8 @@ def tested(row: Row) -> tuple[bool, str, float]:
         seconds = time.monotonic() - started
         if done.returncode:
             print(done.stdout[-3000:], done.stderr[-2000:], file=sys.stderr)
-            return False, f"FAILED: {done.stdout.strip().splitlines()[-1]}", seconds
+            last = (done.stdout.strip().splitlines() or ["no output"])[-1]
+            return False, f"FAILED: {last}", seconds
         if measured := re.findall(r"^measured: (.*)$", done.stdout, re.MULTILINE):
             figure = "; ".join(measured)
         if " skipped" in done.stdout.splitlines()[-1]:
@@ -200,4 +203,4 @@ def tested(row: Row) -> tuple[bool, str, float]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main(" ".join(sys.argv[1:])))

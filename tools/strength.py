@@ -39,7 +39,8 @@ from chessnn_colab.arena.evaluate import evaluate_run, find_player, network_play
 from chessnn_colab.arena.players import GamesChance, Player, play_search
 from chessnn_colab.arena.puzzles import solved_share
 from chessnn_colab.arena.registry import arena_game, match_game
-from chessnn_colab.arena.result import MatchResult
+from chessnn_colab.arena.result import FORFEIT, MatchResult
+from chessnn_colab.cpu import usable_cores
 from chessnn_colab.devices import detect_device
 from chessnn_colab.errors import ChessnnError
 from chessnn_colab.runs.files import encode_object, write_atomically
@@ -60,12 +61,23 @@ COMMAND = [sys.executable, "-m", "chessnn_colab"]
 FILE = "strength.json"
 
 
+def trained(command: Sequence[str]) -> int:
+    """The exit code of a training. Ctrl-C is its own affair: it saves the run, and then it ends."""
+    training = subprocess.Popen(command)
+    while True:
+        try:
+            return training.wait()
+        except KeyboardInterrupt:
+            continue
+
+
 def main() -> int:
     options = parse(sys.argv[1:])
     if not options.full:
         train = ["train", "--run", options.run, "--minutes", f"{options.minutes:g}"]
         train += ["--seed", str(options.seed), *options.more]
-        subprocess.run([*COMMAND, *train], check=True)
+        if failed := trained([*COMMAND, *train]):
+            return failed
     found: dict[str, Any] = {}
     try:
         for found in measured(options):
@@ -113,7 +125,7 @@ def measured(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     totals = ("iteration", "total_positions", "total_games", "total_updates", "seconds")
     found: dict[str, Any] = {
         "date": datetime.date.today().isoformat(),
-        "machine": f"{os.cpu_count()} cores, {cpu_name()}",
+        "machine": f"{usable_cores()} cores, {cpu_name()}",
         "yardstick": yardstick(run_game(run)),
         "settings": settings,
         **{name: last[name] for name in totals},
@@ -268,10 +280,12 @@ def match_row(match: dict[str, Any]) -> str:
     who = "untrained, " if match["player"] == "iteration 0" else ""
     proofs = "with" if match["solver"] == "all" else "without"
     score = "-" if match["score"] is None else f"{match['score']:.3f}"
+    forfeits = match["endings"].get(FORFEIT, 0)
     return (
         f"| {who}{match['opponent']} | {proofs} | {match['evaluations']} | "
         f"{match['wins']} / {match['draws']} / {match['losses']} | "
         f"{score} ({low:.3f} to {high:.3f}) | {match['average_plies']:.0f} |"
+        + (f" {forfeits} forfeited" if forfeits else "")
     )
 
 

@@ -78,16 +78,22 @@ class PlayedGames:
         found = {name: getattr(self, name) for name in (*figures, "milliseconds_a_move")}
         return null_for_nan({**found, "games_asked": self.asked, "interval": self.interval})
 
+    @property
+    def forfeits(self) -> list[str]:
+        """Why games were forfeited, without repetitions."""
+        return list(dict.fromkeys(game.reason for game in self.played if game.ending == FORFEIT))
+
     def shortfall(self) -> list[str]:
-        """A line about the games that were not played."""
+        """Lines about the games that were not played, or not to their end."""
+        lines = [f"  forfeit: {reason}" for reason in self.forfeits]
         if self.interrupted:
-            return [
-                f"  interrupted: {self.games} of {self.asked} games had ended; short games end "
+            lines.append(
+                f"  ended early: {self.games} of {self.asked} games had ended; short games end "
                 "first, so the result of all games may differ"
-            ]
-        if self.games < self.asked:
-            return [f"  there was time for {self.games} of {self.asked} games"]
-        return []
+            )
+        elif self.games < self.asked:
+            lines.append(f"  there was time for {self.games} of {self.asked} games")
+        return lines
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,11 +128,6 @@ class MatchResult(PlayedGames):
         for game in self.played:
             found[game.ending][_RESULTS[game.points]] += 1
         return found
-
-    @property
-    def forfeits(self) -> list[str]:
-        """Why games were forfeited, without repetitions."""
-        return list(dict.fromkeys(game.reason for game in self.played if game.ending == FORFEIT))
 
     def distinct(self) -> list[MatchGame]:
         """The games that do not repeat an earlier one move for move.
@@ -191,9 +192,7 @@ class MatchResult(PlayedGames):
                 f"  {repeated} games repeat another move for move: "
                 "the book has no more openings, and fewer games would tell as much"
             )
-        lines += self.shortfall()
-        lines += [f"  forfeit: {reason}" for reason in self.forfeits]
-        return "\n".join(lines)
+        return "\n".join(lines + self.shortfall())
 
     def _describe_elo(self) -> str:
         """ "+191 (+40 to +360)"; of a score of 1 or 0 only one side is known."""

@@ -47,7 +47,7 @@ def bench_check(setting: Setting) -> Figures:
 class Noted(Progress):
     """Notes after how many seconds things first happened."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.began = time.monotonic()
         self.seconds = {}
 
@@ -111,7 +111,7 @@ def bench_ply(setting: Setting) -> Figures:
         actor = Actor(setting.game, network, replace(setting.config, search=search))
 
         def pace(graphs: Graphs) -> float:
-            plies, seconds, _ = played(actor, count, setting.seconds, lambda: None, graphs)
+            plies, seconds = played(actor, count, setting.seconds, lambda: None, graphs)
             return plies / seconds
 
         graphs = graphs_for(actor)

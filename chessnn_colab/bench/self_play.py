@@ -34,7 +34,7 @@ def bench_self_play(setting: Setting, search: SearchConfig | None = None) -> Fig
     actor = Actor(setting.game, counted, search)  # pyright: ignore[reportArgumentType]
     # A replayed graph would call nothing that could be counted.
     plain = Graphs(on=False)
-    moves, seconds, playing = played(actor, boards, setting.seconds, counted.forget, plain)
+    moves, seconds = played(actor, boards, setting.seconds, counted.forget, plain)
     evaluations = counted.rows / seconds
     bare = counted.rows / counted.bare_seconds(setting.device, setting.seconds)
     return {
@@ -44,16 +44,14 @@ def bench_self_play(setting: Setting, search: SearchConfig | None = None) -> Fig
         "search_efficiency": evaluations / bare,
         "overhead_us_per_evaluation": 1e6 * (1 / evaluations - 1 / bare),
         "boards": boards,
-        "boards_playing": playing,
         "evaluations_per_move": counted.rows / moves,
     }
 
 
 def played(
     actor: Actor, boards: int, seconds: float, begin: Callable[[], None], graphs: Graphs
-) -> tuple[int, float, float]:
-    """Self-play for about `seconds`: the moves, the seconds that they took, and the share of the
-    boards that had a game.
+) -> tuple[int, float]:
+    """Self-play for about `seconds`: the moves, and the seconds that they took.
 
     The first block of plies does not count, with the start positions and the warming up. begin:
     called after it.
@@ -70,10 +68,9 @@ def played(
             marks.append((plies, time.perf_counter()))
         return time_is_left()
 
-    play = Play(actor, boards, 0, graphs=graphs)
-    play.run(sys.maxsize, collect)
+    Play(actor, boards, 0, graphs=graphs).run(sys.maxsize, collect)
     (plies_before, began), *_, (plies, ended) = marks
-    return plies - plies_before, ended - began, play.assembler.plies / play.board_plies
+    return plies - plies_before, ended - began
 
 
 class CountedNetwork:

@@ -42,7 +42,7 @@ class Backup:
     process writes there or when the copy is ahead of the run.
     """
 
-    def __init__(self, run: RunFolder, copy_to: AnyPath) -> None:
+    def __init__(self, run: RunFolder, copy_to: AnyPath):
         self._run = run
         place = copy_place(run.path, copy_to)
         there = RunFolder(place, {})  # nothing is written there before it is known to be this run's
@@ -51,7 +51,7 @@ class Backup:
         self._copy = RunFolder.create_or_open(place, run.config, may_change=run.config)
         own = max(run.checkpoints(), default=0)
         # A later checkpoint is damaged, or it would have been refused.
-        if max(self._copy.checkpoints(), default=0) > own:
+        if max((*self._copy.checkpoints(), *self._copy.snapshots()), default=0) > own:
             self._copy.rewind(own)
         self._thread: threading.Thread | None = None
         self._behind = False  # something was saved that no finished copy has
@@ -158,9 +158,14 @@ def restore_run(run: AnyPath, copy_to: AnyPath, say: Say) -> None:
     copy = RunFolder.open(place)
     latest = copy.latest_checkpoint()
     if latest is None:
+        if max(copy.snapshots(), default=0):
+            raise RunError(
+                f"{place} has snapshots, and no checkpoint to go on from: nothing was changed. Put "
+                "its checkpoints back, or choose another run or copy_to"
+            )
         return
     _refuse_another_run(own, copy)
-    if max(own.snapshots(), default=0) > latest.iteration:
+    if max(own.snapshots(), default=0) > max(latest.iteration, *copy.snapshots()):
         raise RunError(
             f"{path} has no checkpoint, and snapshots after iteration {latest.iteration}, at which "
             f"its copy {place} ends: nothing was changed. Move them away to go on from the copy"

@@ -304,12 +304,16 @@ def folder_path(path: AnyPath) -> Path:
         if not name or "\0" in name:
             raise ValueError("expected a path such as runs/first")
         folder = Path(os.path.abspath(Path(name).expanduser()))
-        place = next(place for place in (folder, *folder.parents) if place.exists())
+        place = next((place for place in (folder, *folder.parents) if place.exists()), folder)
     # A name too long, no permission, a home that is not there.
     except (OSError, RuntimeError, ValueError) as error:
         raise RunError(f"{name!r} cannot be a run folder: {error}") from error
     if not place.is_dir():
-        relation = "is a file" if place == folder else f"lies beneath {place}, which is a file"
+        relation = (
+            "is a file, or on no drive"
+            if place == folder
+            else f"lies beneath {place}, which is a file"
+        )
         raise RunError(f"{folder} {relation}: a run needs a folder. Choose another path")
     return folder
 

@@ -34,7 +34,7 @@ class RunLock:
     out; otherwise None.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path):
         self.folder = folder.resolve()
         self._process = os.getpid()
         earlier = _HELD.get(self.folder)

@@ -23,9 +23,9 @@ def open_run(
     folder = RunFolder.lock(path)
     try:
         latest = folder.latest_checkpoint()
-        if latest is None and any(folder.snapshots()):
+        if latest is None and any((*folder.snapshots(), *folder.read_reports())):
             raise RunError(
-                f"{folder.path} has snapshots, and no checkpoint to go on from: nothing was "
+                f"{folder.path} has snapshots or reports, and no checkpoint to go on from: nothing was "
                 "changed. Put its checkpoints back, or begin another run with its weights: --from "
                 f"{folder.path} in a shell, from_checkpoint in TrainConfig"
             )

@@ -73,9 +73,10 @@ def list_runs(parent: AnyPath = "runs") -> RunList:
 
 
 def delete_run(path: AnyPath) -> int:
-    """Delete a run with everything in it, for good; returns the bytes that are free now.
+    """Delete a run's files, and its subfolders with everything in them, for good; returns the bytes
+    that are free now.
 
-    Files that are not the run's stay, and the folder with them. Raises RunError when there is no
+    Files beside these stay, and the folder with them. Raises RunError when there is no
     run, when it is being trained, and when the system refuses.
     """
     folder = folder_path(path)

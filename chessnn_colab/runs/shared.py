@@ -134,7 +134,7 @@ def card_of_run(run: AnyPath, snapshot: int | None = None) -> dict[str, Any]:
     """
     if is_file(run):
         iteration, path = find_snapshot(run, snapshot)
-        return {"game": run_game(run), **card_of(path), "iteration": iteration}
+        return {**card_of(path), "game": run_game(run), "iteration": iteration}
     folder = RunFolder.open(run)
     if snapshot is None:
         snapshot = best_snapshot(folder, networks(run))

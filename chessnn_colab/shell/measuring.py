@@ -22,18 +22,19 @@ def add_measuring_commands(command: AddCommand) -> None:
     for parser in (evaluate, ladder, tactics):
         add = parser.add_argument
         add("run")
-        add("--search", help="two-rung, tree or policy")
-        add("--candidates", type=int, help="two-rung: root moves that it looks at")
+        add("--search", help="tree (default), two-rung or policy, which does not look ahead")
+        add("--candidates", type=int, help="two-rung: root moves that it looks at (31)")
         add(
             "--survivors",
             type=int,
-            help="two-rung: of them, those whose best reply it looks at too",
+            help="two-rung: of them, those whose best reply it looks at too (16)",
         )
-        add("--num-simulations", type=int, help="tree: positions that it looks at")
+        add("--num-simulations", type=int, help="tree: positions that it looks at (47)")
         add(
             "--solve",
             choices=("all", "off"),
-            help="all (default): what the rules prove counts as proven; off: as any other guess",
+            help="all (default): what the rules prove counts as proven; off: as any other guess. "
+            "policy proves nothing",
         )
         add("--device", default="auto")
         add("--json", action="store_true")

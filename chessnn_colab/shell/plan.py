@@ -15,7 +15,7 @@ def add_plan(command: AddCommand) -> None:
         "what a run would do, by arithmetic: an iteration's seconds, who waits, reuse, window",
     )
     add = plan.add_argument
-    add("--gpus", type=int, help="how many (default: what this machine has)")
+    add("--gpus", type=int, help="how many (default: what this machine has; with --gpu, 1)")
     add("--gpu", help="T4, A100 or H200 (default: T4 with --gpus, else this machine's)")
     add("--preset", default="auto", help="cpu, t4, a100 or h100 (default: auto)")
     add("--minutes", type=float, default=60.0, help="of the session (default: 60)")

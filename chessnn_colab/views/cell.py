@@ -47,7 +47,7 @@ def unfold(line: str, text: object) -> HtmlImage:
 class Place:
     """A place in a cell's output; new HTML replaces the old."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self._handle: Any = None
         self._content = ""
 

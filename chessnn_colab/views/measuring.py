@@ -37,7 +37,7 @@ def measure(
     quarter of the time that the run has trained, three minutes at most. search: None is two rungs,
     which serve a large batch best: 48 evaluations per move, or the 13 of training where there is
     less than a minute. Returns the matches, opponent by opponent. Prints each, unless the bars of a
-    notebook show the matches already; what all of them lack is said once. An interrupt ends it, and
+    notebook show the matches already; what all of them lack, or forfeited, is said once. An interrupt ends it, and
     the games that had ended count. In a game for one player every player plays the same number of
     games, as many as fit into that time (see arena.solo). Raises ConfigError, RunError or
     CheckpointError.
@@ -60,8 +60,10 @@ def measure(
     in_bars = (
         watch.face.keeps_bars
         and len(results) <= MAX_BARS
-        and isinstance(results[0], MatchResult)
-        and set(results[0].shortfall()) == shared
+        and all(
+            isinstance(result, MatchResult) and set(result.shortfall()) == shared
+            for result in results
+        )
     )
     for line in [] if in_bars else "\n".join(map(str, results)).splitlines():
         if line not in shared:

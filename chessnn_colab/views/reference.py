@@ -30,7 +30,7 @@ def behind_words(config: Mapping[str, Any], points: Sequence[Strength]) -> str:
         curve = reference["curves"].get(point.measure)
         if curve and point.seconds > EARLY:
             minutes, shares = zip(*curve)
-            usual = np.interp(point.seconds / 60, minutes, shares)
+            usual = np.interp(point.seconds / 60, minutes, shares, left=0)
             if usual > 2 * point.high - point.share:
                 return (
                     f"Weaker than a normal run by now ({point.measure}). First compare positions/s "

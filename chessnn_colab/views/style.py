@@ -25,7 +25,7 @@ ORANGE = "#E69F00"
 GREEN = "#009E73"
 RED = "#D55E00"
 PURPLE = "#CC79A7"
-COLOURS = (BLUE, ORANGE, GREEN, PURPLE, RED)  # of lines, the first one first
+COLOURS = (BLUE, ORANGE, GREEN, PURPLE, RED, "#8A6A4A")  # of lines, the first one first
 INK = "#787C82"
 DRAWS = "#A9B4BF"
 # Dark to light, as if lit: it reads on any page and without colour.

@@ -223,6 +223,9 @@ class _Parent:
                 command = pickle.loads(self.connection.recv_bytes())
             except (EOFError, OSError):
                 os._exit(0)
+            except Exception:  # what another machine's numpy has packed, or no memory
+                traceback.print_exc()
+                os._exit(1)
             if command[0] == "close":
                 os._exit(0)
             if command[0] == "stop":

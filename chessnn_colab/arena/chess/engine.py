@@ -30,7 +30,13 @@ logging.getLogger("chess.engine").setLevel(logging.CRITICAL)
 class EnginePlayer(ProcessPlayer):
     """A UCI engine."""
 
-    failures = (chess.engine.EngineError, CancelledError, OSError, NotationError)
+    failures = (
+        chess.engine.EngineError,
+        CancelledError,
+        OSError,
+        NotImplementedError,  # ipykernel 6 on Windows: its event loop starts no programs
+        NotationError,
+    )
     protocol = "UCI"
     hint = (
         "; Stockfish is in most systems' packages (apt install stockfish, brew install stockfish)"
@@ -51,7 +57,7 @@ class EnginePlayer(ProcessPlayer):
 
     def launch(self) -> chess.engine.SimpleEngine:
         return chess.engine.SimpleEngine.popen_uci(
-            self.path, timeout=START_SECONDS, stderr=subprocess.DEVNULL
+            self.path, timeout=START_SECONDS, stderr=subprocess.DEVNULL, setpgrp=True
         )
 
     def prepare(self, engine: chess.engine.SimpleEngine) -> None:

@@ -45,6 +45,7 @@ class GomocupProcess:
             text=True,
             encoding="utf-8",
             errors="replace",
+            process_group=0,
         )
         self._answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         threading.Thread(target=self._read, daemon=True, name="gomocup-engine").start()

@@ -155,6 +155,7 @@ class Match {
   async go() {
     this.chosen = null;
     this.opinion = null;
+    this.fault = "";
     find(".choices").hidden = true;
     const {game} = this, asked = ++this.asked, play = this.waiting;
     if (!game.over) this.seat = this.mine;  // who plays which side of a game that is over stays
@@ -165,7 +166,10 @@ class Match {
       noise: game.actions.length < VARIED_PLIES ? NOISE : 0,
     });
     if (asked !== this.asked) return;  // a new game, or a move taken back
-    if (answer.error) return this.say(answer.error, true);
+    if (answer.error) {
+      this.fault = answer.error;
+      return this.say(answer.error, true);
+    }
     if (play) return this.play(answer.action);
     this.opinion = answer.opinion;
     this.draw();
@@ -184,7 +188,7 @@ class Match {
       const whose = (score > 0) === (seat === 0) ? "You won!" : "The network won.";
       return score ? `${whose} ${game.ending()}` : game.ending();
     }
-    if (this.waiting) return "It is thinking ...";
+    if (this.waiting) return this.fault || "It is thinking ...";
     const last = game.actions.length ? `It played ${this.texts[this.texts.length - 1]}. ` : "";
     return `${last}Your move: you play ${game.players[seat]}.`;
   }

@@ -29,7 +29,7 @@ LINE = {"height": "24px", "min_width": "360px", "align_items": "center", "overfl
 class BarWidgets:
     """Header and bars. While a page shows them, HTML from `still` is hidden there."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self._name = f"cn-{secrets.token_hex(5)}"  # a CSS class
         self._header = ipywidgets.HTML()
         self._bars = ipywidgets.VBox()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ...arena.progress import Bar, MatchProgress
@@ -51,13 +51,10 @@ class Face:
 class LiveProgress(Progress):
     """The progress of a training run (see report.Progress), or, called with a MatchProgress, of a
     measurement (an arena.progress.Watch). Each change is drawn by `face`.
-
-    now: a function that gives seconds.
     """
 
-    def __init__(self, face: Face, now: Callable[[], float] = time.monotonic):
+    def __init__(self, face: Face):
         self.face = face
-        self._now = now
         self.messages = []
         self.session: Session | None = None
         self.reports = []  # of the whole run
@@ -71,7 +68,7 @@ class LiveProgress(Progress):
         self._learning = False
         self._slow_is_named = False
         self._done = 0  # iterations of this session
-        self._started = self._play_began = self._phase_began = now()
+        self._started = self._play_began = self._phase_began = time.monotonic()
         self._last_draw = self._last_line = self._started
 
     # Training calls these.
@@ -86,7 +83,7 @@ class LiveProgress(Progress):
         self.reports = list(session.history)
         self._seconds = None if session.minutes is None else 60 * session.minutes
         self._iterations = session.iterations
-        self._started = self._now() - session.elapsed
+        self._started = time.monotonic() - session.elapsed
         for text in self.messages:
             lines.keep(session, text)
         self._play = replace(self._play, bars=(Bar("", 0, 0),) * session.workers)
@@ -98,7 +95,7 @@ class LiveProgress(Progress):
         self._show(Bar(STARTING, self._play.done, len(bars), lines.games_done(self._play)))
 
     def start_selfplay(self, positions_per_worker: Sequence[int], devices: Sequence[str]) -> None:
-        self._play_began = self._now()
+        self._play_began = time.monotonic()
         names = lines.worker_names(devices)
         bars = tuple(Bar(name, 0, share) for name, share in zip(names, positions_per_worker))
         first = self._play.unit != "position" or not self._play.done
@@ -119,7 +116,7 @@ class LiveProgress(Progress):
         # last block of plies may bring more than the share.
         lost = not plies and before.done > 0
         done = min(max(plies, int(before.done)), int(before.total))
-        seconds = self._now() - self._play_began
+        seconds = time.monotonic() - self._play_began
         pace = f" | {lines.rate(done, seconds)}/s"
         pace = f" in {duration(seconds)}" if done >= before.total else pace
         note = LOST if lost else f"{done:,}/{before.total:,}, {counted(games, 'game')}{pace}"
@@ -143,7 +140,7 @@ class LiveProgress(Progress):
 
     def learning_update(self, done: int, updates: int) -> None:
         self._learning = True
-        pace = lines.rate(done, self._now() - self._phase_began, 1)
+        pace = lines.rate(done, time.monotonic() - self._phase_began, 1)
         note = f"{done}/{counted(updates, 'update')} | {pace} updates/s"
         self._show(Bar(LEARNING, done, updates, note))
 
@@ -231,10 +228,10 @@ class LiveProgress(Progress):
         for line in new_lines:
             self.face.detail(line)
             lines.keep(self.session, line)
-            self._last_line = self._now()
+            self._last_line = time.monotonic()
 
     def _show_play(self, bars: tuple[Bar, ...]) -> None:
-        seconds = self._now() - self._play_began
+        seconds = time.monotonic() - self._play_began
         before = self._play.bars
         pace = f"{lines.rate(sum(bar.done for bar in bars), seconds)}/s"
         self._play = MatchProgress(bars, "position", seconds, None, pace)
@@ -246,7 +243,7 @@ class LiveProgress(Progress):
     def _show(self, bar: Bar) -> None:
         new_phase = bar.name != self._phase.name
         if new_phase:
-            self._phase_began = self._now()
+            self._phase_began = time.monotonic()
         self._phase = bar
         self._draw(new_phase)
 
@@ -254,7 +251,7 @@ class LiveProgress(Progress):
         """Draw, and write a line if none came for long; what is not important may wait for a
         moment.
         """
-        now = self._now()
+        now = time.monotonic()
         if now - self._last_line >= HEARTBEAT_SECONDS:
             self._write(*self._heartbeat())
         if important or now - self._last_draw >= 1 / DRAWS_PER_SECOND:
@@ -263,7 +260,7 @@ class LiveProgress(Progress):
 
     def _heartbeat(self) -> list[str]:
         if self.matches is None:
-            at = lines.stamp(self._now() - self._phase_began)
+            at = lines.stamp(time.monotonic() - self._phase_began)
             return [f"{at} {self._phase.name} {self._phase.note}".rstrip()]
         at = lines.stamp(self.matches.seconds)
         each = [f"{at} {bar.name}: {bar.note}" for bar in self.bars() if not bar.ended]
@@ -271,7 +268,7 @@ class LiveProgress(Progress):
 
     def _elapsed(self) -> float:
         """Seconds of this session."""
-        return self._now() - self._started
+        return time.monotonic() - self._started
 
     def _session_share(self) -> float:
         """How much of the session is done, 0 to 1."""

@@ -6,7 +6,6 @@ where it stood. Where a page shows widgets, its bars are ipywidgets.
 
 import time
 import uuid
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...report import Session
@@ -25,15 +24,11 @@ FIGURE_COST = 0.05  # drawing figures takes at most this share of the time
 
 
 class NotebookFace(Face):
-    """Header, bars and messages; of a run also figures, the latest results, and games that play.
-
-    now: a function that gives seconds.
-    """
+    """Header, bars and messages; of a run also figures, the latest results, and games that play."""
 
     keeps_bars = True
 
-    def __init__(self, now: Callable[[], float] = time.monotonic):
-        self._now = now
+    def __init__(self):
         self._widgets: BarWidgets | None = None
         self._bars = Place()
         self._figures = Place()
@@ -58,7 +53,7 @@ class NotebookFace(Face):
         # Points that follow a report come with the next one; the first ones are drawn at once.
         drawn = (len(model.reports), bool(model.points))
         first = self._drawn is None or self._drawn[0] == 0
-        if drawn != self._drawn and (first or self._now() >= self._next_figures):
+        if drawn != self._drawn and (first or time.monotonic() >= self._next_figures):
             self._drawn = drawn
             self._draw_figures(model, model.session)
 
@@ -85,7 +80,7 @@ class NotebookFace(Face):
             self._widgets = BarWidgets()
 
     def _draw_figures(self, model: LiveProgress, session: Session) -> None:
-        started = self._now()
+        started = time.monotonic()
         minutes = None
         game = ""
         if not model.ended:
@@ -99,5 +94,5 @@ class NotebookFace(Face):
         position = one_position(model.reports, session.config["game"], self._place)
         figures = figures_html(model.reports, model.points, reference, minutes, game, position)
         self._figures.show(box(figures + table_html(model.reports)))
-        now = self._now()
+        now = time.monotonic()
         self._next_figures = now + (now - started) / FIGURE_COST
