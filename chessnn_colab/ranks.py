@@ -66,7 +66,8 @@ class Ranks:
                 self._give_up(call.reason)
             elif self._failures > MAX_RESTARTS:
                 self._give_up(
-                    call.reason or f"{self._failures} times in a row one of them was lost"
+                    f"{self._failures} times in a row one of them was lost; what one said: "
+                    f"{call.reason or 'nothing'}"
                 )
             else:
                 self._say(

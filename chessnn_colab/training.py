@@ -79,7 +79,7 @@ class Trainer:
         self.plan = config.worker_plan(choice.device, machine)
         self.folder, latest = open_run(config.run, config.copy_to, progress.message)
         self.backup: Backup | None = None
-        self._open_parts = ExitStack()  # the workers and TensorBoard
+        self._open_parts = ExitStack()  # the workers, TensorBoard and an update's recordings
         try:
             self.budget = Budget(config.minutes, config.iterations, config.total_minutes)
             self._say([*choice.troubles, f"Primary training device: {choice}", *self.plan.notes])

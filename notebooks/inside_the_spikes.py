@@ -43,8 +43,8 @@ scroll_to_cell(top=True)
 # ## Choose
 # The position to look at, as FEN. `own_run` may be a run folder of yours: you then see its own
 # networks, from the first one to the last. Or it may be a file that somebody shared: its network
-# then comes after those of the four that are of earlier iterations. `probe_positions` are played
-# for the section on what each layer knows.
+# then takes the place of the last of the four, and of those that are not of an earlier iteration.
+# `probe_positions` are played for the section on what each layer knows.
 
 # %% tags=["parameters"]
 # @title Look at { run: "auto" }

@@ -324,9 +324,21 @@ def test_a_copy_that_lost_its_checkpoints_is_not_begun_anew(run, drive):
     shutil.rmtree(run.path)
     shutil.rmtree(drive / "checkpoints")
     kept = contents(drive)
-    with pytest.raises(RunError, match="snapshots, and no checkpoint to go on from"):
-        restored(run.path, drive)
-    assert not run.path.exists() and contents(drive) == kept
+    for lost in (None, "snapshots"):  # the reports are still there
+        if lost:
+            shutil.rmtree(drive / lost)
+            kept = contents(drive)
+        with pytest.raises(RunError, match="and no checkpoint to go on from"):
+            restored(run.path, drive)
+        assert not run.path.exists() and contents(drive) == kept
+
+
+def test_a_copy_without_snapshots_is_a_run_all_the_same(run, drive):
+    copy(run, drive)
+    run.close()
+    shutil.rmtree(run.path)
+    shutil.rmtree(drive / "snapshots")
+    assert "at iteration 0" in restored(run.path, drive)
 
 
 def test_there_may_be_nothing_to_restore(tmp_path, drive):
@@ -381,7 +393,7 @@ def test_a_restore_that_was_cut_short_is_done_again_where_the_copy_has_later_net
 
 
 def test_networks_after_the_runs_last_checkpoint_leave_its_copy(run, drive):
-    """Else they would come back one day as this run's."""
+    """Else they would come back one day as this run's. They are renamed, not deleted."""
     save(run, 1)
     copy(run, drive)
     save(run, 2)
@@ -391,6 +403,7 @@ def test_networks_after_the_runs_last_checkpoint_leave_its_copy(run, drive):
     save(run, 1)
     copy(run, drive)
     assert sorted(RunFolder.open(drive).snapshots()) == [0, 1]
+    assert (drive / "snapshots" / "000002.set-aside").is_file()
 
 
 def test_a_damaged_checkpoint_of_the_copy_gives_way_to_the_one_before(run, drive):

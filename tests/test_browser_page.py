@@ -269,7 +269,7 @@ def test_what_went_wrong_stays_when_somebody_clicks(show):
         tab.get_by_role("button", name=name, exact=True).click()
     tab.get_by_text("It broke.").wait_for()
     tab.get_by_role("button", name="e4, white pawn").click()
-    assert says(tab) == "It broke."
+    assert says(tab) == "It broke." and tab.locator(".says.fault").count() == 1
 
 
 @pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not here")

@@ -236,7 +236,7 @@ def test_ranks_that_met_and_give_up_say_why_one_ended(pool, ranks, batches, said
     monkeypatch.setattr(ranks, "_have_met", True)
     ranks.seconds = 1.0
     assert ranks.learn(new_learner(), batches, nothing) is None
-    assert len(said) == 4 and "together (out of memory on cuda:1)" in said[-1]
+    assert len(said) == 4 and "one of them was lost; what one said: out of memory" in said[-1]
 
 
 def test_where_one_rank_cannot_meet_the_others_they_try_once(

@@ -67,7 +67,7 @@ def test_a_path_that_cannot_be_a_run_folder(tmp_path):
 def test_a_drive_that_is_not_there(monkeypatch):
     """Such as Z: on Windows: none of the folders above exists either."""
     monkeypatch.setattr(Path, "exists", lambda path: False)
-    with pytest.raises(RunError, match="is a file, or on no drive"):
+    with pytest.raises(RunError, match="its drive is not there"):
         RunFolder.open("/z/run")
 
 

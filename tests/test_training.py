@@ -30,6 +30,7 @@ from chessnn_colab.devices import Gpu, Inventory, WorkerPlan, inventory
 from chessnn_colab.errors import CheckpointError, ChessnnError, ConfigError, RunError
 from chessnn_colab.games.chess.pgn import game_from_pgn
 from chessnn_colab.games.chess.rules import ENDINGS
+from chessnn_colab.graphs import Replays
 from chessnn_colab.learning import learn
 from chessnn_colab.network import to_arrays
 from chessnn_colab.replay import ReplayBuffer, window_size
@@ -503,6 +504,14 @@ def test_a_run_that_lost_its_checkpoints_is_not_begun_anew(run, tmp_path):
     with pytest.raises(RunError, match="has snapshots or reports"):
         list(train(tiny(tmp_path / "run", iterations=1)))
     assert (tmp_path / "run" / "metrics.jsonl").read_text() == reports != ""
+
+
+def test_a_run_that_ends_drops_the_recordings_of_its_updates(tmp_path, monkeypatch):
+    """On a GPU they hold memory until Python collects them, which a next run would lack."""
+    dropped = []
+    monkeypatch.setattr(Replays, "forget", dropped.append)
+    list(train(tiny(tmp_path, iterations=1)))
+    assert len(dropped) == 1
 
 
 def test_value_targets_go_on_where_the_run_was_that_gave_the_weights(run, tmp_path, monkeypatch):

@@ -237,20 +237,6 @@ if __name__ == "__main__":
 """
 
 
-def test_a_worker_ends_at_a_message_that_it_cannot_read():
-    """From another machine's numpy, for example; else it would wait for good."""
-    code = (
-        "import multiprocessing as m, time; from chessnn_colab.workers.process import _Parent; "
-        "ours, its = m.Pipe(); parent = _Parent(its); ours.send_bytes(b'cno_module\\nname\\n.'); "
-        "time.sleep(60)"
-    )
-    root = str(Path(__file__).parent.parent)
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, timeout=50
-    )
-    assert done.returncode == 1 and "No module named 'no_module'" in done.stderr
-
-
 def test_a_worker_dies_with_its_parent(tmp_path):
     script = tmp_path / "parent.py"
     script.write_text(PARENT)
@@ -267,6 +253,20 @@ def test_a_worker_dies_with_its_parent(tmp_path):
     parent.wait()
     parent.stdout.close()
     assert gone_within(worker, full(30.0, 2.0))
+
+
+def test_a_worker_ends_at_a_message_that_it_cannot_read():
+    """From another machine's numpy, for example; else it would wait for good."""
+    code = (
+        "import multiprocessing as m, time; from chessnn_colab.workers.process import _Parent; "
+        "ours, its = m.Pipe(); parent = _Parent(its); ours.send_bytes(b'cno_module\\nname\\n.'); "
+        "time.sleep(60)"
+    )
+    root = str(Path(__file__).parent.parent)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, timeout=50
+    )
+    assert done.returncode == 1 and "No module named 'no_module'" in done.stderr
 
 
 @pytest.mark.parametrize(

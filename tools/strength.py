@@ -281,11 +281,11 @@ def match_row(match: dict[str, Any]) -> str:
     proofs = "with" if match["solver"] == "all" else "without"
     score = "-" if match["score"] is None else f"{match['score']:.3f}"
     forfeits = match["endings"].get(FORFEIT, 0)
+    forfeited = f", {forfeits} of them forfeited" if forfeits else ""
     return (
         f"| {who}{match['opponent']} | {proofs} | {match['evaluations']} | "
-        f"{match['wins']} / {match['draws']} / {match['losses']} | "
+        f"{match['wins']} / {match['draws']} / {match['losses']}{forfeited} | "
         f"{score} ({low:.3f} to {high:.3f}) | {match['average_plies']:.0f} |"
-        + (f" {forfeits} forfeited" if forfeits else "")
     )
 
 

@@ -100,9 +100,9 @@ def find_player(spec: str, game: Game, search: SearchConfig = PLAY_SEARCH) -> Pl
     """The player that `spec` names: a fixed player of the game ("random"), "engine:PATH", RUN or
     RUN@SNAPSHOT.
 
-    search: how far the network of a run looks ahead. A program runs until its player's `close`, and
-    a script waits for it. Raises ConfigError for any other spec, RunError and CheckpointError when
-    a run does not have that network.
+    search: how far the network of a run looks ahead. Close the player of a program: until then the
+    program runs, and a script with a UCI engine does not end. Raises ConfigError for any other
+    spec, RunError and CheckpointError when a run does not have that network.
     """
     arena = arena_game(game.name)
     if spec in arena.players:

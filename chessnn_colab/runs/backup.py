@@ -158,14 +158,10 @@ def restore_run(run: AnyPath, copy_to: AnyPath, say: Say) -> None:
     copy = RunFolder.open(place)
     latest = copy.latest_checkpoint()
     if latest is None:
-        if max(copy.snapshots(), default=0):
-            raise RunError(
-                f"{place} has snapshots, and no checkpoint to go on from: nothing was changed. Put "
-                "its checkpoints back, or choose another run or copy_to"
-            )
+        copy.refuse_lost_checkpoints()
         return
     _refuse_another_run(own, copy)
-    if max(own.snapshots(), default=0) > max(latest.iteration, *copy.snapshots()):
+    if max(own.snapshots(), default=0) > max((latest.iteration, *copy.snapshots())):
         raise RunError(
             f"{path} has no checkpoint, and snapshots after iteration {latest.iteration}, at which "
             f"its copy {place} ends: nothing was changed. Move them away to go on from the copy"

@@ -225,6 +225,15 @@ class RunFolder:
             )
         return None
 
+    def refuse_lost_checkpoints(self) -> None:
+        """Raise RunError where there are snapshots or reports, for a run without a checkpoint."""
+        if any((*self.snapshots(), *self.read_reports())):
+            raise RunError(
+                f"{self.path} has snapshots or reports, and no checkpoint to go on from: nothing "
+                "was changed. Put its checkpoints back, or begin another run; snapshots give it "
+                f"their weights: --from {self.path} in a shell, from_checkpoint in TrainConfig"
+            )
+
     def prune(self, emptied: bool = False) -> None:
         """Delete all but the newest KEEP_CHECKPOINTS checkpoints, and the last snapshot but one
         where those around it are near enough. emptied: what is deleted is empty by then, so that it
@@ -243,23 +252,22 @@ class RunFolder:
                 path.unlink()
 
     def rewind(self, iteration: int) -> None:
-        """Delete the reports, snapshots and sample games after `iteration`, so that the run can go
-        on from there.
+        """Delete the reports, ratings and sample games after `iteration`, so that the run can go on
+        from there.
 
-        Later checkpoints are renamed to NNNNNN.set-aside, not deleted: a disk that could not be
-        read for a moment looks like damage too. When a snapshot goes, the ratings go, because
+        Later checkpoints and snapshots are renamed to NNNNNN.set-aside, not deleted: a disk that
+        could not be read for a moment looks like damage too. With them the ratings go, because
         another snapshot will have its name.
         """
         self._require_lock()
         drop_reports_after(self.path, iteration)
         with refused(f"cannot rewind the run {self.path} to {iteration}"):
-            for path in (*self.snapshots().values(), *_numbered(self.games_folder)):
+            for path in _numbered(self.games_folder):
                 if int(path.stem) > iteration:
-                    if path.parent == self.snapshots_folder:
-                        (self.path / RATINGS_FILE).unlink(missing_ok=True)
                     path.unlink()
-            for path in _numbered(self.checkpoints_folder, SUFFIX):
+            for path in (*self.snapshots().values(), *_numbered(self.checkpoints_folder, SUFFIX)):
                 if int(path.stem) > iteration:
+                    (self.path / RATINGS_FILE).unlink(missing_ok=True)
                     path.replace(path.with_suffix(".set-aside"))
 
     # --- snapshots
@@ -310,7 +318,7 @@ def folder_path(path: AnyPath) -> Path:
         raise RunError(f"{name!r} cannot be a run folder: {error}") from error
     if not place.is_dir():
         relation = (
-            "is a file, or on no drive"
+            "is a file, or its drive is not there"
             if place == folder
             else f"lies beneath {place}, which is a file"
         )

@@ -1,6 +1,5 @@
 """Open a run for training in one call: its folder, its settings and its latest checkpoint."""
 
-from ..errors import RunError
 from ..text import Say, silent
 from .backup import restore_run
 from .files import AnyPath
@@ -23,12 +22,8 @@ def open_run(
     folder = RunFolder.lock(path)
     try:
         latest = folder.latest_checkpoint()
-        if latest is None and any((*folder.snapshots(), *folder.read_reports())):
-            raise RunError(
-                f"{folder.path} has snapshots or reports, and no checkpoint to go on from: nothing was "
-                "changed. Put its checkpoints back, or begin another run with its weights: --from "
-                f"{folder.path} in a shell, from_checkpoint in TrainConfig"
-            )
+        if latest is None:
+            folder.refuse_lost_checkpoints()
         for message in (*folder.messages, *(latest.messages if latest else ())):
             say(message)
     except BaseException:

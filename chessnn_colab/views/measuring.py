@@ -37,10 +37,10 @@ def measure(
     quarter of the time that the run has trained, three minutes at most. search: None is two rungs,
     which serve a large batch best: 48 evaluations per move, or the 13 of training where there is
     less than a minute. Returns the matches, opponent by opponent. Prints each, unless the bars of a
-    notebook show the matches already; what all of them lack, or forfeited, is said once. An interrupt ends it, and
-    the games that had ended count. In a game for one player every player plays the same number of
-    games, as many as fit into that time (see arena.solo). Raises ConfigError, RunError or
-    CheckpointError.
+    notebook show the matches already; what all of them lack, or forfeited, is said once. An
+    interrupt ends it, and the games that had ended count. In a game for one player every player
+    plays the same number of games, as many as fit into that time (see arena.solo). Raises
+    ConfigError, RunError or CheckpointError.
     """
     if seconds is None:
         reports = RunFolder.open(run).read_reports()
@@ -68,6 +68,7 @@ def measure(
     for line in [] if in_bars else "\n".join(map(str, results)).splitlines():
         if line not in shared:
             print(line)
-    for line in shared:
-        print(f"Each: {line.strip()}")
+    for line in results[0].shortfall():
+        if line in shared:
+            print(f"Each: {line.strip()}")
     return results

@@ -167,7 +167,7 @@ class Match {
     });
     if (asked !== this.asked) return;  // a new game, or a move taken back
     if (answer.error) {
-      this.fault = answer.error;
+      if (play) this.fault = answer.error;
       return this.say(answer.error, true);
     }
     if (play) return this.play(answer.action);
@@ -243,7 +243,7 @@ class Match {
 
   // --- what one sees
 
-  say(text, fault = false) {
+  say(text, fault = text === this.fault) {
     find(".says").textContent = text;
     find(".says").classList.toggle("fault", fault);
   }
