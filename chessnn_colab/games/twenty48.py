@@ -65,7 +65,7 @@ class Twenty48(Game):
     discount = 0.997
     self_play_plies = 20_000
     sampling_plies = 1  # the tiles vary the games
-    td_lambda = 0.8
+    td_lambda = 0.5  # longer targets take in more of what chance did (LOG.md, 2026-11-29)
     chance = True
     score_limit = 100_000.0
     milestones = (512, 1024, 2048)
