@@ -288,7 +288,6 @@ class Trainer:
         """
         price = self.config.spike_penalty * price_rise(self._played())
         self.learner.config = replace(self.config, spike_penalty=price)
-        generator = np.random.default_rng(self._seed(1))
         return learn(
             self.learner,
             self.replay,
@@ -296,7 +295,7 @@ class Trainer:
             self.config.batch_size,
             self.budget,
             self.progress,
-            generator,
+            np.random.default_rng(self._seed(1)),
             self.ranks.learn,
         )
 
@@ -317,8 +316,9 @@ class Trainer:
     def _measure(self, iteration_seconds: float) -> None:
         """Measure the strength after this iteration of `iteration_seconds`, if that is due."""
         last = self.budget.over(iteration_seconds, unfinished=1)
-        seconds = self.seconds + iteration_seconds
-        self._points += self.probe.measure(self.network, self.iteration + 1, seconds, last)
+        self._points += self.probe.measure(
+            self.network, self.iteration + 1, self.seconds + iteration_seconds, last
+        )
 
     def _seed(self, purpose: int) -> int:
         """A seed for one purpose at one point of the run, so that resuming needs no generator's
