@@ -509,7 +509,11 @@ def test_a_run_that_lost_its_checkpoints_is_not_begun_anew(run, tmp_path):
 def test_a_run_that_ends_drops_the_recordings_of_its_updates(tmp_path, monkeypatch):
     """On a GPU they hold memory until Python collects them, which a next run would lack."""
     dropped = []
-    monkeypatch.setattr(Replays, "forget", lambda replays: dropped.append(replays))
+
+    def forget(replays: Replays) -> None:
+        dropped.append(replays)
+
+    monkeypatch.setattr(Replays, "forget", forget)
     list(train(tiny(tmp_path, iterations=1)))
     assert len(dropped) == 1
 
