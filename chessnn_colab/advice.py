@@ -113,7 +113,7 @@ def _unseen(facts: Facts) -> str:
     if facts.visible_devices is not None:
         return (
             f"{shown} CUDA_VISIBLE_DEVICES={facts.visible_devices!r} hides it from torch: unset "
-            "it, then restart the runtime (kernel). If that does not help, update the NVIDIA driver."
+            "it, then restart the runtime (kernel). If that fails, update the NVIDIA driver."
         )
     return (
         f"{shown} torch {facts.torch_version} (CUDA {facts.torch_cuda}) cannot use it: update the "

@@ -209,30 +209,30 @@ def test_workers_that_do_not_meet_leave_it_to_one_learner(ranks, batches, said, 
     )
 
 
-def test_a_worker_that_is_always_lost_leaves_it_to_one_learner(
-    pool, ranks, batches, said, monkeypatch
-):
-    def lose(call, *_):
+def loses_one(pool: LocalPool, reason: str = "") -> Callable[..., None]:
+    """In place of Ranks._follow: one is lost each time, after a rank gave this reason."""
+
+    def follow(call, *_):
+        call.reason = reason or call.reason
         call.end(call.slots)
         call.lost = 1
         while call.busy:
             pool.wait()
 
-    monkeypatch.setattr(ranks, "_follow", lose)
+    return follow
+
+
+def test_a_worker_that_is_always_lost_leaves_it_to_one_learner(
+    pool, ranks, batches, said, monkeypatch
+):
+    monkeypatch.setattr(ranks, "_follow", loses_one(pool))
     ranks.seconds = 1.0  # one that waits for the others to meet hears nothing before
     assert ranks.learn(new_learner(), batches, nothing) is None
     assert len(said) == 4 and "4 times in a row one of them was lost" in said[-1]
 
 
 def test_ranks_that_met_and_give_up_say_why_one_ended(pool, ranks, batches, said, monkeypatch):
-    def fail(call, *_):
-        call.reason = "out of memory on cuda:1"
-        call.end(call.slots)
-        call.lost = 1
-        while call.busy:
-            pool.wait()
-
-    monkeypatch.setattr(ranks, "_follow", fail)
+    monkeypatch.setattr(ranks, "_follow", loses_one(pool, "out of memory on cuda:1"))
     monkeypatch.setattr(ranks, "_have_met", True)
     ranks.seconds = 1.0
     assert ranks.learn(new_learner(), batches, nothing) is None
@@ -243,15 +243,7 @@ def test_where_one_rank_cannot_meet_the_others_they_try_once(
     pool, ranks, batches, said, monkeypatch
 ):
     """Those that wait for it in vain are killed."""
-
-    def part(call, *_):
-        call.reason = "no route to host"
-        call.end(call.slots)
-        call.lost = 1
-        while call.busy:
-            pool.wait()
-
-    monkeypatch.setattr(ranks, "_follow", part)
+    monkeypatch.setattr(ranks, "_follow", loses_one(pool, "no route to host"))
     ranks.seconds = 1.0
     assert ranks.learn(new_learner(), batches, nothing) is None
     (sentence,) = said
