@@ -114,12 +114,18 @@ def test_the_pages_quote_the_files_of_what_was_measured():
         assert not [line for line in strength.table(found) if line not in page]
     cards = list(shipped_cards().values())
     assert both[0]["total_positions"] == cards[-1]["figures"]["total_positions"]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
     rows = [
         line.strip("| ").split(" | ")
-        for line in (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+        for line in readme.splitlines()
         if re.search(r"\| \d+ / \d+ / \d+ \|", line)
     ]
     assert len(rows) >= 4 and rows[0][0].startswith("Maia 1100"), "the first a person understands"
+    solved = both[0]["puzzles"]["with 48 evaluations and proofs"]
+    assert list(solved) == ["mate-in-one", "mate-in-two", "hanging-piece"]
+    one, two, hanging = (f"{share:.0%}".replace("%", " %") for share in solved.values())
+    said = f"finds {hanging} of the hanging pieces, {one} of the mates in one and {two} of the"
+    assert said in " ".join(readme.split())
     for who, *cells in rows:
         for found, counts, score in zip(both, cells[::2], cells[1::2], strict=True):
             (match, *_) = [

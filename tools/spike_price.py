@@ -1,13 +1,15 @@
 """What a price for spikes costs in strength: train with several prices, measure, draw the curve.
 
-    python tools/spike_price.py FOLDER --seeds 0 1 2      train and measure, each network once
+    python tools/spike_price.py FOLDER --minutes 5        train for as long, and measure
+    python tools/spike_price.py FOLDER --seeds 0 1 2      the same from as many positions
     python tools/spike_price.py FOLDER --draw             write docs/spike_price.json and .png
 
-Every network learns from as many positions, on one thread, from scratch; so a busy machine changes
-nothing. The learning rate falls as in a run of minutes, by the share of iterations that are done.
-Then it plays without what the rules prove. Neither side has chance where a network is the opponent,
-so each of 64 openings is played once with both colours. The opponents of docs/spike_price.json were
-000007 and 000030 of commit 6bd4c67; another measurement beside it needs those files.
+Each network is trained and measured once, from scratch. With minutes it learns with one worker and
+plays minimax as any run does; let nothing else use the machine. Otherwise every network learns from
+as many positions, on one thread, so a busy machine changes nothing. There the learning rate falls
+as in a run of minutes, by the share of iterations that are done, and the network plays two of those
+that come with the package, without what the rules prove. Neither side has chance, so each of 64
+openings is played once with both colours.
 """
 
 from __future__ import annotations
@@ -59,30 +61,30 @@ class ByIterations(Budget):
         return min(1.0, max(0.05, 1 - 1.9 * (share - 0.5)))
 
 
-def settings(arm: str, seed: int, run: Path) -> TrainConfig:
-    """The run of an arm: a price, or the twin."""
-    base = TrainConfig(
-        run=str(run),
-        iterations=ITERATIONS,
-        positions_per_iteration=POSITIONS,
-        bootstrap_after=40_000,
-        seed=seed,
-        pool="inline",
-        workers=1,
-        device="cpu",
-        preset="cpu",
-        measure_strength=False,
-    )
+def settings(arm: str, seed: int, run: Path, minutes: float) -> TrainConfig:
+    """The run of an arm: a price, or the twin. minutes: 0 is ITERATIONS."""
+    base = TrainConfig(run=str(run), seed=seed, workers=1, device="cpu", preset="cpu")
+    if minutes:
+        base = replace(base, minutes=minutes)
+    else:
+        base = replace(
+            base,
+            iterations=ITERATIONS,
+            positions_per_iteration=POSITIONS,
+            bootstrap_after=40_000,
+            pool="inline",
+            measure_strength=False,
+        )
     if arm in TWINS:
         return replace(base, spike_penalty=0.0, **TWINS[arm])
     return replace(base, spike_penalty=float(arm))
 
 
-def measured(arm: str, seed: int, folder: Path) -> dict[str, Any]:
+def measured(arm: str, seed: int, folder: Path, minutes: float) -> dict[str, Any]:
     """Train one network and measure it."""
     run = folder / f"{arm}-{seed}"
     shutil.rmtree(run, ignore_errors=True)
-    reports = list(training.train(settings(arm, seed, run)))
+    reports = list(training.train(settings(arm, seed, run, minutes)))
     network, _ = load_network(str(run), None, "cpu")
     positions = sample_positions(500)
     found: dict[str, Any] = {
@@ -99,26 +101,29 @@ def measured(arm: str, seed: int, folder: Path) -> dict[str, Any]:
         designs = estimate_energy(network, positions).designs
         found["microjoules"] = {design.name: design.nanojoules / 1000 for design in designs}
     _, early, middle, _ = map(str, shipped_files())
-    search = play_search(num_simulations=EVALUATIONS - 1, solve="off")
-    for name, games in OPPONENTS.items():
+    opponents = {"minimax": 400} if minutes else OPPONENTS
+    search = play_search()
+    if not minutes:
+        search = play_search(num_simulations=EVALUATIONS - 1, solve="off")
+    for name, games in opponents.items():
         opponent = {"early": early, "middle": middle}.get(name, name)
         (result,) = evaluate_run(str(run), [opponent], games, search, device="cpu")
         found["scores"][name] = result.score
-    games = sum(OPPONENTS.values())
-    points = sum(found["scores"][name] * OPPONENTS[name] for name in OPPONENTS)
-    found["score"] = points / games
+    points = sum(found["scores"][name] * games for name, games in opponents.items())
+    found["score"] = points / sum(opponents.values())
     return found
 
 
-def measure_all(seeds: list[int], arms: list[str], folder: Path) -> None:
+def measure_all(seeds: list[int], arms: list[str], folder: Path, minutes: float) -> None:
     """Every arm of one seed, then the next seed. What was measured before is kept."""
-    torch.set_num_threads(1)
-    training.Budget = ByIterations  # pyright: ignore[reportPrivateImportUsage]
+    if not minutes:
+        torch.set_num_threads(1)
+        training.Budget = ByIterations  # pyright: ignore[reportPrivateImportUsage]
     for seed in seeds:
         for arm in arms:
             file = folder / f"{arm}-{seed}.json"
             if not file.exists():
-                file.write_text(json.dumps(measured(arm, seed, folder)), encoding="utf-8")
+                file.write_text(json.dumps(measured(arm, seed, folder, minutes)), encoding="utf-8")
                 print(file.read_text(encoding="utf-8"), flush=True)
 
 
@@ -181,7 +186,7 @@ def curve(rows: list[dict[str, Any]]) -> Figure:
             f"{float(arm):g}", (x.mean(), statistics.mean(y)), (6, 6), textcoords="offset points"
         )
     twin = spiking[0]["microjoules"]["dense twin, 4-bit"]
-    axis.axvline(twin, color=ORANGE, ls=DASHED, label="energy of the 4-bit twin")
+    axis.axvline(twin, color=ORANGE, ls=DASHED, label="energy of the dense 4-bit twin")
     relu = [row["score"] for row in rows if row["arm"] == RELU]
     if relu:
         axis.axhline(statistics.mean(relu), color=INK, ls=DASHED, label="score of the ReLU twin")
@@ -210,13 +215,14 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--arms", nargs="+", default=[*map(str, PRICES), RELU])
+    parser.add_argument("--minutes", type=float, default=0, help="of training; 0: 89,600 positions")
     parser.add_argument("--draw", action="store_true")
     options = parser.parse_args()
     if options.draw:
         draw(options.folder)
         return
     options.folder.mkdir(parents=True, exist_ok=True)
-    measure_all(options.seeds, options.arms, options.folder)
+    measure_all(options.seeds, options.arms, options.folder, options.minutes)
 
 
 if __name__ == "__main__":

@@ -57,6 +57,7 @@ LEVEL_GAMES = 200
 RATINGS = 1100, 1500, 1900
 RATING_GAMES = 128  # neither side has chance: 64 openings, two colours
 UNSOLVED = play_search(solve="off")
+SEED = 0  # of the matches' chance
 COMMAND = [sys.executable, "-m", "chessnn_colab"]
 FILE = "strength.json"
 
@@ -128,6 +129,7 @@ def measured(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
         "machine": f"{usable_cores()} cores, {cpu_name()}",
         "yardstick": yardstick(run_game(run)),
         "settings": settings,
+        "match_seed": SEED,
         **{name: last[name] for name in totals},
         "matches": [],
         "puzzles": {},
@@ -212,7 +214,7 @@ def played(run: str, match: Planned, share: float) -> MatchResult:
     games = max(2, round(match.games * share / 2) * 2)
     with watching(stream=sys.stderr) as watch:
         (result,) = evaluate_run(
-            run, [match.opponent], games, match.search, [match.snapshot], watch=watch
+            run, [match.opponent], games, match.search, [match.snapshot], SEED, watch=watch
         )
     print(result, file=sys.stderr, flush=True)
     return result
