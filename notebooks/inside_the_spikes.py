@@ -485,7 +485,7 @@ show(figure, "The spikes of each layer for this position, without a price and wi
 # minutes of one core, and played 400 games against minimax. Each large one is the mean of three with
 # the same price. The dashed lines are twins without spikes.
 #
-# ![Score over energy for five prices of a spike after five minutes, with the dense 4-bit twin and the ReLU twin as lines](../docs/spike_price.png)
+# ![Score over energy for five prices that training puts on a spike, after five minutes, with the dense 4-bit twin and the ReLU twin as lines](../docs/spike_price.png)
 #
 # *Three trainings do not tell the scores of these prices apart. With a price of 0.1, the default, the
 # network scores as much as a ReLU. `docs/spiking.md`, "A price for spikes", has the figures.*

@@ -39,7 +39,7 @@ FORMS: dict[str, tuple[dict[str, Any], tuple[int, ...]]] = {
     "later": ({"first": 3, "lag": 2}, (16, 18)),
     "taken back": ({"take_back": True}, (2, 4, 6)),
 }
-MARGINS = (0.02, 0.05, 0.1)
+MARGINS = (0.02, 0.05, 0.1, 0.15, 0.2)
 GAMES = 24  # of self-play
 
 

@@ -1,11 +1,11 @@
 """What a price for spikes costs in strength: train with several prices, measure, draw the curve.
 
-    python tools/spike_price.py FOLDER --minutes 5        train for as long, and measure
-    python tools/spike_price.py FOLDER --seeds 0 1 2      the same from as many positions
-    python tools/spike_price.py FOLDER --draw             write docs/spike_price.json and .png
+    taskset -c 0 python tools/spike_price.py FOLDER --minutes 5    train for as long, and measure
+    python tools/spike_price.py OTHER --seeds 0 1 2                the same from as many positions
+    python tools/spike_price.py FOLDER --draw                      write docs/spike_price.json and .png
 
 Each network is trained and measured once, from scratch. With minutes it learns with one worker and
-plays minimax as any run does; let nothing else use the machine. Otherwise every network learns from
+plays minimax as any run does; let nothing else use that core. Otherwise every network learns from
 as many positions, on one thread, so a busy machine changes nothing. There the learning rate falls
 as in a run of minutes, by the share of iterations that are done, and the network plays two of those
 that come with the package, without what the rules prove. Neither side has chance, so each of 64
@@ -90,6 +90,7 @@ def measured(arm: str, seed: int, folder: Path, minutes: float) -> dict[str, Any
     found: dict[str, Any] = {
         "arm": arm,
         "seed": seed,
+        "minutes": minutes,
         "positions": reports[-1].total_positions,
         "policy_loss": reports[-1].policy_loss,
         "value_loss": reports[-1].value_loss,
