@@ -111,7 +111,7 @@ class SpikingLayer(nn.Module):
         if self.activation != "spikes":  # of one step: nothing lasts
             if self.activation == "relu":
                 return currents.relu()
-            return currents.clamp(0, self.levels)
+            return functional.hardtanh(currents, 0, self.levels)  # its backward is one pass
         steps = currents.shape[0]
         if (
             steps > 1 or self.levels == 1
