@@ -487,8 +487,8 @@ show(figure, "The spikes of each layer for this position, without a price and wi
 #
 # ![Score over energy for five prices that training puts on a spike, after five minutes, with the dense 4-bit twin and the ReLU twin as lines](../docs/spike_price.png)
 #
-# *Three trainings do not tell the scores of these prices apart. With a price of 0.1, the default, the
-# network scores as much as a ReLU. `docs/spiking.md`, "A price for spikes", has the figures.*
+# *Three trainings do not tell the scores of these prices apart, nor that of the default, 0.1, from a
+# ReLU's. `docs/spiking.md`, "A price for spikes", has the figures.*
 #
 # ## What next
 # `train.ipynb` trains a network of your own: put its folder into `own_run` above and run all

@@ -123,7 +123,7 @@ def test_the_pages_quote_the_files_of_what_was_measured():
     assert len(rows) >= 4 and rows[0][0].startswith("Maia 1100"), "the first a person understands"
     solved = both[0]["puzzles"]["with 48 evaluations and proofs"]
     assert list(solved) == ["mate-in-one", "mate-in-two", "hanging-piece"]
-    one, two, hanging = (f"{share:.0%}".replace("%", " %") for share in solved.values())
+    one, two, hanging = (f"{100 * share:.0f} %" for share in solved.values())
     said = f"finds {hanging} of the hanging pieces, {one} of the mates in one and {two} of the"
     assert said in " ".join(readme.split())
     for who, *cells in rows:

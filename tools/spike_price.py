@@ -8,7 +8,7 @@ Each network is trained and measured once, from scratch. With minutes it learns 
 plays minimax as any run does; let nothing else use that core. Otherwise every network learns from
 as many positions, on one thread, so a busy machine changes nothing. There the learning rate falls
 as in a run of minutes, by the share of iterations that are done, and the network plays two of those
-that come with the package, without what the rules prove. Neither side has chance, so each of 64
+that come with the package, without what the rules prove. Neither has chance, so each of 64
 openings is played once with both colours.
 """
 
