@@ -13,7 +13,8 @@ from .settings import COUNT, require
 FIELDS = ("positions", "policy_actions", "policy_weights", "value_targets")
 
 # The window grows with what was played, by KataGo's rule (Wu 2019, arXiv 1902.10565, appendix C):
-# with its constants 0.5 million positions after 1 million, and 1.6 after 6.2.
+# with its constants 0.5 million positions after 1 million, and 1.6 after 6.2. Until then it is half
+# of what was played, because the first games are those of a network that knows nothing.
 FIRST_WINDOW = 250_000  # positions
 EXPONENT = 0.75
 SLOPE = 0.4  # of the window where it begins to grow: new positions kept of those played
@@ -30,9 +31,9 @@ def window_limit(memory: int) -> int:
 
 def window_size(played: int, iteration: int, limit: int) -> int:
     """The positions to keep when `played` were played, `iteration` of them in an iteration."""
-    ratio = max(played / FIRST_WINDOW, 1.0)
+    ratio = played / FIRST_WINDOW
     grown = FIRST_WINDOW * (1 + SLOPE * (ratio**EXPONENT - 1) / EXPONENT)
-    return min(max(round(grown), ITERATIONS_HELD * iteration), limit)
+    return min(max(round(min(grown, played / 2)), ITERATIONS_HELD * iteration), limit)
 
 
 class ReplayBuffer:

@@ -595,7 +595,7 @@ def test_positions_that_the_replay_loses_are_told(tmp_path):
 @pytest.mark.parametrize(
     "played, iteration, limit, size",
     [
-        (250_000, 1, 10**9, 250_000),
+        (250_000, 1, 10**9, 125_000),
         (1_000_000, 1, 10**9, 493_760),
         (6_200_000, 12_800, 10**9, 1_598_310),
         (0, 819_200, 10**9, 4 * 819_200),
