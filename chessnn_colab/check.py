@@ -98,7 +98,7 @@ def check_device(device: str = "auto", game: str = "chess", say: Say = silent) -
     speeds = []
     for name in timed:
         say(f"Timing {name}")
-        speeds.append(time_network(name, game))
+        speeds.append(time_network(name, config.game))
         if name == "mps" and speeds[-1].rates:
             torch.mps.empty_cache()  # a worker takes as much again
     rates = speeds[-1].rates if choice.device == "cpu" else None

@@ -116,7 +116,7 @@ class TrainConfig(LearnerConfig, SearchConfig):
     measure_strength: bool | None = setting(
         None,
         "Measure the strength while training, by puzzles or short matches, in 5 % of the time. "
-        "By default it is measured when `minutes` is set.",
+        "By default it is measured unless `iterations` alone is set.",
         RUN,
     )
     checkpoint_every: float = setting(
@@ -217,8 +217,8 @@ class TrainConfig(LearnerConfig, SearchConfig):
 
     workers: int | None = setting(
         None,
-        "The number of processes that play. By default one for each GPU, or for each core. "
-        "Several workers share a GPU when there are more workers than GPUs.",
+        "The number of processes that play. By default one for each GPU, or for each core (16 at "
+        "most on one machine). Several workers share a GPU when there are more workers than GPUs.",
         WORKERS,
         whole(most=MOST_WORKERS),
     )

@@ -309,7 +309,8 @@ def _picked(machine: Inventory, gpus: Sequence[int] | None) -> list[str]:
     missing = [device for device in wanted if device not in there]
     if missing:
         shown = ", ".join(present(machine))
-        raise DeviceError(f"{', '.join(missing)} is not there: this machine shows {shown}")
+        what = f"{', '.join(missing)} is not there: this machine shows {shown}"
+        raise DeviceError("; ".join((what, *machine.problems)))
     return wanted
 
 
@@ -323,7 +324,6 @@ def _candidates(requested: str, machine: Inventory, gpus: Sequence[int] | None) 
         return picked + there[len(machine.gpus) :]
     found = picked if requested == "cuda" else [device for device in there if device == requested]
     if not found:
-        raise DeviceError(
-            f"device {requested!r} is not there: expected auto or one of {', '.join(there)}"
-        )
+        what = f"device {requested!r} is not there: expected auto or one of {', '.join(there)}"
+        raise DeviceError("; ".join((what, *machine.problems)))
     return found

@@ -35,8 +35,7 @@ def map_tensors(function: Function, *trees: Any) -> Any:
         parts = [map_tensors(function, *some) for some in zip(*trees)]
         return type(first)(*parts) if hasattr(first, "_fields") else tuple(parts)
     if dataclasses.is_dataclass(first):
-        values = [vars(tree) for tree in trees]
-        mapped = map_tensors(function, *values)
+        mapped = map_tensors(function, *map(vars, trees))
         return dataclasses.replace(first, **mapped)  # pyright: ignore[reportArgumentType]
     return first
 

@@ -17,7 +17,7 @@ from .settings import one_of, require, whole
 from .text import counted, duration, percent
 
 CARDS = {"T4": (14.6, (7, 5)), "A100": (40, (8, 0)), "H200": (141, (9, 0))}  # GiB, capability
-MOST_GPUS = 100_000
+MOST_GPUS = 1_000
 UPDATES_PER_NORM_BATCH = 1 / 3  # a forward pass is a third of an update
 
 
@@ -42,7 +42,6 @@ class Plan:
     minutes: float
     positions: int  # of the session
     window: int  # at its end
-    kept_share: float  # of the positions: those that are there when it learns
 
     @property
     def seconds(self) -> float:
@@ -71,8 +70,7 @@ class Plan:
             "idle": f"{percent(self.idle_share)} of all devices' time"
             f"{others if self.devices > 1 else ''}",
             "reuse": f"each position is learned from {self.draws_per_position:.2f} times",
-            "window": f"{_millions(self.window)} positions at the end; "
-            f"{percent(self.kept_share)} of all played are learned from",
+            "window": f"{_millions(self.window)} positions at the end",
             "session": self.line,
             "an hour": f"{_millions(3600 * self.positions_per_iteration / self.seconds)} positions",
         }
@@ -82,7 +80,7 @@ class Plan:
 def plan_run(
     config: TrainConfig, device: str, machine: Inventory, rates: Rates | None = None
 ) -> Plan:
-    """The plan of a new run of `config` where `device` of this `machine` learns.
+    """The plan of a new run of `config`, for its minutes, where `device` of this `machine` learns.
 
     rates: as measured; None takes the stated ones. Raises ConfigError or DeviceError, as training
     would.
@@ -100,7 +98,7 @@ def plan_run(
     busy = play_seconds + learn_seconds
     seconds = busy / (1 - TIME_SHARE - SAVE_SHARE)
     other = seconds - busy
-    iterations = config.iterations or max(round(60 * minutes / seconds), 1)
+    iterations = max(round(60 * minutes / seconds), 1)
     window = window_size(iterations * each, each, settled.replay_capacity)
     players = 1 if workers.devices[0] == "cpu" else workers.players
     devices = players + (device not in workers.devices)
@@ -125,7 +123,6 @@ def plan_run(
         minutes=minutes,
         positions=iterations * each,
         window=min(window, iterations * each),
-        kept_share=min(window / each, 1.0),
     )
 
 

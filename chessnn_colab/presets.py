@@ -10,7 +10,6 @@ from .text import Say, counted
 
 BOARDS_ON_CPU = 64  # games in lockstep
 BOARDS = 1024  # the same on a GPU (LOG.md, 2026-11-27)
-KINDS = ("CPU", "M2", "T4", "A100", "H200")  # devices whose pace is stated: one core, or one GPU
 STATED_BOARDS = 512
 STATED_BATCH = 1024
 MOST_REUSE = 3.0  # 2 and 4.5 were weaker after as many minutes of a core (LOG.md, 2026-11-26)
@@ -22,7 +21,9 @@ MOST_RISE = 3.0  # of the price
 
 @dataclass(frozen=True)
 class Size:
-    """What a preset asks of a GPU and of a session, and the milliseconds each of KINDS takes."""
+    """What a preset asks of a GPU and of a session, and the milliseconds that one core of a CPU, an
+    M2, a T4, an A100 and an H200 take.
+    """
 
     worthwhile: float  # million positions; a session that makes fewer takes a smaller network
     memory: float  # GB of a GPU that learns and plays
@@ -151,10 +152,7 @@ def stated_rates(
     first of `learners` that learn together.
     """
     used = {device, *plan.devices}
-    kind = min(
-        (kind_of(gpu) for gpu in machine.gpus if f"cuda:{gpu.index}" in used),
-        default=KINDS.index("T4"),
-    )
+    kind = min((kind_of(gpu) for gpu in machine.gpus if f"cuda:{gpu.index}" in used), default=2)
     player, learner = ({"cpu": 0, "mps": 1}.get(name, kind) for name in (plan.devices[0], device))
     size = SIZES[preset]
     players = plan.players
@@ -176,7 +174,7 @@ def reuse_for(rates: Rates) -> float:
 
 
 def kind_of(gpu: Gpu) -> int:
-    """The place in KINDS of a GPU that is about as fast as this one, or faster."""
+    """The place, in the figures of a Size, of a GPU that is about as fast as this one, or faster."""
     # What counts is how fast the memory is: that of an A100, and of the generations after it that
     # are not made for laptops and pictures (L40S, Quadro RTX).
     generation = gpu.capability[0]

@@ -30,11 +30,13 @@ def window_limit(memory: int) -> int:
     return max(FIRST_WINDOW, memory // SHARE_OF_MEMORY // POSITION_BYTES)
 
 
-def window_size(played: int, iteration: int, limit: int) -> int:
-    """The positions to keep when `played` were played, `iteration` of them in an iteration."""
+def window_size(played: int, iteration: int, limit: int, new: int = 0) -> int:
+    """The positions to keep when `played` were played, `iteration` of them in an iteration, and the
+    `new` ones have come.
+    """
     ratio = played / FIRST_WINDOW
     grown = FIRST_WINDOW * (1 + SLOPE * (ratio**EXPONENT - 1) / EXPONENT)
-    return min(max(round(min(grown, played / 2)), ITERATIONS_HELD * iteration), limit)
+    return min(max(round(min(grown, played / 2)), ITERATIONS_HELD * iteration, new), limit)
 
 
 class ReplayBuffer:

@@ -87,15 +87,15 @@ class Trainer:
                 choice.device, machine, self.plan, self.folder.config, progress.message
             )
             self._make_parts(choice.device)
-            if latest is not None and config.from_checkpoint:
-                progress.message(
+            if config.from_checkpoint:
+                sentence = (
                     f"The run goes on with its own weights: {config.from_checkpoint!r} "
                     "(from_checkpoint, --from) is for a new run"
                 )
-            elif config.from_checkpoint:
-                self.positions_before, sentence = load_initial_weights(
-                    config.from_checkpoint, self.network, self.game.name
-                )
+                if latest is None:
+                    self.positions_before, sentence = load_initial_weights(
+                        config.from_checkpoint, self.network, self.game.name
+                    )
                 progress.message(sentence)
             self.folder.settle(self.config.to_dict(), CHANGEABLE)
             self._restore_or_begin(latest)
@@ -264,7 +264,7 @@ class Trainer:
     def _take(self, records: GameRecords) -> None:
         new = records.num_positions
         iteration = self.config.positions_per_iteration
-        kept = window_size(self._played() + new, iteration, self.replay.limit)
+        kept = window_size(self._played() + new, iteration, self.replay.limit, new)
         if new > kept:
             self.progress.message(
                 f"{new:,} new positions, but the replay keeps the latest {kept:,}: the network "

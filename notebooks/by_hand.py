@@ -4,8 +4,8 @@
 # `train.ipynb` calls `train()`. This notebook does by hand what `train()` does: it finds a
 # device, starts workers, receives games as numpy arrays, keeps them in a replay, updates the
 # network, saves a checkpoint and plays a match. The cells are short, so that you can rearrange
-# them. Each prints and draws what it made. `train()` also has a time budget, continues a stopped
-# run and writes reports.
+# them. Each prints and draws what it made. `train()` also has a time budget, forgets its first
+# games, continues a stopped run and writes reports.
 
 # %% cellView="form" jupyter={"source_hidden": true} tags=["fetch"]
 # @title Get the code: from the folder around this notebook, or from its repository
@@ -153,9 +153,9 @@ print("the search's actions: {} their weights: {}".format(*preferred))
 
 # %% [markdown]
 # ## A replay, and one update
-# The replay keeps the latest positions. A batch is drawn from it at random, and the network takes
-# one step towards the search's policy and the value targets, which mix a game's result with
-# estimates of who was ahead.
+# The replay keeps the latest positions; here there is room for all. A batch is drawn from it at
+# random, and the network takes one step towards the search's policy and the value targets, which
+# mix a game's result with estimates of who was ahead.
 
 # %%
 from chessnn_colab import Learner, ReplayBuffer

@@ -77,10 +77,12 @@ def test_a_part_that_fails_is_written_down_and_the_next_one_goes_on(tmp_path, an
 
 def test_parts_that_would_not_fit_are_named_with_the_command_to_go_on(tmp_path, answers, capsys):
     place = ["--device", "cpu", "--out", str(tmp_path)]
-    assert main(["bench", "device", "--minutes", "1", *place]) == 0
+    settings = ["--game", "gomoku", "--seconds", "0.5"]
+    assert main(["bench", "device", "--minutes", "1", *settings, *place]) == 0
     assert list(written(tmp_path)) == ["check", "precision"]
     command = f"bench device --parts train,ply,workers,learner --out '{tmp_path}'"
-    assert command in capsys.readouterr().out
+    same = "--device=cpu --preset=auto --precision=auto --game=gomoku --seconds=0.5"
+    assert f"{command} {same}\n" in capsys.readouterr().out
 
 
 def test_an_interrupt_names_what_is_left(tmp_path, monkeypatch, capsys):
@@ -95,6 +97,16 @@ def test_an_interrupt_names_what_is_left(tmp_path, monkeypatch, capsys):
 def test_a_part_that_does_not_exist_is_a_sentence(tmp_path, capsys):
     assert main(["bench", "device", "--parts", "check,speed", "--out", str(tmp_path)]) == 2
     assert "parts='speed': expected one of check, train, ply" in capsys.readouterr().err
+
+
+def test_a_wrong_setting_is_a_sentence_and_the_figures_stay(tmp_path, answers, capsys):
+    answers["ply"] = {"value": 3.0}
+    arguments = ["bench", "device", "--device", "cpu", "--parts", "ply", "--out", str(tmp_path)]
+    assert main(arguments) == 0
+    answers["ply"] = {"error": "preset='h200'"}
+    assert main([*arguments, "--preset", "h200"]) == 2
+    assert "preset='h200': expected one of" in capsys.readouterr().err
+    assert written(tmp_path)["ply"]["value"] == 3
 
 
 def test_the_process_of_a_part_finds_the_package_from_anywhere(tmp_path, monkeypatch):

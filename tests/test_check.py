@@ -219,6 +219,11 @@ def test_every_device_is_compared_and_timed(monkeypatch):
 def test_without_a_working_gpu_the_outlook_is_the_cpus(monkeypatch):
     facts = replace(CUDA_BUILD, machine=Inventory(T4.gpus, False, 2))
     paces = {"cuda:0": None, "cpu": Rates(200, 600)}
+    games = []
+
+    def timed(device, game):
+        games.append(game)
+        return Speed(device, paces[device], "broken")
 
     def only_the_cpu(device, **_):
         if device != "cpu":
@@ -226,12 +231,11 @@ def test_without_a_working_gpu_the_outlook_is_the_cpus(monkeypatch):
 
     monkeypatch.setattr(check, "gather_facts", lambda: facts)
     monkeypatch.setattr(device_probe, "probe", only_the_cpu)
-    monkeypatch.setattr(
-        check, "time_network", lambda device, game: Speed(device, paces[device], "broken")
-    )
-    found = check_device()
-    assert found.choice.device == "cpu"
-    assert found.outlook == plan_run(TrainConfig(), "cpu", facts.machine, paces["cpu"]).line
+    monkeypatch.setattr(check, "time_network", timed)
+    found = check_device(game=2048)  # as a cell may have it, without quotes
+    assert found.choice.device == "cpu" and set(games) == {"2048"}
+    planned = plan_run(TrainConfig(game="2048"), "cpu", facts.machine, paces["cpu"])
+    assert found.outlook == planned.line
 
 
 WAITING = (

@@ -21,7 +21,7 @@ from chessnn_colab.devices import (
 )
 from chessnn_colab.errors import DeviceError
 from chessnn_colab.memory import usable_memory
-from chessnn_colab.presets import KINDS, SIZES, kind_of
+from chessnn_colab.presets import SIZES, kind_of
 
 
 def machine(
@@ -43,6 +43,7 @@ def breaks(*broken: str):
 
 
 WORKS = breaks()
+KINDS = ("CPU", "M2", "T4", "A100", "H200")  # whose figures a Size states, in this order
 
 
 # Detection
@@ -72,6 +73,13 @@ def test_why_not_cuda_is_said():
         too_old,
         "cpu: works",
     )
+
+
+@pytest.mark.parametrize("asked", [{"requested": "cuda"}, {"requested": "auto", "gpus": (0,)}])
+def test_why_a_wanted_gpu_is_missing_is_said(asked):
+    too_old = "cuda: The NVIDIA driver on your system is too old"
+    with pytest.raises(DeviceError, match=f"is not there: .*; {too_old}"):
+        detect_device(machine=machine(problems=(too_old,)), probe=WORKS, **asked)
 
 
 @pytest.mark.parametrize(

@@ -372,6 +372,31 @@ def test_watch_follows_runs_side_by_side(trained, tmp_path, monkeypatch):
     assert any(line.count("iteration") == 2 for line in stream.getvalue().splitlines())
 
 
+@pytest.mark.parametrize("height, shown", [(24, 6), (60, 24), (8, 1)])
+def test_watch_shows_the_newest_iterations_in_a_narrow_terminal(
+    tmp_path, monkeypatch, height, shown
+):
+    run = make_run(tmp_path / "run", (0,))
+    write_reports(run, [make_report(number, seconds=725.0 * number) for number in range(1, 41)])
+    stream = io.StringIO()
+    kind = {"force_terminal": True, "force_interactive": False, "no_color": True}
+    console = Console(file=stream, width=80, height=height, **kind)
+
+    def interrupt(seconds):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rich._console", console)
+    monkeypatch.setattr("time.sleep", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        follow([run], None)
+    text = stream.getvalue()
+    first_words = [line.split()[0] for line in text.splitlines() if line.strip()]
+    assert [word for word in first_words if word.isdigit()] == [
+        str(number) for number in range(41 - shown, 41)
+    ]
+    assert "newest iteration:" in text and len(text.splitlines()) <= height
+
+
 # Errors in a notebook
 
 

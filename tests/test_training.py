@@ -592,6 +592,21 @@ def test_positions_that_the_replay_loses_are_told(tmp_path):
     ]
 
 
+def test_games_that_end_together_in_a_short_iteration_are_kept(tmp_path):
+    """All boards start together, and reach the cap together: far more than an iteration plays."""
+    listener = Listener()
+    sizes = {"workers": 1, "boards": 16, "positions_per_iteration": 16, "max_plies": 20}
+    config = tiny(tmp_path, iterations=22, **sizes)
+    reports = list(train(config, listener))
+    brought = [
+        later.total_positions - before.total_positions for before, later in pairwise(reports)
+    ]
+    assert max(brought) > 8 * 16
+    most = brought.index(max(brought)) + 1
+    assert reports[most].buffer_size >= max(brought)
+    assert "replay keeps" not in listener.messages()
+
+
 @pytest.mark.parametrize(
     "played, iteration, limit, size",
     [

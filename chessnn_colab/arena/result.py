@@ -73,10 +73,10 @@ class PlayedGames:
         raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures as plain data; None for those that are infinite or need more games."""
+        """The figures as plain data, some of them perhaps infinite or NaN."""
         figures = ("player", "games", "interrupted", "endings", "average_plies", "evaluations")
         found = {name: getattr(self, name) for name in (*figures, "milliseconds_a_move")}
-        return null_for_nan({**found, "games_asked": self.asked, "interval": self.interval})
+        return {**found, "games_asked": self.asked, "interval": self.interval}
 
     @property
     def forfeits(self) -> list[str]:

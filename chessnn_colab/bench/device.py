@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ..config import TrainConfig
 from ..devices import detect_device
 from ..errors import ConfigError, error_line
 from ..install import HERE
@@ -70,6 +71,8 @@ def bench_device(
         require("parts", name, one_of(*PARTS))
     choice = detect_device(device)
     given = {"device": choice.device, "preset": "auto", **settings}
+    TrainConfig(**given)  # a wrong setting ends here: parts that fail lose their earlier figures
+    given["seconds"] = seconds
     options = [f"--{option}={value}" for option, value in given.items() if value]
     left = wanted.copy()
     failure = f"{folder} cannot be written"
@@ -83,7 +86,7 @@ def bench_device(
             if time.monotonic() + takes > ends_at:
                 continue
             print(f"{name}: takes about {duration(takes)} ...", flush=True)
-            command = ["bench", name, "--json", f"--seconds={each}", *options]
+            command = ["bench", name, "--json", *options, f"--seconds={each}"]
             when = time.strftime("%Y-%m-%d %H:%M")
             found = measured(command, PATIENCE * takes)
             figures = {"measured on": f"{choice.name}, {when}", **found}
@@ -93,7 +96,8 @@ def bench_device(
     if left:
         rest = ",".join(left)
         print(f"Not measured: {rest}. To go on, give these parts, or in a shell:")
-        print(f"python -m chessnn_colab bench device --parts {rest} --out '{folder}'")
+        again = f"--parts {rest} --out '{folder}' {' '.join(options)}"
+        print(f"python -m chessnn_colab bench device {again}")
 
 
 def measured(command: list[str], limit: float) -> Figures:

@@ -25,7 +25,7 @@ FORMAT = "chessnn_colab checkpoint 2"
 _PREFIX = b'{"__metadata__": {"sha256": "'  # of the header, behind its length in 8 bytes
 _DIGITS = slice(8 + len(_PREFIX), 8 + len(_PREFIX) + 64)
 _BLANK = b"0" * 64
-_ADVICE = ". What was saved before stands; make room there or choose another folder, then resume"
+_ADVICE = ". What was saved before stands; make room there or choose another folder, then go on"
 _TYPES = {
     "|b1": "BOOL",
     "|i1": "I8",

@@ -122,6 +122,6 @@ def _summary(path: Path) -> RunSummary:
         if reports := run.reports():
             iterations = reports[-1].iteration
             seconds = reports[-1].seconds
-    files = [part for part in (path / METRICS_FILE, path / CONFIG_FILE) if part.exists()]
-    newest = max((part.stat().st_mtime for part in files), default=0.0)
+    files = (path / METRICS_FILE, path / CONFIG_FILE)
+    newest = max((file.stat().st_mtime for file in files if file.exists()), default=0.0)
     return RunSummary(path, game, iterations, seconds, folder_bytes(path), newest)

@@ -19,12 +19,14 @@ def add_bench(command: AddCommand) -> None:
     )
     bench.add_argument("--device", default="auto")
     bench.add_argument("--preset", help="cpu, t4, ... (default: cpu; device: as in training)")
-    bench.add_argument("--seconds", type=float, help="for each figure (default: 10)")
+    bench.add_argument(
+        "--seconds", type=float, help="for each figure (default: 10; device: each part's)"
+    )
     bench.add_argument("--precision", default="auto", help="auto, float32, bfloat16 or float16")
     bench.add_argument(
         "--game", default="chess", help="such as chess, gomoku or gomoku:9 (default: chess)"
     )
-    bench.add_argument("--boards", type=int, help="games in lockstep (rules and self-play)")
+    bench.add_argument("--boards", type=int, help="games in lockstep; network: positions")
     bench.add_argument("--json", action="store_true")
     bench.add_argument(
         "--parts", default="", help="of device, such as check,train (default: all that fit)"

@@ -23,6 +23,7 @@ def add_plan(command: AddCommand) -> None:
     add("--learner-gpu", default="all", help="all or one, as in train (default: all)")
     add("--sample-reuse", type=float, help="as in train (default: chosen)")
     add("--batch-size", type=int, help="as in train")
+    add("--replay-capacity", type=int, help="as in train (default: by this machine's memory)")
     add("--json", action="store_true")
 
 
@@ -33,7 +34,8 @@ def run_plan(options: argparse.Namespace) -> None:
     from ..devices import detect_device, inventory
     from ..plan import made_up_machine, plan_run
 
-    own = ("preset", "minutes", "game", "learner_gpu", "sample_reuse", "batch_size")
+    own = ("preset", "minutes", "game", "learner_gpu")
+    own += ("sample_reuse", "batch_size", "replay_capacity")
     config = TrainConfig(**{name: getattr(options, name) for name in own})
     if options.gpus is None and options.gpu is None:
         machine = inventory()

@@ -7,8 +7,6 @@ from contextlib import suppress
 from ..settings import COUNT, require
 from . import AddCommand
 
-ITERATIONS_ON_A_TERMINAL = 15
-
 
 def add_watch(command: AddCommand) -> None:
     """Add the command watch."""
@@ -22,8 +20,7 @@ def add_watch(command: AddCommand) -> None:
     watch.add_argument(
         "--last",
         type=int,
-        help="how many of the newest iterations "
-        f"(default: {ITERATIONS_ON_A_TERMINAL} when live, else all)",
+        help="how many of the newest iterations (default: all; live, as many as there is room for)",
     )
 
 
@@ -37,4 +34,4 @@ def run_watch(options: argparse.Namespace) -> None:
         print_tables(options.run, options.last)
     else:
         with suppress(KeyboardInterrupt):
-            follow(options.run, options.last or ITERATIONS_ON_A_TERMINAL)
+            follow(options.run, options.last)

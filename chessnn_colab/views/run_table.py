@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 
+from rich import get_console
 from rich.columns import Columns
 from rich.console import Console
 from rich.live import Live
@@ -15,6 +16,8 @@ from ..runs.folder import RunFolder
 from .columns import figure, strength_sentences, table_rows
 
 REFRESH_SECONDS = 2.0
+LINES = 2  # that a row takes in 80 columns
+LINES_AROUND = 12  # the rows there: title, heading, totals and strength
 WIDE = 120  # columns that a table takes at most where there is no terminal
 
 
@@ -28,13 +31,18 @@ def print_tables(runs: Sequence[AnyPath], last: int | None) -> None:
     console.print(run_tables(runs, last))
 
 
-def follow(runs: Sequence[AnyPath], last: int) -> None:
+def follow(runs: Sequence[AnyPath], last: int | None) -> None:
     """Show the tables of runs and draw them again as they grow, until KeyboardInterrupt. Raises
     RunError.
+
+    last: the newest iterations to show; None: as many as the terminal surely has room for, where
+    each run has a table below the others.
     """
-    with Live(run_tables(runs, last), auto_refresh=False) as live:
+    fits = (get_console().height // len(runs) - LINES_AROUND) // LINES
+    shown = last or max(1, fits)
+    with Live(run_tables(runs, shown), auto_refresh=False) as live:
         while True:
-            live.update(run_tables(runs, last), refresh=True)
+            live.update(run_tables(runs, shown), refresh=True)
             time.sleep(REFRESH_SECONDS)
 
 

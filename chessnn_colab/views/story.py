@@ -91,8 +91,7 @@ def best_facts(reports: Sequence[Report]) -> dict[str, str]:
 
 def network_words(config: Mapping[str, Any]) -> str:
     """The shape of the network in a sentence."""
-    name = config.get("preset") or "auto"
-    shape = PRESETS["cpu" if name == "auto" else name].to_dict()
+    shape = PRESETS.get(config.get("preset", "cpu"), PRESETS["cpu"]).to_dict()
     shape |= {key: config[key] for key in shape if config.get(key)}
     size = "{blocks} blocks with {channels} channels".format_map(shape)
     search = f"search: {config.get('search')}. "

@@ -65,10 +65,9 @@ class MinimaxPlayer(ScoringPlayer):
         worst = torch.full(child.ply.shape, MATE, device=rows.device).scatter_reduce(
             0, rows, worth, "amin"
         )
-        ended = torch.where(child.ending == CHECKMATE, MATE, 0.0)
-        return torch.where(
-            child.terminated, ended, torch.where(child.truncated, -self.evaluate(child), worst)
-        )
+        drawn = child.terminated & (child.ending != CHECKMATE)
+        settled = worst.masked_fill(drawn, 0)
+        return torch.where(child.truncated, -self.evaluate(child), settled)
 
     def evaluate(self, state: ChessState) -> Tensor:
         """float32 [B], centipawns: material and squares, the mover's minus the opponent's."""

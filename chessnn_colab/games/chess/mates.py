@@ -28,7 +28,8 @@ class CheckFinder:
         the enemy king, whatever is behind them.
         """
         king = state.pieces[:, 6 + KING]
-        (diagonal, straight), seen = self._lines(king, state.pieces.sum(1))
+        diagonal, straight = self._lines(king, state.pieces.sum(1))
+        seen = diagonal | straight
         knights = bb.any_of(self._knight.forward(king.expand(8, -1)))
         steps = self._ray.forward(king.expand(8, -1))
         pawns = steps[bb.SOUTH_WEST] | steps[bb.SOUTH_EAST] | state.ep_square | bb.RANK_8
@@ -40,8 +41,8 @@ class CheckFinder:
         planes = state.moves[:, :UNDERPROMOTION_PLANES] & origins.t()
         return torch.cat((planes, state.moves[:, UNDERPROMOTION_PLANES:]), 1)
 
-    def _lines(self, king: Tensor, occupied: Tensor) -> tuple[tuple[Tensor, Tensor], Tensor]:
-        """Squares that a bishop, a rook and either see from `king` [B], with the first pieces."""
+    def _lines(self, king: Tensor, occupied: Tensor) -> tuple[Tensor, Tensor]:
+        """Squares that a bishop and a rook see from `king` [B], with the first pieces."""
         front = king.expand(8, -1)
         lines = torch.zeros_like(front)
         for _ in range(7):
@@ -51,4 +52,4 @@ class CheckFinder:
         both_ways = lines[:4] | lines[4:]  # N and S, E and W, then the two diagonals
         straight = both_ways[bb.NORTH] | both_ways[bb.EAST]
         diagonal = both_ways[bb.NORTH_EAST] | both_ways[bb.NORTH_WEST]
-        return (diagonal, straight), diagonal | straight
+        return diagonal, straight

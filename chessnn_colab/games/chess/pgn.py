@@ -2,7 +2,6 @@
 
 import io
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import chess
@@ -43,9 +42,12 @@ def game_text(game: Game, moves: Moves, **headers: str) -> str:
     ENDINGS, where `headers` do not say otherwise.
     """
     board = boards_from_state(moves.start)[0]
-    written = pgn_game(board, moves.actions)
+    start = board.fen(en_passant="fen")
+    for action in moves.actions:
+        board.push(move_from_action(action, board))
+    written = chess.pgn.Game.from_board(board)
     if "FEN" in written.headers:
-        written.headers["FEN"] = board.fen(en_passant="fen")
+        written.headers["FEN"] = start
     written.headers["Termination"] = "unterminated" if moves.ending in _CUT_SHORT else "normal"
     written.headers["Ending"] = ENDINGS[moves.ending]
     written.headers.update({name: _header(text) for name, text in headers.items()})
@@ -59,16 +61,6 @@ def _header(text: str) -> str:
     escapes.
     """
     return " ".join(text.replace('"', "'").replace("\\", "/").split()) or "?"
-
-
-def pgn_game(board: chess.Board, actions: Sequence[int]) -> chess.pgn.Game:
-    """The moves that led to `board`, and then `actions`. Raises NotationError for an action that is
-    not legal where it was played.
-    """
-    board = board.copy()
-    for action in actions:
-        board.push(move_from_action(action, board))
-    return chess.pgn.Game.from_board(board)
 
 
 def game_from_pgn(text: str) -> chess.pgn.Game:

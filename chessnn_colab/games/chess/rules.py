@@ -33,12 +33,12 @@ from .state import (
 )
 
 # The plies without a capture or a pawn move at which one more plane of the clock's thermometer
-# lights up.
-CLOCK_THERMOMETER = (8, 16, 32, 56, 80)
+# lights up; the first is always lit.
+CLOCK_THERMOMETER = (0, 8, 16, 32, 56, 80)
 FEW_REPLIES = (
     3  # a move that leaves no more forces the opponent; 95 of the suite's 100 mates in two begin so
 )
-NUM_OBSERVATION_PLANES = 12 + 4 + 1 + 2 + 2 + 1 + len(CLOCK_THERMOMETER)
+NUM_OBSERVATION_PLANES = 12 + 4 + 1 + 2 + 2 + len(CLOCK_THERMOMETER)
 
 
 class Chess(Game):
@@ -83,9 +83,6 @@ class Chess(Game):
         self._turn = torch.tensor((1, -1, 1, 0, 1), device=self.device).unsqueeze(-1)
         self._rooks = torch.tensor(CASTLING_ROOKS, device=self.device)
         self._marks = torch.tensor(CLOCK_THERMOMETER, device=self.device)
-        self._always = torch.ones(1, 1, dtype=torch.bool, device=self.device)
-        self._lit = torch.tensor(bb.EVERYWHERE, device=self.device)
-        self._unlit = torch.tensor(0, device=self.device)
 
     def init(self, batch_size: int) -> ChessState:
         """The standard start position, `batch_size` times."""
@@ -165,7 +162,7 @@ class Chess(Game):
     def forcing_actions(self, state: ChessState) -> tuple[Tensor, Tensor]:
         """Of `legal_actions`, those that leave the opponent one to FEW_REPLIES replies."""
         rows, actions = self.legal_actions(state)
-        replies = bb.count_bits(self.step(select(state, rows), actions).moves).sum(1)
+        replies = self.legal_action_mask(self.step(select(state, rows), actions)).sum(1)
         kept = ((replies > 0) & (replies <= FEW_REPLIES)).nonzero().squeeze(1)
         return rows[kept], actions[kept]
 
@@ -182,14 +179,11 @@ class Chess(Game):
                 (state.castling_rights.unsqueeze(1) & self._rooks) != 0,
                 state.repetitions.unsqueeze(1) > 1,
                 state.flags[:, :1],
-                self._always.expand(len(state.words), 1),
                 state.halfmove_clock.unsqueeze(1) >= self._marks,
             ),
             1,
         )
-        planes = torch.cat(
-            (state.words[:, PIECES:CLOCK], torch.where(flags, self._lit, self._unlit)), 1
-        )
+        planes = torch.cat((state.words[:, PIECES:CLOCK], flags * bb.EVERYWHERE), 1)
         return bb.unpack_bits(planes, self._float_bits).view(-1, *self.observation_shape)
 
     def pack(self, state: ChessState) -> Tensor:
