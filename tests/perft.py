@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from chessnn_colab.games.base import select
+from chessnn_colab.games.chess.bitboards import count_bits
 from chessnn_colab.games.chess.notation import (
     board_from_fen,
     move_from_action,
@@ -38,19 +39,10 @@ def _leaves(game: Chess, state: ChessState, depth: int) -> Tensor:
     if depth == 0:
         return torch.ones_like(state.ply)
     if depth == 1:  # the legal moves are counted without being played
-        return _count_bits(state.moves).sum(1)
+        return count_bits(state.moves).sum(1)
     rows, actions = game.legal_actions(state)
     parts = [
         _leaves(game, game.step(reopen(select(state, some)), action), depth - 1)
         for some, action in zip(rows.split(BATCH), actions.split(BATCH))
     ]
     return torch.zeros_like(state.ply).index_add_(0, rows, torch.cat(parts))
-
-
-def _count_bits(bitboards: Tensor) -> Tensor:
-    """How many squares each bitboard holds, by pairwise sums (Warren, Hacker's Delight, 5-1)."""
-    pairs, nibbles, octets = 0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F
-    bitboards = bitboards - ((bitboards >> 1) & pairs)
-    bitboards = (bitboards & nibbles) + ((bitboards >> 2) & nibbles)
-    bitboards = (bitboards + (bitboards >> 4)) & octets
-    return (bitboards * 0x0101010101010101 >> 56) & 0xFF

@@ -122,3 +122,12 @@ def unpack_bits(bitboards: Tensor, bits: Bits) -> Tensor:
     else:
         squares = ((octets.unsqueeze(2) & bits.masks) != 0).to(bits.table.dtype)
     return squares.view(bitboards.shape[0], 64 * bitboards.shape[1])
+
+
+def count_bits(bitboards: Tensor) -> Tensor:
+    """How many squares each bitboard holds, by pairwise sums (Warren, Hacker's Delight, 5-1)."""
+    pairs, nibbles, octets = 0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F
+    bitboards = bitboards - ((bitboards >> 1) & pairs)
+    bitboards = (bitboards & nibbles) + ((bitboards >> 2) & nibbles)
+    bitboards = (bitboards + (bitboards >> 4)) & octets
+    return (bitboards * 0x0101010101010101 >> 56) & 0xFF

@@ -162,7 +162,7 @@ class Chess(Game):
     def forcing_actions(self, state: ChessState) -> tuple[Tensor, Tensor]:
         """Of `legal_actions`, those that leave the opponent one to FEW_REPLIES replies."""
         rows, actions = self.legal_actions(state)
-        replies = self.legal_action_mask(self.step(select(state, rows), actions)).sum(1)
+        replies = bb.count_bits(self.step(select(state, rows), actions).moves).sum(1)
         kept = ((replies > 0) & (replies <= FEW_REPLIES)).nonzero().squeeze(1)
         return rows[kept], actions[kept]
 
