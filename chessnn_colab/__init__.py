@@ -10,7 +10,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.19.8"
+__version__ = "0.19.9"
 
 if sys.version_info < (3, 11):  # noqa: UP036  # without pip nobody has said so
     raise ImportError(f"chessnn_colab needs Python 3.11 or newer; this is {sys.version.split()[0]}")
