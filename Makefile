@@ -74,7 +74,7 @@ size:
 	@$(PYTHON) tools/size.py
 
 gpu:
-	@$(PYTHON) -c 'import torch, spikingjelly' || { echo "First: $(PYTHON) -m pip install -r requirements.txt pytest"; exit 1; }
+	@$(PYTHON) -c 'import torch, spikingjelly, pytest' || { echo "First: $(PYTHON) -m pip install -r requirements.txt pytest"; exit 1; }
 	$(PYTHON) -m chessnn_colab bench device --parts '$(PART)'
 	$(if $(PART),,CHESSNN_GPU_TESTS=1 $(PYTHON) -m pytest -q -m gpu -W default tests/test_gpu.py)
 
@@ -91,9 +91,11 @@ page:
 browser: .venv/colab/made
 	CHESSNN_BROWSER=all CHESSNN_PICTURES=screenshots $(BIN)/python -m pytest -q tests/test_browser*.py
 
-# Another Python may have no wheels for Colab's versions: the tests that need this environment are skipped then.
+# Another Python may have no wheels for Colab's versions: the tests that need this environment are skipped then. Where
+# pip changed what it has to leave alone this fails.
 .venv/colab/made: .venv/installed tools/colab_like.py
-	$(BIN)/python tools/colab_like.py .venv/colab || mkdir -p .venv/colab
+	$(BIN)/python tools/colab_like.py .venv/colab
+	@mkdir -p .venv/colab
 	@touch $@
 
 shipped: .venv/installed

@@ -71,5 +71,6 @@ if __name__ == "__main__":
         shutil.rmtree(
             folder, ignore_errors=True
         )  # half an environment is not taken for a whole one
-        sys.exit(f"{folder} could not be made: {error}")
-    print(f"{folder}: {versions(folder / 'bin' / 'python')}")
+        print(f"{folder} could not be made: {error}")
+    else:
+        print(f"{folder}: {versions(folder / 'bin' / 'python')}")

@@ -220,11 +220,12 @@ def main() -> int:
     path = (
         Path(__file__).parent.parent / "chessnn_colab" / "arena" / "gomoku" / "data" / "tactics.txt"
     )
-    with open(path, "w", encoding="utf-8") as out:
-        for number, kind in enumerate(SOLVERS):
-            lines = collect(kind, options.each, options.seed + 1000 * number)
-            out.write("".join(f"{line}\n" for line in lines))
-            print(f"{kind}: {len(lines)}", flush=True)
+    text = ""
+    for number, kind in enumerate(SOLVERS):
+        lines = collect(kind, options.each, options.seed + 1000 * number)
+        text += "".join(f"{line}\n" for line in lines)
+        print(f"{kind}: {len(lines)}", flush=True)
+    path.write_text(text, encoding="utf-8")
     return 0
 
 

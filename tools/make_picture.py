@@ -18,6 +18,7 @@ from chessnn_colab import spikes
 from chessnn_colab.arena.evaluate import evaluate_run, load_network
 from chessnn_colab.arena.ladder import spread
 from chessnn_colab.arena.players import PLAY_SEARCH
+from chessnn_colab.errors import RunError
 from chessnn_colab.network import SpikingNetwork
 from chessnn_colab.report import Report
 from chessnn_colab.runs.folder import RunFolder
@@ -35,6 +36,8 @@ SHOWN_SNAPSHOTS = 4
 def draw(run: str, games: int) -> Figure:
     """The three panels. Raises what loading the run raises."""
     reports = RunFolder.open(run).reports()
+    if not reports:
+        raise RunError(f"{run} has no iteration yet: train it first")
     whole = [report for report in reports if "[FEN " not in report.sample_game]
     shown = (whole or reports)[-1]  # from the standard position, where there is such a game
     drawing = chosen_position(shown.sample_game)
@@ -90,6 +93,8 @@ def draw_scores(axis: Axes, run: str, reports: list[Report], games: int) -> None
     thousands = [played.get(iteration, 0.0) for iteration in chosen]
     for opponent, colour in zip(("random", "greedy", "minimax"), (BLUE, RED, GREEN)):
         results = evaluate_run(run, [opponent], games, PLAY_SEARCH, chosen, device="cpu")
+        if any(result.interrupted for result in results):
+            raise KeyboardInterrupt
         for count, result in zip(thousands, results):
             print(f"{1000 * count:,.0f} positions: {result}", flush=True)
         scores = np.array([result.score for result in results])

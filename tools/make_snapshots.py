@@ -87,9 +87,9 @@ def make(run: str, folder: Path, machine: str) -> None:
     """Write the four files to `folder`, in place of those that are there."""
     chosen = {iteration: folder / f"{iteration:06d}.safetensors" for iteration in moments(run)}
     folder.mkdir(parents=True, exist_ok=True)
-    for file in folder.glob("0*.safetensors"):
-        file.unlink()
     write(run, chosen, machine)
+    for file in set(folder.glob("0*.safetensors")) - set(chosen.values()):
+        file.unlink()
 
 
 def write(run: str, files: Mapping[int, Path], machine: str) -> None:

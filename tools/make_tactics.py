@@ -162,11 +162,12 @@ def main() -> int:
     path = (
         Path(__file__).parent.parent / "chessnn_colab" / "arena" / "chess" / "data" / "tactics.txt"
     )
-    with open(path, "w", encoding="utf-8") as out:
-        for number, (name, (solve, kinds)) in enumerate(suites.items()):
-            lines = collect(solve, kinds, options.each, options.seed + 1000 * number)
-            out.write("".join(f"{name}; {line}\n" for line in lines))
-            print(f"{name}: {len(lines)}", flush=True)
+    text = ""
+    for number, (name, (solve, kinds)) in enumerate(suites.items()):
+        lines = collect(solve, kinds, options.each, options.seed + 1000 * number)
+        text += "".join(f"{name}; {line}\n" for line in lines)
+        print(f"{name}: {len(lines)}", flush=True)
+    path.write_text(text, encoding="utf-8")
     return 0
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any
@@ -126,12 +127,14 @@ def main() -> None:
     parser.add_argument("--stockfish", required=True)
     parser.add_argument("--positions", type=int, default=500)
     options = parser.parse_args()
+    if not shutil.which(options.stockfish):
+        parser.error(f"--stockfish {options.stockfish}: expected a UCI engine that can be run")
+    judged = {run: load_network(*split_run(run), device="cpu")[0] for run in options.runs}
     game = Chess()
     state = own_positions(game, list(shipped_networks().values())[-1], options.positions)
     with closing(chess.engine.SimpleEngine.popen_uci(options.stockfish)) as engine:
         moves = Moves(game, state, lambda board: worth_of(board, engine))
-    for run in options.runs:
-        network, _ = load_network(*split_run(run), device="cpu")
+    for run, network in judged.items():
         print(run, {name: round(figure, 4) for name, figure in moves.judged(network).items()})
 
 

@@ -24,12 +24,12 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from chessnn_colab.errors import ChessnnError
+from chessnn_colab.errors import ChessnnError, RunError
 from chessnn_colab.export import export_network
 from chessnn_colab.games.base import concatenate, finished, random_actions
 from chessnn_colab.games.chess.rules import Chess
 from chessnn_colab.network import SpikingNetwork, actor_copy
-from chessnn_colab.runs.networks import load_network
+from chessnn_colab.runs.networks import load_network, run_game
 
 PLIES = 60  # of each random game
 BATCH = 250  # positions at a time
@@ -129,6 +129,8 @@ def main() -> int:
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         try:
+            if (name := run_game(options.run)) != "chess":
+                raise RunError(f"{options.run} plays {name}: expected a network of chess")
             network, _ = load_network(options.run, options.snapshot, "cpu")
             path = export_network(options.run, f"{folder}/network.nir", options.snapshot)
         except ChessnnError as error:

@@ -92,7 +92,8 @@ def nearness(player: StepPlayer, waiting: StepPlayer, state: Any) -> Tensor:
 def main() -> None:
     torch.set_printoptions(sci_mode=False)
     game = match_game("chess")
-    network = actor_copy(load_network(sys.argv[1], None, "cpu")[0])
+    run, games = sys.argv[1], int(sys.argv[2])
+    network = actor_copy(load_network(run, None, "cpu")[0])
 
     def player(form: str, steps: int, margin: float = 2.0) -> StepPlayer:
         name = f"{form} {steps} {margin}"
@@ -108,7 +109,7 @@ def main() -> None:
     for form in FORMS:
         each = [nearness(player(form, 18), waiting, game.unpack(part)) for part in parts]
         print(form, torch.stack(each).mean(0), sep="\n", flush=True)
-    if games := int(sys.argv[2]):
+    if games:
         players = [player(form, steps) for form in FORMS for steps in FORMS[form][1]]
         players += [player("taken back", 8, margin) for margin in MARGINS]
         results = play_matches(game, [Match(each, waiting, games) for each in players])

@@ -192,6 +192,8 @@ def score(
         for file in opponents
     ]
     results = play_matches(game, [Match(player, each, MATCH_GAMES) for each in others])
+    if any(result.interrupted for result in results):
+        raise KeyboardInterrupt
     return sum(result.score for result in results) / len(results)
 
 

@@ -18,6 +18,8 @@ import argparse
 import json
 import shutil
 import statistics
+import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,13 +27,14 @@ from typing import Any
 import numpy as np
 import torch
 from matplotlib.figure import Figure
-from scipy import stats
 
 from chessnn_colab import training
 from chessnn_colab.arena.evaluate import evaluate_run
 from chessnn_colab.arena.players import play_search
+from chessnn_colab.arena.result import student_95
 from chessnn_colab.budget import Budget
 from chessnn_colab.config import TrainConfig
+from chessnn_colab.report import Report
 from chessnn_colab.runs.networks import load_network, shipped_files
 from chessnn_colab.spikes import estimate_energy, firing_rates
 from chessnn_colab.views.inside.sample import sample_positions
@@ -80,11 +83,17 @@ def settings(arm: str, seed: int, run: Path, minutes: float) -> TrainConfig:
     return replace(base, spike_penalty=float(arm))
 
 
+def trained(config: TrainConfig) -> Iterator[Report]:
+    """The reports of a whole run. Raises KeyboardInterrupt for one that was ended early."""
+    if (yield from training.train(config)):
+        raise KeyboardInterrupt
+
+
 def measured(arm: str, seed: int, folder: Path, minutes: float) -> dict[str, Any]:
-    """Train one network and measure it."""
+    """Train one network and measure it. Raises KeyboardInterrupt where either was ended early."""
     run = folder / f"{arm}-{seed}"
     shutil.rmtree(run, ignore_errors=True)
-    reports = list(training.train(settings(arm, seed, run, minutes)))
+    reports = list(trained(settings(arm, seed, run, minutes)))
     network, _ = load_network(str(run), None, "cpu")
     positions = sample_positions(500)
     found: dict[str, Any] = {
@@ -109,6 +118,8 @@ def measured(arm: str, seed: int, folder: Path, minutes: float) -> dict[str, Any
     for name, games in opponents.items():
         opponent = {"early": early, "middle": middle}.get(name, name)
         (result,) = evaluate_run(str(run), [opponent], games, search, device="cpu")
+        if result.interrupted:
+            raise KeyboardInterrupt
         found["scores"][name] = result.score
     points = sum(found["scores"][name] * games for name, games in opponents.items())
     found["score"] = points / sum(opponents.values())
@@ -139,9 +150,11 @@ def half_interval(rows: list[dict[str, Any]]) -> float:
     """Half of the 95 % interval of an arm's mean. How far seeds differ is taken from all arms."""
     arms = [[row["score"] for row in rows if row["arm"] == arm] for arm in names(rows)]
     freedom = sum(len(scores) - 1 for scores in arms)
+    if not freedom:
+        sys.exit("one seed of each arm, or no file ARM-SEED.json: expected two seeds or more")
     squares = sum(len(scores) * statistics.pvariance(scores) for scores in arms)
     deviation = (squares / freedom) ** 0.5
-    return float(stats.t.ppf(0.975, freedom)) * deviation / min(map(len, arms)) ** 0.5
+    return student_95(freedom) * deviation / min(map(len, arms)) ** 0.5
 
 
 def names(rows: list[dict[str, Any]]) -> list[str]:
@@ -159,7 +172,7 @@ def table(rows: list[dict[str, Any]]) -> str:
         own = [row for row in rows if row["arm"] == arm]
         scores = [row["score"] for row in own]
         figures = ["-", "-", "-"]
-        if arm in map(str, PRICES):
+        if "firing" in own[0]:
             firing = statistics.mean(row["firing"] for row in own)
             designs = ("spikes, int8", "4-bit twin, zeros skipped")
             joules = [statistics.mean(row["microjoules"][name] for row in own) for name in designs]
@@ -203,10 +216,11 @@ def curve(rows: list[dict[str, Any]]) -> Figure:
 def draw(folder: Path) -> None:
     """Write the figures and the picture that docs/spiking.md shows, and print the table."""
     rows = collected(folder)
+    shown, picture = table(rows), figure_png(curve(rows))
     text = json.dumps(rows, indent=1) + "\n"
     (DOCS / "spike_price.json").write_text(text, encoding="utf-8")
-    (DOCS / "spike_price.png").write_bytes(figure_png(curve(rows)))
-    print(table(rows))
+    (DOCS / "spike_price.png").write_bytes(picture)
+    print(shown)
 
 
 def main() -> None:
