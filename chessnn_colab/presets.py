@@ -10,6 +10,7 @@ from .text import Say, counted
 
 BOARDS_ON_CPU = 64  # games in lockstep
 BOARDS = 1024  # the same on a GPU (LOG.md, 2026-11-27)
+T4, A100, H200 = 2, 3, 4  # the places of their figures in a Size
 STATED_BOARDS = 512
 STATED_BATCH = 1024
 MOST_REUSE = 3.0  # 2 and 4.5 were weaker after as many minutes of a core (LOG.md, 2026-11-26)
@@ -152,7 +153,7 @@ def stated_rates(
     first of `learners` that learn together.
     """
     used = {device, *plan.devices}
-    kind = min((kind_of(gpu) for gpu in machine.gpus if f"cuda:{gpu.index}" in used), default=2)
+    kind = min((kind_of(gpu) for gpu in machine.gpus if f"cuda:{gpu.index}" in used), default=T4)
     player, learner = ({"cpu": 0, "mps": 1}.get(name, kind) for name in (plan.devices[0], device))
     size = SIZES[preset]
     players = plan.players
@@ -181,5 +182,5 @@ def kind_of(gpu: Gpu) -> int:
     too_old = generation < 9 and gpu.capability != (8, 0)
     shares_ram = gpu.capability in ((11, 0), (12, 1))  # Jetson Thor, DGX Spark
     if gpu.memory < 30 * 2**30 or too_old or shares_ram:
-        return 2
-    return 4 if gpu.memory > 70 * 2**30 and generation in (9, 10) else 3
+        return T4
+    return H200 if gpu.memory > 70 * 2**30 and generation in (9, 10) else A100
