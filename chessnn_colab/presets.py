@@ -175,7 +175,7 @@ def reuse_for(rates: Rates) -> float:
 
 
 def kind_of(gpu: Gpu) -> int:
-    """The place, in the figures of a Size, of a GPU that is about as fast as this one, or faster."""
+    """The place in a Size's figures of a GPU that is about as fast as this one, or faster."""
     # What counts is how fast the memory is: that of an A100, and of the generations after it that
     # are not made for laptops and pictures (L40S, Quadro RTX).
     generation = gpu.capability[0]

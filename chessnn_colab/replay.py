@@ -13,8 +13,8 @@ from .settings import COUNT, require
 FIELDS = ("positions", "policy_actions", "policy_weights", "value_targets")
 
 # The window grows with what was played, by KataGo's rule (Wu 2019, arXiv 1902.10565, appendix C):
-# with its constants 0.5 million positions after 1 million, and 1.6 after 6.2. Where half of what was
-# played is less, which ends at 0.97 million, it is that: the first games know nothing (LOG.md,
+# with its constants 0.5 million positions after 1 million, and 1.6 after 6.2. Where half of what
+# was played is less, which ends at 0.97 million, it is that: the first games know nothing (LOG.md,
 # 2026-11-29).
 FIRST_WINDOW = 250_000  # positions
 EXPONENT = 0.75
